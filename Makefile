@@ -1,0 +1,33 @@
+# make run    trains, scores and exports a captioner on the built-in data
+# make test   checks the style and runs the tests
+# Both set up what they need, in .venv.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+.PHONY: run test lint format clean
+
+run: .venv/installed
+	$(BIN)/python experiments/run.py --model ngsan
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: .venv/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+format: .venv/installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.venv/installed: requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --no-deps --editable .
+	touch $@
+
+clean:
+	rm -rf .venv
