@@ -1,0 +1,39 @@
+import keras
+import pytest
+
+from keras_caption.text import BOS, EOS, PAD, UNK, Vocabulary, split_words
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("A man's dog, on a T-shirt.", "a mans dog on a t shirt"),
+        ("black/white  cat\n", "black white cat"),
+        ("Ünïcode 2 café!", "ünïcode 2 café"),
+        (" . , !", ""),
+    ],
+)
+def test_words_of_a_caption(caption, words):
+    assert " ".join(split_words(caption)) == words
+
+
+def test_vocabulary_keeps_frequent_words_in_order_of_frequency():
+    captions = ["A dog.", "a dog", "a cat", "the cat", "a bird"]
+    vocabulary = Vocabulary.build(captions, min_count=2)
+    assert vocabulary.words == ["<pad>", "<bos>", "<eos>", "<unk>", "a", "cat", "dog"]
+    tokens = vocabulary.encode("A bird, a dog")
+    assert tokens == [BOS, 4, UNK, 4, 6, EOS]
+    assert vocabulary.encode("a dog a dog", max_words=2) == [BOS, 4, 6, EOS]
+    assert vocabulary.decode([BOS, 4, 6, EOS, 5, PAD]) == "a dog"
+    assert vocabulary.decode([4, 6, PAD, PAD]) == "a dog"
+
+
+def test_vocabulary_survives_and_recognizes_strangers():
+    vocabulary = Vocabulary(["a", "b"])
+    saved = keras.saving.serialize_keras_object(vocabulary)
+    assert keras.saving.deserialize_keras_object(saved) == vocabulary
+    assert vocabulary != Vocabulary(["b", "a"])
+    with pytest.raises(ValueError, match="another one"):
+        vocabulary.decode([6])
+    with pytest.raises(ValueError, match="More than once: \\['a'\\]"):
+        Vocabulary(["a", "b", "a"])
