@@ -1,0 +1,28 @@
+"""The attention mechanisms, and the Transformer blocks that carry them."""
+
+from keras_caption.layers.box_encoding import BoxEncoding
+from keras_caption.layers.feed_forward import FeedForward
+from keras_caption.layers.geometry_aware_self_attention import (
+    GeometryAwareSelfAttention,
+)
+from keras_caption.layers.geometry_bias import GeometryBias, relative_geometry
+from keras_caption.layers.instance_normalization import InstanceNormalization
+from keras_caption.layers.multi_head_attention import MultiHeadAttention
+from keras_caption.layers.normalized_self_attention import NormalizedSelfAttention
+from keras_caption.layers.transformer_decoder_block import TransformerDecoderBlock
+from keras_caption.layers.transformer_encoder_block import TransformerEncoderBlock
+from keras_caption.layers.word_embedding import WordEmbedding
+
+__all__ = [
+    "BoxEncoding",
+    "FeedForward",
+    "GeometryAwareSelfAttention",
+    "GeometryBias",
+    "InstanceNormalization",
+    "MultiHeadAttention",
+    "NormalizedSelfAttention",
+    "TransformerDecoderBlock",
+    "TransformerEncoderBlock",
+    "WordEmbedding",
+    "relative_geometry",
+]

@@ -1,0 +1,63 @@
+import math
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class BoxEncoding(keras.layers.Layer):
+    """Adds a sinusoidal encoding of each region's box to its features.
+
+    The absolute counterpart of `GeometryBias`, the baseline of the paper's
+    Table 4. Centre, width and height of a box, in percent of the image, are each
+    encoded by sines and cosines of geometrically growing wavelengths, as word
+    positions are in a Transformer, on a quarter of the channels each.
+
+    Args:
+        max_wavelength: The longest wavelength, in percent of the image.
+
+    Call arguments:
+        inputs: `(batch, N, dim)`; `dim` must be divisible by 8.
+        boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
+            and height.
+
+    Returns:
+        `(batch, N, dim)`.
+
+    Raises:
+        ValueError: If `dim` is not divisible by 8.
+
+    Reference:
+        Guo et al., CVPR 2020, Table 4, "absolute".
+    """
+
+    def __init__(self, max_wavelength=10000.0, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self.max_wavelength = max_wavelength
+
+    def build(self, inputs_shape, boxes_shape=None):
+        if inputs_shape[-1] % 8:
+            raise ValueError(
+                "BoxEncoding needs a number of channels divisible by 8. "
+                f"Received inputs of shape {tuple(inputs_shape)}"
+            )
+
+    def call(self, inputs, boxes):
+        boxes = ops.cast(boxes, "float32")
+        corners_min, corners_max = ops.split(boxes, 2, axis=-1)
+        place = ops.concatenate(
+            [(corners_min + corners_max) / 2, corners_max - corners_min], axis=-1
+        )
+        channels = inputs.shape[-1] // 8
+        step = -math.log(self.max_wavelength) / channels
+        frequencies = ops.exp(step * ops.arange(channels, dtype="float32"))
+        angles = 100.0 * ops.expand_dims(place, -1) * frequencies
+        encoding = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+        encoding = ops.reshape(encoding, (-1, ops.shape(boxes)[1], 8 * channels))
+        return inputs + ops.cast(encoding, inputs.dtype)
+
+    def compute_output_shape(self, inputs_shape, boxes_shape=None):
+        return inputs_shape
+
+    def get_config(self):
+        return {**super().get_config(), "max_wavelength": self.max_wavelength}

@@ -1,0 +1,54 @@
+import keras
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class FeedForward(keras.layers.Layer):
+    """The position-wise feed-forward part of a post-norm Transformer block.
+
+        y = LayerNorm(x + Dropout(W_2 ReLU(W_1 x + b_1) + b_2))
+
+    Args:
+        hidden_dim: Size between the two linear layers.
+        dropout: Dropout rate of the branch.
+
+    Call arguments:
+        inputs: `(..., dim)`.
+
+    Returns:
+        A tensor of the shape of `inputs`.
+    """
+
+    def __init__(self, hidden_dim, dropout=0.1, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.hidden_dim = hidden_dim
+        self.dropout = dropout
+        policy = self.dtype_policy
+        self.hidden_dense = keras.layers.Dense(
+            hidden_dim, activation="relu", dtype=policy, name="hidden"
+        )
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
+        self.norm = keras.layers.LayerNormalization(dtype=policy)
+
+    def build(self, input_shape):
+        dim = input_shape[-1]
+        self.output_dense = keras.layers.Dense(
+            dim, dtype=self.dtype_policy, name="output"
+        )
+        self.hidden_dense.build(input_shape)
+        self.output_dense.build((*input_shape[:-1], self.hidden_dim))
+        self.norm.build(input_shape)
+
+    def call(self, inputs):
+        branch = self.output_dense(self.hidden_dense(inputs))
+        return self.norm(inputs + self.dropout_layer(branch))
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "dropout": self.dropout,
+        }

@@ -1,0 +1,55 @@
+import keras
+
+from keras_caption.layers.geometry_bias import GeometryBias
+from keras_caption.layers.multi_head_attention import MultiHeadAttention
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class GeometryAwareSelfAttention(MultiHeadAttention):
+    """Geometry-aware self-attention (GSA).
+
+    Multi-head self-attention over regions that adds to every score what the
+    positions and sizes of the two regions' boxes say:
+
+        E = Q K^T / sqrt(d) + phi(Q', K', G)                  (Eq. 10)
+
+    `keras_caption.layers.GeometryBias` has the forms of phi. Add
+    `query_norm="instance"` for the combination of NG-SAN.
+
+    Args:
+        num_heads: Number of heads.
+        key_dim: Size of a query and a key per head.
+        kind: `"content_independent"`, `"query"`, `"key"`, or several joined by
+            `"+"`: what the bias depends on besides the geometry.
+        geometry_dim: Size of the geometry vector G_ij (d_g).
+        **kwargs: Of `MultiHeadAttention`, such as `query_norm` and `dropout`.
+
+    Call arguments:
+        As `MultiHeadAttention`: `query` `(batch, N, dim)`, `query_mask` bool
+        `(batch, N)`, and `boxes` float `(batch, N, 4)`, x1, y1, x2, y2 divided by
+        the image's width and height.
+
+    Returns:
+        `(batch, N, dim)`.
+
+    Example:
+
+    ```python
+    attention = keras_caption.layers.GeometryAwareSelfAttention(8, 64, kind="query")
+    outputs = attention(regions, boxes=boxes, query_mask=region_mask)
+    ```
+
+    Reference:
+        Guo et al., CVPR 2020, section 4, Eq. 8 to 13.
+    """
+
+    def __init__(self, num_heads, key_dim, *, kind="query", geometry_dim=64, **kwargs):
+        bias = GeometryBias(num_heads, kind, geometry_dim, dtype=kwargs.get("dtype"))
+        super().__init__(num_heads, key_dim, bias=bias, **kwargs)
+        self.kind = kind
+        self.geometry_dim = geometry_dim
+
+    def get_config(self):
+        config = super().get_config()
+        del config["bias"]
+        return {**config, "kind": self.kind, "geometry_dim": self.geometry_dim}

@@ -1,0 +1,159 @@
+import keras
+from keras import ops
+
+KINDS = ("content_independent", "query", "key")
+
+# In units of the image's width and height. Well below a pixel, so that only
+# degenerate boxes are touched.
+MIN_SIDE = 1e-4
+MIN_DISTANCE = 1e-3
+
+
+def relative_geometry(boxes):
+    """The relative position and size of every pair of boxes (NG-SAN, Eq. 8).
+
+        f_ij = (log(|x_i - x_j| / w_i), log(|y_i - y_j| / h_i),
+                log(w_i / w_j), log(h_i / h_j))
+
+    with (x, y) the centre, w and h the sides of a box. Both ratios of distances
+    are clamped at 1e-3, which keeps the diagonal, and boxes on one spot,
+    finite; sides are clamped at 1e-4, which keeps zero-width boxes finite.
+
+    Args:
+        boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
+            and height.
+
+    Returns:
+        float32 `(batch, N, N, 4)`.
+    """
+    boxes = ops.cast(boxes, "float32")
+    corners_min, corners_max = ops.split(boxes, 2, axis=-1)
+    sides = ops.maximum(corners_max - corners_min, MIN_SIDE)
+    centres = (corners_min + corners_max) / 2
+    # Rows are box i, columns box j; the last axis holds x and y.
+    sides_i, sides_j = ops.expand_dims(sides, 2), ops.expand_dims(sides, 1)
+    distance = ops.abs(ops.expand_dims(centres, 2) - ops.expand_dims(centres, 1))
+    return ops.concatenate(
+        [
+            ops.log(ops.maximum(distance / sides_i, MIN_DISTANCE)),
+            ops.log(sides_i) - ops.log(sides_j),
+        ],
+        axis=-1,
+    )
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class GeometryBias(keras.layers.Layer):
+    """Attention bias from the relative geometry of boxes: the heart of GSA.
+
+    The relative geometry f_ij of two boxes (`relative_geometry`, Eq. 8) becomes
+    a vector G_ij = ReLU(FC(f_ij)) (Eq. 9), shared by all heads. Each head then
+    reads a bias for its scores off it, in one or more of three ways:
+
+        content_independent   phi_1 = ReLU(w^T G_ij)          (Eq. 11)
+        query                 phi_2 = q'_i^T G_ij             (Eq. 12)
+        key                   phi_3 = k'_j^T G_ij             (Eq. 13)
+
+    where w is a vector per head, and q' and k' are projections, per head, of the
+    layer's input. Several kinds are added up.
+
+    Fills the `bias` socket of `keras_caption.layers.MultiHeadAttention`.
+
+    Args:
+        num_heads: Number of attention heads.
+        kind: One of `"content_independent"`, `"query"`, `"key"`, or several
+            joined by `"+"`, as in `"query+key"`.
+        geometry_dim: Size of G_ij, and of q' and k' per head (d_g).
+
+    Call arguments:
+        query: `(batch, N, dim)`, the input of the attention layer.
+        key: `(batch, N, dim)`; for self-attention, `query` again.
+        boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
+            and height.
+
+    Returns:
+        `(batch, num_heads, N, N)`, to be added to the attention scores.
+
+    Raises:
+        ValueError: If `kind` names an unknown kind.
+
+    Reference:
+        Guo et al., CVPR 2020, section 4.
+    """
+
+    def __init__(self, num_heads, kind="query", geometry_dim=64, **kwargs):
+        # Boxes stay in float32; half precision cannot tell close ones apart.
+        super().__init__(autocast=False, **kwargs)
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.kind = kind
+        self.geometry_dim = geometry_dim
+        self._kinds = kind.split("+")
+        unknown = sorted(set(self._kinds) - set(KINDS))
+        if unknown or len(set(self._kinds)) < len(self._kinds):
+            raise ValueError(
+                f"`kind` must be one of {', '.join(KINDS)}, or several different ones "
+                f"joined by '+'. Received: kind={kind!r}"
+            )
+        self.geometry_dense = keras.layers.Dense(
+            geometry_dim, activation="relu", dtype=self.dtype_policy, name="geometry"
+        )
+
+        def projection(name):
+            units = num_heads * geometry_dim
+            return keras.layers.Dense(units, dtype=self.dtype_policy, name=name)
+
+        if "query" in self._kinds:
+            self.query_dense = projection("geometric_query")
+        if "key" in self._kinds:
+            self.key_dense = projection("geometric_key")
+        if "content_independent" in self._kinds:
+            self.content_independent_dense = keras.layers.Dense(
+                num_heads,
+                activation="relu",
+                use_bias=False,
+                dtype=self.dtype_policy,
+                name="content_independent",
+            )
+
+    def build(self, query_shape, key_shape, boxes_shape):
+        batch, items = boxes_shape[:2]
+        self.geometry_dense.build((batch, items, items, 4))
+        if "query" in self._kinds:
+            self.query_dense.build(query_shape)
+        if "key" in self._kinds:
+            self.key_dense.build(key_shape)
+        if "content_independent" in self._kinds:
+            geometry_shape = (batch, items, items, self.geometry_dim)
+            self.content_independent_dense.build(geometry_shape)
+
+    def _split_heads(self, x):
+        return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.geometry_dim))
+
+    def call(self, query, key, boxes):
+        geometry = self.geometry_dense(relative_geometry(boxes))
+        biases = []
+        if "content_independent" in self._kinds:
+            bias = self.content_independent_dense(geometry)
+            biases.append(ops.transpose(bias, (0, 3, 1, 2)))
+        if "query" in self._kinds:
+            queries = self._split_heads(self.query_dense(query))
+            biases.append(ops.einsum("bihg,bijg->bhij", queries, geometry))
+        if "key" in self._kinds:
+            keys = self._split_heads(self.key_dense(key))
+            biases.append(ops.einsum("bjhg,bijg->bhij", keys, geometry))
+        return sum(biases[1:], start=biases[0])
+
+    def compute_mask(self, query, previous_mask=None):
+        return None
+
+    def compute_output_shape(self, query_shape, key_shape, boxes_shape):
+        return (query_shape[0], self.num_heads, query_shape[1], key_shape[1])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "kind": self.kind,
+            "geometry_dim": self.geometry_dim,
+        }

@@ -1,0 +1,55 @@
+import os
+import pathlib
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import pytest
+
+import keras_caption as kc
+
+PROJECT = pathlib.Path(__file__).parents[1]
+# Outputs of official code, and real data, where they lie beside the project.
+SHARED = PROJECT.parent / "shared"
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def vocabulary():
+    return kc.text.Vocabulary([f"w{i}" for i in range(30)])
+
+
+@pytest.fixture(scope="session")
+def captioner(vocabulary):
+    """A tiny NG-SAN with random weights; tests must not train it."""
+    return kc.models.create("ngsan", vocabulary=vocabulary, **TINY)
+
+
+TINY = {
+    "region_dim": 6,
+    "num_layers": 2,
+    "model_dim": 16,
+    "num_heads": 2,
+    "feedforward_dim": 32,
+    "geometry_dim": 4,
+}
+
+
+def random_boxes(rng, *shape):
+    """Boxes with sorted corners, float32 `(*shape, 4)`."""
+    corners = np.sort(rng.random((*shape, 2, 2)), axis=-2)
+    return corners.reshape(*shape, 4).astype("float32")
+
+
+def random_images(rng, batch=3, regions=5, region_dim=TINY["region_dim"]):
+    """Inputs of a region model; the later images have padded regions."""
+    lengths = np.maximum(regions - np.arange(batch), 1)
+    return {
+        "regions": rng.normal(size=(batch, regions, region_dim)).astype("float32"),
+        "boxes": random_boxes(rng, batch, regions),
+        "region_mask": np.arange(regions) < lengths[:, None],
+    }

@@ -1,0 +1,93 @@
+import keras
+import numpy as np
+import pytest
+import reference
+from conftest import random_boxes
+
+from keras_caption.layers import (
+    BoxEncoding,
+    GeometryAwareSelfAttention,
+    GeometryBias,
+    relative_geometry,
+)
+
+KINDS = ["content_independent", "query", "key", "content_independent+query+key"]
+
+
+def test_relative_geometry_is_eq_8(rng):
+    boxes = random_boxes(rng, 3, 6)
+    out = np.array(relative_geometry(boxes))
+    for row in range(3):
+        expected = reference.relative_geometry(boxes[row].astype("float64"))
+        np.testing.assert_allclose(out[row], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_geometry_bias_is_eq_9_to_13(rng, kind):
+    x = rng.normal(size=(2, 5, 8)).astype("float32")
+    boxes = random_boxes(rng, 2, 5)
+    layer = GeometryBias(num_heads=3, kind=kind, geometry_dim=4)
+    out = np.array(layer(x, x, boxes))
+    for row in range(2):
+        expected = reference.geometry_bias(
+            layer, x[row].astype("float64"), boxes[row].astype("float64")
+        )
+        np.testing.assert_allclose(out[row], expected, atol=1e-5)
+    assert np.abs(out).max() > 0.01
+
+
+DEGENERATE = {
+    "one region": [[0.1, 0.1, 0.5, 0.5]],
+    "coinciding": [[0.1, 0.1, 0.5, 0.5]] * 3,
+    "no width": [[0.3, 0.1, 0.3, 0.5], [0.0, 0.0, 1.0, 1.0]],
+    "points": [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("boxes", DEGENERATE.values(), ids=DEGENERATE)
+def test_degenerate_boxes_give_finite_attention(rng, boxes, dtype):
+    boxes = np.float32([boxes])
+    x = keras.ops.cast(rng.normal(size=(1, boxes.shape[1], 8)), dtype)
+    for kind in KINDS:
+        layer = GeometryAwareSelfAttention(2, 4, kind=kind, dtype=dtype)
+        out = layer(x, boxes=boxes)
+        assert np.isfinite(np.array(keras.ops.cast(out, "float32"))).all()
+
+
+def test_half_precision_keeps_boxes_in_float32(rng):
+    """Neighbours a thousandth of the image apart still have their order."""
+    boxes = np.float32([[[0.500, 0.5, 0.502, 0.6], [0.501, 0.5, 0.503, 0.6]]])
+    x = rng.normal(size=(1, 2, 8)).astype("float32")
+    full = GeometryAwareSelfAttention(2, 4, geometry_dim=4)
+    expected = np.array(full(x, boxes=boxes))
+    half = GeometryAwareSelfAttention(2, 4, geometry_dim=4, dtype="mixed_bfloat16")
+    half(x, boxes=boxes)
+    half.set_weights(full.get_weights())
+    out = np.array(keras.ops.cast(half(x, boxes=boxes), "float32"))
+    np.testing.assert_allclose(out, expected, atol=0.03)
+
+
+def test_box_encoding_tells_boxes_apart(rng):
+    layer = BoxEncoding()
+    boxes = random_boxes(rng, 1, 4)
+    zeros = np.zeros((1, 4, 16), "float32")
+    encoding = np.array(layer(zeros, boxes))[0]
+    centre = 100 * (boxes[0, 2, 0] + boxes[0, 2, 2]) / 2
+    np.testing.assert_allclose(
+        encoding[2, :4],
+        [np.sin(centre), np.sin(centre / 100), np.cos(centre), np.cos(centre / 100)],
+        atol=1e-4,
+    )
+    distances = np.linalg.norm(encoding[:, None] - encoding[None], axis=-1)
+    assert (distances + 9 * np.eye(4) > 0.1).all()
+    with pytest.raises(ValueError, match="divisible by 8"):
+        BoxEncoding()(np.zeros((1, 4, 12), "float32"), boxes)
+
+
+def test_unknown_kind_and_missing_boxes_are_named(rng):
+    with pytest.raises(ValueError, match="content_independent, query, key"):
+        GeometryBias(2, kind="value")
+    layer = GeometryAwareSelfAttention(2, 4)
+    with pytest.raises(ValueError, match="boxes"):
+        layer(np.zeros((1, 3, 8), "float32"))

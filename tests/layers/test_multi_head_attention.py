@@ -1,0 +1,201 @@
+import keras
+import numpy as np
+import pytest
+import reference
+from conftest import random_boxes
+from keras import ops
+
+from keras_caption.layers import (
+    GeometryAwareSelfAttention,
+    GeometryBias,
+    MultiHeadAttention,
+    NormalizedSelfAttention,
+    TransformerDecoderBlock,
+    TransformerEncoderBlock,
+)
+
+
+@pytest.mark.parametrize("norms", [(None, None), ("instance", None), ("instance",) * 2])
+@pytest.mark.parametrize("kind", [None, "query", "query+key"])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_self_attention_is_the_equation(rng, norms, kind, batch):
+    n = 7
+    x = rng.normal(size=(batch, n, 12)).astype("float32")
+    boxes = random_boxes(rng, batch, n)
+    mask = np.arange(n) < np.array([[7], [4], [1]])[:batch]
+    layer = MultiHeadAttention(
+        3,
+        4,
+        query_norm=norms[0],
+        key_norm=norms[1],
+        bias=kind and GeometryBias(3, kind, geometry_dim=5),
+    )
+    out = np.array(layer(x, query_mask=mask, boxes=boxes))
+    for row in range(batch):
+        expected = reference.attention(
+            layer,
+            x[row].astype("float64"),
+            x[row].astype("float64"),
+            np.tile(mask[row], (n, 1)),
+            mask[row],
+            boxes[row].astype("float64"),
+        )
+        real = mask[row]
+        np.testing.assert_allclose(out[row][real], expected[real], rtol=1e-4, atol=1e-5)
+
+
+def test_cross_attention_and_attention_mask(rng):
+    x = rng.normal(size=(1, 4, 8)).astype("float32")
+    memory = rng.normal(size=(1, 6, 5)).astype("float32")
+    allowed = rng.random((1, 4, 6)) < 0.5
+    allowed[:, :, 0] = True
+    layer = MultiHeadAttention(2, 3)
+    out, weights = layer(
+        x, memory, attention_mask=allowed, return_attention_scores=True
+    )
+    expected = reference.attention(
+        layer, x[0].astype("float64"), memory[0].astype("float64"), allowed[0]
+    )
+    np.testing.assert_allclose(np.array(out)[0], expected, atol=1e-5)
+    np.testing.assert_allclose(np.array(weights).sum(-1), 1.0, atol=1e-5)
+    assert np.array(weights)[:, :, ~allowed[0]].max() == 0
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        NormalizedSelfAttention(2, 4, key_norm="instance"),
+        NormalizedSelfAttention(2, 4, query_norm="layer"),
+        GeometryAwareSelfAttention(2, 4, kind="query+key", query_norm="instance"),
+    ],
+    ids=["instance", "layer", "geometry"],
+)
+@pytest.mark.parametrize("regions", [1, 5])
+def test_padding_never_leaks(rng, layer, regions):
+    x = rng.normal(size=(2, 8, 8)).astype("float32")
+    boxes = random_boxes(rng, 2, 8)
+    mask = np.tile(np.arange(8) < regions, (2, 1))
+    garbage = np.where(mask[..., None], x, 1e3)
+    other_boxes = np.where(mask[..., None], boxes, 0.0)
+    out = np.array(layer(x, query_mask=mask, boxes=boxes))[mask]
+    other = np.array(layer(garbage, query_mask=mask, boxes=other_boxes))[mask]
+    short = layer(x[:, :regions], boxes=boxes[:, :regions])
+    np.testing.assert_allclose(other, out, atol=1e-5)
+    np.testing.assert_allclose(np.array(short).reshape(out.shape), out, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_nothing_to_look_at_is_finite_in_half_precision(rng, dtype):
+    x = ops.cast(rng.normal(size=(1, 3, 8)), dtype)
+    layer = NormalizedSelfAttention(2, 4, dtype=dtype)
+    out = layer(x, query_mask=np.zeros((1, 3), bool))
+    assert np.isfinite(np.array(ops.cast(out, "float32"))).all()
+
+
+@keras.saving.register_keras_serializable("test")
+class Pairs(keras.layers.Layer):
+    """Fills `memory`: attends to sums of neighbours, of which both must be real."""
+
+    def call(self, keys, values, mask):
+        def pairs(x):
+            return x[:, :, :-1] + x[:, :, 1:]
+
+        return (
+            pairs(keys),
+            pairs(values),
+            ops.logical_and(mask[..., :-1], mask[..., 1:]),
+        )
+
+
+@keras.saving.register_keras_serializable("test")
+class Length(keras.layers.Layer):
+    """Fills `temperature`."""
+
+    def call(self, keys, mask):
+        return (ops.shape(keys)[2] + keys.shape[3]) ** 0.5
+
+
+@keras.saving.register_keras_serializable("test")
+class Sigmoid(keras.layers.Layer):
+    """Fills `gate`."""
+
+    def build(self, attended_shape, query_shape):
+        self.dense = keras.layers.Dense(query_shape[-1])
+        self.dense.build((*attended_shape[:-1], attended_shape[-1] + query_shape[-1]))
+
+    def call(self, attended, query):
+        both = ops.concatenate([attended, query], axis=-1)
+        return ops.sigmoid(self.dense(both)) * query
+
+
+def test_every_socket_is_used_and_saved(rng, tmp_path):
+    x = rng.normal(size=(2, 5, 8)).astype("float32")
+    mask = np.arange(5) < np.array([[5], [3]])
+    inputs = keras.Input((5, 8)), keras.Input((5,), dtype="bool")
+    layer = MultiHeadAttention(
+        2,
+        4,
+        memory=Pairs(),
+        temperature=Length(),
+        gate=Sigmoid(),
+        output_projection=False,
+    )
+    model = keras.Model(inputs, layer(inputs[0], query_mask=inputs[1]))
+    out = np.array(model([x, mask]))
+
+    row = x[1].astype("float64")
+    q, k, v = (
+        reference.dense(dense, row)
+        for dense in (layer.query_dense, layer.key_dense, layer.value_dense)
+    )
+    k, v = ((y[:-1] + y[1:])[:2] for y in (k, v))  # pairs of the three real ones
+    heads = []
+    for h in range(2):
+        head = slice(4 * h, 4 * h + 4)
+        scores = q[:, head] @ k[:, head].T / np.sqrt(4 + 4)
+        weights = np.stack([reference.softmax(s) for s in scores])
+        heads.append(weights @ v[:, head])
+    gate = reference.dense(layer.gate.dense, np.concatenate([*heads, row], axis=-1))
+    expected = row / (1 + np.exp(-gate))
+    np.testing.assert_allclose(out[1], expected, atol=1e-5)
+
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(np.array(loaded([x, mask])), out, atol=1e-6)
+
+
+def test_blocks_share_one_memory_among_captions_and_grow_word_by_word(rng):
+    x = rng.normal(size=(6, 4, 8)).astype("float32")  # 3 captions of 2 images
+    memory = rng.normal(size=(2, 5, 8)).astype("float32")
+    mask = np.arange(5) < np.array([[5], [2]])
+    block = TransformerDecoderBlock(
+        MultiHeadAttention(2, 4), MultiHeadAttention(2, 4), 16
+    )
+    out = np.array(block(x, memory, memory_mask=mask))
+    apart = block(x, np.repeat(memory, 3, 0), memory_mask=np.repeat(mask, 3, 0))
+    np.testing.assert_allclose(np.array(apart), out, atol=1e-5)
+
+    items, cache = block.read_memory(memory, mask), block.empty_cache(6, 4)
+    for t in range(4):
+        step, cache = block.step(x[:, t : t + 1], items, cache, t)
+        np.testing.assert_allclose(np.array(step)[:, 0], out[:, t], atol=1e-5)
+
+
+def test_encoder_block_is_post_norm(rng):
+    x = rng.normal(size=(1, 4, 8)).astype("float32")
+    attention = MultiHeadAttention(2, 4)
+    block = TransformerEncoderBlock(attention, 16)
+    out = np.array(block(x))[0]
+
+    def layer_norm(y):
+        return (y - y.mean(-1, keepdims=True)) / np.sqrt(
+            y.var(-1, keepdims=True) + block.attention_norm.epsilon
+        )
+
+    row = x[0].astype("float64")
+    everywhere = np.ones((4, 4), bool)
+    hidden = layer_norm(row + reference.attention(attention, row, row, everywhere))
+    feedforward = block.feedforward
+    inner = np.maximum(reference.dense(feedforward.hidden_dense, hidden), 0)
+    expected = layer_norm(hidden + reference.dense(feedforward.output_dense, inner))
+    np.testing.assert_allclose(out, expected, atol=1e-5)
