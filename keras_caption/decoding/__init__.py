@@ -1,0 +1,13 @@
+"""From a model's word probabilities to captions.
+
+Pure functions over the two functions that every decoder has,
+`start(memory, length) -> state` and `step(tokens, state, index) -> (logits, state)`,
+written in `keras.ops`: they run under any backend and compile as one graph.
+"""
+
+from keras_caption.decoding.beam_search import beam_search
+from keras_caption.decoding.compilation import compile_function
+from keras_caption.decoding.greedy_search import greedy_search
+from keras_caption.decoding.sampling import sample
+
+__all__ = ["beam_search", "compile_function", "greedy_search", "sample"]

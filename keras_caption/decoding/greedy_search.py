@@ -1,0 +1,25 @@
+from keras import ops
+
+from keras_caption.decoding.word_by_word import forbidden_log_probs, word_by_word
+
+
+def greedy_search(decoder, memory, max_length=20):
+    """The caption that takes the most probable word every time.
+
+    PAD, BOS and UNK are never chosen.
+
+    Args:
+        decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
+        memory: What the decoder starts from.
+        max_length: Greatest number of words; a caption of that many has no EOS.
+
+    Returns:
+        Tokens, int32 `(batch, max_length)`, from the first word to EOS, then PAD;
+        and the log-probability of each caption, EOS included, float32 `(batch,)`.
+    """
+
+    def choose(log_probs, index):
+        return ops.argmax(log_probs + forbidden_log_probs(log_probs.shape[-1]), axis=-1)
+
+    state = decoder.start(memory, length=max_length)
+    return word_by_word(decoder, state, max_length, choose)

@@ -1,0 +1,248 @@
+import itertools
+
+import numpy as np
+import pytest
+from conftest import TINY, random_images
+from keras import ops
+
+import keras_caption as kc
+from keras_caption.decoding import beam_search, greedy_search, sample
+from keras_caption.text import BOS, EOS, PAD
+
+
+class Markov:
+    """A decoder whose next word depends on the last one, and the image, only."""
+
+    def __init__(self, log_probs):
+        self.log_probs = np.asarray(log_probs, "float32")  # (images, last, next)
+        self.steps = 0
+
+    def start(self, memory, length):
+        images = ops.arange(len(self.log_probs))
+        return {"memory": None, "cache": images}
+
+    def step(self, tokens, state, index):
+        self.steps += 1
+        logits = ops.take(ops.convert_to_tensor(self.log_probs), state["cache"], axis=0)
+        tokens = ops.reshape(tokens, (-1, 1, 1))
+        logits = ops.take_along_axis(logits, tokens, axis=1)
+        return ops.squeeze(logits, 1), state
+
+    def score(self, image, words):
+        """Log-probability of words, the last of which may be EOS."""
+        return sum(
+            self.log_probs[image, a, b] for a, b in itertools.pairwise([BOS, *words])
+        )
+
+    def best(self, image, max_length):
+        """The most probable caption of all, by trying every one."""
+        allowed = [w for w in range(self.log_probs.shape[2]) if w > 3]
+        captions = [
+            (*words, EOS)
+            for n in range(max_length)
+            for words in itertools.product(allowed, repeat=n)
+        ]
+        captions += list(itertools.product(allowed, repeat=max_length))
+        return max(captions, key=lambda words: self.score(image, words))
+
+
+@pytest.fixture
+def markov(rng):
+    log_probs = np.log(rng.dirichlet(np.full(8, 0.5), size=(4, 8)))
+    return Markov(log_probs)
+
+
+def words_of(tokens):
+    return [int(token) for token in np.array(tokens) if token != PAD]
+
+
+def test_wide_beams_find_the_best_caption_of_all(markov):
+    tokens, scores = beam_search(markov, None, beam_size=200, max_length=4)
+    for image in range(4):
+        best = markov.best(image, 4)
+        assert words_of(tokens[image, 0]) == list(best)
+        np.testing.assert_allclose(
+            scores[image, 0], markov.score(image, best), atol=1e-5
+        )
+        captions = [tuple(words_of(caption)) for caption in tokens[image]]
+        real = np.array(scores[image]) > -1e8
+        assert len(set(captions)) >= real.sum()  # never the same one twice
+
+
+def test_beam_scores_are_log_probabilities_best_first(captioner, rng):
+    images = random_images(rng, batch=4)
+    tokens, scores = beam_search(captioner, captioner.encode(images), 3, 9)
+    tokens, scores = np.array(tokens), np.array(scores)
+    assert (np.diff(scores, axis=1) <= 0).all()
+    shown = np.concatenate([np.full((4, 3, 1), BOS), tokens[..., :-1]], axis=-1)
+    log_probs = np.array(
+        ops.log_softmax(captioner({**images, "tokens": shown.astype("int32")}))
+    )
+    of_words = np.take_along_axis(log_probs, tokens[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose((of_words * (tokens != PAD)).sum(-1), scores, atol=1e-4)
+
+
+def test_beam_of_one_is_greedy(captioner, rng):
+    memory = captioner.encode(random_images(rng, batch=4))
+    tokens, scores = beam_search(captioner, memory, beam_size=1, max_length=9)
+    greedy, greedy_scores = greedy_search(captioner, memory, max_length=9)
+    np.testing.assert_array_equal(tokens[:, 0], greedy)
+    np.testing.assert_allclose(scores[:, 0], greedy_scores, atol=1e-4)
+
+
+def test_search_stops_when_all_captions_have_ended():
+    log_probs = np.full((2, 8, 8), -9.0)
+    log_probs[:, BOS, 5] = log_probs[:, 5, EOS] = -0.01
+    decoder = Markov(log_probs)
+    tokens, _ = greedy_search(decoder, None, max_length=50)
+    assert words_of(tokens[0]) == [5, EOS]
+    assert decoder.steps <= 3  # two steps, and one more where a graph is traced
+
+
+def test_forbidden_words_are_never_generated(rng):
+    log_probs = np.log(rng.dirichlet(np.ones(8), size=(2, 8)))
+    log_probs[:, :, [PAD, BOS, 3]] = -1e-3
+    decoder = Markov(log_probs)
+    numbers = rng.random((2, 6)).astype("float32")
+    for tokens in (
+        greedy_search(decoder, None, 6)[0],
+        beam_search(decoder, None, 3, 6)[0][:, 0],
+        sample(decoder, None, numbers)[0],
+    ):
+        for caption in np.array(tokens):
+            assert not {BOS, 3} & set(words_of(caption))
+            length = len(words_of(caption))
+            assert (caption[:length] != PAD).all()
+
+
+def test_length_penalty_prefers_longer_captions():
+    log_probs = np.full((1, 8, 8), -20.0)
+    log_probs[0, BOS, 4], log_probs[0, 4, EOS] = -0.7, -0.2
+    log_probs[0, BOS, 5], log_probs[0, 5, 6], log_probs[0, 6, 7] = -0.7, -0.1, -0.1
+    log_probs[0, 7, EOS] = -0.2
+    decoder = Markov(log_probs)
+    captions = {
+        alpha: words_of(beam_search(decoder, None, 3, 6, length_penalty=alpha)[0][0, 0])
+        for alpha in (0.0, 2.0)
+    }
+    assert captions == {0.0: [4, EOS], 2.0: [5, 6, 7, EOS]}
+
+
+def test_blocked_trigrams_do_not_come_twice(rng):
+    log_probs = np.log(rng.dirichlet(np.full(8, 0.3), size=(3, 8)))
+    log_probs[:, :, EOS] = -30.0
+    decoder = Markov(log_probs)
+
+    def trigrams(block):
+        tokens, _ = beam_search(decoder, None, 3, 15, block_trigrams=block)
+        for caption in np.array(tokens[:, 0]):
+            yield [tuple(caption[i : i + 3]) for i in range(13)]
+
+    assert any(len(set(of_one)) < len(of_one) for of_one in trigrams(False))
+    assert all(len(set(of_one)) == len(of_one) for of_one in trigrams(True))
+
+
+def test_samples_follow_the_probabilities(rng):
+    row = np.log([1e-9, 1e-9, 0.1, 1e-9, 0.4, 0.2, 0.2, 0.1])
+    decoder = Markov(np.tile(row, (1, 8, 1)))
+    decoder.log_probs = np.repeat(decoder.log_probs, 5000, axis=0)
+    numbers = rng.random((5000, 1)).astype("float32")
+
+    def frequencies(**options):
+        tokens, scores = sample(decoder, None, numbers, **options)
+        chosen = np.array(tokens)[:, 0]
+        np.testing.assert_allclose(scores, row[chosen], atol=1e-5)
+        return np.bincount(chosen, minlength=8) / 5000
+
+    np.testing.assert_allclose(frequencies(), np.exp(row), atol=0.02)
+    cold = np.exp(2 * row) / np.exp(2 * row).sum()
+    np.testing.assert_allclose(frequencies(temperature=0.5), cold, atol=0.02)
+    assert frequencies(top_k=1)[4] == 1.0
+
+
+def test_generate_offers_every_search(captioner, rng):
+    images = random_images(rng)
+    memory = captioner.encode(images)
+    tokens, scores = captioner.generate_tokens(images, beam_size=2, max_length=7)
+    expected = beam_search(captioner, memory, 2, 7)
+    np.testing.assert_array_equal(tokens, expected[0][:, 0])
+    np.testing.assert_allclose(scores, expected[1][:, 0], atol=1e-4)
+    greedy, _ = captioner.generate_tokens(images, beam_size=1, max_length=7)
+    np.testing.assert_array_equal(greedy, greedy_search(captioner, memory, 7)[0])
+    options = {"temperature": 1.0, "max_length": 7}
+    first, again, other = (
+        captioner.generate_tokens(images, seed=seed, **options)[0] for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    captions = captioner.generate(images, beam_size=2, max_length=7)
+    assert captions == [captioner.vocabulary.decode(row) for row in tokens]
+
+
+def test_generation_compiles_with_xla(captioner, rng):
+    import tensorflow as tf
+
+    images = random_images(rng)
+
+    @tf.function(jit_compile=True)
+    def compiled(images):
+        return beam_search(captioner, captioner.encode(images), 3, 6)
+
+    tokens, scores = compiled({k: tf.constant(v) for k, v in images.items()})
+    expected = beam_search(captioner, captioner.encode(images), 3, 6)
+    np.testing.assert_array_equal(tokens, expected[0])
+    np.testing.assert_allclose(scores, expected[1], atol=1e-4)
+
+
+def test_other_batch_sizes_and_numbers_of_regions(captioner, rng):
+    images = random_images(rng, batch=4, regions=9)
+    whole = captioner.generate(images)
+    one_by_one = [
+        captioner.generate({name: x[i : i + 1, : 9 - i] for name, x in images.items()})[
+            0
+        ]
+        for i in range(4)
+    ]
+    assert whole == one_by_one
+
+
+def test_same_captions_without_tensorflow(captioner, rng, tmp_path):
+    """Layers, models and decoding under another backend, TensorFlow not there."""
+    import subprocess
+    import sys
+
+    from conftest import PROJECT
+
+    images = random_images(rng)
+    np.savez(tmp_path / "images.npz", **images)
+    captioner.save(tmp_path / "model.keras")
+    program = """
+import sys
+for name in ("tensorflow", "tensorflow_text", "tensorflow_datasets"):
+    sys.modules[name] = None
+import keras, numpy as np, keras_caption
+assert keras.backend.backend() == "jax"
+model = keras.models.load_model(sys.argv[1] + "/model.keras")
+images = dict(np.load(sys.argv[1] + "/images.npz"))
+for width in (1, 3):
+    np.save(f"{sys.argv[1]}/{width}.npy", model.generate_tokens(images, width)[0])
+"""
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        cwd=PROJECT,
+        check=True,
+        env={"KERAS_BACKEND": "jax", "PATH": ""},
+    )
+    for width in (1, 3):
+        np.testing.assert_array_equal(
+            np.load(tmp_path / f"{width}.npy"),
+            captioner.generate_tokens(images, width)[0],
+        )
+
+
+def test_greedy_never_beats_beams_on_a_trained_like_model(vocabulary, rng):
+    model = kc.models.create("san", vocabulary=vocabulary, **TINY)
+    images = random_images(rng, batch=6)
+    _, greedy = model.generate_tokens(images, beam_size=1)
+    _, beams = model.generate_tokens(images, beam_size=5)
+    assert (beams >= greedy - 1e-4).all()
