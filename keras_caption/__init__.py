@@ -1,0 +1,20 @@
+"""Attention-based image captioning in Keras 3.
+
+Importing the package registers its layers and models with Keras. The parts that
+need TensorFlow, or packages beyond Keras, are imported when first used.
+"""
+
+import importlib
+
+from keras_caption import decoding, layers, models, text, training
+from keras_caption.errors import InputError
+
+LAZY = ("data", "evaluation", "serving", "visualization")
+
+__all__ = ["InputError", "decoding", "layers", "models", "text", "training", *LAZY]
+
+
+def __getattr__(name):
+    if name in LAZY:
+        return importlib.import_module(f"keras_caption.{name}")
+    raise AttributeError(f"module 'keras_caption' has no attribute {name!r}")

@@ -1,0 +1,40 @@
+import contextlib
+import os
+import pathlib
+import shutil
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """Writes a file or folder that appears whole or not at all.
+
+    Yields the path to write to, beside `path` and with its suffix. At the end of
+    the block it takes the place of `path`; if the block fails it is removed and
+    what was at `path` stays.
+
+    Args:
+        path: Where the file or folder shall be. Missing parents are made.
+    """
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
+    remove(partial)
+    try:
+        yield partial
+        if path.is_dir():
+            old = path.with_name(f".{path.stem}.old{path.suffix}")
+            remove(old)
+            path.rename(old)
+            partial.rename(path)
+            remove(old)
+        else:
+            os.replace(partial, path)
+    finally:
+        remove(partial)
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,299 @@
+import os
+
+import keras
+from keras import ops
+
+from keras_caption.atomic import replacing
+from keras_caption.decoding import beam_search, compile_function, greedy_search, sample
+from keras_caption.text import PAD
+from keras_caption.training.losses import CaptionCrossEntropy
+
+
+def resolve_vocabulary_size(vocabulary, vocabulary_size):
+    """The number of words, from a vocabulary or, without one, as given."""
+    if vocabulary is None and vocabulary_size is None:
+        raise ValueError("A captioner needs a `vocabulary` or a `vocabulary_size`.")
+    if vocabulary is None:
+        return vocabulary_size
+    if vocabulary_size not in (None, len(vocabulary)):
+        raise ValueError(
+            f"vocabulary_size={vocabulary_size}, but the vocabulary has "
+            f"{len(vocabulary)} words. Give one of them."
+        )
+    return len(vocabulary)
+
+
+def teacher_forcing(data):
+    """What a model is shown of a captioning batch, and what it must answer.
+
+    Args:
+        data: Captioning batch, a dict with `tokens`, int `(..., T)`, from BOS to
+            EOS, then PAD; or what Keras makes of it, a tuple that begins with it.
+
+    Returns:
+        Inputs (the batch, tokens without the last), targets (tokens without the
+        first) and weights: 1 for words and EOS, 0 for padding, scaled so that
+        the mean over all positions is the mean over the real ones.
+    """
+    batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+    if not isinstance(batch, dict) or "tokens" not in batch:
+        raise ValueError(
+            "A captioner trains on dicts that hold `tokens` beside what the images "
+            f"give. Received: {batch}"
+        )
+    targets = batch["tokens"][..., 1:]
+    real = ops.cast(targets != PAD, "float32")
+    weights = real / ops.maximum(ops.mean(real), 1e-9)
+    return {**batch, "tokens": batch["tokens"][..., :-1]}, targets, weights
+
+
+class Captioner(keras.Model):
+    """Base of all captioning models: an encoder of images and a decoder of words.
+
+    A functional Keras model over a captioning batch, a dict: what the encoder
+    takes of an image (`regions`, `boxes` and, optionally, `region_mask`, for
+    models of regions), and `tokens`. It maps them to the logits of the next word.
+    It trains with `fit` on datasets of such dicts; it comes compiled with Adam
+    and cross-entropy, and `compile` replaces them.
+
+    The decoder is a layer with `start(memory, memory_mask, length) -> state` and
+    `step(tokens, state, index) -> (logits, state)`, see
+    `keras_caption.models.TransformerDecoder`. Everything that generates captions
+    is written once over that pair.
+
+    Args:
+        encoder: Functional Keras model from a dict of inputs to the memory,
+            `(batch, M, dim)`.
+        decoder: Layer from `tokens`, the memory and its mask to logits.
+        vocabulary: `keras_caption.text.Vocabulary`, or `None`: then the model
+            generates tokens, but no strings.
+
+    Call arguments:
+        inputs: dict of the encoder's inputs and `tokens`, int, either `(batch, T)`
+            or, with C captions for each image, `(batch, C, T)`. A `region_mask`,
+            bool `(batch, N)`, may be left out where all regions are real. Other
+            keys are ignored.
+
+    Returns:
+        Logits, float32, of the shape of `tokens` plus `(vocabulary_size,)`: at
+        position t, of the word after tokens 0 to t.
+    """
+
+    def __init__(self, encoder, decoder, vocabulary=None, dtype=None, **kwargs):
+        tokens = keras.Input((None,), dtype="int32", name="tokens")
+        logits = decoder(
+            tokens, encoder(encoder.input), memory_mask=encoder.input.get("region_mask")
+        )
+        super().__init__({**encoder.input, "tokens": tokens}, logits, **kwargs)
+        self.dtype_policy = keras.dtype_policies.get(dtype)
+        self.input_spec = None  # `call` takes more than the graph does
+        self.encoder = encoder
+        self.decoder = decoder
+        self.vocabulary = vocabulary
+        self._searches = {}
+        self._first_optimizer = keras.optimizers.Adam(3e-4)
+        self.compile(optimizer=self._first_optimizer, loss=CaptionCrossEntropy())
+
+    def call(self, inputs, training=None, mask=None):
+        inputs = {**self._image_inputs(inputs), "tokens": inputs["tokens"]}
+        shape = ops.shape(inputs["tokens"])
+        if len(shape) == 3:
+            inputs["tokens"] = ops.reshape(inputs["tokens"], (-1, shape[2]))
+        logits = super().call(inputs, training=training)
+        return ops.reshape(logits, (*shape, logits.shape[-1]))
+
+    def _image_inputs(self, inputs):
+        """The encoder's inputs out of a batch, with a mask, and padding blanked."""
+        inputs = {name: inputs.get(name) for name in self.encoder.input}
+        missing = [name for name, value in inputs.items() if value is None]
+        missing = [name for name in missing if name != "region_mask"]
+        if missing:
+            raise ValueError(
+                f"The model '{self.name}' needs {', '.join(self.encoder.input)}. "
+                f"Missing from the batch: {', '.join(missing)}"
+            )
+        inputs = {
+            name: None if x is None else ops.convert_to_tensor(x)
+            for name, x in inputs.items()
+        }
+        if "region_mask" not in inputs:
+            return inputs
+        mask = inputs.pop("region_mask")
+        if mask is None:
+            mask = ops.ones(ops.shape(inputs["regions"])[:2], dtype="bool")
+        else:
+            # Whatever stands in padded rows, even NaN, is gone from here on.
+            mask = ops.cast(mask, "bool")
+            real = ops.expand_dims(mask, -1)
+            inputs = {name: ops.where(real, x, 0.0) for name, x in inputs.items()}
+        return {**inputs, "region_mask": mask}
+        return inputs
+
+    def train_step(self, *args):
+        *state, data = args
+        return super().train_step(*state, teacher_forcing(data))
+
+    def test_step(self, *args):
+        *state, data = args
+        return super().test_step(*state, teacher_forcing(data))
+
+    def get_compile_config(self):
+        # An untouched first optimizer is made again by the constructor.
+        if self.optimizer is self._first_optimizer and not self.optimizer.built:
+            return None
+        return super().get_compile_config()
+
+    def encode(self, inputs):
+        """What the decoder reads of the images.
+
+        Args:
+            inputs: As of a call; `tokens` are ignored.
+
+        Returns:
+            dict of `memory` `(batch, M, dim)` and `memory_mask`, bool
+            `(batch, M)`, or `None` where all items are real.
+        """
+        inputs = self._image_inputs(inputs)
+        memory = self.encoder(inputs, training=False)
+        return {"memory": memory, "memory_mask": inputs.get("region_mask")}
+
+    def start(self, memory, length=20):
+        """The decoder's state before the first word.
+
+        Args:
+            memory: What `encode` returned.
+            length: Room for so many words.
+        """
+        return self.decoder.start(**memory, length=length)
+
+    def step(self, tokens, state, index):
+        """One more word: see the decoder's `step`."""
+        return self.decoder.step(tokens, state, index)
+
+    def generate(self, inputs, **options):
+        """Captions of a batch of images.
+
+        Args:
+            inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
+            **options: Of `generate_tokens`.
+
+        Returns:
+            A list of str, one for each image.
+
+        Raises:
+            ValueError: If the model was made without a vocabulary.
+        """
+        if self.vocabulary is None:
+            raise ValueError(
+                f"The model '{self.name}' was made without a vocabulary: it can "
+                "`generate_tokens`, but no words."
+            )
+        tokens, _ = self.generate_tokens(inputs, **options)
+        return [self.vocabulary.decode(row) for row in tokens]
+
+    def caption(self, batches, **options):
+        """Captions of a data set.
+
+        Args:
+            batches: Iterable of batches with `image_id` beside the model's inputs,
+                as `keras_caption.data.image_batches` makes them.
+            **options: Of `generate_tokens`.
+
+        Returns:
+            dict from image id to str.
+        """
+        captions = {}
+        for batch in batches:
+            image_ids = ops.convert_to_numpy(batch["image_id"]).tolist()
+            generated = self.generate(batch, **options)
+            captions.update(zip(image_ids, generated, strict=True))
+        return captions
+
+    def generate_tokens(
+        self,
+        inputs,
+        beam_size=3,
+        max_length=20,
+        length_penalty=0.0,
+        block_trigrams=False,
+        temperature=None,
+        top_k=None,
+        seed=None,
+    ):
+        """Captions of a batch of images, as tokens with their scores.
+
+        Args:
+            inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
+            beam_size: Branches of a beam search; 1 is greedy search.
+            max_length: Greatest number of words.
+            length_penalty, block_trigrams: Of `keras_caption.decoding.beam_search`.
+            temperature: Where given, captions are drawn at random instead, at this
+                temperature.
+            top_k: With `temperature`, draw from so many most probable words.
+            seed: With `temperature`, int that makes the draw repeatable.
+
+        Returns:
+            Tokens, int32 `(batch, max_length)`, from the first word to EOS, then
+            PAD; and log-probabilities, float32 `(batch,)`. NumPy arrays.
+        """
+        inputs = self._image_inputs(inputs)
+        if temperature is not None:
+            shape = (len(next(iter(inputs.values()))), max_length)
+            numbers = keras.random.uniform(shape, seed=seed)
+            search = self._compiled(sample, temperature=temperature, top_k=top_k)
+            tokens, scores = search(inputs, numbers)
+        elif beam_size == 1:
+            search = self._compiled(greedy_search, max_length=max_length)
+            tokens, scores = search(inputs)
+        else:
+            search = self._compiled(
+                beam_search,
+                beam_size=beam_size,
+                max_length=max_length,
+                length_penalty=length_penalty,
+                block_trigrams=block_trigrams,
+            )
+            tokens, scores = (x[:, 0] for x in search(inputs))
+        return ops.convert_to_numpy(tokens), ops.convert_to_numpy(scores)
+
+    def _compiled(self, search, **options):
+        """A function from image inputs to what `search` finds, compiled once."""
+        key = (search, *options.items())
+        if key not in self._searches:
+
+            def find(inputs, *args):
+                return search(self, self.encode(inputs), *args, **options)
+
+            self._searches[key] = compile_function(find, self.variables)
+        return self._searches[key]
+
+    def save(self, filepath, overwrite=True, **kwargs):
+        """Saves the model, vocabulary included, as a `.keras` file.
+
+        The file appears whole or not at all: a full disk or a killed process
+        leaves a previous file of that name as it was.
+
+        Args:
+            filepath: Path that ends in `.keras`.
+            overwrite: Whether to replace an existing file.
+            **kwargs: Of `keras.Model.save`.
+
+        Raises:
+            FileExistsError: If there is such a file and it may not be replaced.
+        """
+        if not overwrite and os.path.exists(filepath):
+            raise FileExistsError(f"There is a file {filepath} already.")
+        with replacing(filepath) as partial:
+            super().save(partial, **kwargs)
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "vocabulary": keras.saving.serialize_keras_object(self.vocabulary),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**keras.saving.deserialize_keras_object(config))

@@ -1,0 +1,149 @@
+import keras
+
+from keras_caption.layers import (
+    BoxEncoding,
+    GeometryBias,
+    MultiHeadAttention,
+    TransformerEncoderBlock,
+)
+from keras_caption.models.captioner import Captioner, resolve_vocabulary_size
+from keras_caption.models.transformer_decoder import TransformerDecoder
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class NGSAN(Captioner):
+    """Normalized and geometry-aware self-attention network over image regions.
+
+    A linear layer with ReLU and dropout brings region features to the model's
+    size; post-norm Transformer encoder blocks, whose self-attention may be
+    normalized (NSA), geometry-aware (GSA) or both, refine them; a Transformer
+    decoder words them. With neither it is the paper's SAN.
+
+    The paper normalizes the encoder only: in the decoder the length of a caption
+    changes word by word, and with it the statistics.
+
+    Args:
+        vocabulary: `keras_caption.text.Vocabulary`, or `None`.
+        vocabulary_size: Number of words where there is no vocabulary.
+        region_dim: Size of a region's feature vector.
+        num_layers: Blocks of the encoder, and of the decoder.
+        model_dim: Size of the hidden states.
+        num_heads: Number of attention heads.
+        feedforward_dim: Size of the feed-forward layers between their two parts.
+        dropout: Dropout rate of embeddings, branches and attention weights.
+        query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
+            queries (keys) of the encoder are normalized.
+        norm_affine: Whether these norms learn a gain and an offset.
+        geometry: `None`; `"content_independent"`, `"query"`, `"key"` or several
+            joined by `"+"`, for GSA; or `"absolute"`, for an encoding of the boxes
+            added to the regions.
+        geometry_dim: Size of a geometry vector (d_g).
+
+    Call arguments:
+        inputs: dict of `regions`, float `(batch, N, region_dim)`; `boxes`, float
+            `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width and
+            height; optionally `region_mask`, bool `(batch, N)`, True where real;
+            and `tokens`, see `Captioner`.
+
+    Reference:
+        Guo et al., "Normalized and Geometry-Aware Self-Attention Network for
+        Image Captioning", CVPR 2020.
+    """
+
+    def __init__(
+        self,
+        vocabulary=None,
+        vocabulary_size=None,
+        region_dim=2048,
+        num_layers=4,
+        model_dim=512,
+        num_heads=8,
+        feedforward_dim=2048,
+        dropout=0.1,
+        query_norm=None,
+        key_norm=None,
+        norm_affine=False,
+        geometry=None,
+        geometry_dim=64,
+        dtype=None,
+        **kwargs,
+    ):
+        dtype = keras.dtype_policies.get(dtype)
+        vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
+        if model_dim % num_heads:
+            raise ValueError(
+                f"model_dim={model_dim} cannot be divided among num_heads={num_heads}."
+            )
+
+        def attention():
+            bias = None
+            if geometry not in (None, "absolute"):
+                bias = GeometryBias(num_heads, geometry, geometry_dim, dtype=dtype)
+            return MultiHeadAttention(
+                num_heads,
+                model_dim // num_heads,
+                dropout=dropout,
+                query_norm=query_norm,
+                key_norm=key_norm,
+                norm_affine=norm_affine,
+                bias=bias,
+                dtype=dtype,
+            )
+
+        inputs = {
+            "regions": keras.Input((None, region_dim), name="regions"),
+            "boxes": keras.Input((None, 4), name="boxes"),
+            "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
+        }
+        x = keras.layers.Dense(model_dim, "relu", dtype=dtype, name="region_embedding")(
+            inputs["regions"]
+        )
+        if geometry == "absolute":
+            x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
+        x = keras.layers.Dropout(dropout, dtype=dtype)(x)
+        for i in range(num_layers):
+            block = TransformerEncoderBlock(
+                attention(), feedforward_dim, dropout, dtype=dtype, name=f"encoder_{i}"
+            )
+            x = block(x, mask=inputs["region_mask"], boxes=inputs["boxes"])
+        decoder = TransformerDecoder(
+            vocabulary_size,
+            num_layers,
+            model_dim,
+            num_heads,
+            feedforward_dim,
+            dropout,
+            dtype=dtype,
+            name="decoder",
+        )
+        encoder = keras.Model(inputs, x, name="encoder")
+        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.region_dim = region_dim
+        self.num_layers = num_layers
+        self.model_dim = model_dim
+        self.num_heads = num_heads
+        self.feedforward_dim = feedforward_dim
+        self.dropout = dropout
+        self.query_norm = query_norm
+        self.key_norm = key_norm
+        self.norm_affine = norm_affine
+        self.geometry = geometry
+        self.geometry_dim = geometry_dim
+
+    def get_config(self):
+        names = (
+            "vocabulary_size",
+            "region_dim",
+            "num_layers",
+            "model_dim",
+            "num_heads",
+            "feedforward_dim",
+            "dropout",
+            "query_norm",
+            "key_norm",
+            "norm_affine",
+            "geometry",
+            "geometry_dim",
+        )
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

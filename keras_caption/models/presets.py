@@ -1,0 +1,123 @@
+"""Every published configuration, by name.
+
+`create(name, vocabulary=..., region_dim=...)` builds one; keyword arguments
+override its values. Sizes not named here are the papers': 512-d hidden states, 8
+heads, 2,048-d feed-forward layers, 4 encoder and 4 decoder layers.
+"""
+
+import dataclasses
+import difflib
+import inspect
+
+from keras_caption.errors import InputError
+from keras_caption.models.captioner import Captioner
+from keras_caption.models.ngsan import NGSAN
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """A published configuration.
+
+    Attributes:
+        model: The model's class.
+        source: Paper and table.
+        arguments: Arguments of the class that differ from its defaults.
+        cider: Published CIDEr-D on COCO's Karpathy test split after self-critical
+            training, where there is one.
+    """
+
+    model: type[Captioner]
+    source: str
+    arguments: dict
+    cider: float | None = None
+
+
+def _ngsan(table, cider=None, **arguments):
+    return Preset(NGSAN, f"NG-SAN, {table}", arguments, cider)
+
+
+PRESETS = {
+    "san": _ngsan("Table 1 and 6", 128.6),
+    # What is normalized, and how.
+    "nsan": _ngsan("Table 2 and 6", 130.8, query_norm="instance"),
+    "nsan_affine": _ngsan("Table 2", query_norm="instance", norm_affine=True),
+    "nsan_batch": _ngsan("Table 2", query_norm="batch"),
+    "nsan_batch_affine": _ngsan("Table 2", query_norm="batch", norm_affine=True),
+    "nsan_layer": _ngsan("Table 2", query_norm="layer"),
+    "nsan_layer_affine": _ngsan("Table 2", query_norm="layer", norm_affine=True),
+    "nsan_key": _ngsan("Table 3", key_norm="instance"),
+    "nsan_query_key": _ngsan("Table 3", query_norm="instance", key_norm="instance"),
+    # What the geometric bias depends on.
+    "gsan": _ngsan("Table 4 and 6", 131.4, geometry="query"),
+    "gsan_key": _ngsan("Table 4", geometry="key"),
+    "gsan_content_independent": _ngsan("Table 4", geometry="content_independent"),
+    "gsan_query_key": _ngsan("Table 4", geometry="query+key"),
+    "gsan_all": _ngsan("Table 4", geometry="content_independent+query+key"),
+    "gsan_absolute": _ngsan("Table 4", geometry="absolute"),
+    # Both.
+    "ngsan": _ngsan("Table 6", 132.1, query_norm="instance", geometry="query"),
+    "ngsan_key": _ngsan("Table 6", query_norm="instance", geometry="key"),
+}
+
+
+def presets():
+    """Names of the published configurations, in the order of their papers."""
+    return list(PRESETS)
+
+
+def _find(name):
+    if name not in PRESETS:
+        near = difflib.get_close_matches(str(name), PRESETS, n=3, cutoff=0.4)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "See presets()."
+        raise InputError(f"There is no model named {name!r}. {hint}")
+    return PRESETS[name]
+
+
+def arguments(name):
+    """All arguments of a preset's model that are not about data, by name.
+
+    Args:
+        name: One of `presets()`.
+
+    Returns:
+        dict from argument to value.
+
+    Raises:
+        InputError: If there is no such preset; the nearest names are given.
+    """
+    preset = _find(name)
+    parameters = inspect.signature(preset.model).parameters.values()
+    data = ("vocabulary", "vocabulary_size", "region_dim", "dtype", "kwargs")
+    defaults = {p.name: p.default for p in parameters if p.name not in data}
+    return {**defaults, **preset.arguments}
+
+
+def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
+    """A captioning model of a published configuration.
+
+    Args:
+        name: One of `presets()`.
+        vocabulary: `keras_caption.text.Vocabulary`; the model carries it, and
+            generates strings.
+        vocabulary_size: Number of words where there is no vocabulary.
+        **overrides: Arguments of the model's class that replace the preset's, such
+            as `region_dim`, `num_layers`, `model_dim`, `num_heads`,
+            `feedforward_dim` and `dropout`.
+
+    Returns:
+        A `keras_caption.models.Captioner`, compiled with Adam and cross-entropy.
+
+    Raises:
+        InputError: If there is no such preset; the nearest names are given.
+
+    Example:
+
+    ```python
+    model = keras_caption.models.create("ngsan", vocabulary=vocabulary, num_layers=2)
+    model.fit(dataset)
+    captions = model.generate({"regions": regions, "boxes": boxes})
+    ```
+    """
+    preset = _find(name)
+    values = {"name": name, **preset.arguments, **overrides}
+    return preset.model(vocabulary, vocabulary_size, **values)

@@ -1,0 +1,149 @@
+import keras
+import keras_hub
+from keras import ops
+
+from keras_caption.layers import (
+    MultiHeadAttention,
+    TransformerDecoderBlock,
+    WordEmbedding,
+)
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class TransformerDecoder(keras.layers.Layer):
+    """A Transformer that words a caption, over any memory.
+
+    Word embeddings (scaled by `sqrt(model_dim)`) plus sinusoidal positions go
+    through post-norm Transformer decoder blocks to a linear layer over the
+    vocabulary. Input and output embeddings are separate.
+
+    Given a whole caption it is called; growing one it is a pair of functions,
+    `start(memory) -> state` and `step(tokens, state, index) -> (logits, state)`.
+    A state has two parts: `"memory"`, one row per image, and `"cache"`, one row
+    per caption; a search that branches repeats and reorders only the latter.
+
+    Args:
+        vocabulary_size: Number of words, special tokens included.
+        num_layers: Number of blocks.
+        model_dim: Size of embeddings and hidden states.
+        num_heads: Number of attention heads; divides `model_dim`.
+        feedforward_dim: Size of the feed-forward layers between their two parts.
+        dropout: Dropout rate of embeddings, branches and attention weights.
+
+    Call arguments:
+        tokens: int `(batch * C, T)`, C captions for each memory, from BOS on.
+        memory: `(batch, M, memory_dim)`.
+        memory_mask: Optional bool `(batch, M)`, True where an item is real.
+        return_attention_scores: Whether to return the weights of the last block's
+            cross-attention too.
+
+    Returns:
+        Logits, float32 `(batch * C, T, vocabulary_size)`: at position t, of the
+        word after tokens 0 to t. With `return_attention_scores`, a pair of them
+        and `(batch, num_heads, C * T, M)`.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers,
+        model_dim,
+        num_heads,
+        feedforward_dim,
+        dropout=0.1,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.model_dim = model_dim
+        self.num_heads = num_heads
+        self.feedforward_dim = feedforward_dim
+        self.dropout = dropout
+        policy = self.dtype_policy
+
+        def attention():
+            return MultiHeadAttention(
+                num_heads, model_dim // num_heads, dropout=dropout, dtype=policy
+            )
+
+        self.embedding = WordEmbedding(vocabulary_size, model_dim, dtype=policy)
+        self.positions = keras_hub.layers.SinePositionEncoding(dtype=policy)
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=policy)
+        self.blocks = [
+            TransformerDecoderBlock(
+                attention(), attention(), feedforward_dim, dropout, dtype=policy
+            )
+            for _ in range(num_layers)
+        ]
+        self.output_dense = keras.layers.Dense(
+            vocabulary_size, dtype=policy, name="words"
+        )
+
+    def build(self, tokens_shape, memory_shape):
+        hidden_shape = (*tokens_shape, self.model_dim)
+        self.embedding.build(tokens_shape)
+        for block in self.blocks:
+            block.build(hidden_shape, memory_shape)
+        self.output_dense.build(hidden_shape)
+
+    def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):
+        x = self._embed(tokens, 0)
+        for block in self.blocks:
+            x, scores = block(
+                x, memory, memory_mask=memory_mask, return_attention_scores=True
+            )
+        logits = ops.cast(self.output_dense(x), "float32")
+        return (logits, scores) if return_attention_scores else logits
+
+    def start(self, memory, memory_mask=None, length=20):
+        """The state before the first word.
+
+        Args:
+            memory: `(batch, M, memory_dim)`.
+            memory_mask: Optional bool `(batch, M)`.
+            length: Room for so many positions.
+        """
+        batch_size = ops.shape(memory)[0]
+        return {
+            "memory": [b.read_memory(memory, memory_mask) for b in self.blocks],
+            "cache": [b.empty_cache(batch_size, length) for b in self.blocks],
+        }
+
+    def step(self, tokens, state, index):
+        """One more word for every caption.
+
+        Args:
+            tokens: int `(batch * C,)`, the word at position `index`.
+            state: What `start` or the last `step` returned.
+            index: int scalar.
+
+        Returns:
+            Logits of the next word, float32 `(batch * C, vocabulary_size)`, and
+            the state.
+        """
+        x = self._embed(ops.expand_dims(tokens, 1), index)
+        cache = []
+        for block, items, own in zip(
+            self.blocks, state["memory"], state["cache"], strict=True
+        ):
+            x, own = block.step(x, items, own, index)
+            cache.append(own)
+        logits = self.output_dense(ops.squeeze(x, 1))
+        return ops.cast(logits, "float32"), {**state, "cache": cache}
+
+    def _embed(self, tokens, index):
+        x = self.embedding(tokens)
+        x = x + self.positions(x, start_index=index)
+        return self.embedding_dropout(x)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "num_layers": self.num_layers,
+            "model_dim": self.model_dim,
+            "num_heads": self.num_heads,
+            "feedforward_dim": self.feedforward_dim,
+            "dropout": self.dropout,
+        }

@@ -1,0 +1,101 @@
+import json
+import pathlib
+
+import keras
+import numpy as np
+
+from keras_caption.atomic import replacing
+
+
+class CaptionValidation(keras.callbacks.Callback):
+    """Captions the validation images after every epoch, and scores the captions.
+
+    Adds their CIDEr-D to the epoch's logs as `val_cider`.
+
+    Args:
+        batches: Iterable of dicts with `image_id` beside the model's inputs.
+        references: dict from image id to a list of str.
+        beam_size: Of the search; 1, greedy search, is the fastest.
+    """
+
+    def __init__(self, batches, references, beam_size=1):
+        super().__init__()
+        self.batches = batches
+        self.references = references
+        self.beam_size = beam_size
+
+    def on_epoch_end(self, epoch, logs=None):
+        from keras_caption.evaluation import cider
+
+        captions = self.model.caption(self.batches, beam_size=self.beam_size)
+        logs["val_cider"] = cider(captions, self.references)
+
+
+class EpochSeeds(keras.callbacks.Callback):
+    """Starts every epoch with random states that follow from its number.
+
+    Keras does not save the states of dropout's random generators. Set anew for
+    each epoch, they are the same in a run that was interrupted and resumed.
+
+    Args:
+        seed: int.
+    """
+
+    def __init__(self, seed):
+        super().__init__()
+        self.seed = seed
+
+    def on_epoch_begin(self, epoch, logs=None):
+        states = [v for v in self.model.variables if "seed_generator_state" in v.path]
+        sequence = np.random.SeedSequence([self.seed, epoch])
+        for variable, value in zip(
+            states, sequence.generate_state(len(states)), strict=True
+        ):
+            variable.assign([int(value), 0])
+
+
+class Checkpoint(keras.callbacks.Callback):
+    """Keeps the best model of a run, and all that is needed to go on with it.
+
+    After every epoch `last.keras` holds the model with its optimizer, and
+    `history.json` the logs of all epochs; `best.keras`, without optimizer, is the
+    model of the epoch with the greatest `monitor`. Files appear whole or not at
+    all: whenever the process ends, the folder is good for `resume`.
+
+    Args:
+        folder: Where to keep the files.
+        monitor: Name of the log whose greatest value is the best.
+    """
+
+    def __init__(self, folder, monitor="val_cider"):
+        super().__init__()
+        self.folder = pathlib.Path(folder)
+        self.monitor = monitor
+        self.history = []
+
+    def resume(self, model, steps_per_epoch):
+        """Reads the history up to the epoch that a model read back has reached.
+
+        Args:
+            model: What `keras.models.load_model` made of `last.keras`.
+            steps_per_epoch: Number of steps of an epoch.
+
+        Returns:
+            The number of epochs done.
+        """
+        epochs = int(model.optimizer.iterations) // steps_per_epoch
+        self.history = json.loads((self.folder / "history.json").read_text())[:epochs]
+        return epochs
+
+    def on_epoch_end(self, epoch, logs=None):
+        previous = max((row[self.monitor] for row in self.history), default=-np.inf)
+        self.history.append(
+            {"epoch": epoch + 1, **{k: float(v) for k, v in logs.items()}}
+        )
+        if logs[self.monitor] > previous:
+            best = type(self.model).from_config(self.model.get_config())
+            best.set_weights(self.model.get_weights())
+            best.save(self.folder / "best.keras")
+        with replacing(self.folder / "history.json") as path:
+            path.write_text(json.dumps(self.history, indent=1))
+        self.model.save(self.folder / "last.keras")

@@ -1,0 +1,57 @@
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """A learning rate that grows and then falls in steps, epoch by epoch.
+
+    In epoch t, counted from 1, it is
+
+        learning_rate * min(t, warmup_epochs) / warmup_epochs
+
+    times `decay_rate` at the first epoch after epoch `decay_after`, and again every
+    `decay_every` epochs. The defaults are NG-SAN's: min(t, 3) x 1e-4, halved every
+    3 epochs after the 6th.
+
+    Args:
+        steps_per_epoch: Number of steps of an epoch.
+        learning_rate: The greatest learning rate.
+        warmup_epochs: Number of epochs until it is reached.
+        decay_after: Last epoch without decay.
+        decay_every: Number of epochs between two decays.
+        decay_rate: What each decay multiplies by.
+    """
+
+    def __init__(
+        self,
+        steps_per_epoch,
+        learning_rate=3e-4,
+        warmup_epochs=3,
+        decay_after=6,
+        decay_every=3,
+        decay_rate=0.5,
+    ):
+        self.steps_per_epoch = steps_per_epoch
+        self.learning_rate = learning_rate
+        self.warmup_epochs = warmup_epochs
+        self.decay_after = decay_after
+        self.decay_every = decay_every
+        self.decay_rate = decay_rate
+
+    def __call__(self, step):
+        epoch = ops.floor(ops.cast(step, "float32") / self.steps_per_epoch) + 1.0
+        warmup = ops.minimum(epoch / self.warmup_epochs, 1.0)
+        decays = ops.ceil((epoch - self.decay_after) / self.decay_every)
+        decay = self.decay_rate ** ops.maximum(decays, 0.0)
+        return self.learning_rate * warmup * decay
+
+    def get_config(self):
+        return {
+            "steps_per_epoch": self.steps_per_epoch,
+            "learning_rate": self.learning_rate,
+            "warmup_epochs": self.warmup_epochs,
+            "decay_after": self.decay_after,
+            "decay_every": self.decay_every,
+            "decay_rate": self.decay_rate,
+        }

@@ -1,0 +1,193 @@
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from conftest import PROJECT, TINY, random_images
+from keras import ops
+
+import keras_caption as kc
+
+TOKENS = 8
+
+
+def random_batch(rng, batch=3, captions=None):
+    shape = (batch, TOKENS) if captions is None else (batch, captions, TOKENS)
+    return {
+        **random_images(rng, batch),
+        "tokens": rng.integers(4, 34, shape).astype("int32"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "millions"),
+    [
+        ("san", 1, 18.1),
+        ("san", 2, 25.5),
+        ("san", 4, 40.2),
+        ("san", 6, 54.9),
+        ("nsan", 4, 40.2),
+        ("gsan_content_independent", 4, 40.2),
+        ("gsan", 4, 41.3),
+        ("ngsan", 4, 41.3),
+    ],
+)
+def test_parameter_counts_of_the_papers(name, layers, millions):
+    model = kc.models.create(name, vocabulary_size=9487, num_layers=layers)
+    assert round(model.count_params() / 1e6, 1) == millions
+    if name == "nsan":
+        assert model.count_params() == 40_198_927  # SAN's
+
+
+@pytest.mark.parametrize("name", kc.models.presets())
+def test_word_by_word_is_teacher_forcing_and_padding_never_leaks(name, rng):
+    model = kc.models.create(name, vocabulary_size=34, **TINY)
+    batch = random_batch(rng)
+    logits = np.array(model(batch))
+    assert np.isfinite(logits).all()
+
+    state = model.start(model.encode(batch), length=TOKENS)
+    for t in range(TOKENS):
+        step, state = model.step(batch["tokens"][:, t], state, t)
+        np.testing.assert_allclose(np.array(step), logits[:, t], atol=1e-4)
+
+    padded = ~batch["region_mask"][..., None]
+    garbage = {
+        **batch,
+        "regions": np.where(padded, np.nan, batch["regions"]),
+        "boxes": np.where(padded, np.inf, batch["boxes"]),
+    }
+    np.testing.assert_allclose(np.array(model(garbage)), logits, atol=1e-5)
+
+
+def test_captions_of_one_image_do_not_mix(captioner, rng):
+    batch = random_batch(rng, batch=2, captions=3)
+    together = np.array(captioner(batch))
+    assert together.shape == (2, 3, TOKENS, 34)
+    for c in range(3):
+        alone = captioner({**batch, "tokens": batch["tokens"][:, c]})
+        np.testing.assert_allclose(np.array(alone), together[:, c], atol=1e-5)
+
+
+def test_words_do_not_look_ahead_and_all_regions_are_real_without_a_mask(
+    captioner, rng
+):
+    batch = random_batch(rng, batch=1)
+    logits = np.array(captioner(batch))
+    changed = batch["tokens"].copy()
+    changed[:, 5:] = 4
+    other = np.array(captioner({**batch, "tokens": changed}))
+    np.testing.assert_allclose(other[:, :5], logits[:, :5], atol=1e-6)
+    assert np.abs(other[:, 5:] - logits[:, 5:]).max() > 1e-3
+    del batch["region_mask"]
+    np.testing.assert_allclose(np.array(captioner(batch)), logits, atol=1e-6)
+
+
+def test_loss_is_the_mean_over_words_and_eos(rng):
+    model = kc.models.create("san", vocabulary_size=34, **TINY, dropout=0.0)
+    batch = random_batch(rng, batch=2, captions=2)
+    batch["tokens"][:, :, 0] = 1
+    for row, length in zip(batch["tokens"].reshape(4, -1), (8, 5, 3, 4), strict=True):
+        row[length - 1 :] = 0
+        row[length - 1] = 2
+    probabilities = np.array(ops.softmax(model(batch)))
+    losses = [
+        -np.log(probabilities[i, c, t - 1, batch["tokens"][i, c, t]])
+        for i in range(2)
+        for c in range(2)
+        for t in range(1, TOKENS)
+        if batch["tokens"][i, c, t]
+    ]
+    loss = model.evaluate(batch, batch_size=2, verbose=0)
+    np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_half_precision_is_close_and_trains(captioner, vocabulary, rng, dtype):
+    model = kc.models.create("ngsan", vocabulary=vocabulary, **TINY, dtype=dtype)
+    model.set_weights(captioner.get_weights())
+    batch = random_batch(rng)
+    logits, expected = np.array(model(batch)), np.array(captioner(batch))
+    assert logits.dtype == "float32"
+    np.testing.assert_allclose(logits, expected, atol=0.1)
+    before = captioner.get_weights()
+    losses = [model.train_on_batch(batch) for _ in range(5)]
+    assert np.isfinite(losses).all()
+    assert any((a != b).any() for a, b in zip(model.get_weights(), before, strict=True))
+
+
+def test_saved_model_captions_in_a_fresh_process(captioner, rng, tmp_path):
+    batch = random_batch(rng)
+    np.savez(tmp_path / "batch.npz", **batch)
+    captioner.save(tmp_path / "model.keras")
+    program = """
+import sys, json, keras, numpy as np, keras_caption
+model = keras.models.load_model(sys.argv[1] + "/model.keras")
+batch = dict(np.load(sys.argv[1] + "/batch.npz"))
+np.save(sys.argv[1] + "/logits.npy", np.array(model(batch)))
+print(json.dumps([model.generate(batch), model.get_config()["dtype"]]))
+keras.config.set_dtype_policy("mixed_bfloat16")
+assert keras.models.load_model(sys.argv[1] + "/model.keras").compute_dtype == "float32"
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        cwd=PROJECT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    captions, _ = json.loads(done.stdout.splitlines()[-1])
+    assert captions == captioner.generate(batch)
+    np.testing.assert_allclose(
+        np.load(tmp_path / "logits.npy"), np.array(captioner(batch)), atol=1e-6
+    )
+    assert "Skipping variable" not in done.stderr
+
+
+def test_optimizer_chosen_by_the_user_is_saved_with_the_model(vocabulary, tmp_path):
+    model = kc.models.create("san", vocabulary=vocabulary, **TINY)
+    model.compile(
+        optimizer=keras.optimizers.SGD(0.5), loss=kc.training.CaptionCrossEntropy(0.2)
+    )
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded.optimizer, keras.optimizers.SGD)
+    assert loaded.loss.label_smoothing == 0.2
+
+
+def test_failed_save_leaves_the_previous_file(captioner, tmp_path):
+    path = tmp_path / "model.keras"
+    captioner.save(path)
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"."):
+            captioner.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model.keras"]
+
+
+def test_mistakes_are_named(vocabulary, captioner, rng):
+    with pytest.raises(kc.InputError, match="Did you mean ngsan"):
+        kc.models.create("ngsam", vocabulary=vocabulary)
+    with pytest.raises(ValueError, match=r"vocabulary_size=10, but .* 34 words"):
+        kc.models.create("san", vocabulary=vocabulary, vocabulary_size=10)
+    with pytest.raises(ValueError, match="needs a `vocabulary`"):
+        kc.models.create("san")
+    with pytest.raises(ValueError, match="cannot be divided"):
+        kc.models.create("san", vocabulary=vocabulary, model_dim=100)
+    images = random_images(rng)
+    with pytest.raises(ValueError, match="Missing from the batch: boxes"):
+        captioner.generate({"regions": images["regions"]})
+    nameless = kc.models.create("san", vocabulary_size=34, **TINY)
+    with pytest.raises(ValueError, match="without a vocabulary"):
+        nameless.generate(images)
+    with pytest.raises(ValueError, match="hold `tokens`"):
+        nameless.train_on_batch(images)
