@@ -1,0 +1,23 @@
+"""Captioning datasets, as TFDS builders, and the batches made from them."""
+
+from keras_caption.data.coco import CocoFiles
+from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
+from keras_caption.data.datasets import check_name, load, read
+from keras_caption.data.examples import references, region_features
+from keras_caption.data.pipeline import image_batches, train_batches
+from keras_caption.data.scenes import Scenes, ScenesConfig
+
+__all__ = [
+    "CocoFiles",
+    "CocoObjects",
+    "CocoObjectsConfig",
+    "Scenes",
+    "ScenesConfig",
+    "check_name",
+    "image_batches",
+    "load",
+    "read",
+    "references",
+    "region_features",
+    "train_batches",
+]

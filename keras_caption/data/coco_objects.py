@@ -1,0 +1,145 @@
+import dataclasses
+import hashlib
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from keras_caption.data.coco import (
+    FLAT_OFFICIAL_BOXES,
+    SPLITS,
+    CocoFiles,
+    read_annotations,
+)
+from keras_caption.data.examples import region_features
+from keras_caption.text import split_words
+
+NUM_CATEGORIES = 80
+
+
+@dataclasses.dataclass(kw_only=True)
+class CocoObjectsConfig(tfds.core.BuilderConfig):
+    """Where the annotations come from: files, or TFDS where there are none."""
+
+    files: CocoFiles | None = None
+
+
+class CocoObjects(tfds.core.GeneratorBasedBuilder):
+    """COCO captions over annotated objects: no pictures, no features to download.
+
+    Each annotated object (crowds left out) is a region. Its feature is the
+    one-hot vector of its category; where it is and how large, only `boxes` tell.
+    An image without objects is captioned from one null region: a vector of
+    zeros whose box is the whole image. Their number is in the metadata of the
+    prepared data.
+    """
+
+    VERSION = tfds.core.Version("1.0.0")
+    BUILDER_CONFIGS = [CocoObjectsConfig(name="tfds")]
+
+    @classmethod
+    def from_folder(cls, folder, **kwargs):
+        """The builder of a folder of annotation files.
+
+        Args:
+            folder: See `CocoFiles.find`.
+            **kwargs: Of the builder, such as `data_dir`.
+
+        Raises:
+            InputError: If files are missing.
+        """
+        files = CocoFiles.find(folder)
+        stamp = hashlib.sha256()
+        for path in (*files.captions, *files.instances, files.split):
+            status = path.stat()
+            stamp.update(
+                f"{path.resolve()} {status.st_size} {status.st_mtime_ns}".encode()
+            )
+        name = f"files_{stamp.hexdigest()[:16]}"
+        return cls(config=CocoObjectsConfig(name=name, files=files), **kwargs)
+
+    def _info(self):
+        return tfds.core.DatasetInfo(
+            builder=self,
+            description="COCO captions over annotated objects.",
+            features=region_features(NUM_CATEGORIES),
+            metadata=tfds.core.MetadataDict(images_without_objects=0),
+        )
+
+    def _split_generators(self, dl_manager):
+        files = self.builder_config.files
+        records = records_of_tfds() if files is None else _records_of_files(files)
+        return {split: self._generate_examples(records[split]) for split in SPLITS}
+
+    def _generate_examples(self, records):
+        for image_id, captions, objects in records:
+            if not objects:
+                self.info.metadata["images_without_objects"] += 1
+            yield image_id, object_example(image_id, captions, objects)
+
+
+def object_example(image_id, captions, objects):
+    """One image of `CocoObjects`.
+
+    Args:
+        image_id: int.
+        captions: List of str.
+        objects: List of (category number, box), the category from 0 to 79 in the
+            order of COCO's category ids, the box as x1, y1, x2, y2 divided by the
+            image's width and height.
+    """
+    numbers = [number for number, _ in objects]
+    regions = np.eye(NUM_CATEGORIES, dtype="float32")[numbers]
+    boxes = np.array([box for _, box in objects], "float32")
+    if not objects:
+        regions = np.zeros((1, NUM_CATEGORIES), "float32")
+        boxes = np.array([[0, 0, 1, 1]], "float32")
+    return {
+        "image_id": image_id,
+        "regions": regions,
+        "boxes": boxes,
+        "captions": captions,
+        "words": [" ".join(split_words(caption)) for caption in captions],
+    }
+
+
+def _records_of_files(files):
+    categories, records = read_annotations(files)
+    number = {category: i for i, category in enumerate(categories)}
+    return {
+        split: [
+            (image_id, captions, [(number[category], box) for category, box in objects])
+            for image_id, captions, objects in of_split
+        ]
+        for split, of_split in records.items()
+    }
+
+
+def records_of_tfds():
+    """The same records out of TFDS's `coco_captions`, read as they are asked for."""
+    builder = tfds.builder("coco_captions")
+    builder.download_and_prepare()
+    skip = {"image": tfds.decode.SkipDecoding()}
+    names = {"train": "train+restval", "val": "val", "test": "test"}
+    return {
+        split: map(
+            _tfds_record,
+            builder.as_dataset(split=name, decoders=skip).as_numpy_iterator(),
+        )
+        for split, name in names.items()
+    }
+
+
+def _tfds_record(example):
+    captions = [text.decode().strip() for text in example["captions"]["text"]]
+    annotated = example["objects"]
+    objects = []
+    for number, crowd, id_, (y1, x1, y2, x2) in zip(
+        annotated["label"],
+        annotated["is_crowd"],
+        annotated["id"],
+        annotated["bbox"],
+        strict=True,
+    ):
+        if not crowd and id_ not in FLAT_OFFICIAL_BOXES:
+            objects.append((int(number), (x1, y1, x2, y2)))
+    return int(example["image/id"]), captions, objects

@@ -1,0 +1,60 @@
+import difflib
+
+import tensorflow_datasets as tfds
+
+from keras_caption.data.coco_objects import CocoObjects
+from keras_caption.data.scenes import Scenes
+from keras_caption.errors import InputError
+
+DATASETS = ("scenes", "coco_objects")
+
+
+def check_name(name):
+    """Refuses names of datasets that there are not, with the nearest one."""
+    if name not in DATASETS:
+        near = difflib.get_close_matches(name, DATASETS, n=1, cutoff=0.0)
+        raise InputError(f"There is no dataset {name!r}. Did you mean {near[0]}?")
+
+
+def load(name, folder=None, **kwargs):
+    """A captioning dataset, prepared at the first call and kept.
+
+    Args:
+        name: `"scenes"` or `"coco_objects"`.
+        folder: For `coco_objects`, the folder of COCO's annotation files, see
+            `CocoFiles.find`; where left out, TFDS downloads `coco_captions`.
+        **kwargs: Of the TFDS builder, such as `data_dir`, where prepared data is
+            kept (`~/tensorflow_datasets`).
+
+    Returns:
+        A prepared TFDS builder with splits `train`, `val` and `test`.
+
+    Raises:
+        InputError: If there is no such dataset, or its files are wrong.
+    """
+    check_name(name)
+    if name == "scenes":
+        builder = Scenes(**kwargs)
+    elif folder is not None:
+        builder = CocoObjects.from_folder(folder, **kwargs)
+    else:
+        builder = CocoObjects(**kwargs)
+    builder.download_and_prepare()
+    return builder
+
+
+def read(builder, split, pictures=False):
+    """Examples of a split of a prepared dataset, always in the same order.
+
+    Args:
+        builder: What `load` returned.
+        split: TFDS split, such as `"train"` or `"test[:16]"`.
+        pictures: Whether to decode the pictures, where there are any.
+
+    Returns:
+        tf.data dataset of examples, see `region_features`.
+    """
+    decoders = None
+    if "image" in builder.info.features and not pictures:
+        decoders = {"image": tfds.decode.SkipDecoding()}
+    return builder.as_dataset(split=split, decoders=decoders, shuffle_files=False)

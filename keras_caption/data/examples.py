@@ -1,0 +1,44 @@
+"""What every captioning dataset holds, however it was made."""
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+
+def region_features(region_dim, **more):
+    """TFDS features of a dataset of images given as regions.
+
+    An example has an `image_id`; `regions`, float32 `(N, region_dim)`; `boxes`,
+    float32 `(N, 4)`, x1, y1, x2, y2 divided by the image's width and height; the
+    `captions` as people wrote them; and their `words`, normalized and separated
+    by blanks.
+
+    Args:
+        region_dim: Size of a region's feature vector.
+        **more: Further features of the dataset.
+    """
+    return tfds.features.FeaturesDict(
+        {
+            "image_id": np.int64,
+            "regions": tfds.features.Tensor(shape=(None, region_dim), dtype=np.float32),
+            "boxes": tfds.features.Tensor(shape=(None, 4), dtype=np.float32),
+            "captions": tfds.features.Sequence(tfds.features.Text()),
+            "words": tfds.features.Sequence(tfds.features.Text()),
+            **more,
+        }
+    )
+
+
+def references(examples):
+    """The captions of every image, for scoring.
+
+    Args:
+        examples: tf.data dataset of examples.
+
+    Returns:
+        dict from image id to a list of str.
+    """
+    small = examples.map(lambda e: {k: e[k] for k in ("image_id", "captions")})
+    return {
+        int(e["image_id"]): [c.decode() for c in e["captions"]]
+        for e in small.as_numpy_iterator()
+    }

@@ -1,0 +1,122 @@
+"""From prepared examples to the batches that models take."""
+
+import tensorflow as tf
+
+from keras_caption.text import BOS, EOS, PAD, UNK
+
+# Examples that are shuffled among each other; all of a small data set.
+SHUFFLE_BUFFER = 10_000
+
+
+def train_batches(
+    examples,
+    vocabulary,
+    batch_size,
+    *,
+    captions_per_image=5,
+    max_words=16,
+    seed=0,
+    first_epoch=0,
+):
+    """Endless batches for training, epoch after epoch in another order.
+
+    What an epoch holds depends on `seed` and the epoch's number alone, so that a
+    run resumed at epoch k sees what an uninterrupted one does. Captions are turned
+    to tokens once, and kept in memory with the regions. An incomplete last batch
+    of an epoch is dropped.
+
+    Args:
+        examples: Finite tf.data dataset of examples, see
+            `keras_caption.data.region_features`.
+        vocabulary: `keras_caption.text.Vocabulary`.
+        batch_size: Number of images.
+        captions_per_image: Number of captions of every image; an image with more
+            shows others each epoch, one with fewer repeats some.
+        max_words: Longer captions are cut.
+        seed: int.
+        first_epoch: Number of the epoch to begin with.
+
+    Returns:
+        tf.data dataset of dicts: `regions` `(B, N, D)`, `boxes` `(B, N, 4)`,
+        `region_mask` bool `(B, N)`, `tokens` int32 `(B, C, T)`; N and T are the
+        largest of the batch.
+    """
+    tokens_of = _tokenizer(vocabulary, max_words)
+
+    def prepare(example):
+        return {**_regions(example), "tokens": tokens_of(example["words"])}
+
+    prepared = examples.map(prepare, tf.data.AUTOTUNE).cache()
+
+    def batches_of_epoch(epoch):
+        def choose(example):
+            captions = example["tokens"]
+            shown = epoch + tf.range(captions_per_image, dtype=tf.int64)
+            shown = shown % tf.shape(captions, tf.int64)[0]
+            return {**example, "tokens": tf.gather(captions, shown)}
+
+        # Of this graph alone: the order depends on no seed set elsewhere.
+        tf.random.set_seed(seed + 1)
+        order = prepared.shuffle(SHUFFLE_BUFFER, seed=epoch)
+        batches = order.map(choose, tf.data.AUTOTUNE).padded_batch(
+            batch_size, drop_remainder=True
+        )
+        return batches.map(_trim_padding, tf.data.AUTOTUNE)
+
+    epochs = tf.data.Dataset.counter(first_epoch)
+    return epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
+
+
+def image_batches(examples, batch_size):
+    """Batches of images for captioning, in the order of the examples.
+
+    Args:
+        examples: tf.data dataset of examples.
+        batch_size: Number of images; the last batch may have fewer.
+
+    Returns:
+        tf.data dataset of dicts: `image_id` int64 `(B,)`, `regions` `(B, N, D)`,
+        `boxes` `(B, N, 4)` and `region_mask` bool `(B, N)`.
+    """
+
+    def prepare(example):
+        return {**_regions(example), "image_id": example["image_id"]}
+
+    batches = examples.map(prepare, tf.data.AUTOTUNE).padded_batch(batch_size)
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _regions(example):
+    regions = example["regions"]
+    return {
+        "regions": regions,
+        "boxes": example["boxes"],
+        "region_mask": tf.ones(tf.shape(regions)[:1], tf.bool),
+    }
+
+
+def _tokenizer(vocabulary, max_words):
+    """Function from words, strings `(R,)`, to tokens, int32 `(R, T)`."""
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(
+            vocabulary.words, tf.range(len(vocabulary), dtype=tf.int32)
+        ),
+        default_value=UNK,
+    )
+
+    def tokens_of(words):
+        words = tf.strings.split(words)[:, :max_words]
+        tokens = tf.RaggedTensor.from_row_splits(
+            table.lookup(words.values), words.row_splits
+        )
+        ends = tf.fill((tokens.nrows(), 1), BOS), tf.fill((tokens.nrows(), 1), EOS)
+        return tf.concat([ends[0], tokens, ends[1]], axis=1).to_tensor(PAD)
+
+    return tokens_of
+
+
+def _trim_padding(batch):
+    """Without the positions at which all captions chosen are over."""
+    used = tf.reduce_any(batch["tokens"] != PAD, axis=(0, 1))
+    length = tf.reduce_sum(tf.cast(used, tf.int32))
+    return {**batch, "tokens": batch["tokens"][:, :, :length]}

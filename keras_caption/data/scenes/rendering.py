@@ -1,0 +1,142 @@
+import functools
+import math
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from keras_caption.data.scenes.scene import COLOURS
+
+SIDE = 128
+# Drawn so many times larger and then reduced, for smooth edges.
+SCALE = 2
+
+
+def _regular(corners, inner=None, turn=-math.pi / 2):
+    """A regular polygon in the unit square, a star where `inner` is given."""
+    points = []
+    for i in range(corners if inner is None else 2 * corners):
+        radius = 0.5 if inner is None or i % 2 == 0 else inner / 2
+        angle = turn + 2 * math.pi * i / (corners if inner is None else 2 * corners)
+        points.append((0.5 + radius * math.cos(angle), 0.5 + radius * math.sin(angle)))
+    return points
+
+
+def _heart():
+    points = []
+    for t in np.linspace(0, 2 * math.pi, 40, endpoint=False):
+        x = 16 * math.sin(t) ** 3
+        y = (
+            13 * math.cos(t)
+            - 5 * math.cos(2 * t)
+            - 2 * math.cos(3 * t)
+            - math.cos(4 * t)
+        )
+        points.append((0.5 + x / 33, 0.46 - y / 31))
+    return points
+
+
+def _moon():
+    outer = np.linspace(-0.75 * math.pi, 0.75 * math.pi, 24) + math.pi
+    inner = outer[::-1]
+    points = [(0.55 + 0.5 * math.cos(t), 0.5 + 0.5 * math.sin(t)) for t in outer]
+    return points + [
+        (0.75 + 0.42 * math.cos(t), 0.5 + 0.36 * math.sin(t)) for t in inner
+    ]
+
+
+POLYGONS = {
+    "square": [(0, 0), (1, 0), (1, 1), (0, 1)],
+    "triangle": [(0.5, 0), (1, 1), (0, 1)],
+    "star": _regular(5, inner=0.4),
+    "heart": _heart(),
+    "cross": [
+        (0.33, 0), (0.67, 0), (0.67, 0.33), (1, 0.33), (1, 0.67), (0.67, 0.67),
+        (0.67, 1), (0.33, 1), (0.33, 0.67), (0, 0.67), (0, 0.33), (0.33, 0.33),
+    ],
+    "diamond": [(0.5, 0), (1, 0.5), (0.5, 1), (0, 0.5)],
+    "moon": _moon(),
+    "tree": [
+        (0.5, 0), (0.85, 0.4), (0.7, 0.4), (1, 0.8), (0.58, 0.8), (0.58, 1),
+        (0.42, 1), (0.42, 0.8), (0, 0.8), (0.3, 0.4), (0.15, 0.4),
+    ],
+    "house": [
+        (0.5, 0), (1, 0.45), (0.88, 0.45), (0.88, 1), (0.12, 1), (0.12, 0.45),
+        (0, 0.45),
+    ],
+    "arrow": [
+        (0, 0.35), (0.55, 0.35), (0.55, 0.05), (1, 0.5), (0.55, 0.95), (0.55, 0.65),
+        (0, 0.65),
+    ],
+}  # fmt: skip
+
+
+def render(objects, rng):
+    """Paints a scene.
+
+    Args:
+        objects: `SceneObject`s in the order of painting.
+        rng: `numpy.random.Generator`, for the background and shades of colours.
+
+    Returns:
+        uint8 `(128, 128, 3)`.
+    """
+    size = SIDE * SCALE
+    # A pale shade, the same everywhere so that it tells no position.
+    background = tuple(int(c) for c in rng.uniform(165, 225, 3))
+    image = Image.new("RGB", (size, size), background)
+    draw = ImageDraw.Draw(image)
+    for o in objects:
+        shade = np.clip(np.array(COLOURS[o.colour]) + rng.normal(0, 10, 3), 0, 255)
+        shade = tuple(int(c) for c in shade)
+        outline = tuple(int(0.6 * c) for c in shade)
+        x1, y1, x2, y2 = (c * size for c in o.box)
+        if o.kind == "circle":
+            draw.ellipse((x1, y1, x2, y2), fill=shade, outline=outline, width=SCALE)
+        elif o.kind == "ring":
+            width = max(int(0.14 * min(x2 - x1, y2 - y1)), 2)
+            draw.ellipse((x1, y1, x2, y2), outline=shade, width=width)
+        else:
+            points = [
+                (x1 + x * (x2 - x1), y1 + y * (y2 - y1)) for x, y in POLYGONS[o.kind]
+            ]
+            draw.polygon(points, fill=shade, outline=outline, width=SCALE)
+    return np.asarray(image.reduce(SCALE))
+
+
+@functools.cache
+def _projection(region_dim):
+    values = 16 * 16 * 3
+    projection = np.random.default_rng(0).normal(size=(values, region_dim))
+    return (projection / math.sqrt(values)).astype("float32")
+
+
+def crop_features(image, boxes, region_dim=256):
+    """Region features: what the pixels of each box look like, not where it is.
+
+    Each box is cut out, scaled to 16 x 16 pixels, and its colour values, from -1
+    to 1, go through a fixed random projection.
+
+    Args:
+        image: uint8 `(height, width, 3)`.
+        boxes: `(N, 4)`, x1, y1, x2, y2 divided by width and height.
+        region_dim: Size of a feature vector.
+
+    Returns:
+        float32 `(N, region_dim)`.
+    """
+    height, width = image.shape[:2]
+    picture = Image.fromarray(image)
+    pixels = np.stack(
+        [
+            np.asarray(
+                picture.resize(
+                    (16, 16),
+                    Image.Resampling.BILINEAR,
+                    box=(x1 * width, y1 * height, x2 * width, y2 * height),
+                )
+            )
+            for x1, y1, x2, y2 in boxes
+        ]
+    )
+    pixels = pixels.reshape(len(boxes), -1).astype("float32") / 127.5 - 1.0
+    return pixels @ _projection(region_dim)

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+import keras_caption as kc
+from keras_caption.data import Scenes, ScenesConfig, scenes
+from keras_caption.data.scenes.scene import SceneObject
+
+SMALL = ScenesConfig(name="small", train=30, val=3, test=5)
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory):
+    builder = Scenes(config=SMALL, data_dir=tmp_path_factory.mktemp("scenes"))
+    builder.download_and_prepare()
+    return builder
+
+
+def test_same_seed_same_scenes(builder, tmp_path):
+    again = Scenes(config=SMALL, data_dir=tmp_path)
+    again.download_and_prepare()
+    for split, count in {"train": 30, "val": 3, "test": 5}.items():
+        first, second = (
+            list(kc.data.read(b, split, pictures=True).as_numpy_iterator())
+            for b in (builder, again)
+        )
+        assert len(first) == count
+        for a, b in zip(first, second, strict=True):
+            for name in ("image_id", "image", "regions", "boxes", "captions"):
+                np.testing.assert_array_equal(a[name], b[name])
+    ids = {
+        int(e["image_id"])
+        for split in ("train", "val", "test")
+        for e in kc.data.read(builder, split).as_numpy_iterator()
+    }
+    assert len(ids) == 38
+
+
+def test_people_say_nothing_false_and_speak_of_everything():
+    said = dict.fromkeys(scenes.CATEGORIES, 0)
+    for seed in range(300):
+        example = scenes.make_example(np.random.default_rng(seed))
+        example["objects"] = as_read_back(example)
+        for caption in example["captions"]:
+            statements = scenes.judge(caption, scenes.scene_objects(example))
+            assert statements, caption
+            for category, true in statements:
+                said[category] += 1
+                assert true, (caption, category)
+    assert min(said.values()) > 200
+
+
+def as_read_back(example):
+    from keras_caption.data.scenes.scene import COLOURS, KINDS
+
+    return {
+        "kind": [KINDS.index(o["kind"]) for o in example["objects"]],
+        "colour": [list(COLOURS).index(o["colour"]) for o in example["objects"]],
+    }
+
+
+RED_STAR = SceneObject("star", "red", (0.05, 0.3, 0.15, 0.4))
+BLUE_RING = SceneObject("ring", "blue", (0.4, 0.1, 0.9, 0.6))
+GREEN_STAR = SceneObject("star", "green", (0.6, 0.3, 0.7, 0.4))
+
+
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [
+        ("a red star", "objects+ colours+"),
+        ("a red ring", "objects+ colours-"),
+        ("a red moon", "objects- colours-"),
+        ("a small red star left of a large blue ring",
+         "objects+ colours+ sizes+ objects+ colours+ sizes+ relations+"),
+        ("a red star right of a blue ring",
+         "objects+ colours+ objects+ colours+ relations-"),
+        ("a green star is inside a blue ring",
+         "objects+ colours+ objects+ colours+ relations+"),
+        ("a red star is inside a blue ring",
+         "objects+ colours+ objects+ colours+ relations-"),
+        ("two stars and a blue ring", "objects+ counts+ objects+ colours+"),
+        ("there are three stars", "objects+ counts-"),
+        ("the only ring is blue", "objects+ colours+ counts+"),
+        ("the only star is red", "objects+ colours+ counts-"),
+        ("the largest object is a blue ring", "objects+ colours+ relations+"),
+        ("a red star is the largest object", "objects+ colours+ relations-"),
+        ("a red star in the middle and left of a blue ring",
+         "objects+ colours+ objects+ colours+ relations- relations+"),
+        ("star star of the is red", "objects+ objects+ colours+"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_statements_are_read_and_judged(caption, expected):
+    statements = scenes.judge(caption, [RED_STAR, BLUE_RING, GREEN_STAR])
+    found = " ".join(f"{category}{'-+'[true]}" for category, true in statements)
+    assert sorted(found.split()) == sorted(expected.split())
+
+
+def test_features_do_not_tell_where_a_region_is():
+    picture = np.full((128, 128, 3), 200, "uint8")
+    picture[10:30, 10:30] = picture[70:90, 50:70] = (200, 30, 30)
+    boxes = np.array([[10, 10, 30, 30], [50, 70, 70, 90]]) / 128
+    features = kc.data.scenes.rendering.crop_features(picture, boxes)
+    np.testing.assert_allclose(features[0], features[1], atol=1e-6)
+
+
+def test_statement_accuracy_counts_true_statements(builder):
+    examples = kc.data.read(builder, "test")
+    references = kc.data.references(examples)
+    captions = {i: texts[0] for i, texts in references.items()}
+    accuracy = scenes.statement_accuracy(captions, examples)
+    assert accuracy["all"][0] == 1.0
+    captions = dict.fromkeys(references, "nine of them")
+    assert scenes.statement_accuracy(captions, examples)["all"] == (0.0, 0)
