@@ -1,0 +1,250 @@
+r"""Trains a captioning model, scores it, shows its captions and exports it.
+
+    python experiments/run.py --model ngsan
+
+trains on built-in data. Everything lands in one folder, `--output_dir`; the same
+command with `--resume` goes on where an interrupted one stopped. Every value of
+the model, the training and the decoding can be set, for instance
+
+    python experiments/run.py --model gsan --dataset coco_objects \
+        --data_dir annotations --config.model.num_layers=3 \
+        --config.training.batch_size=16
+"""
+
+import importlib
+import itertools
+import json
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no notes on start-up
+
+import keras
+import ml_collections
+from absl import app, flags, logging
+from matplotlib.figure import Figure
+from ml_collections import config_flags
+
+import keras_caption as kc
+from keras_caption.data import scenes
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("model", "ngsan", f"One of {', '.join(kc.models.presets())}.")
+flags.DEFINE_string("dataset", "scenes", "scenes (built in) or coco_objects.")
+flags.DEFINE_string(
+    "data_dir",
+    None,
+    "For coco_objects: folder of captions_*.json, instances_*.json and Karpathy's "
+    "split JSON. Where left out, TFDS downloads coco_captions.",
+)
+flags.DEFINE_integer("epochs", None, "Epochs of training; the config's where left out.")
+flags.DEFINE_integer("seed", 0, "Of the weights, the order of the data and dropout.")
+flags.DEFINE_string(
+    "output_dir",
+    None,
+    "Where the run's files go. saved_models/MODEL_DATASET where left out.",
+)
+flags.DEFINE_bool("resume", False, "Go on with the run in output_dir, if there is one.")
+
+PICTURES = 4  # in the figure of attention
+SAMPLES = 10  # captions printed
+
+
+def parse_flags(argv):
+    """Defines --config, whose values depend on the model and the dataset."""
+    FLAGS([arg for arg in argv if not arg.startswith("--help")], known_only=True)
+    try:
+        kc.data.check_name(FLAGS.dataset)
+        arguments = kc.models.arguments(FLAGS.model)
+    except kc.InputError as error:
+        sys.exit(f"error: {error}")
+    of_dataset = importlib.import_module(f"configs.{FLAGS.dataset}").get_config()
+    config = ml_collections.ConfigDict(
+        {
+            "model": {
+                name: ml_collections.config_dict.placeholder(str)
+                if value is None
+                else value
+                for name, value in {**arguments, **of_dataset.model}.items()
+            },
+            "training": of_dataset.training,
+            "decoding": of_dataset.decoding,
+        }
+    )
+    values = "\n".join(
+        f"--config.{group}.{name}={value}"
+        for group, of_group in config.items()
+        for name, value in of_group.items()
+    )
+    config_flags.DEFINE_config_dict(
+        "config", config, f"Values of --model and --dataset:\n{values}"
+    )
+    return app.parse_flags_with_usage(argv)
+
+
+def main(argv):
+    if len(argv) > 1:
+        sys.exit(f"error: unexpected argument {argv[1]!r}; see --help.")
+    logging.set_verbosity(logging.WARNING)
+    try:
+        run(FLAGS.config)
+    except (kc.InputError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+def run(config):
+    folder = FLAGS.output_dir or f"saved_models/{FLAGS.model}_{FLAGS.dataset}"
+    folder = pathlib.Path(folder)
+    builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
+    best = train(config, builder, folder)
+    evaluate(best, config.decoding, builder, folder)
+    kc.serving.export(best, folder / "1", **config.decoding)
+    print(f"\nEverything is in {folder}:")
+    for name, content in {
+        "best.keras": "the model, for keras.models.load_model",
+        "1": "the model as a SavedModel, for TensorFlow Serving",
+        "last.keras": "the last epoch's model and optimizer, for --resume",
+        "history.json": "loss and CIDEr-D of every epoch",
+        "logs": "the same for TensorBoard",
+        "test_results.json": "captions of the test split",
+        "test_references.json": "what they are scored against",
+        "test_scores.json": "their scores",
+        "attention.png": "where the model looks, word by word",
+    }.items():
+        print(f"  {name:22}{content}")
+
+
+def train(config, builder, folder):
+    """Trains with cross-entropy, or goes on with it; returns the best epoch's model."""
+    values = config.training
+    examples = kc.data.read(builder, "train")
+    captions = itertools.chain(*kc.data.references(examples).values())
+    vocabulary = kc.text.Vocabulary.build(captions, values.min_count)
+    steps_per_epoch = len(examples) // values.batch_size
+    if not steps_per_epoch:
+        raise kc.InputError(
+            f"A batch of {values.batch_size} images is more than the {len(examples)} "
+            "there are to train on."
+        )
+    epochs = FLAGS.epochs or values.epochs
+    last, epoch = folder / "last.keras", 0
+    checkpoint = kc.training.Checkpoint(folder)
+    if FLAGS.resume and last.exists():
+        model = keras.models.load_model(last)
+        if model.vocabulary != vocabulary:
+            raise kc.InputError(
+                f"{last} has another vocabulary ({len(model.vocabulary)} words) than "
+                f"the training captions ({len(vocabulary)} words)."
+            )
+        epoch = checkpoint.resume(model, steps_per_epoch)
+        print(f"Going on after epoch {epoch} of {last}")
+    else:
+        keras.utils.set_random_seed(FLAGS.seed)
+        model = kc.models.create(
+            FLAGS.model,
+            vocabulary=vocabulary,
+            region_dim=builder.info.features["regions"].shape[-1],
+            **config.model,
+        )
+        schedule = kc.training.WarmupStepDecay(
+            steps_per_epoch,
+            values.learning_rate,
+            values.warmup_epochs,
+            values.decay_after,
+            values.decay_every,
+            values.decay_rate,
+        )
+        model.compile(
+            optimizer=keras.optimizers.Adam(schedule),
+            loss=kc.training.CaptionCrossEntropy(values.label_smoothing),
+        )
+    print(
+        f"{model.name}: {model.count_params():,} parameters, "
+        f"{len(vocabulary):,} words, {len(examples):,} training images"
+    )
+    validation = kc.data.read(builder, "val")
+    model.fit(
+        kc.data.train_batches(
+            examples,
+            vocabulary,
+            values.batch_size,
+            captions_per_image=values.captions_per_image,
+            max_words=values.max_words,
+            seed=FLAGS.seed,
+            first_epoch=epoch,
+        ),
+        initial_epoch=epoch,
+        epochs=epochs,
+        steps_per_epoch=steps_per_epoch,
+        shuffle=False,  # the batches are
+        verbose=1 if sys.stdout.isatty() else 2,
+        callbacks=[
+            kc.training.EpochSeeds(FLAGS.seed),
+            kc.training.CaptionValidation(
+                kc.data.image_batches(validation, 50), kc.data.references(validation)
+            ),
+            keras.callbacks.TensorBoard(folder / "logs", write_graph=False),
+            checkpoint,
+        ],
+    )
+    return keras.models.load_model(folder / "best.keras")
+
+
+def evaluate(model, decoding, builder, folder):
+    """Captions and scores the test split; writes and prints the outcome."""
+    examples = kc.data.read(builder, "test")
+    references = kc.data.references(examples)
+    captions = model.caption(kc.data.image_batches(examples, 50), **decoding)
+    write_coco_files(captions, references, folder)
+    scores, missing = kc.evaluation.score(captions, references)
+    if builder.name == "scenes":
+        truth = scenes.statement_accuracy(captions, examples)
+        scores["statement accuracy"] = truth
+    (folder / "test_scores.json").write_text(json.dumps(scores, indent=1))
+    draw_attention(model, decoding, builder, folder / "attention.png")
+
+    print(f"\nTest split, {len(captions):,} images, beam {decoding.beam_size}\n")
+    print(kc.evaluation.table({model.name: scores}))
+    for name, reason in missing.items():
+        print(f"\n{name}: {reason}")
+    if builder.name == "scenes":
+        print("\nShare of statements that are true of the scene:")
+        for category, (share, count) in truth.items():
+            print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
+    print("\nSome captions, each followed by a person's:")
+    for image_id in list(captions)[:SAMPLES]:
+        print(f"  {captions[image_id]}\n      {references[image_id][0]}")
+
+
+def write_coco_files(captions, references, folder):
+    """Captions and references in COCO's formats, for `keras_caption.evaluation`."""
+    results = [{"image_id": i, "caption": text} for i, text in captions.items()]
+    annotations = [(i, text) for i, texts in references.items() for text in texts]
+    truth = {
+        "images": [{"id": i, "width": 1, "height": 1} for i in references],
+        "annotations": [
+            {"id": number, "image_id": i, "caption": text}
+            for number, (i, text) in enumerate(annotations)
+        ],
+    }
+    (folder / "test_results.json").write_text(json.dumps(results, indent=1))
+    (folder / "test_references.json").write_text(json.dumps(truth, indent=1))
+
+
+def draw_attention(model, decoding, builder, path):
+    """Draws where the model looks in a few pictures of the test split."""
+    examples = kc.data.read(builder, f"test[:{PICTURES}]", pictures=True)
+    figure = Figure(figsize=(20, 2.2 * PICTURES), layout="constrained")
+    for part, example in zip(
+        figure.subfigures(PICTURES), examples.as_numpy_iterator(), strict=True
+    ):
+        inputs = {name: example[name][None] for name in ("regions", "boxes")}
+        tokens, _ = model.generate_tokens(inputs, **decoding)
+        picture = example.get("image")
+        kc.visualization.attention_over_words(model, inputs, tokens[0], picture, part)
+    figure.savefig(path, dpi=80)
+
+
+if __name__ == "__main__":
+    app.run(main, flags_parser=parse_flags)

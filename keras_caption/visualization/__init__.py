@@ -1,0 +1,8 @@
+"""Pictures of what models look at."""
+
+from keras_caption.visualization.attention import (
+    attention_over_regions,
+    attention_over_words,
+)
+
+__all__ = ["attention_over_regions", "attention_over_words"]

@@ -1,0 +1,67 @@
+import math
+
+import numpy as np
+from keras import ops
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from keras_caption.text import BOS, EOS
+
+
+def attention_over_regions(model, inputs, tokens):
+    """Where a captioner looks while it says each word of a caption.
+
+    Args:
+        model: `keras_caption.models.Captioner` over regions.
+        inputs: dict of the model's inputs for one image, batch size 1.
+        tokens: int `(T,)`, the caption as `generate_tokens` returns it.
+
+    Returns:
+        The words, a list of str ending with `"<eos>"` where the caption ended, and
+        float32 `(words, N)`: for each word, the weights over the regions of the
+        last block's cross-attention, averaged over heads.
+    """
+    tokens = list(tokens)
+    if EOS in tokens:
+        tokens = tokens[: tokens.index(EOS) + 1]
+    shown = ops.convert_to_tensor([[BOS, *tokens[:-1]]], dtype="int32")
+    _, scores = model.decoder(
+        shown, **model.encode(inputs), return_attention_scores=True
+    )
+    weights = ops.convert_to_numpy(ops.mean(scores, axis=1))[0]
+    return [model.vocabulary.words[token] for token in tokens], weights
+
+
+def attention_over_words(model, inputs, tokens, picture=None, figure=None):
+    """Draws where a captioner looks, a panel for each word of a caption.
+
+    Args:
+        model, inputs, tokens: Of `attention_over_regions`.
+        picture: uint8 `(height, width, 3)` to draw on; white where left out.
+        figure: `matplotlib.figure.Figure` or `SubFigure` to draw into; a new one
+            where left out.
+
+    Returns:
+        The figure; `figure.savefig(path)` writes a new one.
+    """
+    words, weights = attention_over_regions(model, inputs, tokens)
+    if picture is None:
+        picture = np.full((128, 128, 3), 255, "uint8")
+    if figure is None:
+        figure = Figure(figsize=(1.6 * len(words), 2), layout="constrained")
+    height, width = picture.shape[:2]
+    boxes = np.array(inputs["boxes"])[0] * [width, height, width, height]
+    panels = figure.subplots(1, len(words), squeeze=False)[0]
+    for panel, word, of_word in zip(panels, words, weights, strict=True):
+        strengths = of_word / of_word.max()
+        light = np.zeros((height, width, 1))  # what is not looked at fades away
+        for strength, (x1, y1, x2, y2) in zip(strengths, boxes, strict=True):
+            box = (slice(int(y1), math.ceil(y2)), slice(int(x1), math.ceil(x2)))
+            light[box] = np.maximum(light[box], strength)
+            frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
+            frame.set(edgecolor="crimson", linewidth=2, alpha=float(strength) ** 2)
+            panel.add_patch(frame)
+        panel.imshow((255 - (255 - picture) * (0.15 + 0.85 * light)).astype("uint8"))
+        panel.set_title(word, fontsize=11)
+        panel.axis("off")
+    return figure

@@ -1,0 +1,153 @@
+"""The experiment as a person runs it: from files to scores, killed and resumed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import coco_files
+import keras
+import numpy as np
+import pytest
+from conftest import PROJECT
+
+import keras_caption as kc
+
+EPOCHS = 4
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    coco_files.write(folder / "coco", *coco_files.contents(images=48))
+    return folder
+
+
+def command(folder, output, *more):
+    tiny = {
+        "model.num_layers": 1,
+        "model.model_dim": 16,
+        "model.num_heads": 2,
+        "model.feedforward_dim": 32,
+        "model.geometry_dim": 4,
+        "training.batch_size": 4,
+        "training.min_count": 1,
+        "decoding.beam_size": 2,
+    }
+    return [
+        sys.executable,
+        "experiments/run.py",
+        "--model=ngsan",
+        "--dataset=coco_objects",
+        f"--data_dir={folder / 'coco'}",
+        f"--output_dir={folder / output}",
+        f"--epochs={EPOCHS}",
+        *(f"--config.{name}={value}" for name, value in tiny.items()),
+        *more,
+    ]
+
+
+def environment(folder):
+    return {**os.environ, "TFDS_DATA_DIR": str(folder / "tfds")}
+
+
+def run(folder, *args, **kwargs):
+    return subprocess.run(
+        command(folder, *args),
+        cwd=PROJECT,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+        **kwargs,
+    )
+
+
+def test_interrupted_and_resumed_is_uninterrupted(folder):
+    whole = run(folder, "whole")
+    assert whole.returncode == 0, whole.stderr
+    check_report(folder / "whole", whole.stdout)
+
+    process = subprocess.Popen(
+        command(folder, "killed"),
+        cwd=PROJECT,
+        env=environment(folder),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    history = folder / "killed" / "history.json"
+    while not (history.exists() and len(json.loads(history.read_text())) >= 2):
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(json.loads(history.read_text())) < EPOCHS
+
+    resumed = run(folder, "killed", "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "Going on after epoch" in resumed.stdout
+    for name in ("last.keras", "best.keras"):
+        a, b = (keras.models.load_model(folder / f / name) for f in ("whole", "killed"))
+        for x, y in zip(a.get_weights(), b.get_weights(), strict=True):
+            np.testing.assert_array_equal(x, y)
+        if name == "last.keras":
+            for x, y in zip(a.optimizer.variables, b.optimizer.variables, strict=True):
+                np.testing.assert_array_equal(x, y)
+    a, b = ((folder / f / "history.json").read_text() for f in ("whole", "killed"))
+    assert json.loads(a) == json.loads(b)
+
+
+def check_report(output, printed):
+    scores = json.loads((output / "test_scores.json").read_text())
+    assert set(kc.evaluation.METRICS[:-1]) <= set(scores)
+    assert "| ngsan |" in printed
+    results = json.loads((output / "test_results.json").read_text())
+    assert len(results) == 12
+    assert results[0]["caption"] in printed
+    for name in ("attention.png", "1/saved_model.pb", "logs/train"):
+        assert (output / name).exists()
+        assert name.split("/")[0] in printed
+    again = kc.evaluation.score_files(
+        output / "test_references.json", output / "test_results.json"
+    )
+    assert again[0] == {name: scores[name] for name in again[0]}
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["--model=ngsam"],
+            "error: There is no model named 'ngsam'. Did you mean ngsan",
+        ),
+        (["--dataset=cocoo"], "error: There is no dataset 'cocoo'. Did you mean coco"),
+        (["--data_dir=nowhere"], "error: There is no folder nowhere"),
+        (["--config.training.batch_size=1000"], "error: A batch of 1000 images"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(folder, args, message):
+    done = run(folder, "mistake", *args)
+    assert done.returncode == 1
+    assert message in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert not (folder / "mistake").exists()
+
+
+def test_a_run_is_not_resumed_on_other_data(folder):
+    assert (folder / "whole").exists(), "needs the run above"
+    captions, instances, split = coco_files.contents(images=48)
+    for annotation in captions["annotations"]:
+        annotation["caption"] = annotation["caption"].replace("dog", "cat")
+    coco_files.write(folder / "other", captions, instances, split)
+    done = run(folder, "whole", "--resume", f"--data_dir={folder / 'other'}")
+    assert done.returncode == 1
+    assert "has another vocabulary" in done.stderr.splitlines()[-1]
+
+
+def test_help_is_readable(folder):
+    done = run(folder, "help", "--help")
+    assert done.returncode == 0 or "--resume" in done.stdout
+    for text in ("--model", "ngsan", "--config.training.epochs=", "--resume"):
+        assert text in done.stdout
