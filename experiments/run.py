@@ -13,7 +13,6 @@ the model, the training and the decoding can be set, for instance
 
 import importlib
 import itertools
-import json
 import os
 import pathlib
 import sys
@@ -27,6 +26,7 @@ from matplotlib.figure import Figure
 from ml_collections import config_flags
 
 import keras_caption as kc
+from keras_caption.atomic import write_json
 from keras_caption.data import scenes
 
 FLAGS = flags.FLAGS
@@ -100,6 +100,9 @@ def run(config):
     best = train(config, builder, folder)
     evaluate(best, config.decoding, builder, folder)
     kc.serving.export(best, folder / "1", **config.decoding)
+    about = {name: FLAGS[name].value for name in ("model", "dataset", "seed")}
+    about["config"] = config.to_dict()
+    write_json(folder / "config.json", about)
     print(f"\nEverything is in {folder}:")
     for name, content in {
         "best.keras": "the model, for keras.models.load_model",
@@ -111,6 +114,7 @@ def run(config):
         "test_references.json": "what they are scored against",
         "test_scores.json": "their scores",
         "attention.png": "where the model looks, word by word",
+        "config.json": "how the run was configured",
     }.items():
         print(f"  {name:22}{content}")
 
@@ -141,12 +145,15 @@ def train(config, builder, folder):
         print(f"Going on after epoch {epoch} of {last}")
     else:
         keras.utils.set_random_seed(FLAGS.seed)
-        model = kc.models.create(
-            FLAGS.model,
-            vocabulary=vocabulary,
-            region_dim=builder.info.features["regions"].shape[-1],
-            **config.model,
-        )
+        try:
+            model = kc.models.create(
+                FLAGS.model,
+                vocabulary=vocabulary,
+                region_dim=builder.info.features["regions"].shape[-1],
+                **config.model,
+            )
+        except ValueError as error:  # a value of --config.model
+            raise kc.InputError(str(error)) from error
         schedule = kc.training.WarmupStepDecay(
             steps_per_epoch,
             values.learning_rate,
@@ -182,7 +189,9 @@ def train(config, builder, folder):
         callbacks=[
             kc.training.EpochSeeds(FLAGS.seed),
             kc.training.CaptionValidation(
-                kc.data.image_batches(validation, 50), kc.data.references(validation)
+                kc.data.image_batches(validation, 50),
+                kc.data.references(validation),
+                values.validation_beam_size,
             ),
             keras.callbacks.TensorBoard(folder / "logs", write_graph=False),
             checkpoint,
@@ -198,10 +207,11 @@ def evaluate(model, decoding, builder, folder):
     captions = model.caption(kc.data.image_batches(examples, 50), **decoding)
     write_coco_files(captions, references, folder)
     scores, missing = kc.evaluation.score(captions, references)
+    statements = {}
     if builder.name == "scenes":
         truth = scenes.statement_accuracy(captions, examples)
-        scores["statement accuracy"] = truth
-    (folder / "test_scores.json").write_text(json.dumps(scores, indent=1))
+        statements = {category: share for category, (share, _) in truth.items()}
+    write_json(folder / "test_scores.json", {**scores, "statements": statements})
     draw_attention(model, decoding, builder, folder / "attention.png")
 
     print(f"\nTest split, {len(captions):,} images, beam {decoding.beam_size}\n")
@@ -228,8 +238,8 @@ def write_coco_files(captions, references, folder):
             for number, (i, text) in enumerate(annotations)
         ],
     }
-    (folder / "test_results.json").write_text(json.dumps(results, indent=1))
-    (folder / "test_references.json").write_text(json.dumps(truth, indent=1))
+    write_json(folder / "test_results.json", results)
+    write_json(folder / "test_references.json", truth)
 
 
 def draw_attention(model, decoding, builder, path):

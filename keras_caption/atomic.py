@@ -1,4 +1,5 @@
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -31,6 +32,12 @@ def replacing(path):
             os.replace(partial, path)
     finally:
         remove(partial)
+
+
+def write_json(path, content):
+    """Writes a JSON file that appears whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def remove(path):

@@ -125,6 +125,7 @@ def check_report(output, printed):
         (["--dataset=cocoo"], "error: There is no dataset 'cocoo'. Did you mean coco"),
         (["--data_dir=nowhere"], "error: There is no folder nowhere"),
         (["--config.training.batch_size=1000"], "error: A batch of 1000 images"),
+        (["--config.model.geometry=round"], "error: `kind` must be one of"),
     ],
 )
 def test_mistakes_are_told_in_one_line(folder, args, message):

@@ -25,6 +25,7 @@ def get_config():
                 "decay_every": 2,
                 "decay_rate": 0.5,
                 "label_smoothing": 0.0,
+                "validation_beam_size": 1,
             },
             "decoding": {"beam_size": 3, "max_length": 20, "length_penalty": 0.0},
         }

@@ -1,4 +1,5 @@
 import os
+import weakref
 
 import keras
 from keras import ops
@@ -91,8 +92,10 @@ class Captioner(keras.Model):
         self.decoder = decoder
         self.vocabulary = vocabulary
         self._searches = {}
-        self._first_optimizer = keras.optimizers.Adam(3e-4)
-        self.compile(optimizer=self._first_optimizer, loss=CaptionCrossEntropy())
+        optimizer = keras.optimizers.Adam(3e-4)
+        # Keras saves what attributes hold, so the attribute must not hold it.
+        self._first_optimizer = weakref.ref(optimizer)
+        self.compile(optimizer=optimizer, loss=CaptionCrossEntropy())
 
     def call(self, inputs, training=None, mask=None):
         inputs = {**self._image_inputs(inputs), "tokens": inputs["tokens"]}
@@ -119,6 +122,13 @@ class Captioner(keras.Model):
         if "region_mask" not in inputs:
             return inputs
         mask = inputs.pop("region_mask")
+        counts = {name: x.shape[:2] for name, x in inputs.items()}
+        known = [tuple(count) for count in counts.values() if None not in count]
+        if len(set(known)) > 1:
+            raise ValueError(
+                "An image needs as many boxes as regions. Received a batch with "
+                + ", ".join(f"{count} {name}" for name, count in counts.items())
+            )
         if mask is None:
             mask = ops.ones(ops.shape(inputs["regions"])[:2], dtype="bool")
         else:
@@ -137,9 +147,18 @@ class Captioner(keras.Model):
         *state, data = args
         return super().test_step(*state, teacher_forcing(data))
 
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        if y is None:
+            # Keras tries the loss on a batch as it comes, before the first step.
+            x, y, sample_weight = teacher_forcing(x)
+            y_pred = y_pred[..., :-1, :]
+        return super().compute_loss(x, y, y_pred, sample_weight, training)
+
     def get_compile_config(self):
         # An untouched first optimizer is made again by the constructor.
-        if self.optimizer is self._first_optimizer and not self.optimizer.built:
+        if self.optimizer is self._first_optimizer() and not self.optimizer.built:
             return None
         return super().get_compile_config()
 

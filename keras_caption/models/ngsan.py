@@ -34,9 +34,9 @@ class NGSAN(Captioner):
         query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
             queries (keys) of the encoder are normalized.
         norm_affine: Whether these norms learn a gain and an offset.
-        geometry: `None`; `"content_independent"`, `"query"`, `"key"` or several
-            joined by `"+"`, for GSA; or `"absolute"`, for an encoding of the boxes
-            added to the regions.
+        geometry: `None`, or one of `"content_independent"`, `"query"` and `"key"`,
+            for GSA, and `"absolute"`, for an encoding of the boxes added to the
+            regions; or several of them, joined by `"+"`.
         geometry_dim: Size of a geometry vector (d_g).
 
     Call arguments:
@@ -75,10 +75,13 @@ class NGSAN(Captioner):
                 f"model_dim={model_dim} cannot be divided among num_heads={num_heads}."
             )
 
+        kinds = geometry.split("+") if geometry else []
+        relative = "+".join(kind for kind in kinds if kind != "absolute")
+
         def attention():
             bias = None
-            if geometry not in (None, "absolute"):
-                bias = GeometryBias(num_heads, geometry, geometry_dim, dtype=dtype)
+            if relative:
+                bias = GeometryBias(num_heads, relative, geometry_dim, dtype=dtype)
             return MultiHeadAttention(
                 num_heads,
                 model_dim // num_heads,
@@ -98,7 +101,7 @@ class NGSAN(Captioner):
         x = keras.layers.Dense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
-        if geometry == "absolute":
+        if "absolute" in kinds:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers):

@@ -4,7 +4,7 @@ import pathlib
 import keras
 import numpy as np
 
-from keras_caption.atomic import replacing
+from keras_caption.atomic import write_json
 
 
 class CaptionValidation(keras.callbacks.Callback):
@@ -96,6 +96,5 @@ class Checkpoint(keras.callbacks.Callback):
             best = type(self.model).from_config(self.model.get_config())
             best.set_weights(self.model.get_weights())
             best.save(self.folder / "best.keras")
-        with replacing(self.folder / "history.json") as path:
-            path.write_text(json.dumps(self.history, indent=1))
+        write_json(self.folder / "history.json", self.history)
         self.model.save(self.folder / "last.keras")

@@ -148,7 +148,7 @@ assert keras.models.load_model(sys.argv[1] + "/model.keras").compute_dtype == "f
     assert "Skipping variable" not in done.stderr
 
 
-def test_optimizer_chosen_by_the_user_is_saved_with_the_model(vocabulary, tmp_path):
+def test_optimizer_is_saved_with_the_model(vocabulary, rng, tmp_path):
     model = kc.models.create("san", vocabulary=vocabulary, **TINY)
     model.compile(
         optimizer=keras.optimizers.SGD(0.5), loss=kc.training.CaptionCrossEntropy(0.2)
@@ -157,6 +157,14 @@ def test_optimizer_chosen_by_the_user_is_saved_with_the_model(vocabulary, tmp_pa
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert isinstance(loaded.optimizer, keras.optimizers.SGD)
     assert loaded.loss.label_smoothing == 0.2
+
+    model = kc.models.create("san", vocabulary=vocabulary, **TINY)
+    batch = random_batch(rng)
+    model.train_on_batch(batch)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for a, b in zip(model.optimizer.variables, loaded.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_failed_save_leaves_the_previous_file(captioner, tmp_path):
@@ -186,6 +194,8 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
     images = random_images(rng)
     with pytest.raises(ValueError, match="Missing from the batch: boxes"):
         captioner.generate({"regions": images["regions"]})
+    with pytest.raises(ValueError, match=r"\(3, 5\) regions, \(3, 4\) boxes"):
+        captioner.generate({**images, "boxes": images["boxes"][:, :4]})
     nameless = kc.models.create("san", vocabulary_size=34, **TINY)
     with pytest.raises(ValueError, match="without a vocabulary"):
         nameless.generate(images)

@@ -35,7 +35,7 @@ class Scenes(tfds.core.GeneratorBasedBuilder):
     The same seed gives the same scenes, whatever their number.
     """
 
-    VERSION = tfds.core.Version("1.0.1")
+    VERSION = tfds.core.Version("1.0.2")
     BUILDER_CONFIGS = [ScenesConfig(name="default")]
 
     def _info(self):

@@ -76,7 +76,7 @@ def _relation_caption(pairs, rng):
     a, b = next((pair for pair in pairs if _relation(*pair)), (pairs[0][0], None))
     if b is None:
         return f"there is {_name(a, rng)}"
-    form = rng.choice(["{} is {} {}", "there is {} {} {}", "{} {} {}"])
+    form = rng.choice(["{} is {} {}", "there is {} {} {}"])
     return form.format(_name(a, rng), _phrase(_relation(a, b), rng), _name(b, rng))
 
 
@@ -104,7 +104,7 @@ def _place_caption(o, neighbours, rng):
     for other in neighbours[1:] + neighbours[:1]:
         relation = _relation(o, other)
         if relation is not None:
-            joint = " and" if where is not None else rng.choice(["", " is"])
+            joint = " and" if where is not None else " is"
             return f"{start}{joint} {_phrase(relation, rng)} {_name(other, rng)}"
     return start
 
@@ -116,9 +116,8 @@ def _comparison_caption(o, objects, rng):
         for other in objects
         if other is not o and RELATIONS[relation](o, other)
     ]
-    if pairs and rng.random() < 0.7:
+    if pairs and rng.random() < 0.5:
         relation, other = pairs[rng.integers(len(pairs))]
         return f"{_name(o, rng)} is {_phrase(relation, rng)} {_name(other, rng)}"
     largest = max(objects, key=lambda other: other.area)
-    form = rng.choice(["the largest object is {}", "{} is the largest object"])
-    return form.format(_name(largest, rng))
+    return f"the largest object is {_name(largest, rng)}"

@@ -1,0 +1,42 @@
+"""The papers' size, and a stopwatch."""
+
+import os
+import statistics
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import tensorflow as tf
+
+REGIONS, REGION_DIM, VOCABULARY_SIZE = 36, 2048, 9487
+
+
+def images(batch, regions=REGIONS):
+    """Random inputs of a region model."""
+    rng = np.random.default_rng(0)
+    corners = np.sort(rng.random((batch, regions, 2, 2)), axis=2)
+    return {
+        "regions": tf.constant(
+            rng.normal(size=(batch, regions, REGION_DIM)), tf.float32
+        ),
+        "boxes": tf.constant(corners.reshape(batch, regions, 4), tf.float32),
+        "region_mask": tf.ones((batch, regions), tf.bool),
+    }
+
+
+def seconds(function, repeats=10):
+    """Median time of a call, after two that do not count."""
+    times = []
+    for _ in range(repeats + 2):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[2:])
+
+
+def matmul_rate(size=2048):
+    """Floating-point operations a second of a plain large matrix product."""
+    x = tf.random.normal((size, size))
+    product = tf.function(lambda: tf.matmul(x, x))
+    return 2 * size**3 / seconds(product, repeats=20)

@@ -1,0 +1,107 @@
+"""One cross-entropy step at the papers' size, against a plain matrix product.
+
+    python experiments/benchmarks/training_step.py [MODEL]
+
+10 images x 5 captions of 17 tokens, 4 + 4 layers, 512-d, 36 x 2048 regions, 9,487
+words. The arithmetic that the matrix products of the forward and the backward pass
+must do is counted; what it takes is compared with one large matrix product.
+"""
+
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+from common import (
+    REGION_DIM,
+    REGIONS,
+    VOCABULARY_SIZE,
+    images,
+    matmul_rate,
+    seconds,
+)
+
+import keras_caption as kc
+from keras_caption.models.captioner import teacher_forcing
+
+IMAGES, CAPTIONS, TOKENS = 10, 5, 17
+
+
+def operations(model):
+    """Floating-point operations of a step's matrix products."""
+    d, inner, layers = model.model_dim, model.feedforward_dim, model.num_layers
+    regions, words = IMAGES * REGIONS, IMAGES * CAPTIONS * TOKENS
+    encoder = regions * (
+        REGION_DIM * d + layers * (4 * d * d + 2 * d * inner + 2 * REGIONS * d)
+    )
+    decoder = layers * (
+        words * (4 * d * d + 2 * TOKENS * d)  # self-attention
+        + words * (2 * d * d + 2 * REGIONS * d)  # cross-attention: queries, output
+        + regions * 2 * d * d  # its keys and values, once an image
+        + words * 2 * d * inner
+    )
+    if model.geometry:
+        pairs = regions * REGIONS
+        width = model.geometry_dim
+        encoder += layers * (
+            regions * d * model.num_heads * width
+            + pairs * (4 * width + model.num_heads * width)
+        )
+    products = encoder + decoder + words * d * VOCABULARY_SIZE
+    return 2 * 3 * products  # multiply and add; forward, and twice that backward
+
+
+def main(name="ngsan"):
+    model = kc.models.create(name, vocabulary_size=VOCABULARY_SIZE)
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(4, VOCABULARY_SIZE, (IMAGES, CAPTIONS, TOKENS + 1))
+    batch = {**images(IMAGES), "tokens": tf.constant(tokens, tf.int32)}
+    variables = model.trainable_variables
+    optimizer = keras.optimizers.Adam(1e-4)
+    optimizer.build(variables)
+
+    @tf.function(autograph=False)
+    def gradients():
+        with tf.GradientTape() as tape:
+            inputs, targets, weights = teacher_forcing(batch)
+            loss = model.loss(targets, model(inputs, training=True), weights)
+        return tape.gradient(loss, variables)
+
+    found = gradients()
+    assert not any(isinstance(g, tf.IndexedSlices) for g in found)
+    update = tf.function(lambda: optimizer.apply(found, variables), autograph=False)
+
+    rate, step = matmul_rate(), seconds(gradients)
+    rate = (rate + matmul_rate()) / 2  # before and after: machines drift
+    count = operations(model)
+    print(f"{name}: {count / 1e9:.1f} GFLOP in the matrix products of a step")
+    print(f"plain matrix product      {rate / 1e9:6.0f} GFLOP/s")
+    print(f"forward and backward      {count / step / 1e9:6.0f} GFLOP/s, {step:.3f} s")
+    print(f"their ratio               {count / step / rate:6.2f}")
+    print(f"Adam's update, apart      {seconds(update):6.3f} s")
+    print(f"input, apart              {input_seconds():6.4f} s")
+
+
+def input_seconds():
+    """Time of the pipeline for a batch, everything in memory after one epoch."""
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(VOCABULARY_SIZE - 4)]
+    count = 20 * IMAGES
+    captions = [
+        [" ".join(rng.choice(words, TOKENS - 1)) for _ in range(CAPTIONS)]
+        for _ in range(count)
+    ]
+    examples = tf.data.Dataset.from_tensor_slices(
+        {
+            "regions": rng.normal(size=(count, REGIONS, REGION_DIM)).astype("float32"),
+            "boxes": rng.random((count, REGIONS, 4)).astype("float32"),
+            "words": captions,
+        }
+    )
+    batches = kc.data.train_batches(examples, kc.text.Vocabulary(words), IMAGES)
+    iterator = iter(batches)
+    return seconds(lambda: next(iterator), repeats=100)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
