@@ -7,6 +7,7 @@ from keras_caption.layers.geometry_aware_self_attention import (
 )
 from keras_caption.layers.geometry_bias import GeometryBias, relative_geometry
 from keras_caption.layers.instance_normalization import InstanceNormalization
+from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import MultiHeadAttention
 from keras_caption.layers.normalized_self_attention import NormalizedSelfAttention
 from keras_caption.layers.transformer_decoder_block import TransformerDecoderBlock
@@ -19,6 +20,7 @@ __all__ = [
     "GeometryAwareSelfAttention",
     "GeometryBias",
     "InstanceNormalization",
+    "MatrixDense",
     "MultiHeadAttention",
     "NormalizedSelfAttention",
     "TransformerDecoderBlock",

@@ -1,5 +1,7 @@
 import keras
 
+from keras_caption.layers.matrix_dense import MatrixDense
+
 
 @keras.saving.register_keras_serializable("keras_caption")
 class FeedForward(keras.layers.Layer):
@@ -24,7 +26,7 @@ class FeedForward(keras.layers.Layer):
         self.hidden_dim = hidden_dim
         self.dropout = dropout
         policy = self.dtype_policy
-        self.hidden_dense = keras.layers.Dense(
+        self.hidden_dense = MatrixDense(
             hidden_dim, activation="relu", dtype=policy, name="hidden"
         )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
@@ -32,9 +34,7 @@ class FeedForward(keras.layers.Layer):
 
     def build(self, input_shape):
         dim = input_shape[-1]
-        self.output_dense = keras.layers.Dense(
-            dim, dtype=self.dtype_policy, name="output"
-        )
+        self.output_dense = MatrixDense(dim, dtype=self.dtype_policy, name="output")
         self.hidden_dense.build(input_shape)
         self.output_dense.build((*input_shape[:-1], self.hidden_dim))
         self.norm.build(input_shape)

@@ -1,6 +1,8 @@
 import keras
 from keras import ops
 
+from keras_caption.layers.matrix_dense import MatrixDense
+
 KINDS = ("content_independent", "query", "key")
 
 # In units of the image's width and height. Well below a pixel, so that only
@@ -95,20 +97,20 @@ class GeometryBias(keras.layers.Layer):
                 f"`kind` must be one of {', '.join(KINDS)}, or several different ones "
                 f"joined by '+'. Received: kind={kind!r}"
             )
-        self.geometry_dense = keras.layers.Dense(
+        self.geometry_dense = MatrixDense(
             geometry_dim, activation="relu", dtype=self.dtype_policy, name="geometry"
         )
 
         def projection(name):
             units = num_heads * geometry_dim
-            return keras.layers.Dense(units, dtype=self.dtype_policy, name=name)
+            return MatrixDense(units, dtype=self.dtype_policy, name=name)
 
         if "query" in self._kinds:
             self.query_dense = projection("geometric_query")
         if "key" in self._kinds:
             self.key_dense = projection("geometric_key")
         if "content_independent" in self._kinds:
-            self.content_independent_dense = keras.layers.Dense(
+            self.content_independent_dense = MatrixDense(
                 num_heads,
                 activation="relu",
                 use_bias=False,

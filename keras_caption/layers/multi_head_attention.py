@@ -2,6 +2,7 @@ import keras
 from keras import ops
 
 from keras_caption.layers.instance_normalization import InstanceNormalization
+from keras_caption.layers.matrix_dense import MatrixDense
 
 # Added in place of a masked score, in float32.
 MASKED_SCORE = -1e9
@@ -153,7 +154,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
 
     def _dense(self, name, units):
-        return keras.layers.Dense(units, dtype=self.dtype_policy, name=name)
+        return MatrixDense(units, dtype=self.dtype_policy, name=name)
 
     def build(self, query_shape, value_shape=None, key_shape=None, boxes_shape=None):
         value_shape = value_shape or query_shape

@@ -6,8 +6,8 @@ from keras import ops
 
 from keras_caption.atomic import replacing
 from keras_caption.decoding import beam_search, compile_function, greedy_search, sample
-from keras_caption.text import PAD
 from keras_caption.training.losses import CaptionCrossEntropy
+from keras_caption.training.teacher_forcing import teacher_forcing
 
 
 def resolve_vocabulary_size(vocabulary, vocabulary_size):
@@ -24,28 +24,25 @@ def resolve_vocabulary_size(vocabulary, vocabulary_size):
     return len(vocabulary)
 
 
-def teacher_forcing(data):
-    """What a model is shown of a captioning batch, and what it must answer.
+def mask_regions(regions, boxes, region_mask=None):
+    """Inputs of a region model, with a mask, and nothing in padded rows.
 
-    Args:
-        data: Captioning batch, a dict with `tokens`, int `(..., T)`, from BOS to
-            EOS, then PAD; or what Keras makes of it, a tuple that begins with it.
-
-    Returns:
-        Inputs (the batch, tokens without the last), targets (tokens without the
-        first) and weights: 1 for words and EOS, 0 for padding, scaled so that
-        the mean over all positions is the mean over the real ones.
+    Raises:
+        ValueError: If there are not as many boxes as regions.
     """
-    batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
-    if not isinstance(batch, dict) or "tokens" not in batch:
+    counts = [x.shape[:2] for x in (regions, boxes)]
+    if None not in (*counts[0], *counts[1]) and counts[0] != counts[1]:
         raise ValueError(
-            "A captioner trains on dicts that hold `tokens` beside what the images "
-            f"give. Received: {batch}"
+            "An image needs as many boxes as regions. Received a batch of "
+            f"{tuple(counts[0])} regions and {tuple(counts[1])} boxes."
         )
-    targets = batch["tokens"][..., 1:]
-    real = ops.cast(targets != PAD, "float32")
-    weights = real / ops.maximum(ops.mean(real), 1e-9)
-    return {**batch, "tokens": batch["tokens"][..., :-1]}, targets, weights
+    if region_mask is None:
+        region_mask = ops.ones(ops.shape(regions)[:2], dtype="bool")
+    else:
+        region_mask = ops.cast(region_mask, "bool")
+        real = ops.expand_dims(region_mask, -1)
+        regions, boxes = (ops.where(real, x, 0.0) for x in (regions, boxes))
+    return {"regions": regions, "boxes": boxes, "region_mask": region_mask}
 
 
 class Captioner(keras.Model):
@@ -106,38 +103,20 @@ class Captioner(keras.Model):
         return ops.reshape(logits, (*shape, logits.shape[-1]))
 
     def _image_inputs(self, inputs):
-        """The encoder's inputs out of a batch, with a mask, and padding blanked."""
-        inputs = {name: inputs.get(name) for name in self.encoder.input}
-        missing = [name for name, value in inputs.items() if value is None]
-        missing = [name for name in missing if name != "region_mask"]
+        """The encoder's inputs out of a batch, as tensors, with a mask."""
+        names = self.encoder.input
+        given = {
+            name: ops.convert_to_tensor(inputs[name])
+            for name in names
+            if inputs.get(name) is not None
+        }
+        missing = [n for n in names if n not in given and n != "region_mask"]
         if missing:
             raise ValueError(
-                f"The model '{self.name}' needs {', '.join(self.encoder.input)}. "
+                f"The model '{self.name}' needs {', '.join(names)}. "
                 f"Missing from the batch: {', '.join(missing)}"
             )
-        inputs = {
-            name: None if x is None else ops.convert_to_tensor(x)
-            for name, x in inputs.items()
-        }
-        if "region_mask" not in inputs:
-            return inputs
-        mask = inputs.pop("region_mask")
-        counts = {name: x.shape[:2] for name, x in inputs.items()}
-        known = [tuple(count) for count in counts.values() if None not in count]
-        if len(set(known)) > 1:
-            raise ValueError(
-                "An image needs as many boxes as regions. Received a batch with "
-                + ", ".join(f"{count} {name}" for name, count in counts.items())
-            )
-        if mask is None:
-            mask = ops.ones(ops.shape(inputs["regions"])[:2], dtype="bool")
-        else:
-            # Whatever stands in padded rows, even NaN, is gone from here on.
-            mask = ops.cast(mask, "bool")
-            real = ops.expand_dims(mask, -1)
-            inputs = {name: ops.where(real, x, 0.0) for name, x in inputs.items()}
-        return {**inputs, "region_mask": mask}
-        return inputs
+        return mask_regions(**given) if "region_mask" in names else given
 
     def train_step(self, *args):
         *state, data = args

@@ -3,6 +3,7 @@ import keras
 from keras_caption.layers import (
     BoxEncoding,
     GeometryBias,
+    MatrixDense,
     MultiHeadAttention,
     TransformerEncoderBlock,
 )
@@ -98,7 +99,7 @@ class NGSAN(Captioner):
             "boxes": keras.Input((None, 4), name="boxes"),
             "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
         }
-        x = keras.layers.Dense(model_dim, "relu", dtype=dtype, name="region_embedding")(
+        x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
         if "absolute" in kinds:

@@ -3,6 +3,7 @@ import keras_hub
 from keras import ops
 
 from keras_caption.layers import (
+    MatrixDense,
     MultiHeadAttention,
     TransformerDecoderBlock,
     WordEmbedding,
@@ -76,9 +77,7 @@ class TransformerDecoder(keras.layers.Layer):
             )
             for _ in range(num_layers)
         ]
-        self.output_dense = keras.layers.Dense(
-            vocabulary_size, dtype=policy, name="words"
-        )
+        self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
 
     def build(self, tokens_shape, memory_shape):
         hidden_shape = (*tokens_shape, self.model_dim)

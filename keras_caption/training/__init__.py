@@ -7,6 +7,7 @@ from keras_caption.training.callbacks import (
 )
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.schedules import WarmupStepDecay
+from keras_caption.training.teacher_forcing import teacher_forcing
 
 __all__ = [
     "CaptionCrossEntropy",
@@ -14,4 +15,5 @@ __all__ = [
     "Checkpoint",
     "EpochSeeds",
     "WarmupStepDecay",
+    "teacher_forcing",
 ]

@@ -194,7 +194,7 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
     images = random_images(rng)
     with pytest.raises(ValueError, match="Missing from the batch: boxes"):
         captioner.generate({"regions": images["regions"]})
-    with pytest.raises(ValueError, match=r"\(3, 5\) regions, \(3, 4\) boxes"):
+    with pytest.raises(ValueError, match=r"\(3, 5\) regions and \(3, 4\) boxes"):
         captioner.generate({**images, "boxes": images["boxes"][:, :4]})
     nameless = kc.models.create("san", vocabulary_size=34, **TINY)
     with pytest.raises(ValueError, match="without a vocabulary"):

@@ -1,0 +1,18 @@
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class MatrixDense(keras.layers.Dense):
+    """`keras.layers.Dense`, its input folded to a matrix before it is multiplied.
+
+    The result is the same. The product of two matrices, the bias and the activation
+    are then next to each other in the graph, where TensorFlow runs them as one
+    operation; behind Keras's product of higher rank they are three.
+    """
+
+    def call(self, inputs, training=None):
+        outputs = super().call(
+            ops.reshape(inputs, (-1, inputs.shape[-1])), training=training
+        )
+        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
