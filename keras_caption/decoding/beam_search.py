@@ -19,10 +19,12 @@ def beam_search(
 ):
     """The most probable captions that a search of `beam_size` branches finds.
 
-    A branch that has ended keeps its score and its place until `beam_size` better
-    ones drive it out; the search is over once all branches have ended. PAD, BOS
-    and UNK are never chosen. The memory is shared by the branches of an image;
-    only what the decoder keeps per caption is reordered.
+    A branch that has ended keeps its score and its place until better ones drive it
+    out; the search is over once all branches have ended. The first branch is the
+    greedy caption and is never driven out, so that the best caption is at least as
+    probable as the greedy one, which a plain beam search does not promise. PAD, BOS
+    and UNK are never chosen. The memory is shared by the branches of an image; only
+    what the decoder keeps per caption is reordered.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
@@ -42,11 +44,17 @@ def beam_search(
     state = decoder.start(memory, length=max_length)
     batch = batch_size(state)
     first_rows = ops.expand_dims(ops.arange(batch) * beam_size, 1)
+    positions = ops.arange(max_length)
 
-    def going_on(index, tokens, scores, lengths, last, cache):
+    def rank(scores, lengths):
+        return scores / ((5.0 + lengths) / 6.0) ** length_penalty
+
+    def going_on(index, tokens, scores, lengths, last, rows, cache):
         return ops.logical_not(ops.all(ended(last)))
 
-    def next_word(index, tokens, scores, lengths, last, cache):
+    def next_word(index, tokens, scores, lengths, last, rows, cache):
+        # Right before it is written to: nothing else holds the reordered cache.
+        cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), cache)
         logits, new_state = decoder.step(
             ops.reshape(last, (-1,)), {**state, "cache": cache}, index
         )
@@ -67,35 +75,30 @@ def beam_search(
         only = ops.where(ops.arange(ways) == 0, 0.0, IMPOSSIBLE)
         words = ops.where(over, PAD, words)
         totals = ops.expand_dims(scores, 2) + ops.where(over, only, word_scores)
-        new_lengths = lengths + ops.cast(ops.logical_not(ended(last)), "float32")
+        lengths = lengths + ops.cast(ops.logical_not(ended(last)), "float32")
 
-        # The best branches of every image.
-        norm = ((5.0 + ops.expand_dims(new_lengths, 2)) / 6.0) ** length_penalty
-        candidates = ops.reshape(totals / norm, (-1, beam_size * ways))
-        chosen = ops.cast(ops.top_k(candidates, beam_size)[1], "int32")
+        # The best branches of every image, led by the best word of the first.
+        ranks = ops.reshape(
+            rank(totals, ops.expand_dims(lengths, 2)), (-1, beam_size * ways)
+        )
+        ranks = ops.where(ops.arange(beam_size * ways) == 0, float("inf"), ranks)
+        chosen = ops.cast(ops.top_k(ranks, beam_size)[1], "int32")
         parents = chosen // ways
 
         def pick(x):
             flat = ops.reshape(x, (-1, beam_size * ways))
             return ops.take_along_axis(flat, chosen, axis=1)
 
-        rows = ops.reshape(parents + first_rows, (-1,))
-
-        def reorder(x):
-            return ops.take(x, rows, axis=0)
-
         words = pick(words)
-        tokens = reorder(ops.reshape(tokens, (-1, max_length)))
+        rows = ops.reshape(parents + first_rows, (-1,))
+        tokens = ops.take(ops.reshape(tokens, (-1, max_length)), rows, axis=0)
         tokens = ops.reshape(tokens, (-1, beam_size, max_length))
-        tokens = ops.where(
-            ops.arange(max_length) == index, ops.expand_dims(words, 2), tokens
-        )
-        lengths = ops.take_along_axis(new_lengths, parents, axis=1)
-        cache = tree.map_structure(reorder, new_state["cache"])
-        return index + 1, tokens, pick(totals), lengths, words, cache
+        tokens = ops.where(positions == index, ops.expand_dims(words, 2), tokens)
+        lengths = ops.take_along_axis(lengths, parents, axis=1)
+        return index + 1, tokens, pick(totals), lengths, words, rows, new_state["cache"]
 
     only_first = ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE)
-    _, tokens, scores, _, _, _ = ops.while_loop(
+    _, tokens, scores, lengths, *_ = ops.while_loop(
         going_on,
         next_word,
         (
@@ -104,13 +107,16 @@ def beam_search(
             ops.broadcast_to(only_first, (batch, beam_size)),
             ops.zeros((batch, beam_size), "float32"),
             ops.full((batch, beam_size), BOS, "int32"),
+            ops.arange(batch * beam_size),
             tree.map_structure(
                 lambda x: ops.repeat(x, beam_size, axis=0), state["cache"]
             ),
         ),
         maximum_iterations=max_length,
     )
-    return tokens, scores
+    order = ops.top_k(rank(scores, lengths), beam_size)[1]
+    tokens = ops.take_along_axis(tokens, ops.expand_dims(order, 2), axis=1)
+    return tokens, ops.take_along_axis(scores, order, axis=1)
 
 
 def repeated_trigrams(tokens, index, vocabulary_size):
