@@ -15,11 +15,11 @@ def get_config():
             },
             "training": {
                 "epochs": 20,
-                "batch_size": 32,
+                "batch_size": 16,
                 "captions_per_image": 5,
                 "max_words": 20,
                 "min_count": 5,
-                "learning_rate": 1e-3,
+                "learning_rate": 8e-4,
                 "warmup_epochs": 1,
                 "decay_after": 12,
                 "decay_every": 2,

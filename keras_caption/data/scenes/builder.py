@@ -9,7 +9,7 @@ from keras_caption.data.scenes.rendering import SIDE, crop_features, render
 from keras_caption.data.scenes.scene import COLOURS, KINDS, sample_scene
 from keras_caption.text import split_words
 
-REGION_DIM = 256
+REGION_DIM = 128
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -35,7 +35,7 @@ class Scenes(tfds.core.GeneratorBasedBuilder):
     The same seed gives the same scenes, whatever their number.
     """
 
-    VERSION = tfds.core.Version("1.0.2")
+    VERSION = tfds.core.Version("1.0.0")
     BUILDER_CONFIGS = [ScenesConfig(name="default")]
 
     def _info(self):

@@ -14,13 +14,13 @@ def describe(objects, rng):
     """Five differently worded captions of a scene.
 
     They speak of what stands out, objects that are large or of a kind or colour
-    of their own, and of how it relates to its neighbours:
+    of their own, and of how these lie to each other:
 
-    1. how the most salient object lies to its nearest neighbour;
+    1. how the most salient object lies to the second;
     2. the same the other way round;
     3. how many there are of the commonest kind, or which is the only one;
-    4. where in the picture the most salient object is, and how it lies to its
-       second neighbour;
+    4. where in the picture the most salient object is, and how it lies to the
+       third;
     5. what is far from it, larger or smaller, or the largest object.
 
     Args:
@@ -30,14 +30,13 @@ def describe(objects, rng):
     Returns:
         A list of five str.
     """
-    first = max(objects, key=lambda o: _salience(o, objects))
-    neighbours = _neighbours(first, objects)
-    pairs = [(first, other) for other in neighbours]
+    first, *others = sorted(objects, key=lambda o: -_salience(o, objects))
+    pairs = [(first, other) for other in others]
     return [
         _relation_caption(pairs, rng),
         _relation_caption([(b, a) for a, b in pairs], rng),
         _count_caption(first, objects, rng),
-        _place_caption(first, neighbours, rng),
+        _place_caption(first, others, rng),
         _comparison_caption(first, objects, rng),
     ]
 
@@ -46,12 +45,6 @@ def _salience(o, objects):
     same_kind = sum(other.kind == o.kind for other in objects)
     same_colour = sum(other.colour == o.colour for other in objects)
     return math.sqrt(o.area) + 0.15 * (same_kind == 1) + 0.1 * (same_colour == 1)
-
-
-def _neighbours(o, objects):
-    """The other objects, the nearest first."""
-    others = [other for other in objects if other is not o]
-    return sorted(others, key=lambda other: math.dist(o.centre, other.centre))
 
 
 def _name(o, rng):
@@ -96,12 +89,12 @@ def _count_caption(o, objects, rng):
     return form.format(o.kind, o.colour)
 
 
-def _place_caption(o, neighbours, rng):
+def _place_caption(o, others, rng):
     where = place(o)
     start = _name(o, rng)
     if where is not None:
         start += f" in the {where}"
-    for other in neighbours[1:] + neighbours[:1]:
+    for other in others[1:] + others[:1]:
         relation = _relation(o, other)
         if relation is not None:
             joint = " and" if where is not None else " is"

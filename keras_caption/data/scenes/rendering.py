@@ -9,6 +9,8 @@ from keras_caption.data.scenes.scene import COLOURS
 SIDE = 128
 # Drawn so many times larger and then reduced, for smooth edges.
 SCALE = 2
+# Side, in pixels, that the box of a region is reduced to.
+CROP = 8
 
 
 def _regular(corners, inner=None, turn=-math.pi / 2):
@@ -90,31 +92,33 @@ def render(objects, rng):
         shade = tuple(int(c) for c in shade)
         outline = tuple(int(0.6 * c) for c in shade)
         x1, y1, x2, y2 = (c * size for c in o.box)
+        # In proportion, so that no line tells how large an object is.
+        line = max(round(0.04 * min(x2 - x1, y2 - y1)), 1)
         if o.kind == "circle":
-            draw.ellipse((x1, y1, x2, y2), fill=shade, outline=outline, width=SCALE)
+            draw.ellipse((x1, y1, x2, y2), fill=shade, outline=outline, width=line)
         elif o.kind == "ring":
-            width = max(int(0.14 * min(x2 - x1, y2 - y1)), 2)
-            draw.ellipse((x1, y1, x2, y2), outline=shade, width=width)
+            draw.ellipse((x1, y1, x2, y2), outline=shade, width=4 * line)
         else:
             points = [
                 (x1 + x * (x2 - x1), y1 + y * (y2 - y1)) for x, y in POLYGONS[o.kind]
             ]
-            draw.polygon(points, fill=shade, outline=outline, width=SCALE)
+            draw.polygon(points, fill=shade, outline=outline, width=line)
     return np.asarray(image.reduce(SCALE))
 
 
 @functools.cache
 def _projection(region_dim):
-    values = 16 * 16 * 3
+    values = CROP * CROP * 3
     projection = np.random.default_rng(0).normal(size=(values, region_dim))
     return (projection / math.sqrt(values)).astype("float32")
 
 
-def crop_features(image, boxes, region_dim=256):
+def crop_features(image, boxes, region_dim=128):
     """Region features: what the pixels of each box look like, not where it is.
 
-    Each box is cut out, scaled to 16 x 16 pixels, and its colour values, from -1
-    to 1, go through a fixed random projection.
+    Each box is cut out, reduced to 8 x 8 pixels, and its colour values, from -1 to
+    1, go through a fixed random projection. The smallest objects are about as
+    large as that, so that no blur tells them from large ones.
 
     Args:
         image: uint8 `(height, width, 3)`.
@@ -130,7 +134,7 @@ def crop_features(image, boxes, region_dim=256):
         [
             np.asarray(
                 picture.resize(
-                    (16, 16),
+                    (CROP, CROP),
                     Image.Resampling.BILINEAR,
                     box=(x1 * width, y1 * height, x2 * width, y2 * height),
                 )
