@@ -14,7 +14,7 @@ def get_config():
                 "geometry_dim": 32,
             },
             "training": {
-                "epochs": 12,
+                "epochs": 10,
                 "batch_size": 32,
                 "captions_per_image": 5,
                 "max_words": 16,
