@@ -6,12 +6,21 @@ need TensorFlow, or packages beyond Keras, are imported when first used.
 
 import importlib
 
-from keras_caption import decoding, layers, models, text, training
+from keras_caption import decoding, layers, models, rewards, text, training
 from keras_caption.errors import InputError
 
 LAZY = ("data", "evaluation", "serving", "visualization")
 
-__all__ = ["InputError", "decoding", "layers", "models", "text", "training", *LAZY]
+__all__ = [
+    "InputError",
+    "decoding",
+    "layers",
+    "models",
+    "rewards",
+    "text",
+    "training",
+    *LAZY,
+]
 
 
 def __getattr__(name):

@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from conftest import SHARED
+from keras import ops
+
+import keras_caption as kc
+from keras_caption.rewards import CiderD, DocumentFrequencies
+from keras_caption.text import EOS, PAD
+
+
+def words_of(row):
+    return [str(token) for token in row if token != PAD]
+
+
+def pycocoevalcap_scores(captions, references):
+    """Scores of captions `(B, T)` by the standard metric, the tokens as words."""
+    from pycocoevalcap.cider.cider import Cider
+
+    truth = {
+        i: [" ".join(words_of(row)) for row in rows if row.any()]
+        for i, rows in enumerate(references)
+    }
+    said = {i: [" ".join(words_of(row))] for i, row in enumerate(captions)}
+    return Cider().compute_score(truth, said)[1]
+
+
+def random_captions(rng, shape, length=12, words=9):
+    """Captions of 0 to `length` words, of few words, so that n-grams repeat."""
+    tokens = rng.integers(4, 4 + words, (*shape, length))
+    lengths = rng.integers(0, length + 1, (*shape, 1))
+    return np.where(np.arange(length) < lengths, tokens, PAD).astype("int32")
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "xla"])
+def test_equals_pycocoevalcap(rng, compiled):
+    images = 60
+    references = random_captions(rng, (images, 7))
+    for image in range(images):
+        references[image, 1 + image % 7 :] = PAD  # one to seven references
+        references[image, 0, 0] = 5  # the first is never empty
+    captions = random_captions(rng, (images,))
+    captions[0] = references[0, 0]
+    captions[1] = PAD
+    captions[2] = [7] + [PAD] * 11
+    captions[3] = 7  # longer than its references, one word over and over
+    captions[4] = [90, 91, 92, 93] + [PAD] * 8  # words that no reference has
+    references[3, :, 6:] = PAD
+    reward = CiderD.from_references(references, include_eos=False)
+    if compiled:
+        import tensorflow as tf
+
+        reward = tf.function(reward, jit_compile=True)
+    scores = np.array(reward(captions, references))
+    expected = pycocoevalcap_scores(captions, references)
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    assert scores.max() > 3  # the caption that is a reference
+
+
+def test_counts_eos_only_if_told_to(rng):
+    references = random_captions(rng, (20, 5))
+    references[:, :, 0] = 5
+    captions = random_captions(rng, (20,), length=11)
+
+    def with_eos(rows):
+        rows = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, 1)])
+        ends = (rows == PAD).argmax(axis=-1)
+        np.put_along_axis(rows, ends[..., None], EOS, axis=-1)
+        return rows
+
+    without = pycocoevalcap_scores(captions, references)
+    counted = pycocoevalcap_scores(with_eos(captions), with_eos(references))
+    for include_eos, expected in ((False, without), (True, counted)):
+        reward = CiderD.from_references(with_eos(references), include_eos)
+        scores = np.array(reward(with_eos(captions), with_eos(references)))
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
+    assert not np.allclose(without, counted)
+
+
+def test_several_captions_of_an_image(rng):
+    references, captions = random_captions(rng, (6, 5)), random_captions(rng, (6, 3))
+    reward = CiderD.from_references(references)
+    together = np.array(reward(captions.reshape(18, -1), references)).reshape(6, 3)
+    for c in range(3):
+        np.testing.assert_allclose(
+            together[:, c], reward(captions[:, c], references), atol=1e-6
+        )
+
+
+def oracle(name):
+    path = SHARED / "oracles" / f"{name}.npz"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return np.load(path, allow_pickle=False)
+
+
+def test_scores_of_the_metrics_oracle():
+    data = oracle("ciderd")
+    numbers = {}
+
+    def tokens(captions, eos):
+        rows = np.zeros((*captions.shape, 40), "int32")
+        for where in np.ndindex(captions.shape):
+            words = str(captions[where]).split()
+            row = [numbers.setdefault(word, len(numbers) + 4) for word in words]
+            row += [EOS] * eos
+            rows[where][: len(row)] = row
+        return rows
+
+    for eos, name in ((True, "eos"), (False, "noeos")):
+        reward = CiderD.from_references(tokens(data["train_refs"], eos))
+        scores = reward(tokens(data["hyps"], eos), tokens(data["refs"], eos))
+        expected = data[f"scores_cached_df_{name}"]
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
+
+
+def test_counting_in_chunks_changes_nothing(rng, monkeypatch):
+    references = random_captions(rng, (50, 3))
+    whole = DocumentFrequencies.count(references)
+    monkeypatch.setattr("keras_caption.rewards.document_frequencies.CHUNK", 7)
+    chunked = DocumentFrequencies.count(references)
+    np.testing.assert_array_equal(chunked.keys, whole.keys)
+    np.testing.assert_array_equal(chunked.counts, whole.counts)
+
+
+def test_document_frequencies_are_kept_with_their_vocabulary(rng, tmp_path, vocabulary):
+    references = random_captions(rng, (30, 5))
+    counted = DocumentFrequencies.count(references)
+    counted.save(tmp_path / "df.npz", vocabulary)
+    loaded = DocumentFrequencies.load(tmp_path / "df.npz", vocabulary)
+    captions = random_captions(rng, (30,))
+    np.testing.assert_array_equal(
+        CiderD(loaded)(captions, references), CiderD(counted)(captions, references)
+    )
+    other = kc.text.Vocabulary(["another"])
+    with pytest.raises(kc.InputError, match="are of another vocabulary, of 34 words"):
+        DocumentFrequencies.load(tmp_path / "df.npz", other)
+    (tmp_path / "df.npz").write_bytes(b"PK no archive")
+    with pytest.raises(kc.InputError, match=r"df\.npz holds no document frequencies"):
+        DocumentFrequencies.load(tmp_path / "df.npz", vocabulary)
+
+
+def test_references_may_be_missing_but_not_all(rng):
+    references = random_captions(rng, (2, 3))
+    references[1] = PAD
+    reward = CiderD.from_references(references)
+    scores = ops.convert_to_numpy(reward(random_captions(rng, (2,)), references))
+    assert scores[1] == 0
+    assert np.isfinite(scores).all()
+    with pytest.raises(ValueError, match="up to 46,340 words"):
+        CiderD.from_references(np.full((1, 1, 3), 50_000))
