@@ -8,6 +8,6 @@ written in `keras.ops`: they run under any backend and compile as one graph.
 from keras_caption.decoding.beam_search import beam_search
 from keras_caption.decoding.compilation import compile_function
 from keras_caption.decoding.greedy_search import greedy_search
-from keras_caption.decoding.sampling import sample
+from keras_caption.decoding.sampling import policy, sample
 
-__all__ = ["beam_search", "compile_function", "greedy_search", "sample"]
+__all__ = ["beam_search", "compile_function", "greedy_search", "policy", "sample"]

@@ -7,6 +7,7 @@ from keras import ops
 from keras_caption.atomic import replacing
 from keras_caption.decoding import beam_search, compile_function, greedy_search, sample
 from keras_caption.training.losses import CaptionCrossEntropy
+from keras_caption.training.replicas import clipping_after_sum
 from keras_caption.training.teacher_forcing import teacher_forcing
 
 
@@ -120,7 +121,8 @@ class Captioner(keras.Model):
 
     def train_step(self, *args):
         *state, data = args
-        return super().train_step(*state, teacher_forcing(data))
+        with clipping_after_sum(self.optimizer):
+            return super().train_step(*state, teacher_forcing(data))
 
     def test_step(self, *args):
         *state, data = args

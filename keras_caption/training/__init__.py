@@ -7,6 +7,7 @@ from keras_caption.training.callbacks import (
 )
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.schedules import WarmupStepDecay
+from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.teacher_forcing import teacher_forcing
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "CaptionValidation",
     "Checkpoint",
     "EpochSeeds",
+    "SelfCritical",
     "WarmupStepDecay",
     "teacher_forcing",
 ]

@@ -1,0 +1,240 @@
+import keras
+from keras import ops
+
+from keras_caption.decoding import policy, sample
+from keras_caption.text import BOS, EOS, PAD
+from keras_caption.training.replicas import clipping_after_sum, sum_over_replicas
+
+BASELINES = ("greedy", "mean")
+
+
+class SelfCritical(keras.Model):
+    """Self-critical sequence training of a captioner.
+
+    Descends the negative expected reward by REINFORCE with a baseline b,
+
+        loss = - sum_i (r(c_i) - b_i) log p(c_i) / number of tokens,  c_i ~ p
+
+    over K captions drawn for each image. All of a step, the drawing, the greedy
+    captions, the reward and the gradient, is one compiled graph. The images are
+    encoded once; captions are drawn, and the greedy ones found beside them, through
+    the decoder's `step`, outside the tape; one teacher-forced pass over the drawn
+    captions makes the log-probabilities that carry the gradient.
+
+    There is no dropout, neither where captions are drawn nor where the gradient is
+    taken: p is the same in both, and it is the p that will caption. Dropout in one
+    of them alone, or drawn anew for the other, would make the gradient that of
+    another policy than the one whose captions were rewarded. For the same reason
+    log p is of what captions are drawn from: at `temperature`, without the words
+    that are never drawn.
+
+    Captions drawn depend on `seed`, the optimizer's number of steps, and an image's
+    place in the global batch: not on how many replicas share it, and a resumed run
+    draws what an uninterrupted one does. (XLA draws other numbers than TensorFlow.)
+
+    Args:
+        captioner: A compiled or uncompiled `keras_caption.models.Captioner`.
+        reward: Function of captions `(batch * C, T)` and references `(batch, R, T')`
+            to float `(batch * C,)`, for instance `keras_caption.rewards.CiderD`.
+        baseline: `"greedy"`, the reward of the image's greedy caption; or `"mean"`,
+            that of its other drawn captions.
+        samples: K, captions drawn for each image.
+        temperature: That they are drawn at.
+        cross_entropy: Between 0 and 1: the share of the references' cross-entropy
+            in the loss.
+        max_length: Greatest number of words drawn.
+        seed: int.
+
+    A batch is a dict of the captioner's image inputs and `references`, int32
+    `(B, R, T)`, PAD 0, as `CiderD` takes them. Logged are the means of `reward`,
+    `baseline`, `advantage`, `length` (words) and `entropy` (nats a word).
+
+    Example:
+
+    ```python
+    reward = kc.rewards.CiderD.from_references(training_references)
+    trainer = kc.training.SelfCritical(model, reward)
+    trainer.fit(dataset)  # trains `model`, with its own optimizer Adam(1e-5)
+    ```
+
+    References:
+        Rennie et al., "Self-critical Sequence Training for Image Captioning", CVPR
+        2017; Luo, "A Better Variant of Self-Critical Sequence Training", 2020.
+    """
+
+    def __init__(
+        self,
+        captioner,
+        reward,
+        baseline="greedy",
+        samples=5,
+        temperature=1.0,
+        cross_entropy=0.0,
+        max_length=20,
+        seed=0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if baseline not in BASELINES:
+            raise ValueError(
+                f"`baseline` must be one of {', '.join(BASELINES)}. "
+                f"Received: {baseline!r}"
+            )
+        if samples < 1 + (baseline == "mean"):
+            raise ValueError(
+                f"The baseline '{baseline}' needs more samples. Received: {samples}"
+            )
+        self.captioner = captioner
+        self.reward = reward
+        self.baseline = baseline
+        self.samples = samples
+        self.temperature = temperature
+        self.cross_entropy = cross_entropy
+        self.max_length = max_length
+        self.seed = seed
+        names = ("loss", "reward", "baseline", "advantage", "length", "entropy")
+        self.trackers = [keras.metrics.Mean(name=name) for name in names]
+        self.built = True
+        self.compile(keras.optimizers.Adam(1e-5))
+
+    def compile(self, optimizer, **kwargs):
+        """As of a Keras model; the optimizer is also saved with the captioner."""
+        super().compile(optimizer=optimizer, **kwargs)
+        self.captioner.compile(optimizer=self.optimizer, loss=self.captioner.loss)
+
+    @property
+    def metrics(self):
+        return self.trackers
+
+    @property
+    def trainable_variables(self):
+        return self.captioner.trainable_variables
+
+    def train_step(self, data):
+        import tensorflow as tf
+
+        batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+        if not isinstance(batch, dict) or "references" not in batch:
+            raise ValueError(
+                "Self-critical training takes dicts that hold `references` beside "
+                f"what the images give. Received: {batch}"
+            )
+        with tf.GradientTape() as tape:
+            memory = self.captioner.encode(batch)
+            with tape.stop_recording():
+                tokens, rewards, baselines = self.explore(memory, batch["references"])
+            loss, logs = self.loss_of(memory, tokens, rewards - baselines)
+            if self.cross_entropy:
+                likelihood = self.loss_of_references(memory, batch["references"])
+                loss = (1 - self.cross_entropy) * loss
+                loss = loss + self.cross_entropy * likelihood
+            scaled = self.optimizer.scale_loss(loss)
+        variables = self.trainable_variables
+        with clipping_after_sum(self.optimizer):
+            self.optimizer.apply(tape.gradient(scaled, variables), variables)
+
+        logs = {
+            "loss": sum_over_replicas(loss),
+            "reward": ops.mean(rewards),
+            "baseline": ops.mean(baselines),
+            "advantage": ops.mean(rewards - baselines),
+            **logs,
+        }
+        for tracker in self.trackers:
+            tracker.update_state(logs[tracker.name])
+        return {tracker.name: tracker.result() for tracker in self.trackers}
+
+    def explore(self, memory, references):
+        """Draws captions and scores them.
+
+        Args:
+            memory: What the captioner's `encode` returned.
+            references: int32 `(batch, R, T)`.
+
+        Returns:
+            Tokens int32 `(batch * K, max_length)`, their rewards and baselines,
+            float32 `(batch * K,)`.
+        """
+        with_greedy = self.baseline == "greedy"
+        per_image, batch = self.samples + with_greedy, ops.shape(references)[0]
+        tokens, _ = sample(
+            self.captioner,
+            memory,
+            self._numbers(batch, per_image),
+            self.temperature,
+            first_is_greedy=with_greedy,
+        )
+        rewards = ops.reshape(self.reward(tokens, references), (batch, per_image))
+        rewards, baselines = compare(rewards, self.baseline)
+        if with_greedy:
+            tokens = ops.reshape(tokens, (batch, per_image, self.max_length))
+            tokens = ops.reshape(tokens[:, 1:], (-1, self.max_length))
+        return tokens, ops.reshape(rewards, (-1,)), ops.reshape(baselines, (-1,))
+
+    def _numbers(self, batch, per_image):
+        """The uniform numbers of this replica's part of the global batch."""
+        import tensorflow as tf
+
+        context = tf.distribute.get_replica_context()
+        count, number = context.num_replicas_in_sync, 0
+        if count > 1:
+            number = context.replica_id_in_sync_group
+        rows = batch * per_image
+        seed = [self.seed, tf.cast(self.optimizer.iterations.value, "int32")]
+        numbers = tf.random.stateless_uniform((count * rows, self.max_length), seed)
+        return numbers[number * rows : (number + 1) * rows]
+
+    def loss_of(self, memory, tokens, advantages):
+        """The loss of drawn captions, and logs of them.
+
+        Args:
+            memory: What the captioner's `encode` returned.
+            tokens: int32 `(batch * K, T)`, words, EOS, then PAD.
+            advantages: float32 `(batch * K,)`.
+        """
+        logits = self.captioner.decoder(shift_right(tokens), **memory)
+        log_policy = policy(logits, self.temperature)
+        chosen = ops.take_along_axis(log_policy, ops.expand_dims(tokens, -1), axis=-1)
+        real = ops.cast(tokens != PAD, "float32")
+        count = ops.maximum(sum_over_replicas(ops.sum(real)), 1.0)
+        terms = ops.where(tokens != PAD, ops.squeeze(chosen, -1), 0.0)
+        loss = -ops.sum(terms * ops.expand_dims(advantages, 1)) / count
+        entropies = -ops.sum(ops.exp(log_policy) * log_policy, axis=-1)
+        logs = {
+            "length": ops.sum(ops.cast(tokens > EOS, "float32"))
+            / ops.cast(ops.shape(tokens)[0], "float32"),
+            "entropy": ops.sum(entropies * real) / ops.maximum(ops.sum(real), 1.0),
+        }
+        return loss, logs
+
+    def loss_of_references(self, memory, references):
+        """Cross-entropy of the references, averaged over all their words."""
+        tokens = ops.reshape(references, (-1, ops.shape(references)[-1]))
+        logits = self.captioner.decoder(shift_right(tokens), **memory)
+        losses = ops.sparse_categorical_crossentropy(tokens, logits, from_logits=True)
+        real = ops.cast(tokens != PAD, "float32")
+        count = ops.maximum(sum_over_replicas(ops.sum(real)), 1.0)
+        return ops.sum(losses * real) / count
+
+
+def compare(rewards, baseline):
+    """Rewards of drawn captions, and what each is compared with.
+
+    Args:
+        rewards: float `(batch, C)`, of all captions of an image; the first is the
+            greedy one where that is the baseline.
+        baseline: `"greedy"` or `"mean"`.
+
+    Returns:
+        Rewards and baselines, float `(batch, K)`.
+    """
+    if baseline == "greedy":
+        rewards, greedy = rewards[:, 1:], rewards[:, :1]
+        return rewards, ops.broadcast_to(greedy, ops.shape(rewards))
+    others = ops.sum(rewards, axis=1, keepdims=True) - rewards
+    return rewards, others / (rewards.shape[1] - 1)
+
+
+def shift_right(tokens):
+    """What precedes each of the tokens `(rows, T)`, from BOS on."""
+    return ops.pad(tokens[:, :-1], ((0, 0), (1, 0)), constant_values=BOS)
