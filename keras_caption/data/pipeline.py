@@ -23,7 +23,8 @@ def train_batches(
     What an epoch holds depends on `seed` and the epoch's number alone, so that a
     run resumed at epoch k sees what an uninterrupted one does. Captions are turned
     to tokens once, and kept in memory with the regions. An incomplete last batch
-    of an epoch is dropped.
+    of an epoch is dropped. A batch serves cross-entropy, which reads `tokens`, and
+    self-critical training, which reads `references`.
 
     Args:
         examples: Finite tf.data dataset of examples, see
@@ -38,8 +39,9 @@ def train_batches(
 
     Returns:
         tf.data dataset of dicts: `regions` `(B, N, D)`, `boxes` `(B, N, 4)`,
-        `region_mask` bool `(B, N)`, `tokens` int32 `(B, C, T)`; N and T are the
-        largest of the batch.
+        `region_mask` bool `(B, N)`, `tokens` int32 `(B, C, T)`, and all captions
+        of the images, without BOS, as `references` int32 `(B, R, T')`; sizes are
+        the largest of the batch.
     """
     tokens_of = _tokenizer(vocabulary, max_words)
 
@@ -53,7 +55,8 @@ def train_batches(
             captions = example["tokens"]
             shown = epoch + tf.range(captions_per_image, dtype=tf.int64)
             shown = shown % tf.shape(captions, tf.int64)[0]
-            return {**example, "tokens": tf.gather(captions, shown)}
+            tokens = tf.gather(captions, shown)
+            return {**example, "tokens": tokens, "references": captions[:, 1:]}
 
         # Of this graph alone: the order depends on no seed set elsewhere.
         tf.random.set_seed(seed + 1)

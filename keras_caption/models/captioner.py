@@ -7,7 +7,7 @@ from keras import ops
 from keras_caption.atomic import replacing
 from keras_caption.decoding import beam_search, compile_function, greedy_search, sample
 from keras_caption.training.losses import CaptionCrossEntropy
-from keras_caption.training.replicas import clipping_after_sum
+from keras_caption.training.replicas import ReplicaTraining
 from keras_caption.training.teacher_forcing import teacher_forcing
 
 
@@ -46,7 +46,7 @@ def mask_regions(regions, boxes, region_mask=None):
     return {"regions": regions, "boxes": boxes, "region_mask": region_mask}
 
 
-class Captioner(keras.Model):
+class Captioner(ReplicaTraining, keras.Model):
     """Base of all captioning models: an encoder of images and a decoder of words.
 
     A functional Keras model over a captioning batch, a dict: what the encoder
@@ -121,8 +121,7 @@ class Captioner(keras.Model):
 
     def train_step(self, *args):
         *state, data = args
-        with clipping_after_sum(self.optimizer):
-            return super().train_step(*state, teacher_forcing(data))
+        return super().train_step(*state, teacher_forcing(data))
 
     def test_step(self, *args):
         *state, data = args

@@ -96,7 +96,7 @@ class CiderD(keras.layers.Layer):
             captions = ops.where(captions == EOS, PAD, captions)
             references = ops.where(references == EOS, PAD, references)
         captions = ops.reshape(
-            captions, (ops.shape(references)[0], -1, captions.shape[-1])
+            captions, (ops.shape(references)[0], -1, ops.shape(captions)[-1])
         )
         ours, theirs = self._weigh(captions), self._weigh(references)
 
@@ -128,7 +128,7 @@ class CiderD(keras.layers.Layer):
             ops.expand_dims(high, -1) == ops.expand_dims(high, -2),
             ops.expand_dims(low, -1) == ops.expand_dims(low, -2),
         )
-        positions = ops.arange(tokens.shape[-1])
+        positions = ops.arange(ops.shape(tokens)[-1])
         earlier = ops.expand_dims(positions, 1) > positions
         before = ops.any(ops.logical_and(repeated, earlier), axis=-1)
         first = ops.logical_and(there, ops.logical_not(before))

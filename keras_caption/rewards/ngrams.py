@@ -22,7 +22,7 @@ def ngram_keys(tokens, xp=ops):
         Two of int32 `(..., 4, T)`, for n from 1 to 4 and every position; both are 0
         where no n-gram of that length begins.
     """
-    length = tokens.shape[-1]
+    length = xp.shape(tokens)[-1]
     no_padding = [(0, 0)] * (len(tokens.shape) - 1)
     padded = xp.pad(tokens, [*no_padding, (0, ORDERS - 1)])
     words = [padded[..., i : i + length] for i in range(ORDERS)]

@@ -1,8 +1,34 @@
-"""Sums over the replicas of a distribution strategy, which share a global batch."""
+"""Training on the replicas of a distribution strategy, which share a global batch."""
 
-import contextlib
+import functools
 
 import keras
+from keras import tree
+
+
+class ReplicaTraining:
+    """Mixin of models that train under a distribution strategy of TensorFlow.
+
+    Gradients are clipped after they are added up, not before. And a batch is not
+    averaged over replicas to learn its shapes, as Keras does before the first step,
+    which cannot be done to masks.
+    """
+
+    def compile(self, optimizer="rmsprop", **kwargs):
+        super().compile(optimizer=optimizer, **kwargs)
+        clip_after_sum(self.optimizer)
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        strategy = self._distribute_strategy
+        if strategy is None or iterator is None:
+            super()._maybe_symbolic_build(iterator, data_batch)
+            return
+        _, _, batches = next(iter(iterator))
+        part = tree.map_structure(
+            lambda x: strategy.experimental_local_results(x)[0], next(batches)
+        )
+        with strategy.scope():
+            self._symbolic_build(data_batch=part)
 
 
 def _replica_context():
@@ -23,27 +49,21 @@ def sum_over_replicas(x):
     return x if context is None else context.all_reduce("SUM", x)
 
 
-@contextlib.contextmanager
-def clipping_after_sum(optimizer):
-    """Lets an optimizer clip the gradient of the global batch.
+def clip_after_sum(optimizer):
+    """Makes an optimizer clip the gradient of the global batch.
 
     By itself it clips what each replica found, before that is added up, and so
     takes another step than one device with the whole batch does.
     """
-    context = _replica_context()
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    clips = inner.clipnorm or inner.global_clipnorm or inner.clipvalue
-    if context is None or not clips:
-        yield
-        return
-    clip, count = inner._clip_gradients, context.num_replicas_in_sync
+    clip = functools.partial(type(inner)._clip_gradients, inner)
 
     def clip_sum(gradients):
-        clipped = clip([sum_over_replicas(gradient) for gradient in gradients])
-        return [gradient / count for gradient in clipped]  # to be added up
+        context = _replica_context()
+        clips = inner.clipnorm or inner.global_clipnorm or inner.clipvalue
+        if context is None or not clips:
+            return clip(gradients)
+        clipped = clip(context.all_reduce("SUM", list(gradients)))
+        return [g / context.num_replicas_in_sync for g in clipped]  # to be added up
 
     inner._clip_gradients = clip_sum
-    try:
-        yield
-    finally:
-        del inner._clip_gradients

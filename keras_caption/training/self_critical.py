@@ -3,12 +3,12 @@ from keras import ops
 
 from keras_caption.decoding import policy, sample
 from keras_caption.text import BOS, EOS, PAD
-from keras_caption.training.replicas import clipping_after_sum, sum_over_replicas
+from keras_caption.training.replicas import ReplicaTraining, sum_over_replicas
 
 BASELINES = ("greedy", "mean")
 
 
-class SelfCritical(keras.Model):
+class SelfCritical(ReplicaTraining, keras.Model):
     """Self-critical sequence training of a captioner.
 
     Descends the negative expected reward by REINFORCE with a baseline b,
@@ -130,8 +130,7 @@ class SelfCritical(keras.Model):
                 loss = loss + self.cross_entropy * likelihood
             scaled = self.optimizer.scale_loss(loss)
         variables = self.trainable_variables
-        with clipping_after_sum(self.optimizer):
-            self.optimizer.apply(tape.gradient(scaled, variables), variables)
+        self.optimizer.apply(tape.gradient(scaled, variables), variables)
 
         logs = {
             "loss": sum_over_replicas(loss),
@@ -203,7 +202,7 @@ class SelfCritical(keras.Model):
         logs = {
             "length": ops.sum(ops.cast(tokens > EOS, "float32"))
             / ops.cast(ops.shape(tokens)[0], "float32"),
-            "entropy": ops.sum(entropies * real) / ops.maximum(ops.sum(real), 1.0),
+            "entropy": sum_over_replicas(ops.sum(entropies * real)) / count,
         }
         return loss, logs
 
