@@ -38,7 +38,18 @@ flags.DEFINE_string(
     "For coco_objects: folder of captions_*.json, instances_*.json and Karpathy's "
     "split JSON. Where left out, TFDS downloads coco_captions.",
 )
-flags.DEFINE_integer("epochs", None, "Epochs of training; the config's where left out.")
+flags.DEFINE_integer(
+    "epochs", None, "Epochs of cross-entropy; the config's where left out."
+)
+flags.DEFINE_integer(
+    "scst_epochs", None, "Epochs of self-critical training after it, or the config's."
+)
+flags.DEFINE_string(
+    "start_from",
+    None,
+    "Saved captioner that self-critical training starts from, in place of "
+    "cross-entropy.",
+)
 flags.DEFINE_integer("seed", 0, "Of the weights, the order of the data and dropout.")
 flags.DEFINE_string(
     "output_dir",
@@ -69,6 +80,7 @@ def parse_flags(argv):
                 for name, value in {**arguments, **of_dataset.model}.items()
             },
             "training": of_dataset.training,
+            "self_critical": of_dataset.self_critical,
             "decoding": of_dataset.decoding,
         }
     )
@@ -97,11 +109,28 @@ def run(config):
     folder = FLAGS.output_dir or f"saved_models/{FLAGS.model}_{FLAGS.dataset}"
     folder = pathlib.Path(folder)
     builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
-    best = train(config, builder, folder)
-    evaluate(best, config.decoding, builder, folder)
-    kc.serving.export(best, folder / "1", **config.decoding)
+    scst_epochs = config.self_critical.epochs
+    if FLAGS.scst_epochs is not None:
+        scst_epochs = FLAGS.scst_epochs
+    if FLAGS.start_from:
+        if not scst_epochs:
+            raise kc.InputError("--start_from is for self-critical training only.")
+        best = keras.models.load_model(FLAGS.start_from)
+    else:
+        best = train(config, builder, folder)
+        finish(best, config, "cross-entropy", builder, folder)
+    if scst_epochs:
+        folder = folder / "scst"
+        best = train_self_critically(config, best, scst_epochs, builder, folder)
+        finish(best, config, "self-critical", builder, folder)
+
+
+def finish(model, config, objective, builder, folder):
+    """Scores and exports what was trained, and says where everything is."""
+    evaluate(model, config.decoding, builder, folder)
+    kc.serving.export(model, folder / "1", **config.decoding)
     about = {name: FLAGS[name].value for name in ("model", "dataset", "seed")}
-    about["config"] = config.to_dict()
+    about |= {"objective": objective, "config": config.to_dict()}
     write_json(folder / "config.json", about)
     print(f"\nEverything is in {folder}:")
     for name, content in {
@@ -123,27 +152,11 @@ def train(config, builder, folder):
     """Trains with cross-entropy, or goes on with it; returns the best epoch's model."""
     values = config.training
     examples = kc.data.read(builder, "train")
+    steps_per_epoch = count_steps(examples, values.batch_size)
     captions = itertools.chain(*kc.data.references(examples).values())
     vocabulary = kc.text.Vocabulary.build(captions, values.min_count)
-    steps_per_epoch = len(examples) // values.batch_size
-    if not steps_per_epoch:
-        raise kc.InputError(
-            f"A batch of {values.batch_size} images is more than the {len(examples)} "
-            "there are to train on."
-        )
-    epochs = FLAGS.epochs or values.epochs
-    last, epoch = folder / "last.keras", 0
-    checkpoint = kc.training.Checkpoint(folder)
-    if FLAGS.resume and last.exists():
-        model = keras.models.load_model(last)
-        if model.vocabulary != vocabulary:
-            raise kc.InputError(
-                f"{last} has another vocabulary ({len(model.vocabulary)} words) than "
-                f"the training captions ({len(vocabulary)} words)."
-            )
-        epoch = checkpoint.resume(model, steps_per_epoch)
-        print(f"Going on after epoch {epoch} of {last}")
-    else:
+    model, epoch, checkpoint = resume(folder, steps_per_epoch)
+    if model is None:
         keras.utils.set_random_seed(FLAGS.seed)
         try:
             model = kc.models.create(
@@ -166,38 +179,126 @@ def train(config, builder, folder):
             optimizer=keras.optimizers.Adam(schedule),
             loss=kc.training.CaptionCrossEntropy(values.label_smoothing),
         )
+    elif model.vocabulary != vocabulary:
+        raise kc.InputError(
+            f"{folder / 'last.keras'} has another vocabulary "
+            f"({len(model.vocabulary)} words) than the training captions "
+            f"({len(vocabulary)} words)."
+        )
     print(
         f"{model.name}: {model.count_params():,} parameters, "
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
-    validation = kc.data.read(builder, "val")
-    model.fit(
+    epochs = FLAGS.epochs or values.epochs
+    fit(
+        model,
+        vocabulary,
+        config,
+        builder,
+        values.batch_size,
+        (epoch, epochs),
+        checkpoint,
+    )
+    return keras.models.load_model(folder / "best.keras")
+
+
+def train_self_critically(config, captioner, epochs, builder, folder):
+    """The same, with the CIDEr-D of captions that the model draws."""
+    values = config.self_critical
+    examples = kc.data.read(builder, "train")
+    steps_per_epoch = count_steps(examples, values.batch_size)
+    vocabulary = captioner.vocabulary
+    model, epoch, checkpoint = resume(folder, steps_per_epoch)
+    counted = folder / "document_frequencies.npz"
+    if model is None:
+        model, optimizer = captioner, keras.optimizers.Adam(values.learning_rate)
+        references = kc.data.reference_tokens(
+            examples, vocabulary, config.training.max_words
+        )
+        frequencies = kc.rewards.DocumentFrequencies.count(references)
+        frequencies.save(counted, vocabulary)
+    else:
+        optimizer = model.optimizer
+        frequencies = kc.rewards.DocumentFrequencies.load(counted, vocabulary)
+    try:
+        trainer = kc.training.SelfCritical(
+            model,
+            kc.rewards.CiderD(frequencies),
+            values.baseline,
+            values.samples,
+            values.temperature,
+            values.cross_entropy,
+            max_length=config.decoding.max_length,
+            seed=FLAGS.seed,
+        )
+    except ValueError as error:  # a value of --config.self_critical
+        raise kc.InputError(str(error)) from error
+    trainer.compile(optimizer)
+    print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
+    fit(
+        trainer,
+        vocabulary,
+        config,
+        builder,
+        values.batch_size,
+        (epoch, epochs),
+        checkpoint,
+    )
+    return keras.models.load_model(folder / "best.keras")
+
+
+def count_steps(examples, batch_size):
+    """Number of steps of an epoch."""
+    if len(examples) < batch_size:
+        raise kc.InputError(
+            f"A batch of {batch_size} images is more than the {len(examples)} there "
+            "are to train on."
+        )
+    return len(examples) // batch_size
+
+
+def resume(folder, steps_per_epoch):
+    """The last epoch's model, or `None`; the epochs it has done; the checkpoint."""
+    last, epoch, model = folder / "last.keras", 0, None
+    checkpoint = kc.training.Checkpoint(folder)
+    if FLAGS.resume and last.exists():
+        model = keras.models.load_model(last)
+        epoch = checkpoint.resume(model, steps_per_epoch)
+        print(f"Going on after epoch {epoch} of {last}")
+    return model, epoch, checkpoint
+
+
+def fit(trainer, vocabulary, config, builder, batch_size, epochs, checkpoint):
+    """Trains from the first to the second of `epochs`, captioning after each."""
+    values = config.training
+    examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
+    trainer.fit(
         kc.data.train_batches(
             examples,
             vocabulary,
-            values.batch_size,
+            batch_size,
             captions_per_image=values.captions_per_image,
             max_words=values.max_words,
             seed=FLAGS.seed,
-            first_epoch=epoch,
+            first_epoch=epochs[0],
         ),
-        initial_epoch=epoch,
-        epochs=epochs,
-        steps_per_epoch=steps_per_epoch,
+        initial_epoch=epochs[0],
+        epochs=epochs[1],
+        steps_per_epoch=count_steps(examples, batch_size),
         shuffle=False,  # the batches are
         verbose=1 if sys.stdout.isatty() else 2,
         callbacks=[
+            kc.training.StopIfNotFinite(),
             kc.training.EpochSeeds(FLAGS.seed),
             kc.training.CaptionValidation(
                 kc.data.image_batches(validation, 50),
                 kc.data.references(validation),
                 values.validation_beam_size,
             ),
-            keras.callbacks.TensorBoard(folder / "logs", write_graph=False),
+            keras.callbacks.TensorBoard(checkpoint.folder / "logs", write_graph=False),
             checkpoint,
         ],
     )
-    return keras.models.load_model(folder / "best.keras")
 
 
 def evaluate(model, decoding, builder, folder):

@@ -34,6 +34,7 @@ def command(folder, output, *more):
         "model.geometry_dim": 4,
         "training.batch_size": 4,
         "training.min_count": 1,
+        "self_critical.batch_size": 4,
         "decoding.beam_size": 2,
     }
     return [
@@ -65,38 +66,50 @@ def run(folder, *args, **kwargs):
     )
 
 
-def test_interrupted_and_resumed_is_uninterrupted(folder):
-    whole = run(folder, "whole")
-    assert whole.returncode == 0, whole.stderr
-    check_report(folder / "whole", whole.stdout)
-
+def kill_after(epochs, history, folder, *args):
+    """Starts a run, and kills it once so many epochs are in `history`."""
     process = subprocess.Popen(
-        command(folder, "killed"),
+        command(folder, *args),
         cwd=PROJECT,
         env=environment(folder),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    history = folder / "killed" / "history.json"
-    while not (history.exists() and len(json.loads(history.read_text())) >= 2):
+    while not (history.exists() and len(json.loads(history.read_text())) >= epochs):
         assert process.poll() is None, "it ended before it could be killed"
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert len(json.loads(history.read_text())) < EPOCHS
 
-    resumed = run(folder, "killed", "--resume")
+
+def test_interrupted_and_resumed_is_uninterrupted(folder):
+    scst = f"--scst_epochs={EPOCHS}"
+    whole = run(folder, "whole", scst)
+    assert whole.returncode == 0, whole.stderr
+    check_report(folder / "whole", whole.stdout)
+    check_report(folder / "whole" / "scst", whole.stdout)
+
+    killed = folder / "killed"
+    kill_after(2, killed / "history.json", folder, "killed", scst)
+    kill_after(2, killed / "scst" / "history.json", folder, "killed", scst, "--resume")
+    resumed = run(folder, "killed", scst, "--resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert "Going on after epoch" in resumed.stdout
+    assert resumed.stdout.count("Going on after epoch") == 2
+    for phase in (".", "scst"):
+        check_same(folder / "whole" / phase, killed / phase)
+
+
+def check_same(whole, killed):
     for name in ("last.keras", "best.keras"):
-        a, b = (keras.models.load_model(folder / f / name) for f in ("whole", "killed"))
+        a, b = (keras.models.load_model(f / name) for f in (whole, killed))
         for x, y in zip(a.get_weights(), b.get_weights(), strict=True):
             np.testing.assert_array_equal(x, y)
         if name == "last.keras":
             for x, y in zip(a.optimizer.variables, b.optimizer.variables, strict=True):
                 np.testing.assert_array_equal(x, y)
-    a, b = ((folder / f / "history.json").read_text() for f in ("whole", "killed"))
-    assert json.loads(a) == json.loads(b)
+    a, b = (json.loads((f / "history.json").read_text()) for f in (whole, killed))
+    assert a == b
 
 
 def check_report(output, printed):

@@ -27,6 +27,15 @@ def get_config():
                 "label_smoothing": 0.0,
                 "validation_beam_size": 1,
             },
+            "self_critical": {
+                "epochs": 0,
+                "batch_size": 16,
+                "learning_rate": 5e-5,
+                "baseline": "greedy",
+                "samples": 5,
+                "temperature": 1.0,
+                "cross_entropy": 0.0,
+            },
             "decoding": {"beam_size": 3, "max_length": 20, "length_penalty": 0.0},
         }
     )

@@ -4,7 +4,11 @@ from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, read
 from keras_caption.data.examples import references, region_features
-from keras_caption.data.pipeline import image_batches, train_batches
+from keras_caption.data.pipeline import (
+    image_batches,
+    reference_tokens,
+    train_batches,
+)
 from keras_caption.data.scenes import Scenes, ScenesConfig
 
 __all__ = [
@@ -17,6 +21,7 @@ __all__ = [
     "image_batches",
     "load",
     "read",
+    "reference_tokens",
     "references",
     "region_features",
     "train_batches",

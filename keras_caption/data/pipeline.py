@@ -70,6 +70,20 @@ def train_batches(
     return epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
 
 
+def reference_tokens(examples, vocabulary, max_words=16):
+    """All captions of every image, as self-critical rewards count them.
+
+    Args:
+        examples, vocabulary, max_words: As of `train_batches`.
+
+    Returns:
+        int32 NumPy `(images, R, T)`: words, EOS, then PAD.
+    """
+    tokens_of = _tokenizer(vocabulary, max_words)
+    tokens = examples.map(lambda example: tokens_of(example["words"])[:, 1:])
+    return next(iter(tokens.padded_batch(len(examples)))).numpy()
+
+
 def image_batches(examples, batch_size):
     """Batches of images for captioning, in the order of the examples.
 

@@ -4,6 +4,7 @@ from keras_caption.training.callbacks import (
     CaptionValidation,
     Checkpoint,
     EpochSeeds,
+    StopIfNotFinite,
 )
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.schedules import WarmupStepDecay
@@ -16,6 +17,7 @@ __all__ = [
     "Checkpoint",
     "EpochSeeds",
     "SelfCritical",
+    "StopIfNotFinite",
     "WarmupStepDecay",
     "teacher_forcing",
 ]

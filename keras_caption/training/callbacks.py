@@ -5,6 +5,12 @@ import keras
 import numpy as np
 
 from keras_caption.atomic import write_json
+from keras_caption.errors import InputError
+
+
+def captioner_of(model):
+    """The captioner that a model trains: a trainer's, or the model itself."""
+    return getattr(model, "captioner", model)
 
 
 class CaptionValidation(keras.callbacks.Callback):
@@ -27,7 +33,8 @@ class CaptionValidation(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         from keras_caption.evaluation import cider
 
-        captions = self.model.caption(self.batches, beam_size=self.beam_size)
+        captioner = captioner_of(self.model)
+        captions = captioner.caption(self.batches, beam_size=self.beam_size)
         logs["val_cider"] = cider(captions, self.references)
 
 
@@ -52,6 +59,28 @@ class EpochSeeds(keras.callbacks.Callback):
             states, sequence.generate_state(len(states)), strict=True
         ):
             variable.assign([int(value), 0])
+
+
+class StopIfNotFinite(keras.callbacks.Callback):
+    """Ends training with an error as soon as the loss is NaN or infinite.
+
+    Put it before `Checkpoint`, whose files then stay those of the last good epoch.
+
+    Raises:
+        InputError: With the epoch and the step.
+    """
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        loss = float(logs["loss"])
+        if not np.isfinite(loss):
+            raise InputError(
+                f"The loss is {loss} at step {batch + 1} of epoch {self.epoch + 1}: "
+                "the learning rate may be too large, or a feature or a reward of "
+                "that batch not finite."
+            )
 
 
 class Checkpoint(keras.callbacks.Callback):
@@ -88,13 +117,14 @@ class Checkpoint(keras.callbacks.Callback):
         return epochs
 
     def on_epoch_end(self, epoch, logs=None):
+        captioner = captioner_of(self.model)
         previous = max((row[self.monitor] for row in self.history), default=-np.inf)
         self.history.append(
             {"epoch": epoch + 1, **{k: float(v) for k, v in logs.items()}}
         )
         if logs[self.monitor] > previous:
-            best = type(self.model).from_config(self.model.get_config())
-            best.set_weights(self.model.get_weights())
+            best = type(captioner).from_config(captioner.get_config())
+            best.set_weights(captioner.get_weights())
             best.save(self.folder / "best.keras")
         write_json(self.folder / "history.json", self.history)
-        self.model.save(self.folder / "last.keras")
+        captioner.save(self.folder / "last.keras")

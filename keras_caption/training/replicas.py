@@ -14,9 +14,9 @@ class ReplicaTraining:
     which cannot be done to masks.
     """
 
-    def compile(self, optimizer="rmsprop", **kwargs):
-        super().compile(optimizer=optimizer, **kwargs)
+    def make_train_function(self, force=False):
         clip_after_sum(self.optimizer)
+        return super().make_train_function(force)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         strategy = self._distribute_strategy
