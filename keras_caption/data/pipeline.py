@@ -67,7 +67,13 @@ def train_batches(
         return batches.map(_trim_padding, tf.data.AUTOTUNE)
 
     epochs = tf.data.Dataset.counter(first_epoch)
-    return epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
+    batches = epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
+    # Several workers share each batch, not the files that it comes from.
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.DATA
+    )
+    return batches.with_options(options)
 
 
 def reference_tokens(examples, vocabulary, max_words=16):

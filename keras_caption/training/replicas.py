@@ -3,20 +3,37 @@
 import functools
 
 import keras
-from keras import tree
+from keras import ops, tree
 
 
 class ReplicaTraining:
     """Mixin of models that train under a distribution strategy of TensorFlow.
 
-    Gradients are clipped after they are added up, not before. And a batch is not
-    averaged over replicas to learn its shapes, as Keras does before the first step,
-    which cannot be done to masks.
+    Gradients are clipped after they are added up, not before. And two things that
+    Keras's own `fit` does fail for batches with masks, or on several workers, and
+    are done otherwise: to learn the shapes of a batch it averages one over the
+    replicas, and it averages the logs of workers along an axis that scalars lack.
     """
 
     def make_train_function(self, force=False):
         clip_after_sum(self.optimizer)
         return super().make_train_function(force)
+
+    def _make_function(self, step_function, **kwargs):
+        def with_axis(data):
+            logs = step_function(data)
+            return {name: ops.reshape(log, (1,)) for name, log in logs.items()}
+
+        chosen = with_axis if self._has_several_workers() else step_function
+        return super()._make_function(chosen, **kwargs)
+
+    def _has_several_workers(self):
+        if keras.backend.backend() != "tensorflow":
+            return False
+        import tensorflow as tf
+
+        workers = tf.distribute.MultiWorkerMirroredStrategy
+        return isinstance(self._distribute_strategy, workers)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         strategy = self._distribute_strategy
