@@ -11,6 +11,7 @@ the model, the training and the decoding can be set, for instance
         --config.training.batch_size=16
 """
 
+import contextlib
 import importlib
 import itertools
 import os
@@ -21,13 +22,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no notes on start-up
 
 import keras
 import ml_collections
+import tensorflow as tf
 from absl import app, flags, logging
-from matplotlib.figure import Figure
 from ml_collections import config_flags
+from report import finish
 
 import keras_caption as kc
-from keras_caption.atomic import write_json
-from keras_caption.data import scenes
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", "ngsan", f"One of {', '.join(kc.models.presets())}.")
@@ -56,10 +56,23 @@ flags.DEFINE_string(
     None,
     "Where the run's files go. saved_models/MODEL_DATASET where left out.",
 )
+flags.DEFINE_enum(
+    "strategy",
+    "one_device",
+    ["one_device", "mirrored", "multi_worker", "tpu"],
+    "What to train on: one device, all GPUs of this machine, the workers of TF_CONFIG "
+    "or a TPU. They share each batch.",
+)
+flags.DEFINE_enum(
+    "mixed_precision",
+    None,
+    ["bfloat16", "float16"],
+    "Compute in half precision, keep weights in float32.",
+)
+flags.DEFINE_bool(
+    "deterministic", False, "Only operations that repeat to the bit, also on GPUs."
+)
 flags.DEFINE_bool("resume", False, "Go on with the run in output_dir, if there is one.")
-
-PICTURES = 4  # in the figure of attention
-SAMPLES = 10  # captions printed
 
 
 def parse_flags(argv):
@@ -106,67 +119,79 @@ def main(argv):
 
 
 def run(config):
-    folder = FLAGS.output_dir or f"saved_models/{FLAGS.model}_{FLAGS.dataset}"
-    folder = pathlib.Path(folder)
-    builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
     scst_epochs = config.self_critical.epochs
     if FLAGS.scst_epochs is not None:
         scst_epochs = FLAGS.scst_epochs
-    if FLAGS.start_from:
-        if not scst_epochs:
-            raise kc.InputError("--start_from is for self-critical training only.")
-        best = keras.models.load_model(FLAGS.start_from)
-    else:
-        best = train(config, builder, folder)
-        finish(best, config, "cross-entropy", builder, folder)
+    if FLAGS.start_from and not scst_epochs:
+        raise kc.InputError("--start_from is for self-critical training only.")
+    if FLAGS.mixed_precision:
+        keras.config.set_dtype_policy(f"mixed_{FLAGS.mixed_precision}")
+    if FLAGS.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    strategy = make_strategy(FLAGS.strategy)
+    builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
+    folder = FLAGS.output_dir or f"saved_models/{FLAGS.model}_{FLAGS.dataset}"
+    folder, best = pathlib.Path(folder), FLAGS.start_from
+    if not best:
+        with strategy.scope():
+            train(config, builder, folder, strategy)
+        best = folder / "best.keras"
+        report(config, "cross-entropy", builder, folder, strategy)
     if scst_epochs:
         folder = folder / "scst"
-        best = train_self_critically(config, best, scst_epochs, builder, folder)
-        finish(best, config, "self-critical", builder, folder)
+        with strategy.scope():
+            train_self_critically(config, best, scst_epochs, builder, folder, strategy)
+        report(config, "self-critical", builder, folder, strategy)
 
 
-def finish(model, config, objective, builder, folder):
-    """Scores and exports what was trained, and says where everything is."""
-    evaluate(model, config.decoding, builder, folder)
-    kc.serving.export(model, folder / "1", **config.decoding)
+def report(config, objective, builder, folder, strategy):
+    """Scores and shows the best model of a folder, by the first worker."""
+    if not is_chief(strategy):
+        return
     about = {name: FLAGS[name].value for name in ("model", "dataset", "seed")}
     about |= {"objective": objective, "config": config.to_dict()}
-    write_json(folder / "config.json", about)
-    print(f"\nEverything is in {folder}:")
-    for name, content in {
-        "best.keras": "the model, for keras.models.load_model",
-        "1": "the model as a SavedModel, for TensorFlow Serving",
-        "last.keras": "the last epoch's model and optimizer, for --resume",
-        "history.json": "loss and CIDEr-D of every epoch",
-        "logs": "the same for TensorBoard",
-        "test_results.json": "captions of the test split",
-        "test_references.json": "what they are scored against",
-        "test_scores.json": "their scores",
-        "attention.png": "where the model looks, word by word",
-        "config.json": "how the run was configured",
-    }.items():
-        print(f"  {name:22}{content}")
+    best = keras.models.load_model(folder / "best.keras")
+    finish(best, config.decoding, builder, folder, about)
 
 
-def train(config, builder, folder):
-    """Trains with cross-entropy, or goes on with it; returns the best epoch's model."""
+def make_strategy(name):
+    """The distribution strategy of a value of `--strategy`."""
+    if name == "mirrored":
+        return tf.distribute.MirroredStrategy()
+    if name == "multi_worker":
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    if name == "tpu":
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    return tf.distribute.get_strategy()
+
+
+def is_chief(strategy):
+    """Whether this is the process that writes the files, of several workers."""
+    resolver = strategy.cluster_resolver
+    return resolver is None or not resolver.task_id
+
+
+def train(config, builder, folder, strategy):
+    """Trains with cross-entropy, or goes on with it."""
     values = config.training
     examples = kc.data.read(builder, "train")
-    steps_per_epoch = count_steps(examples, values.batch_size)
+    steps_per_epoch = count_steps(examples, values.batch_size, strategy)
     captions = itertools.chain(*kc.data.references(examples).values())
     vocabulary = kc.text.Vocabulary.build(captions, values.min_count)
-    model, epoch, checkpoint = resume(folder, steps_per_epoch)
+    checkpoint = kc.training.Checkpoint(folder)
+    model, epoch = resume(checkpoint, steps_per_epoch)
     if model is None:
         keras.utils.set_random_seed(FLAGS.seed)
-        try:
+        with input_errors():
             model = kc.models.create(
                 FLAGS.model,
                 vocabulary=vocabulary,
                 region_dim=builder.info.features["regions"].shape[-1],
                 **config.model,
             )
-        except ValueError as error:  # a value of --config.model
-            raise kc.InputError(str(error)) from error
         schedule = kc.training.WarmupStepDecay(
             steps_per_epoch,
             values.learning_rate,
@@ -189,38 +214,31 @@ def train(config, builder, folder):
         f"{model.name}: {model.count_params():,} parameters, "
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
-    epochs = FLAGS.epochs or values.epochs
-    fit(
-        model,
-        vocabulary,
-        config,
-        builder,
-        values.batch_size,
-        (epoch, epochs),
-        checkpoint,
-    )
-    return keras.models.load_model(folder / "best.keras")
+    epochs = epoch, FLAGS.epochs or values.epochs
+    fit(model, config, values.batch_size, epochs, builder, checkpoint, strategy)
 
 
-def train_self_critically(config, captioner, epochs, builder, folder):
-    """The same, with the CIDEr-D of captions that the model draws."""
+def train_self_critically(config, start, epochs, builder, folder, strategy):
+    """Trains a saved captioner with the CIDEr-D of what it draws, or goes on."""
     values = config.self_critical
     examples = kc.data.read(builder, "train")
-    steps_per_epoch = count_steps(examples, values.batch_size)
-    vocabulary = captioner.vocabulary
-    model, epoch, checkpoint = resume(folder, steps_per_epoch)
+    steps_per_epoch = count_steps(examples, values.batch_size, strategy)
+    checkpoint = kc.training.Checkpoint(folder)
     counted = folder / "document_frequencies.npz"
+    model, epoch = resume(checkpoint, steps_per_epoch)
     if model is None:
-        model, optimizer = captioner, keras.optimizers.Adam(values.learning_rate)
+        model = keras.models.load_model(start)
+        optimizer = keras.optimizers.Adam(values.learning_rate)
         references = kc.data.reference_tokens(
-            examples, vocabulary, config.training.max_words
+            examples, model.vocabulary, config.training.max_words
         )
         frequencies = kc.rewards.DocumentFrequencies.count(references)
-        frequencies.save(counted, vocabulary)
+        if is_chief(strategy):
+            frequencies.save(counted, model.vocabulary)
     else:
         optimizer = model.optimizer
-        frequencies = kc.rewards.DocumentFrequencies.load(counted, vocabulary)
-    try:
+        frequencies = kc.rewards.DocumentFrequencies.load(counted, model.vocabulary)
+    with input_errors():
         trainer = kc.training.SelfCritical(
             model,
             kc.rewards.CiderD(frequencies),
@@ -231,24 +249,29 @@ def train_self_critically(config, captioner, epochs, builder, folder):
             max_length=config.decoding.max_length,
             seed=FLAGS.seed,
         )
-    except ValueError as error:  # a value of --config.self_critical
-        raise kc.InputError(str(error)) from error
     trainer.compile(optimizer)
     print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
-    fit(
-        trainer,
-        vocabulary,
-        config,
-        builder,
-        values.batch_size,
-        (epoch, epochs),
-        checkpoint,
-    )
-    return keras.models.load_model(folder / "best.keras")
+    epochs = epoch, epochs
+    fit(trainer, config, values.batch_size, epochs, builder, checkpoint, strategy)
 
 
-def count_steps(examples, batch_size):
+@contextlib.contextmanager
+def input_errors():
+    """What a value of --config made impossible, as a mistake of the user."""
+    try:
+        yield
+    except ValueError as error:
+        raise kc.InputError(str(error)) from error
+
+
+def count_steps(examples, batch_size, strategy):
     """Number of steps of an epoch."""
+    replicas = strategy.num_replicas_in_sync
+    if batch_size % replicas:
+        raise kc.InputError(
+            f"A batch of {batch_size} images cannot be shared evenly by {replicas} "
+            "replicas."
+        )
     if len(examples) < batch_size:
         raise kc.InputError(
             f"A batch of {batch_size} images is more than the {len(examples)} there "
@@ -257,25 +280,36 @@ def count_steps(examples, batch_size):
     return len(examples) // batch_size
 
 
-def resume(folder, steps_per_epoch):
-    """The last epoch's model, or `None`; the epochs it has done; the checkpoint."""
-    last, epoch, model = folder / "last.keras", 0, None
-    checkpoint = kc.training.Checkpoint(folder)
-    if FLAGS.resume and last.exists():
-        model = keras.models.load_model(last)
-        epoch = checkpoint.resume(model, steps_per_epoch)
-        print(f"Going on after epoch {epoch} of {last}")
-    return model, epoch, checkpoint
+def resume(checkpoint, steps_per_epoch):
+    """With --resume the last epoch's model, and the number of epochs it has done."""
+    last = checkpoint.folder / "last.keras"
+    if not (FLAGS.resume and last.exists()):
+        return None, 0
+    model = keras.models.load_model(last)
+    epoch = checkpoint.resume(model, steps_per_epoch)
+    print(f"Going on after epoch {epoch} of {last}")
+    return model, epoch
 
 
-def fit(trainer, vocabulary, config, builder, batch_size, epochs, checkpoint):
+def fit(trainer, config, batch_size, epochs, builder, checkpoint, strategy):
     """Trains from the first to the second of `epochs`, captioning after each."""
     values = config.training
     examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
+    callbacks = [kc.training.StopIfNotFinite(), kc.training.EpochSeeds(FLAGS.seed)]
+    if is_chief(strategy):
+        callbacks += [
+            kc.training.CaptionValidation(
+                kc.data.image_batches(validation, 50),
+                kc.data.references(validation),
+                values.validation_beam_size,
+            ),
+            keras.callbacks.TensorBoard(checkpoint.folder / "logs", write_graph=False),
+            checkpoint,
+        ]
     trainer.fit(
         kc.data.train_batches(
             examples,
-            vocabulary,
+            kc.training.captioner_of(trainer).vocabulary,
             batch_size,
             captions_per_image=values.captions_per_image,
             max_words=values.max_words,
@@ -284,77 +318,13 @@ def fit(trainer, vocabulary, config, builder, batch_size, epochs, checkpoint):
         ),
         initial_epoch=epochs[0],
         epochs=epochs[1],
-        steps_per_epoch=count_steps(examples, batch_size),
+        steps_per_epoch=count_steps(examples, batch_size, strategy),
         shuffle=False,  # the batches are
         verbose=1 if sys.stdout.isatty() else 2,
-        callbacks=[
-            kc.training.StopIfNotFinite(),
-            kc.training.EpochSeeds(FLAGS.seed),
-            kc.training.CaptionValidation(
-                kc.data.image_batches(validation, 50),
-                kc.data.references(validation),
-                values.validation_beam_size,
-            ),
-            keras.callbacks.TensorBoard(checkpoint.folder / "logs", write_graph=False),
-            checkpoint,
-        ],
+        callbacks=callbacks,
     )
-
-
-def evaluate(model, decoding, builder, folder):
-    """Captions and scores the test split; writes and prints the outcome."""
-    examples = kc.data.read(builder, "test")
-    references = kc.data.references(examples)
-    captions = model.caption(kc.data.image_batches(examples, 50), **decoding)
-    write_coco_files(captions, references, folder)
-    scores, missing = kc.evaluation.score(captions, references)
-    statements = {}
-    if builder.name == "scenes":
-        truth = scenes.statement_accuracy(captions, examples)
-        statements = {category: share for category, (share, _) in truth.items()}
-    write_json(folder / "test_scores.json", {**scores, "statements": statements})
-    draw_attention(model, decoding, builder, folder / "attention.png")
-
-    print(f"\nTest split, {len(captions):,} images, beam {decoding.beam_size}\n")
-    print(kc.evaluation.table({model.name: scores}))
-    for name, reason in missing.items():
-        print(f"\n{name}: {reason}")
-    if builder.name == "scenes":
-        print("\nShare of statements that are true of the scene:")
-        for category, (share, count) in truth.items():
-            print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
-    print("\nSome captions, each followed by a person's:")
-    for image_id in list(captions)[:SAMPLES]:
-        print(f"  {captions[image_id]}\n      {references[image_id][0]}")
-
-
-def write_coco_files(captions, references, folder):
-    """Captions and references in COCO's formats, for `keras_caption.evaluation`."""
-    results = [{"image_id": i, "caption": text} for i, text in captions.items()]
-    annotations = [(i, text) for i, texts in references.items() for text in texts]
-    truth = {
-        "images": [{"id": i, "width": 1, "height": 1} for i in references],
-        "annotations": [
-            {"id": number, "image_id": i, "caption": text}
-            for number, (i, text) in enumerate(annotations)
-        ],
-    }
-    write_json(folder / "test_results.json", results)
-    write_json(folder / "test_references.json", truth)
-
-
-def draw_attention(model, decoding, builder, path):
-    """Draws where the model looks in a few pictures of the test split."""
-    examples = kc.data.read(builder, f"test[:{PICTURES}]", pictures=True)
-    figure = Figure(figsize=(20, 2.2 * PICTURES), layout="constrained")
-    for part, example in zip(
-        figure.subfigures(PICTURES), examples.as_numpy_iterator(), strict=True
-    ):
-        inputs = {name: example[name][None] for name in ("regions", "boxes")}
-        tokens, _ = model.generate_tokens(inputs, **decoding)
-        picture = example.get("image")
-        kc.visualization.attention_over_words(model, inputs, tokens[0], picture, part)
-    figure.savefig(path, dpi=80)
+    # No worker reads a file before the first one has written it.
+    strategy.run(lambda: kc.training.sum_over_replicas(tf.constant(1.0)))
 
 
 if __name__ == "__main__":

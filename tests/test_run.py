@@ -84,16 +84,18 @@ def kill_after(epochs, history, folder, *args):
 
 
 def test_interrupted_and_resumed_is_uninterrupted(folder):
-    scst = f"--scst_epochs={EPOCHS}"
-    whole = run(folder, "whole", scst)
+    options = [f"--scst_epochs={EPOCHS}", "--deterministic"]
+    whole = run(folder, "whole", *options)
     assert whole.returncode == 0, whole.stderr
     check_report(folder / "whole", whole.stdout)
     check_report(folder / "whole" / "scst", whole.stdout)
 
     killed = folder / "killed"
-    kill_after(2, killed / "history.json", folder, "killed", scst)
-    kill_after(2, killed / "scst" / "history.json", folder, "killed", scst, "--resume")
-    resumed = run(folder, "killed", scst, "--resume")
+    kill_after(2, killed / "history.json", folder, "killed", *options)
+    kill_after(
+        2, killed / "scst" / "history.json", folder, "killed", *options, "--resume"
+    )
+    resumed = run(folder, "killed", *options, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert resumed.stdout.count("Going on after epoch") == 2
     for phase in (".", "scst"):
@@ -138,6 +140,7 @@ def check_report(output, printed):
         (["--dataset=cocoo"], "error: There is no dataset 'cocoo'. Did you mean coco"),
         (["--data_dir=nowhere"], "error: There is no folder nowhere"),
         (["--config.training.batch_size=1000"], "error: A batch of 1000 images"),
+        (["--start_from=some.keras"], "error: --start_from is for self-critical"),
         (["--config.model.geometry=round"], "error: `kind` must be one of"),
     ],
 )

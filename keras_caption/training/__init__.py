@@ -5,8 +5,10 @@ from keras_caption.training.callbacks import (
     Checkpoint,
     EpochSeeds,
     StopIfNotFinite,
+    captioner_of,
 )
 from keras_caption.training.losses import CaptionCrossEntropy
+from keras_caption.training.replicas import sum_over_replicas
 from keras_caption.training.schedules import WarmupStepDecay
 from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.teacher_forcing import teacher_forcing
@@ -19,5 +21,7 @@ __all__ = [
     "SelfCritical",
     "StopIfNotFinite",
     "WarmupStepDecay",
+    "captioner_of",
+    "sum_over_replicas",
     "teacher_forcing",
 ]
