@@ -2,8 +2,8 @@
 
     python experiments/tables.py saved_models/*
 
-Takes folders that experiments/run.py wrote; runs of one model on one dataset that
-differ in their seed make one row.
+Takes folders that experiments/run.py wrote, `scst` folders inside them too; runs of
+one model on one dataset that differ in their seed make one row.
 """
 
 import collections
@@ -27,7 +27,10 @@ def main(argv):
             sys.exit(
                 f"error: {folder} is not a finished run: there is no {error.filename}."
             )
-        groups[of_run["dataset"]][of_run["model"]].append(scores)
+        name = of_run["model"]
+        if of_run["objective"] == "self-critical":
+            name += " + SCST"
+        groups[of_run["dataset"]][name].append(scores)
     for dataset, models in groups.items():
         counts = sorted({len(runs) for runs in models.values()})
         print(f"\n{dataset}, {' or '.join(map(str, counts))} seeds\n")

@@ -74,7 +74,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         seed=0,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(dtype=captioner.dtype_policy, **kwargs)
         if baseline not in BASELINES:
             raise ValueError(
                 f"`baseline` must be one of {', '.join(BASELINES)}. "

@@ -1,0 +1,66 @@
+r"""Draws the validation CIDEr-D of finished runs, epoch by epoch.
+
+    python experiments/curves.py saved_models/* --figure curves.png
+
+Takes folders that experiments/run.py wrote. A line is a model's mean over its seeds,
+the band around it what they span; cross-entropy comes first, self-critical training
+after the dotted line. One panel for each dataset.
+"""
+
+import collections
+import json
+import pathlib
+import sys
+
+import numpy as np
+from absl import app, flags
+from matplotlib.figure import Figure
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("figure", "curves.png", "Where the picture goes.")
+
+
+def main(argv):
+    curves = collections.defaultdict(lambda: collections.defaultdict(list))
+    switches = {}
+    for folder in map(pathlib.Path, argv[1:]):
+        try:
+            about = json.loads((folder / "config.json").read_text())
+            curve = read_curve(folder)
+            switches[about["dataset"]] = len(curve)
+            if (folder / "scst").exists():
+                curve += read_curve(folder / "scst")
+        except FileNotFoundError as error:
+            sys.exit(
+                f"error: {folder} is not a finished run: there is no {error.filename}."
+            )
+        curves[about["dataset"]][about["model"]].append(curve)
+    if not curves:
+        sys.exit("error: name the folders of finished runs.")
+    figure = Figure(figsize=(6 * len(curves), 4), layout="constrained")
+    panels = figure.subplots(1, len(curves), squeeze=False)[0]
+    for panel, (dataset, models) in zip(panels, curves.items(), strict=True):
+        draw(panel, models)
+        panel.axvline(switches[dataset] + 0.5, color="gray", linestyle=":")
+        panel.set(title=dataset, xlabel="epoch", ylabel="validation CIDEr-D")
+        panel.legend()
+    figure.savefig(FLAGS.figure, dpi=100)
+    print(f"Wrote {FLAGS.figure}")
+
+
+def read_curve(folder):
+    history = json.loads((folder / "history.json").read_text())
+    return [100 * epoch["val_cider"] for epoch in history]
+
+
+def draw(panel, models):
+    for model, runs in models.items():
+        epochs = min(map(len, runs))
+        values = np.array([run[:epochs] for run in runs])
+        places = np.arange(1, epochs + 1)
+        panel.plot(places, values.mean(axis=0), label=model)
+        panel.fill_between(places, values.min(axis=0), values.max(axis=0), alpha=0.2)
+
+
+if __name__ == "__main__":
+    app.run(main)
