@@ -1,5 +1,6 @@
 """The attention mechanisms, and the Transformer blocks that carry them."""
 
+from keras_caption.layers.attention_on_attention import AttentionOnAttention
 from keras_caption.layers.box_encoding import BoxEncoding
 from keras_caption.layers.feed_forward import FeedForward
 from keras_caption.layers.geometry_aware_self_attention import (
@@ -10,11 +11,16 @@ from keras_caption.layers.instance_normalization import InstanceNormalization
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import MultiHeadAttention
 from keras_caption.layers.normalized_self_attention import NormalizedSelfAttention
+from keras_caption.layers.refining_block import RefiningBlock
 from keras_caption.layers.transformer_decoder_block import TransformerDecoderBlock
 from keras_caption.layers.transformer_encoder_block import TransformerEncoderBlock
+from keras_caption.layers.unbiased_layer_normalization import (
+    UnbiasedLayerNormalization,
+)
 from keras_caption.layers.word_embedding import WordEmbedding
 
 __all__ = [
+    "AttentionOnAttention",
     "BoxEncoding",
     "FeedForward",
     "GeometryAwareSelfAttention",
@@ -23,8 +29,10 @@ __all__ = [
     "MatrixDense",
     "MultiHeadAttention",
     "NormalizedSelfAttention",
+    "RefiningBlock",
     "TransformerDecoderBlock",
     "TransformerEncoderBlock",
+    "UnbiasedLayerNormalization",
     "WordEmbedding",
     "relative_geometry",
 ]

@@ -1,8 +1,19 @@
 """Captioning models, and the published configurations of them."""
 
+from keras_caption.models.aoa_decoder import AoADecoder
+from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.presets import arguments, create, presets
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
-__all__ = ["NGSAN", "Captioner", "TransformerDecoder", "arguments", "create", "presets"]
+__all__ = [
+    "NGSAN",
+    "AoADecoder",
+    "AoANet",
+    "Captioner",
+    "TransformerDecoder",
+    "arguments",
+    "create",
+    "presets",
+]

@@ -1,6 +1,7 @@
 import keras
 
 from keras_caption.layers import (
+    AttentionOnAttention,
     BoxEncoding,
     GeometryBias,
     MatrixDense,
@@ -39,6 +40,8 @@ class NGSAN(Captioner):
             for GSA, and `"absolute"`, for an encoding of the boxes added to the
             regions; or several of them, joined by `"+"`.
         geometry_dim: Size of a geometry vector (d_g).
+        gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
+            place of its output projection.
 
     Call arguments:
         inputs: dict of `regions`, float `(batch, N, region_dim)`; `boxes`, float
@@ -66,6 +69,7 @@ class NGSAN(Captioner):
         norm_affine=False,
         geometry=None,
         geometry_dim=64,
+        gate=None,
         dtype=None,
         **kwargs,
     ):
@@ -75,6 +79,9 @@ class NGSAN(Captioner):
             raise ValueError(
                 f"model_dim={model_dim} cannot be divided among num_heads={num_heads}."
             )
+
+        if gate not in (None, "aoa"):
+            raise ValueError(f"`gate` must be None or 'aoa'. Received: gate={gate!r}")
 
         kinds = geometry.split("+") if geometry else []
         relative = "+".join(kind for kind in kinds if kind != "absolute")
@@ -91,6 +98,8 @@ class NGSAN(Captioner):
                 key_norm=key_norm,
                 norm_affine=norm_affine,
                 bias=bias,
+                gate=AttentionOnAttention(dtype=dtype) if gate else None,
+                output_projection=gate is None,
                 dtype=dtype,
             )
 
@@ -134,6 +143,7 @@ class NGSAN(Captioner):
         self.norm_affine = norm_affine
         self.geometry = geometry
         self.geometry_dim = geometry_dim
+        self.gate = gate
 
     def get_config(self):
         names = (
@@ -149,5 +159,6 @@ class NGSAN(Captioner):
             "norm_affine",
             "geometry",
             "geometry_dim",
+            "gate",
         )
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}

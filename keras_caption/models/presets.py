@@ -1,8 +1,8 @@
-"""Every published configuration, by name.
+"""Every published configuration, and combinations of them, by name.
 
 `create(name, vocabulary=..., region_dim=...)` builds one; keyword arguments
-override its values. Sizes not named here are the papers': 512-d hidden states, 8
-heads, 2,048-d feed-forward layers, 4 encoder and 4 decoder layers.
+override its values. Sizes not named here are the papers', the defaults of the
+models' classes.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ import difflib
 import inspect
 
 from keras_caption.errors import InputError
+from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.ngsan import NGSAN
 
@@ -36,6 +37,10 @@ def _ngsan(table, cider=None, **arguments):
     return Preset(NGSAN, f"NG-SAN, {table}", arguments, cider)
 
 
+def _aoanet(table, cider=None, **arguments):
+    return Preset(AoANet, f"AoANet, {table}", arguments, cider)
+
+
 PRESETS = {
     "san": _ngsan("Table 1 and 6", 128.6),
     # What is normalized, and how.
@@ -57,6 +62,27 @@ PRESETS = {
     # Both.
     "ngsan": _ngsan("Table 6", 132.1, query_norm="instance", geometry="query"),
     "ngsan_key": _ngsan("Table 6", query_norm="instance", geometry="key"),
+    # Of two papers: nobody has published it.
+    "ngsan_aoa": Preset(
+        NGSAN,
+        "NG-SAN with AoANet's gates",
+        {"query_norm": "instance", "geometry": "query", "gate": "aoa"},
+    ),
+    "aoanet": _aoanet("Table 1 and 4", 129.8),
+    # Without refining, with and without AoA in it, and what the decoder makes of
+    # one head's or several heads' attention.
+    "aoanet_base": _aoanet("Table 4", refining=None, context="linear", decoder_heads=1),
+    "aoanet_refine": _aoanet(
+        "Table 4", refining="attention", context="linear", decoder_heads=1
+    ),
+    "aoanet_refine_aoa": _aoanet("Table 4", context="linear", decoder_heads=1),
+    **{
+        f"aoanet_{heads}_{context}": _aoanet(
+            "Table 4", refining=None, context=context, decoder_heads=number
+        )
+        for heads, number in (("single", 1), ("multi", 8))
+        for context in ("lstm", "lstm_aoa", "aoa")
+    },
 }
 
 

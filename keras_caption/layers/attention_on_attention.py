@@ -1,0 +1,65 @@
+import keras
+from keras import ops
+
+from keras_caption.layers.matrix_dense import MatrixDense
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class AttentionOnAttention(keras.layers.Layer):
+    """Attention on attention (AoA): a second attention decides what the first found.
+
+        I = W_i [v; q] + b_i                   (Eq. 3, the information vector)
+        G = sigmoid(W_g [v; q] + b_g)          (Eq. 4, the attention gate)
+        AoA(v, q) = G * I                      (Eq. 5)
+
+    with v the attended vector and q the query it was found for, as it was before its
+    projection. It fills the `gate` socket of `MultiHeadAttention`, which then has
+    no output projection of its own.
+
+    Args:
+        dropout: Dropout rate of [v; q].
+
+    Call arguments:
+        attended: v, `(..., value_dim)`.
+        query: q, `(..., dim)`.
+
+    Returns:
+        `(..., dim)`.
+
+    Example:
+
+    ```python
+    attention = keras_caption.layers.MultiHeadAttention(
+        num_heads=8,
+        key_dim=128,
+        gate=keras_caption.layers.AttentionOnAttention(),
+        output_projection=False,
+    )
+    ```
+
+    Reference:
+        Huang et al., "Attention on Attention for Image Captioning", ICCV 2019.
+    """
+
+    def __init__(self, dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.dropout = dropout
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, attended_shape, query_shape):
+        dim = query_shape[-1]
+        self.dense = MatrixDense(
+            2 * dim, dtype=self.dtype_policy, name="information_and_gate"
+        )
+        self.dense.build((*query_shape[:-1], attended_shape[-1] + dim))
+
+    def call(self, attended, query):
+        both = ops.concatenate([attended, query], axis=-1)
+        information, gate = ops.split(self.dense(self.dropout_layer(both)), 2, axis=-1)
+        return information * ops.sigmoid(gate)
+
+    def compute_output_shape(self, attended_shape, query_shape):
+        return query_shape
+
+    def get_config(self):
+        return {**super().get_config(), "dropout": self.dropout}

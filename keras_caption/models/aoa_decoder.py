@@ -1,0 +1,255 @@
+import keras
+from keras import ops
+
+from keras_caption.layers import (
+    AttentionOnAttention,
+    MatrixDense,
+    MultiHeadAttention,
+    UnbiasedLayerNormalization,
+    WordEmbedding,
+)
+
+CONTEXTS = ("aoa", "linear", "lstm", "lstm_aoa")
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class AoADecoder(keras.layers.Layer):
+    """An LSTM that words a caption, attending to a memory with AoA.
+
+    At each word, with a the mean of the memory and c the context vector,
+
+        h, m = LSTM([W_e word; a + c], h, m)              (Eq. 12)
+        v = MultiHeadAttention(LayerNorm(h), memory)
+        c = AoA(v, h)                                     (Eq. 13)
+        p = softmax(W_p c)                                (Eq. 14)
+
+    Where paper and released code differ it follows the code, which the published
+    scores come from: the attention's query is normalized, the gate sees h as it is;
+    words pass a ReLU; a is the mean of the refined regions; context, words and
+    output are dropped out at `dropout`, and the context is kept as it was before.
+
+    Args:
+        vocabulary_size: Number of words, special tokens included.
+        model_dim: Size of h, m and c.
+        embedding_dim: Size of a word embedding.
+        num_heads: Number of attention heads; divides `model_dim`.
+        context: How c is made of v and h: `"aoa"`; `"linear"`, a linear layer with
+            ReLU; `"lstm"`, a second LSTM; or `"lstm_aoa"`, AoA of v and the second
+            LSTM's output. The paper's Table 4 compares them.
+        dropout: Dropout rate of words, fed-back context and output.
+        attention_dropout: Dropout rate of the attention weights.
+
+    Call arguments:
+        tokens: int `(batch * C, T)`, C captions for each memory, from BOS on.
+        memory: `(batch, M, memory_dim)`.
+        memory_mask: Optional bool `(batch, M)`, True where an item is real.
+        return_attention_scores: Whether to return the attention weights too.
+
+    Returns:
+        Logits, float32 `(batch * C, T, vocabulary_size)`: at position t, of the
+        word after tokens 0 to t. With `return_attention_scores`, a pair of them
+        and `(batch, num_heads, C * T, M)`.
+
+    Raises:
+        ValueError: If there is no such context.
+
+    Reference:
+        Huang et al., "Attention on Attention for Image Captioning", ICCV 2019.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        model_dim,
+        embedding_dim,
+        num_heads,
+        context="aoa",
+        dropout=0.5,
+        attention_dropout=0.1,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if context not in CONTEXTS:
+            raise ValueError(
+                f"`context` must be one of {', '.join(CONTEXTS)}. "
+                f"Received: context={context!r}"
+            )
+        self.vocabulary_size = vocabulary_size
+        self.model_dim = model_dim
+        self.embedding_dim = embedding_dim
+        self.num_heads = num_heads
+        self.context = context
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        policy = self.dtype_policy
+        self.embedding = WordEmbedding(vocabulary_size, embedding_dim, dtype=policy)
+        self.word_dropout = keras.layers.Dropout(dropout, dtype=policy)
+        self.context_dropout = keras.layers.Dropout(dropout, dtype=policy)
+        self.output_dropout = keras.layers.Dropout(dropout, dtype=policy)
+        self.cell = keras.layers.LSTMCell(
+            model_dim, dtype=policy, name="attention_lstm"
+        )
+        self.query_norm = UnbiasedLayerNormalization(dtype=policy)
+        self.attention = MultiHeadAttention(
+            num_heads,
+            model_dim // num_heads,
+            dropout=attention_dropout,
+            output_projection=False,
+            dtype=policy,
+        )
+        self.gate = self.context_cell = self.context_dense = None
+        if "aoa" in context:
+            self.gate = AttentionOnAttention(dtype=policy)
+        if "lstm" in context:
+            self.context_cell = keras.layers.LSTMCell(
+                model_dim, dtype=policy, name="context_lstm"
+            )
+        if context == "linear":
+            self.context_dense = MatrixDense(
+                model_dim, "relu", dtype=policy, name="context"
+            )
+        self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
+
+    def build(self, tokens_shape, memory_shape):
+        rows, dim = tokens_shape[0], self.model_dim
+        hidden, both = (rows, dim), (rows, 2 * dim)
+        self.embedding.build(tokens_shape)
+        self.cell.build((rows, self.embedding_dim + memory_shape[-1]))
+        self.query_norm.build(hidden)
+        self.attention.build((rows, 1, dim), memory_shape)
+        if self.gate is not None:
+            self.gate.build(hidden, hidden)
+        if self.context_cell is not None:
+            self.context_cell.build(both)
+        if self.context_dense is not None:
+            self.context_dense.build(both)
+        self.output_dense.build(hidden)
+
+    def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):
+        items = self.read_memory(memory, memory_mask)
+        words = ops.transpose(self._embed(tokens), (1, 0, 2))
+
+        def next_word(state, word):
+            state = self._attend(word, state, items)
+            return state, state
+
+        _, states = ops.scan(next_word, self._first_state(ops.shape(tokens)[0]), words)
+        logits = self._logits(ops.transpose(states["context"], (1, 0, 2)))
+        if not return_attention_scores:
+            return logits
+        # They follow from the hidden states, so all words' can be found at once.
+        hidden = ops.transpose(states["hidden"], (1, 0, 2))
+        _, scores = self._look(hidden, items, return_attention_scores=True)
+        return logits, scores
+
+    def read_memory(self, memory, memory_mask=None):
+        """What is attended to: keys, values and mask; and the memory's mean."""
+        keys, values = self.attention.project(memory)
+        if memory_mask is None:
+            mean = ops.mean(memory, axis=1)
+        else:
+            real = ops.expand_dims(ops.cast(memory_mask, memory.dtype), -1)
+            count = ops.maximum(ops.sum(real, axis=1), 1.0)
+            mean = ops.sum(memory * real, axis=1) / count
+            memory_mask = ops.expand_dims(memory_mask, 1)
+        return (*self.attention.items(keys, values, memory_mask), mean)
+
+    def start(self, memory, memory_mask=None, length=20):
+        """The state before the first word.
+
+        Args:
+            memory: `(batch, M, memory_dim)`.
+            memory_mask: Optional bool `(batch, M)`.
+            length: Not used: the state does not grow.
+        """
+        return {
+            "memory": self.read_memory(memory, memory_mask),
+            "cache": self._first_state(ops.shape(memory)[0]),
+        }
+
+    def step(self, tokens, state, index):
+        """One more word for every caption.
+
+        Args:
+            tokens: int `(batch * C,)`, the word at position `index`.
+            state: What `start` or the last `step` returned.
+            index: int scalar, not used: the state knows no positions.
+
+        Returns:
+            Logits of the next word, float32 `(batch * C, vocabulary_size)`, and
+            the state.
+        """
+        cache = self._attend(self._embed(tokens), state["cache"], state["memory"])
+        return self._logits(cache["context"]), {**state, "cache": cache}
+
+    def _first_state(self, rows):
+        names = ["hidden", "cell", "context"]
+        if self.context_cell is not None:
+            names += ["context_hidden", "context_cell"]
+        zeros = ops.zeros((rows, self.model_dim), self.compute_dtype)
+        return dict.fromkeys(names, zeros)
+
+    def _embed(self, tokens):
+        return self.word_dropout(ops.relu(self.embedding(tokens)))
+
+    def _attend(self, word, state, items):
+        """The state after one more word of every caption.
+
+        Args:
+            word: Its embedding, `(batch * C, embedding_dim)`.
+            state: dict of `(batch * C, model_dim)`.
+            items: What `read_memory` returned.
+        """
+        *_, mean = items
+        images, dim = ops.shape(mean)[0], self.model_dim
+        # The mean of an image, for all its captions.
+        fed_back = self.context_dropout(state["context"])
+        fed_back = ops.reshape(fed_back, (images, -1, dim)) + ops.expand_dims(mean, 1)
+        inputs = ops.concatenate([word, ops.reshape(fed_back, (-1, dim))], axis=-1)
+        hidden, (_, cell) = self.cell(inputs, [state["hidden"], state["cell"]])
+        attended = ops.reshape(self._look(hidden, items), (-1, dim))
+        new = {"hidden": hidden, "cell": cell}
+        query = hidden
+        if self.context_cell is not None:
+            inputs = ops.concatenate([attended, hidden], axis=-1)
+            query, (_, context_cell) = self.context_cell(
+                inputs, [state["context_hidden"], state["context_cell"]]
+            )
+            new |= {"context_hidden": query, "context_cell": context_cell}
+        if self.gate is not None:
+            new["context"] = self.gate(attended, query)
+        elif self.context_dense is not None:
+            both = ops.concatenate([attended, hidden], axis=-1)
+            new["context"] = self.context_dense(both)
+        else:
+            new["context"] = query
+        return new
+
+    def _look(self, hidden, items, return_attention_scores=False):
+        """Attention of hidden states, C captions to an image, to its items."""
+        keys, values, mask, _ = items
+        queries = ops.reshape(
+            self.query_norm(hidden), (ops.shape(keys)[0], -1, self.model_dim)
+        )
+        return self.attention.attend(
+            queries,
+            keys,
+            values,
+            mask=mask,
+            return_attention_scores=return_attention_scores,
+        )
+
+    def _logits(self, contexts):
+        return ops.cast(self.output_dense(self.output_dropout(contexts)), "float32")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "model_dim": self.model_dim,
+            "embedding_dim": self.embedding_dim,
+            "num_heads": self.num_heads,
+            "context": self.context,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+        }

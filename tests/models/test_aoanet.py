@@ -1,0 +1,176 @@
+import keras
+import numpy as np
+import pytest
+from conftest import SHARED, random_images
+from keras import ops
+
+import keras_caption as kc
+from keras_caption.models import AoADecoder
+
+TINY = {
+    "region_dim": 6,
+    "num_layers": 2,
+    "model_dim": 16,
+    "embedding_dim": 10,
+    "num_heads": 2,
+    "decoder_heads": 2,
+    "feedforward_dim": 32,
+}
+CONTEXTS = {"AoA": "aoa", "LSTM": "lstm", "base": "linear"}
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    path = SHARED / "oracles" / "aoa_module.npz"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return dict(np.load(path, allow_pickle=False))
+
+
+def put_dense(layer, data, name):
+    """A PyTorch linear layer's weights into a Keras one."""
+    layer.kernel.assign(data[f"{name}.weight"].T)
+    layer.bias.assign(data[f"{name}.bias"])
+
+
+def put_norm(layer, data, name):
+    layer.gain.assign(data[f"{name}.a_2"])
+    layer.offset.assign(data[f"{name}.b_2"])
+
+
+def put_lstm(cell, data, name):
+    cell.kernel.assign(data[f"{name}.weight_ih"].T)
+    cell.recurrent_kernel.assign(data[f"{name}.weight_hh"].T)
+    cell.bias.assign(data[f"{name}.bias_ih"] + data[f"{name}.bias_hh"])
+
+
+def put_attention(attention, data, name):
+    for i, dense in enumerate(("query", "key", "value")):
+        put_dense(getattr(attention, f"{dense}_dense"), data, f"{name}.linears.{i}")
+    if attention.gate is not None:
+        put_dense(attention.gate.dense, data, f"{name}.aoa_layer.0")
+    if attention.output_projection:
+        put_dense(attention.output_dense, data, f"{name}.output_layer")
+
+
+def attention_layer(gate=True):
+    return kc.layers.MultiHeadAttention(
+        4,
+        8,
+        gate=kc.layers.AttentionOnAttention() if gate else None,
+        output_projection=not gate,
+    )
+
+
+def test_aoa_of_several_heads_is_the_official(oracle):
+    x, real = oracle["x"], oracle["mask"] > 0
+    for name, gate in (("mha_aoa", True), ("mha_plain", False)):
+        attention = attention_layer(gate)
+        attention.build(x.shape)
+        put_attention(attention, oracle, f"{name}.w")
+        out, weights = attention(x, query_mask=real, return_attention_scores=True)
+        np.testing.assert_allclose(out, oracle[f"{name}.out"], atol=1e-5)
+        np.testing.assert_allclose(weights, oracle[f"{name}.attn"], atol=1e-5)
+    # A query that is not one of the items.
+    attention, query = attention_layer(), oracle["q1"][:, None]
+    attention.build(query.shape, x.shape)
+    put_attention(attention, oracle, "mha_cross_aoa.w")
+    out = attention(query, oracle["kk"], value_mask=real)
+    np.testing.assert_allclose(out[:, 0], oracle["mha_cross_aoa.out"], atol=1e-5)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_refining_is_the_official(oracle, masked):
+    x = ops.convert_to_tensor(oracle["x"])
+    mask = oracle["mask"] > 0 if masked else None
+    for i in range(6):
+        block = kc.layers.RefiningBlock(attention_layer())
+        block.build(x.shape)
+        name = f"refiner.w.layers.{i}"
+        put_attention(block.attention, oracle, f"{name}.self_attn")
+        put_norm(block.attention_norm, oracle, f"{name}.sublayer.0.norm")
+        x = block(x, mask=mask)
+        if i == 0 and masked:
+            np.testing.assert_allclose(x, oracle["refine_layer0.out"], atol=1e-5)
+    norm = kc.layers.UnbiasedLayerNormalization()
+    norm.build(x.shape)
+    put_norm(norm, oracle, "refiner.w.norm")
+    expected = oracle["refiner.out" if masked else "refiner_nomask.out"]
+    np.testing.assert_allclose(norm(x), expected, atol=1e-5)
+
+
+def test_refining_without_aoa_is_the_official(oracle):
+    x, name = oracle["x"], "refine_layer_ff_noaoa.w"
+    block = kc.layers.RefiningBlock(attention_layer(gate=False), feedforward_dim=2048)
+    block.build(x.shape)
+    put_attention(block.attention, oracle, f"{name}.self_attn")
+    put_norm(block.attention_norm, oracle, f"{name}.sublayer.0.norm")
+    norm, hidden, _, output, _ = block.feedforward
+    put_norm(norm, oracle, f"{name}.sublayer.1.norm")
+    put_dense(hidden, oracle, f"{name}.feed_forward.w_1")
+    put_dense(output, oracle, f"{name}.feed_forward.w_2")
+    out = block(x, mask=oracle["mask"] > 0)
+    np.testing.assert_allclose(out, oracle["refine_layer_ff_noaoa.out"], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", CONTEXTS)
+def test_a_word_of_the_decoder_is_the_official(oracle, kind):
+    decoder = AoADecoder(9, 32, 24, 4, context=CONTEXTS[kind])
+    decoder.build((3, 1), (3, 7, 32))
+    name = f"dec_{kind}_res0"
+    put_lstm(decoder.cell, oracle, f"{name}.w.att_lstm")
+    put_norm(decoder.query_norm, oracle, f"{name}.w.attention.norm")
+    put_dense(decoder.attention.query_dense, oracle, f"{name}.w.attention.linears.0")
+    if kind == "AoA":
+        put_dense(decoder.gate.dense, oracle, f"{name}.w.att2ctx.0")
+    elif kind == "LSTM":
+        put_lstm(decoder.context_cell, oracle, f"{name}.w.att2ctx")
+    else:
+        put_dense(decoder.context_dense, oracle, f"{name}.w.att2ctx.0")
+
+    def heads(x):
+        return np.reshape(x, (3, 7, 4, 8)).transpose(0, 2, 1, 3)
+
+    values, keys = np.split(oracle["dec.p_att"], 2, axis=-1)
+    items = (
+        heads(keys),
+        heads(values),
+        oracle["mask"][:, None] > 0,
+        oracle["dec.mean"],
+    )
+    (hidden, context), (cell, context_cell) = (
+        oracle["dec.state_h"],
+        oracle["dec.state_c"],
+    )
+    state = {"hidden": hidden, "cell": cell, "context": context}
+    if kind == "LSTM":
+        state |= {"context_hidden": context, "context_cell": context_cell}
+    new = decoder._attend(oracle["dec.xt"], state, items)
+    _, weights = decoder._look(new["hidden"], items, return_attention_scores=True)
+    np.testing.assert_allclose(new["context"], oracle[f"{name}.out"], atol=1e-5)
+    np.testing.assert_allclose(new["hidden"], oracle[f"{name}.new_h"][0], atol=1e-5)
+    np.testing.assert_allclose(new["context"], oracle[f"{name}.new_h"][1], atol=1e-5)
+    np.testing.assert_allclose(new["cell"], oracle[f"{name}.new_c"][0], atol=1e-5)
+    if kind == "LSTM":
+        expected = oracle[f"{name}.new_c"][1]
+        np.testing.assert_allclose(new["context_cell"], expected, atol=1e-5)
+    np.testing.assert_allclose(weights, oracle[f"{name}.attn"], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", ["aoanet", "aoanet_base", "aoanet_refine", "aoanet_multi_lstm_aoa"]
+)
+def test_variants_train_caption_and_save(rng, tmp_path, vocabulary, name):
+    model = kc.models.create(name, vocabulary=vocabulary, **tiny(name))
+    images = random_images(rng)
+    tokens = rng.integers(4, 34, (3, 2, 6)).astype("int32")
+    losses = [model.train_on_batch({**images, "tokens": tokens}) for _ in range(2)]
+    assert np.isfinite(losses).all()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.generate(images) == model.generate(images)
+
+
+def tiny(name):
+    heads = kc.models.arguments(name)["decoder_heads"]
+    return {**TINY, "decoder_heads": min(heads, 2)}
