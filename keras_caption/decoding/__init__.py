@@ -9,5 +9,13 @@ from keras_caption.decoding.beam_search import beam_search
 from keras_caption.decoding.compilation import compile_function
 from keras_caption.decoding.greedy_search import greedy_search
 from keras_caption.decoding.sampling import policy, sample
+from keras_caption.decoding.scheduled_sampling import scheduled_sampling
 
-__all__ = ["beam_search", "compile_function", "greedy_search", "policy", "sample"]
+__all__ = [
+    "beam_search",
+    "compile_function",
+    "greedy_search",
+    "policy",
+    "sample",
+    "scheduled_sampling",
+]

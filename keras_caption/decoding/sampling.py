@@ -39,13 +39,8 @@ def sample(
     is_greedy = ops.arange(rows) % captions == 0
 
     def choose(log_probs, index):
-        vocabulary_size = log_probs.shape[-1]
         drawn_from = policy(log_probs, temperature, top_k)
-        cumulative = ops.cumsum(ops.exp(drawn_from), axis=-1)
-        number = ops.expand_dims(ops.take(numbers, index, axis=1), 1)
-        passed = cumulative <= number * cumulative[:, -1:]
-        words = ops.sum(ops.cast(passed, "int32"), axis=-1)
-        words = ops.minimum(words, vocabulary_size - 1)
+        words = draw(drawn_from, ops.take(numbers, index, axis=1))
         if first_is_greedy:
             greedy = ops.cast(ops.argmax(drawn_from, axis=-1), "int32")
             words = ops.where(is_greedy, greedy, words)
@@ -69,3 +64,19 @@ def policy(logits, temperature=1.0, top_k=None):
         least = ops.top_k(log_probs, top_k)[0][..., -1:]
         log_probs = ops.where(log_probs < least, IMPOSSIBLE, log_probs)
     return ops.log_softmax(log_probs / temperature)
+
+
+def draw(log_probs, numbers):
+    """Words at which cumulative distributions pass uniform numbers.
+
+    Args:
+        log_probs: `(rows, vocabulary_size)`.
+        numbers: float32 `(rows,)`, in [0, 1).
+
+    Returns:
+        int32 `(rows,)`.
+    """
+    cumulative = ops.cumsum(ops.exp(log_probs), axis=-1)
+    passed = cumulative <= ops.expand_dims(numbers, 1) * cumulative[:, -1:]
+    words = ops.sum(ops.cast(passed, "int32"), axis=-1)
+    return ops.minimum(words, log_probs.shape[-1] - 1)

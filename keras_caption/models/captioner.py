@@ -5,7 +5,13 @@ import keras
 from keras import ops
 
 from keras_caption.atomic import replacing
-from keras_caption.decoding import beam_search, compile_function, greedy_search, sample
+from keras_caption.decoding import (
+    beam_search,
+    compile_function,
+    greedy_search,
+    sample,
+    scheduled_sampling,
+)
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.replicas import ReplicaTraining
 from keras_caption.training.teacher_forcing import teacher_forcing
@@ -90,6 +96,7 @@ class Captioner(ReplicaTraining, keras.Model):
         self.decoder = decoder
         self.vocabulary = vocabulary
         self._searches = {}
+        self._scheduled_sampling = None
         optimizer = keras.optimizers.Adam(3e-4)
         # Keras saves what attributes hold, so the attribute must not hold it.
         self._first_optimizer = weakref.ref(optimizer)
@@ -121,7 +128,44 @@ class Captioner(ReplicaTraining, keras.Model):
 
     def train_step(self, *args):
         *state, data = args
-        return super().train_step(*state, teacher_forcing(data))
+        inputs, targets, weights = teacher_forcing(data)
+        if self.scheduled_sampling is not None:
+            inputs = {**inputs, "tokens": self._sampled(inputs)}
+        return super().train_step(*state, (inputs, targets, weights))
+
+    def _sampled(self, inputs):
+        """The tokens to train on, some of them the model's own."""
+        shape = ops.shape(inputs["tokens"])
+        probability = self.scheduled_sampling(self.optimizer.iterations)
+
+        def replace():
+            tokens = ops.reshape(inputs["tokens"], (-1, shape[-1]))
+            coins, numbers = (
+                keras.random.uniform(ops.shape(tokens), seed=self._sampling_seeds)
+                for _ in range(2)
+            )
+            memory = self.encode(inputs)
+            shown = scheduled_sampling(
+                self, memory, tokens, coins, numbers, probability
+            )
+            return ops.reshape(shown, shape)
+
+        return ops.cond(probability > 0, replace, lambda: inputs["tokens"])
+
+    @property
+    def scheduled_sampling(self):
+        """Function from the number of training steps done to the probability.
+
+        With which `fit` shows the model words of its own in place of a caption's,
+        for instance `keras_caption.training.ScheduledSampling`; or `None`, as at
+        first. It is not saved with the model.
+        """
+        return self._scheduled_sampling
+
+    @scheduled_sampling.setter
+    def scheduled_sampling(self, schedule):
+        self._scheduled_sampling = schedule
+        self._sampling_seeds = keras.random.SeedGenerator()
 
     def test_step(self, *args):
         *state, data = args

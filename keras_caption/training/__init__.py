@@ -9,7 +9,7 @@ from keras_caption.training.callbacks import (
 )
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.replicas import sum_over_replicas
-from keras_caption.training.schedules import WarmupStepDecay
+from keras_caption.training.schedules import ScheduledSampling, WarmupStepDecay
 from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.teacher_forcing import teacher_forcing
 
@@ -18,6 +18,7 @@ __all__ = [
     "CaptionValidation",
     "Checkpoint",
     "EpochSeeds",
+    "ScheduledSampling",
     "SelfCritical",
     "StopIfNotFinite",
     "WarmupStepDecay",

@@ -55,3 +55,34 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
             "decay_every": self.decay_every,
             "decay_rate": self.decay_rate,
         }
+
+
+class ScheduledSampling:
+    """How often words are the model's own, growing in steps, epoch by epoch.
+
+    The defaults are AoANet's: 5 % more every 5 epochs, 50 % at most. Set it as a
+    captioner's `scheduled_sampling`.
+
+    Args:
+        steps_per_epoch: Number of steps of an epoch.
+        increase: What is added to the probability.
+        increase_every: Number of epochs between two increases.
+        maximum: The greatest probability.
+
+    Call arguments:
+        step: int scalar, number of steps done.
+
+    Returns:
+        The probability, float32 scalar.
+    """
+
+    def __init__(self, steps_per_epoch, increase=0.05, increase_every=5, maximum=0.5):
+        self.steps_per_epoch = steps_per_epoch
+        self.increase = increase
+        self.increase_every = increase_every
+        self.maximum = maximum
+
+    def __call__(self, step):
+        epoch = ops.floor(ops.cast(step, "float32") / self.steps_per_epoch)
+        increases = ops.floor(epoch / self.increase_every)
+        return ops.minimum(increases * self.increase, self.maximum)

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from conftest import TINY, random_images
 from keras import ops
 
 import keras_caption as kc
@@ -43,3 +44,39 @@ def test_repeated_words_train_like_one_summed_gradient(rng):
     np.testing.assert_allclose(moved[1], [-0.2] * 4, rtol=1e-3)
     np.testing.assert_allclose(moved[2], [-0.2] * 4, rtol=1e-3)
     np.testing.assert_array_equal(moved[[0, 3, 4, 5]], 0.0)
+
+
+def test_scheduled_sampling_is_aoanets():
+    schedule = kc.training.ScheduledSampling(steps_per_epoch=10)
+    rates = [float(schedule(10 * epoch + 9)) for epoch in (0, 4, 5, 9, 10, 49, 60)]
+    np.testing.assert_allclose(rates, [0, 0, 0.05, 0.05, 0.1, 0.45, 0.5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ngsan", "aoanet"])
+def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
+    model = kc.models.create(name, vocabulary=vocabulary, **TINY)
+    images = random_images(rng)
+    tokens = np.array([[[1, 5, 6, 7, 0], [1, 8, 9, 0, 0]]] * 3, "int32")
+    flat = tokens.reshape(6, 5)
+    memory = model.encode(images)
+    coins, numbers = rng.random((2, 6, 5)).astype("float32")
+    for probability in (0.0, 0.5, 1.0):
+        shown = np.array(
+            kc.decoding.scheduled_sampling(
+                model, memory, flat, coins, numbers, probability
+            )
+        )
+        kept = (coins >= probability) | (flat == 0)
+        kept[:, 0] = True
+        np.testing.assert_array_equal(shown[kept], flat[kept])
+        # What replaces a word is drawn from what the words before it lead to.
+        logits = model({**images, "tokens": shown.reshape(3, 2, 5)})
+        p = np.exp(kc.decoding.policy(ops.reshape(logits, (6, 5, -1))))
+        passed = p.cumsum(-1) <= numbers[..., None] * p.sum(-1, keepdims=True)
+        drawn = passed.sum(-1)[:, :-1]
+        replaced = ~kept[:, 1:]
+        np.testing.assert_array_equal(shown[:, 1:][replaced], drawn[replaced])
+
+    model.scheduled_sampling = kc.training.ScheduledSampling(1, increase_every=1)
+    losses = [model.train_on_batch({**images, "tokens": tokens}) for _ in range(2)]
+    assert np.isfinite(losses).all()
