@@ -36,7 +36,8 @@ def finish(model, decoding, builder, folder, about):
         "attention.png": "where the model looks, word by word",
         "config.json": "how the run was configured",
     }.items():
-        print(f"  {name:22}{content}")
+        if (folder / name).exists():
+            print(f"  {name:22}{content}")
 
 
 def evaluate(model, decoding, builder, folder):

@@ -56,6 +56,12 @@ flags.DEFINE_string(
     None,
     "Where the run's files go. saved_models/MODEL_DATASET where left out.",
 )
+flags.DEFINE_list(
+    "ensemble",
+    None,
+    "Saved captioners, separated by commas: nothing is trained, they are scored and "
+    "exported as one.",
+)
 flags.DEFINE_enum(
     "strategy",
     "one_device",
@@ -84,13 +90,14 @@ def parse_flags(argv):
     except kc.InputError as error:
         sys.exit(f"error: {error}")
     of_dataset = importlib.import_module(f"configs.{FLAGS.dataset}").get_config()
+    arguments |= {k: v for k, v in of_dataset.model.items() if k in arguments}
     config = ml_collections.ConfigDict(
         {
             "model": {
                 name: ml_collections.config_dict.placeholder(str)
                 if value is None
                 else value
-                for name, value in {**arguments, **of_dataset.model}.items()
+                for name, value in arguments.items()
             },
             "training": of_dataset.training,
             "self_critical": of_dataset.self_critical,
@@ -132,26 +139,37 @@ def run(config):
     builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
     folder = FLAGS.output_dir or f"saved_models/{FLAGS.model}_{FLAGS.dataset}"
     folder, best = pathlib.Path(folder), FLAGS.start_from
+    if FLAGS.ensemble:
+        ensemble = kc.models.Ensemble(FLAGS.ensemble)
+        report(ensemble, config, "ensemble", builder, folder)
+        return
     if not best:
         with strategy.scope():
             train(config, builder, folder, strategy)
         best = folder / "best.keras"
-        report(config, "cross-entropy", builder, folder, strategy)
+        if is_chief(strategy):
+            report(best, config, "cross-entropy", builder, folder)
     if scst_epochs:
         folder = folder / "scst"
         with strategy.scope():
             train_self_critically(config, best, scst_epochs, builder, folder, strategy)
-        report(config, "self-critical", builder, folder, strategy)
+        if is_chief(strategy):
+            best = folder / "best.keras"
+            report(best, config, "self-critical", builder, folder)
 
 
-def report(config, objective, builder, folder, strategy):
-    """Scores and shows the best model of a folder, by the first worker."""
-    if not is_chief(strategy):
-        return
-    about = {name: FLAGS[name].value for name in ("model", "dataset", "seed")}
-    about |= {"objective": objective, "config": config.to_dict()}
-    best = keras.models.load_model(folder / "best.keras")
-    finish(best, config.decoding, builder, folder, about)
+def report(model, config, objective, builder, folder):
+    """Scores and shows a model, or that of a file."""
+    if isinstance(model, pathlib.Path):
+        model = keras.models.load_model(model)
+    about = {
+        "model": model.name,
+        "dataset": FLAGS.dataset,
+        "seed": FLAGS.seed,
+        "objective": objective,
+        "config": config.to_dict(),
+    }
+    finish(model, config.decoding, builder, folder, about)
 
 
 def make_strategy(name):
@@ -215,6 +233,10 @@ def train(config, builder, folder, strategy):
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
     epochs = epoch, FLAGS.epochs or values.epochs
+    if values.scheduled_sampling:
+        model.scheduled_sampling = kc.training.ScheduledSampling(
+            steps_per_epoch, values.scheduled_sampling
+        )
     fit(model, config, values.batch_size, epochs, builder, checkpoint, strategy)
 
 

@@ -9,6 +9,7 @@ def get_config():
             "model": {
                 "num_layers": 2,
                 "model_dim": 128,
+                "embedding_dim": 128,
                 "num_heads": 4,
                 "feedforward_dim": 512,
                 "geometry_dim": 32,
@@ -25,6 +26,7 @@ def get_config():
                 "decay_every": 2,
                 "decay_rate": 0.5,
                 "label_smoothing": 0.0,
+                "scheduled_sampling": 0.0,
                 "validation_beam_size": 1,
             },
             "self_critical": {

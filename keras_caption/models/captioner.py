@@ -5,13 +5,8 @@ import keras
 from keras import ops
 
 from keras_caption.atomic import replacing
-from keras_caption.decoding import (
-    beam_search,
-    compile_function,
-    greedy_search,
-    sample,
-    scheduled_sampling,
-)
+from keras_caption.decoding import scheduled_sampling
+from keras_caption.models.generator import Generator
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.replicas import ReplicaTraining
 from keras_caption.training.teacher_forcing import teacher_forcing
@@ -52,7 +47,7 @@ def mask_regions(regions, boxes, region_mask=None):
     return {"regions": regions, "boxes": boxes, "region_mask": region_mask}
 
 
-class Captioner(ReplicaTraining, keras.Model):
+class Captioner(Generator, ReplicaTraining, keras.Model):
     """Base of all captioning models: an encoder of images and a decoder of words.
 
     A functional Keras model over a captioning batch, a dict: what the encoder
@@ -95,7 +90,6 @@ class Captioner(ReplicaTraining, keras.Model):
         self.encoder = encoder
         self.decoder = decoder
         self.vocabulary = vocabulary
-        self._searches = {}
         self._scheduled_sampling = None
         optimizer = keras.optimizers.Adam(3e-4)
         # Keras saves what attributes hold, so the attribute must not hold it.
@@ -103,14 +97,14 @@ class Captioner(ReplicaTraining, keras.Model):
         self.compile(optimizer=optimizer, loss=CaptionCrossEntropy())
 
     def call(self, inputs, training=None, mask=None):
-        inputs = {**self._image_inputs(inputs), "tokens": inputs["tokens"]}
+        inputs = {**self.image_inputs(inputs), "tokens": inputs["tokens"]}
         shape = ops.shape(inputs["tokens"])
         if len(shape) == 3:
             inputs["tokens"] = ops.reshape(inputs["tokens"], (-1, shape[2]))
         logits = super().call(inputs, training=training)
         return ops.reshape(logits, (*shape, logits.shape[-1]))
 
-    def _image_inputs(self, inputs):
+    def image_inputs(self, inputs):
         """The encoder's inputs out of a batch, as tensors, with a mask."""
         names = self.encoder.input
         given = {
@@ -196,7 +190,7 @@ class Captioner(ReplicaTraining, keras.Model):
             dict of `memory` `(batch, M, dim)` and `memory_mask`, bool
             `(batch, M)`, or `None` where all items are real.
         """
-        inputs = self._image_inputs(inputs)
+        inputs = self.image_inputs(inputs)
         memory = self.encoder(inputs, training=False)
         return {"memory": memory, "memory_mask": inputs.get("region_mask")}
 
@@ -213,102 +207,32 @@ class Captioner(ReplicaTraining, keras.Model):
         """One more word: see the decoder's `step`."""
         return self.decoder.step(tokens, state, index)
 
-    def generate(self, inputs, **options):
-        """Captions of a batch of images.
+    def logits(self, tokens, memory):
+        """Logits of the next word at every position of whole captions.
 
         Args:
-            inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
-            **options: Of `generate_tokens`.
-
-        Returns:
-            A list of str, one for each image.
-
-        Raises:
-            ValueError: If the model was made without a vocabulary.
+            tokens: int `(batch * C, T)`, from BOS on.
+            memory: What `encode` returned.
         """
-        if self.vocabulary is None:
-            raise ValueError(
-                f"The model '{self.name}' was made without a vocabulary: it can "
-                "`generate_tokens`, but no words."
-            )
-        tokens, _ = self.generate_tokens(inputs, **options)
-        return [self.vocabulary.decode(row) for row in tokens]
+        return self.decoder(tokens, **memory)
 
-    def caption(self, batches, **options):
-        """Captions of a data set.
+    def attention(self, tokens, memory):
+        """Where the decoder looks while it reads captions.
 
         Args:
-            batches: Iterable of batches with `image_id` beside the model's inputs,
-                as `keras_caption.data.image_batches` makes them.
-            **options: Of `generate_tokens`.
+            tokens: int `(batch * C, T)`, from BOS on.
+            memory: What `encode` returned.
 
         Returns:
-            dict from image id to str.
+            float32 `(batch, C * T, M)`, averaged over the heads of the last layer.
         """
-        captions = {}
-        for batch in batches:
-            image_ids = ops.convert_to_numpy(batch["image_id"]).tolist()
-            generated = self.generate(batch, **options)
-            captions.update(zip(image_ids, generated, strict=True))
-        return captions
+        _, scores = self.decoder(tokens, **memory, return_attention_scores=True)
+        return ops.mean(ops.cast(scores, "float32"), axis=1)
 
-    def generate_tokens(
-        self,
-        inputs,
-        beam_size=3,
-        max_length=20,
-        length_penalty=0.0,
-        block_trigrams=False,
-        temperature=None,
-        top_k=None,
-        seed=None,
-    ):
-        """Captions of a batch of images, as tokens with their scores.
-
-        Args:
-            inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
-            beam_size: Branches of a beam search; 1 is greedy search.
-            max_length: Greatest number of words.
-            length_penalty, block_trigrams: Of `keras_caption.decoding.beam_search`.
-            temperature: Where given, captions are drawn at random instead, at this
-                temperature.
-            top_k: With `temperature`, draw from so many most probable words.
-            seed: With `temperature`, int that makes the draw repeatable.
-
-        Returns:
-            Tokens, int32 `(batch, max_length)`, from the first word to EOS, then
-            PAD; and log-probabilities, float32 `(batch,)`. NumPy arrays.
-        """
-        inputs = self._image_inputs(inputs)
-        if temperature is not None:
-            shape = (len(next(iter(inputs.values()))), max_length)
-            numbers = keras.random.uniform(shape, seed=seed)
-            search = self._compiled(sample, temperature=temperature, top_k=top_k)
-            tokens, scores = search(inputs, numbers)
-        elif beam_size == 1:
-            search = self._compiled(greedy_search, max_length=max_length)
-            tokens, scores = search(inputs)
-        else:
-            search = self._compiled(
-                beam_search,
-                beam_size=beam_size,
-                max_length=max_length,
-                length_penalty=length_penalty,
-                block_trigrams=block_trigrams,
-            )
-            tokens, scores = (x[:, 0] for x in search(inputs))
-        return ops.convert_to_numpy(tokens), ops.convert_to_numpy(scores)
-
-    def _compiled(self, search, **options):
-        """A function from image inputs to what `search` finds, compiled once."""
-        key = (search, *options.items())
-        if key not in self._searches:
-
-            def find(inputs, *args):
-                return search(self, self.encode(inputs), *args, **options)
-
-            self._searches[key] = compile_function(find, self.variables)
-        return self._searches[key]
+    @property
+    def image_specs(self):
+        """The encoder's inputs, a dict of symbolic tensors."""
+        return self.encoder.input
 
     def save(self, filepath, overwrite=True, **kwargs):
         """Saves the model, vocabulary included, as a `.keras` file.

@@ -27,7 +27,7 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
     or not at all.
 
     Args:
-        model: `keras_caption.models.Captioner` with a vocabulary.
+        model: `keras_caption.models.Captioner` with a vocabulary, or an `Ensemble`.
         path: Folder; TensorFlow Serving wants `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
         beam_size, max_length, length_penalty: Of the beam search.
@@ -38,7 +38,7 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
     if model.vocabulary is None:
         raise ValueError(f"The model '{model.name}' has no vocabulary to answer with.")
     words = tf.constant(model.vocabulary.words)
-    region_dim = model.encoder.input["regions"].shape[-1]
+    region_dim = model.image_specs["regions"].shape[-1]
     specs = {
         "regions": tf.TensorSpec((None, None, region_dim), tf.float32),
         "boxes": tf.TensorSpec((None, None, 4), tf.float32),
@@ -73,7 +73,7 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
 
     @endpoint(input_signature=[tf.TensorSpec((None, None), tf.int32), *specs.values()])
     def logits(tokens, regions, boxes):
-        return {"logits": model.decoder(tokens, **memory(regions, boxes))}
+        return {"logits": model.logits(tokens, memory(regions, boxes))}
 
     module = tf.Module()
     module.model_variables = [variable.value for variable in model.variables]

@@ -191,7 +191,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
             tokens: int32 `(batch * K, T)`, words, EOS, then PAD.
             advantages: float32 `(batch * K,)`.
         """
-        logits = self.captioner.decoder(shift_right(tokens), **memory)
+        logits = self.captioner.logits(shift_right(tokens), memory)
         log_policy = policy(logits, self.temperature)
         chosen = ops.take_along_axis(log_policy, ops.expand_dims(tokens, -1), axis=-1)
         real = ops.cast(tokens != PAD, "float32")
@@ -209,7 +209,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
     def loss_of_references(self, memory, references):
         """Cross-entropy of the references, averaged over all their words."""
         tokens = ops.reshape(references, (-1, ops.shape(references)[-1]))
-        logits = self.captioner.decoder(shift_right(tokens), **memory)
+        logits = self.captioner.logits(shift_right(tokens), memory)
         losses = ops.sparse_categorical_crossentropy(tokens, logits, from_logits=True)
         real = ops.cast(tokens != PAD, "float32")
         count = ops.maximum(sum_over_replicas(ops.sum(real)), 1.0)

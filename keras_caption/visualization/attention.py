@@ -12,7 +12,7 @@ def attention_over_regions(model, inputs, tokens):
     """Where a captioner looks while it says each word of a caption.
 
     Args:
-        model: `keras_caption.models.Captioner` over regions.
+        model: `keras_caption.models.Captioner` over regions, or an `Ensemble`.
         inputs: dict of the model's inputs for one image, batch size 1.
         tokens: int `(T,)`, the caption as `generate_tokens` returns it.
 
@@ -25,10 +25,7 @@ def attention_over_regions(model, inputs, tokens):
     if EOS in tokens:
         tokens = tokens[: tokens.index(EOS) + 1]
     shown = ops.convert_to_tensor([[BOS, *tokens[:-1]]], dtype="int32")
-    _, scores = model.decoder(
-        shown, **model.encode(inputs), return_attention_scores=True
-    )
-    weights = ops.convert_to_numpy(ops.mean(scores, axis=1))[0]
+    weights = ops.convert_to_numpy(model.attention(shown, model.encode(inputs)))[0]
     return [model.vocabulary.words[token] for token in tokens], weights
 
 

@@ -146,7 +146,7 @@ def test_baselines_and_loss_of_the_toolkits_oracle():
     tokens = np.where(data["mask"] > 0, tokens, PAD).astype("int32")
 
     class Given(keras.Model):
-        def decoder(self, tokens, memory):
+        def logits(self, tokens, memory):
             return memory
 
     for kind, rewards, baselines, loss in (
@@ -157,7 +157,7 @@ def test_baselines_and_loss_of_the_toolkits_oracle():
         np.testing.assert_allclose(found, baselines, atol=1e-5)
         advantages = ops.cast(ops.reshape(rewards - found, (-1,)), "float32")
         trainer = SelfCritical(Given(), None, kind)
-        value, _ = trainer.loss_of({"memory": logits}, tokens, advantages)
+        value, _ = trainer.loss_of(logits, tokens, advantages)
         np.testing.assert_allclose(value, data[f"{loss}_loss"], rtol=1e-4)
 
 

@@ -1,0 +1,107 @@
+import keras
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.models.generator import Generator
+
+
+class Ensemble(Generator):
+    """Several captioners that speak as one.
+
+    At every word the probabilities of all members are averaged; searches run over
+    the averages as over one model's. Members may be of different kinds and sizes;
+    they share a vocabulary and read the same features.
+
+    It generates as a captioner does, and `keras_caption.serving.export` takes it.
+
+    Args:
+        members: Captioners, or paths of saved ones.
+
+    Raises:
+        InputError: If there are none, a member has no vocabulary or another one
+            than the first, or reads other features.
+
+    Example:
+
+    ```python
+    ensemble = keras_caption.models.Ensemble(["a.keras", "b.keras"])
+    captions = ensemble.generate({"regions": regions, "boxes": boxes})
+    ```
+
+    Reference:
+        Huang et al., ICCV 2019, Table 1; averages of probabilities, as there.
+    """
+
+    def __init__(self, members):
+        self.members = [
+            member if isinstance(member, Generator) else keras.models.load_model(member)
+            for member in members
+        ]
+        if not self.members:
+            raise InputError("An ensemble needs members.")
+        self.name = " + ".join(member.name for member in self.members)
+        first = self.members[0]
+        self.vocabulary = first.vocabulary
+        self.image_specs = first.image_specs
+        self.image_inputs = first.image_inputs
+        for number, member in enumerate(self.members, start=1):
+            who = f"Member {number} of the ensemble, {member.name!r},"
+            if member.vocabulary is None or member.vocabulary != self.vocabulary:
+                raise InputError(f"{who} has another vocabulary than the first.")
+            for name, spec in member.image_specs.items():
+                expected = self.image_specs.get(name)
+                if expected is None or spec.shape != expected.shape:
+                    raise InputError(
+                        f"{who} reads {name} of shape {spec.shape}; the first reads "
+                        f"{None if expected is None else expected.shape}."
+                    )
+
+    @property
+    def variables(self):
+        return [v for member in self.members for v in member.variables]
+
+    def encode(self, inputs):
+        """What the members read of the images, a list."""
+        return [member.encode(inputs) for member in self.members]
+
+    def start(self, memory, length=20):
+        """The members' states before the first word."""
+        states = [
+            member.start(of_member, length=length)
+            for member, of_member in zip(self.members, memory, strict=True)
+        ]
+        return {part: [s[part] for s in states] for part in ("memory", "cache")}
+
+    def step(self, tokens, state, index):
+        """One more word: logarithms of the average probabilities, and the state."""
+        logits, caches = [], []
+        for member, memory, cache in zip(
+            self.members, state["memory"], state["cache"], strict=True
+        ):
+            own, new = member.step(tokens, {"memory": memory, "cache": cache}, index)
+            logits.append(own)
+            caches.append(new["cache"])
+        return average(logits), {**state, "cache": caches}
+
+    def logits(self, tokens, memory):
+        """Logarithms of the average probabilities after each token of captions."""
+        return average(
+            [
+                member.logits(tokens, of_member)
+                for member, of_member in zip(self.members, memory, strict=True)
+            ]
+        )
+
+    def attention(self, tokens, memory):
+        """Where the members' decoders look on average."""
+        looks = [
+            member.attention(tokens, of_member)
+            for member, of_member in zip(self.members, memory, strict=True)
+        ]
+        return ops.mean(ops.stack(looks), axis=0)
+
+
+def average(logits):
+    """Logarithms of the averages of the probabilities that logits stand for."""
+    log_probs = ops.stack([ops.log_softmax(own) for own in logits])
+    return ops.logsumexp(log_probs, axis=0) - ops.log(float(len(logits)))

@@ -1,0 +1,62 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import TINY, random_images
+from keras import ops
+
+import keras_caption as kc
+from keras_caption.text import PAD
+
+
+@pytest.fixture(scope="module")
+def members(vocabulary):
+    keras.utils.set_random_seed(0)
+    return [
+        kc.models.create(name, vocabulary=vocabulary, **TINY)
+        for name in ("ngsan", "aoanet")
+    ]
+
+
+def test_probabilities_are_averaged(members, rng, tmp_path):
+    paths = [tmp_path / f"{member.name}.keras" for member in members]
+    for member, path in zip(members, paths, strict=True):
+        member.save(path)
+    ensemble = kc.models.Ensemble(paths)
+    images = random_images(rng)
+    tokens, scores = ensemble.generate_tokens(images, max_length=7)
+    shown = np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=kc.text.BOS)
+    p = [
+        np.array(ops.softmax(member({**images, "tokens": shown}))) for member in members
+    ]
+    mean = np.log(np.mean(p, axis=0))
+    of_words = np.take_along_axis(mean, tokens[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose((of_words * (tokens != PAD)).sum(-1), scores, atol=1e-4)
+    assert len(ensemble.generate(images, beam_size=1)) == 3
+    looks = np.array(ensemble.attention(shown, ensemble.encode(images)))
+    np.testing.assert_allclose(looks.sum(-1), 1.0, atol=1e-5)
+
+
+def test_one_savedmodel(members, rng, tmp_path):
+    ensemble = kc.models.Ensemble(members)
+    kc.serving.export(ensemble, tmp_path / "both" / "1", max_length=7)
+    served = tf.saved_model.load(str(tmp_path / "both" / "1"))
+    images = random_images(rng)
+    images["boxes"][~images["region_mask"]] = 0.0
+    inputs = {k: tf.constant(images[k]) for k in ("regions", "boxes")}
+    answer = served.signatures["serving_default"](**inputs)
+    captions = [caption.decode() for caption in answer["captions"].numpy()]
+    assert captions == ensemble.generate(images, max_length=7)
+
+
+def test_members_must_fit(members):
+    other = kc.models.create("san", vocabulary=kc.text.Vocabulary(["a"]), **TINY)
+    with pytest.raises(kc.InputError, match=r"Member 2 .* has another vocabulary"):
+        kc.models.Ensemble([members[0], other])
+    wide = kc.models.create(
+        "san", vocabulary=members[0].vocabulary, **{**TINY, "region_dim": 7}
+    )
+    with pytest.raises(kc.InputError, match=r"reads regions of shape .*7\)"):
+        kc.models.Ensemble([members[0], wide])
+    with pytest.raises(kc.InputError, match="needs members"):
+        kc.models.Ensemble([])
