@@ -206,26 +206,34 @@ def test_other_batch_sizes_and_numbers_of_regions(captioner, rng):
     assert whole == one_by_one
 
 
-def test_same_captions_without_tensorflow(captioner, rng, tmp_path):
-    """Layers, models and decoding under another backend, TensorFlow not there."""
+def test_the_same_without_tensorflow(captioner, vocabulary, rng, tmp_path):
+    """Layers, models, decoding and rewards on another backend alone."""
     import subprocess
     import sys
 
     from conftest import PROJECT
 
     images = random_images(rng)
-    np.savez(tmp_path / "images.npz", **images)
-    captioner.save(tmp_path / "model.keras")
+    references = rng.integers(4, 9, (3, 2, 6)).astype("int32")
+    np.savez(tmp_path / "images.npz", **images, references=references)
+    models = [captioner, kc.models.create("aoanet", vocabulary=vocabulary, **TINY)]
+    for model in models:
+        model.save(tmp_path / f"{model.name}.keras")
     program = """
 import sys
 for name in ("tensorflow", "tensorflow_text", "tensorflow_datasets"):
     sys.modules[name] = None
-import keras, numpy as np, keras_caption
+import keras, numpy as np, keras_caption as kc
 assert keras.backend.backend() == "jax"
-model = keras.models.load_model(sys.argv[1] + "/model.keras")
 images = dict(np.load(sys.argv[1] + "/images.npz"))
-for width in (1, 3):
-    np.save(f"{sys.argv[1]}/{width}.npy", model.generate_tokens(images, width)[0])
+for name in ("ngsan", "aoanet"):
+    model = keras.models.load_model(f"{sys.argv[1]}/{name}.keras")
+    for width in (1, 3):
+        tokens = model.generate_tokens(images, width)[0]
+        np.save(f"{sys.argv[1]}/{name}_{width}.npy", tokens)
+reward = kc.rewards.CiderD.from_references(images["references"])
+scores = reward(images["references"][:, 0], images["references"])
+np.save(sys.argv[1] + "/scores.npy", scores)
 """
     subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)],
@@ -233,11 +241,15 @@ for width in (1, 3):
         check=True,
         env={"KERAS_BACKEND": "jax", "PATH": ""},
     )
-    for width in (1, 3):
-        np.testing.assert_array_equal(
-            np.load(tmp_path / f"{width}.npy"),
-            captioner.generate_tokens(images, width)[0],
-        )
+    for model in models:
+        for width in (1, 3):
+            np.testing.assert_array_equal(
+                np.load(tmp_path / f"{model.name}_{width}.npy"),
+                model.generate_tokens(images, width)[0],
+            )
+    reward = kc.rewards.CiderD.from_references(references)
+    scores = reward(references[:, 0], references)
+    np.testing.assert_allclose(np.load(tmp_path / "scores.npy"), scores, rtol=1e-5)
 
 
 def test_greedy_never_beats_beams_on_a_trained_like_model(vocabulary, rng):
