@@ -1,6 +1,7 @@
 """The built-in data: a small model, trained in minutes on two cores."""
 
 import ml_collections
+from configs.defaults import DECODING, SELF_CRITICAL
 
 
 def get_config():
@@ -29,15 +30,7 @@ def get_config():
                 "scheduled_sampling": 0.0,
                 "validation_beam_size": 1,
             },
-            "self_critical": {
-                "epochs": 0,
-                "batch_size": 16,
-                "learning_rate": 5e-5,
-                "baseline": "greedy",
-                "samples": 5,
-                "temperature": 1.0,
-                "cross_entropy": 0.0,
-            },
-            "decoding": {"beam_size": 3, "max_length": 20, "length_penalty": 0.0},
+            "self_critical": SELF_CRITICAL,
+            "decoding": DECODING,
         }
     )

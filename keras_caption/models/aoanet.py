@@ -8,7 +8,11 @@ from keras_caption.layers import (
     UnbiasedLayerNormalization,
 )
 from keras_caption.models.aoa_decoder import AoADecoder
-from keras_caption.models.captioner import Captioner, resolve_vocabulary_size
+from keras_caption.models.captioner import (
+    Captioner,
+    region_inputs,
+    resolve_vocabulary_size,
+)
 
 REFININGS = (None, "attention", "aoa")
 
@@ -78,11 +82,7 @@ class AoANet(Captioner):
             raise ValueError(
                 f"`refining` must be one of {REFININGS}. Received: {refining!r}"
             )
-        inputs = {
-            "regions": keras.Input((None, region_dim), name="regions"),
-            "boxes": keras.Input((None, 4), name="boxes"),
-            "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
-        }
+        inputs = region_inputs(region_dim)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
@@ -134,21 +134,3 @@ class AoANet(Captioner):
         self.dropout = dropout
         self.refining_dropout = refining_dropout
         self.aoa_dropout = aoa_dropout
-
-    def get_config(self):
-        names = (
-            "vocabulary_size",
-            "region_dim",
-            "num_layers",
-            "model_dim",
-            "embedding_dim",
-            "num_heads",
-            "refining",
-            "feedforward_dim",
-            "context",
-            "decoder_heads",
-            "dropout",
-            "refining_dropout",
-            "aoa_dropout",
-        )
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -1,3 +1,4 @@
+import inspect
 import os
 import weakref
 
@@ -10,6 +11,25 @@ from keras_caption.models.generator import Generator
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.replicas import ReplicaTraining
 from keras_caption.training.teacher_forcing import teacher_forcing
+
+
+def configuration(model):
+    """Arguments that a class of captioners keeps as attributes, with their defaults.
+
+    All but what every captioner has: vocabulary, precision, name.
+    """
+    parameters = inspect.signature(model).parameters.values()
+    others = ("encoder", "decoder", "vocabulary", "dtype", "kwargs")
+    return {p.name: p.default for p in parameters if p.name not in others}
+
+
+def region_inputs(region_dim):
+    """Symbolic inputs of an encoder of regions."""
+    return {
+        "regions": keras.Input((None, region_dim), name="regions"),
+        "boxes": keras.Input((None, 4), name="boxes"),
+        "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
+    }
 
 
 def resolve_vocabulary_size(vocabulary, vocabulary_size):
@@ -254,7 +274,9 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
             super().save(partial, **kwargs)
 
     def get_config(self):
+        values = {name: getattr(self, name) for name in configuration(type(self))}
         return {
+            **values,
             "name": self.name,
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),

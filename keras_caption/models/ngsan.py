@@ -8,7 +8,11 @@ from keras_caption.layers import (
     MultiHeadAttention,
     TransformerEncoderBlock,
 )
-from keras_caption.models.captioner import Captioner, resolve_vocabulary_size
+from keras_caption.models.captioner import (
+    Captioner,
+    region_inputs,
+    resolve_vocabulary_size,
+)
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
 
@@ -103,11 +107,7 @@ class NGSAN(Captioner):
                 dtype=dtype,
             )
 
-        inputs = {
-            "regions": keras.Input((None, region_dim), name="regions"),
-            "boxes": keras.Input((None, 4), name="boxes"),
-            "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
-        }
+        inputs = region_inputs(region_dim)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
@@ -144,21 +144,3 @@ class NGSAN(Captioner):
         self.geometry = geometry
         self.geometry_dim = geometry_dim
         self.gate = gate
-
-    def get_config(self):
-        names = (
-            "vocabulary_size",
-            "region_dim",
-            "num_layers",
-            "model_dim",
-            "num_heads",
-            "feedforward_dim",
-            "dropout",
-            "query_norm",
-            "key_norm",
-            "norm_affine",
-            "geometry",
-            "geometry_dim",
-            "gate",
-        )
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

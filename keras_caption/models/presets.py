@@ -7,11 +7,10 @@ models' classes.
 
 import dataclasses
 import difflib
-import inspect
 
 from keras_caption.errors import InputError
 from keras_caption.models.aoanet import AoANet
-from keras_caption.models.captioner import Captioner
+from keras_caption.models.captioner import Captioner, configuration
 from keras_caption.models.ngsan import NGSAN
 
 
@@ -112,9 +111,9 @@ def arguments(name):
         InputError: If there is no such preset; the nearest names are given.
     """
     preset = _find(name)
-    parameters = inspect.signature(preset.model).parameters.values()
-    data = ("vocabulary", "vocabulary_size", "region_dim", "dtype", "kwargs")
-    defaults = {p.name: p.default for p in parameters if p.name not in data}
+    defaults = configuration(preset.model)
+    for given_by_data in ("vocabulary_size", "region_dim"):
+        del defaults[given_by_data]
     return {**defaults, **preset.arguments}
 
 
