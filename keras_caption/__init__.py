@@ -9,7 +9,7 @@ import importlib
 from keras_caption import decoding, layers, models, rewards, text, training
 from keras_caption.errors import InputError
 
-LAZY = ("data", "evaluation", "serving", "visualization")
+LAZY = ("convert", "data", "evaluation", "serving", "visualization")
 
 __all__ = [
     "InputError",

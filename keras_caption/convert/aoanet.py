@@ -1,0 +1,151 @@
+import numpy as np
+
+from keras_caption.errors import InputError
+from keras_caption.models import AoANet
+from keras_caption.text import BOS, PAD, UNK, Vocabulary
+
+# Added to the logits of words that the original has not: their probability is 0,
+# also in half precision.
+NEVER = -1e4
+
+
+def convert_aoanet(tensors, words, options):
+    """An AoANet with the weights of the authors' code.
+
+    Their index 0, which is begin, end and padding in one, becomes BOS, EOS and PAD;
+    their word UNK becomes UNK.
+
+    Args:
+        tensors: dict from name to NumPy array, the state dict of their `AoAModel`.
+        words: Their vocabulary from index 1 on, a list of str.
+        options: dict, the `opt` that it was trained with.
+
+    Returns:
+        `keras_caption.models.AoANet`.
+
+    Raises:
+        InputError: If an option is not that of a model that can be converted, or
+            tensors are missing, unknown or misshapen; all of them are named.
+    """
+    model = _model(words, options)
+    taken, problems = set(), []
+
+    def take(name, shape):
+        taken.add(name)
+        if name not in tensors:
+            problems.append(f"{name} is missing")
+            return np.zeros(shape, "float32")
+        tensor = tensors[name]
+        if tensor.shape != tuple(shape):
+            problems.append(f"{name} has shape {tensor.shape}, not {tuple(shape)}")
+            return np.zeros(shape, "float32")
+        return tensor
+
+    values = _values(model, words, take)
+    problems += [f"{name} is unknown" for name in tensors if name not in taken]
+    if problems:
+        raise InputError(
+            "The checkpoint does not fit its options: " + "; ".join(problems) + "."
+        )
+    for variable, value in values:
+        variable.assign(value)
+    return model
+
+
+def _model(words, options):
+    """The model that the options describe, its weights random."""
+    released = {
+        "use_multi_head": 2,
+        "multi_head_scale": 1,
+        "mean_feats": 1,
+        "logit_layers": 1,
+        "use_bn": 0,
+        "out_res": 0,
+        "refine": 1,
+        "refine_aoa": 1,
+        "use_ff": 0,
+        "decoder_type": "AoA",
+    }
+    for name, value in released.items():
+        if options.get(name, value) != value:
+            raise InputError(
+                f"Only models with {name}={value} can be converted; this one has "
+                f"{name}={options[name]}."
+            )
+    try:
+        sizes = {
+            "region_dim": options.get("att_feat_size", 2048),
+            "model_dim": options["rnn_size"],
+            "embedding_dim": options["input_encoding_size"],
+            "num_heads": options["num_heads"],
+            "decoder_heads": options["num_heads"],
+            "dropout": options.get("drop_prob_lm", 0.5),
+            "aoa_dropout": options.get("dropout_aoa", 0.3),
+        }
+    except KeyError as error:
+        raise InputError(f"The options lack {error}.") from None
+    vocabulary = Vocabulary([word for word in words if word != "UNK"])
+    return AoANet(vocabulary, name="aoanet", **sizes)
+
+
+def _values(model, words, take):
+    """Pairs of a variable and its value."""
+    values = []
+
+    def dense(layer, name):
+        units_in, units_out = layer.kernel.shape
+        values.append((layer.kernel, take(f"{name}.weight", (units_out, units_in)).T))
+        values.append((layer.bias, take(f"{name}.bias", (units_out,))))
+
+    def norm(layer, name):
+        values.append((layer.gain, take(f"{name}.a_2", layer.gain.shape)))
+        values.append((layer.offset, take(f"{name}.b_2", layer.offset.shape)))
+
+    dense(model.encoder.get_layer("region_embedding"), "att_embed.0")
+    for i in range(model.num_layers):
+        block, name = model.encoder.get_layer(f"refining_{i}"), f"refiner.layers.{i}"
+        attention = block.attention
+        for j, part in enumerate(("query", "key", "value")):
+            dense(getattr(attention, f"{part}_dense"), f"{name}.self_attn.linears.{j}")
+        dense(attention.gate.dense, f"{name}.self_attn.aoa_layer.0")
+        norm(block.attention_norm, f"{name}.sublayer.0.norm")
+    norm(model.encoder.get_layer("refined"), "refiner.norm")
+
+    decoder, dim = model.decoder, model.model_dim
+    attention = decoder.attention
+    norm(decoder.query_norm, "core.attention.norm")
+    dense(attention.query_dense, "core.attention.linears.0")
+    dense(decoder.gate.dense, "core.att2ctx.0")
+    # One layer makes both: values first, then keys.
+    both = take("ctx2att.weight", (2 * dim, dim)), take("ctx2att.bias", (2 * dim,))
+    for half, layer in enumerate((attention.value_dense, attention.key_dense)):
+        part = slice(half * dim, (half + 1) * dim)
+        values += [(layer.kernel, both[0][part].T), (layer.bias, both[1][part])]
+
+    cell, name = decoder.cell, "core.att_lstm"
+    for variable, part in ((cell.kernel, "ih"), (cell.recurrent_kernel, "hh")):
+        units_in, units_out = variable.shape
+        values.append(
+            (variable, take(f"{name}.weight_{part}", (units_out, units_in)).T)
+        )
+    biases = [take(f"{name}.bias_{part}", cell.bias.shape) for part in ("ih", "hh")]
+    values.append((cell.bias, biases[0] + biases[1]))
+
+    # Where each of our words stands in theirs, EOS at 0; they scale no embeddings.
+    theirs = {word: i for i, word in enumerate(words, start=1)}
+    ours = np.zeros(model.vocabulary_size, "int64")
+    ours[4:] = [theirs[word] for word in model.vocabulary.words[4:]]
+    ours[UNK] = theirs.get("UNK", 0)
+    width = model.embedding_dim
+    table = take("embed.0.weight", (len(words) + 1, width)) / width**0.5
+    values.append((decoder.embedding.embeddings, table[ours]))
+    kernel = take("logit.weight", (len(words) + 1, dim))[ours].T
+    bias = take("logit.bias", (len(words) + 1,))[ours].copy()
+    never = [PAD, BOS] if "UNK" in theirs else [PAD, BOS, UNK]
+    bias[never] = NEVER
+    kernel[:, never] = 0.0
+    values += [
+        (decoder.output_dense.kernel, kernel),
+        (decoder.output_dense.bias, bias),
+    ]
+    return values
