@@ -1,5 +1,7 @@
 """The attention mechanisms, and the Transformer blocks that carry them."""
 
+from keras_caption.layers.area_attention import AreaAttention
+from keras_caption.layers.area_memory import AreaMemory
 from keras_caption.layers.attention_on_attention import AttentionOnAttention
 from keras_caption.layers.box_encoding import BoxEncoding
 from keras_caption.layers.feed_forward import FeedForward
@@ -20,6 +22,8 @@ from keras_caption.layers.unbiased_layer_normalization import (
 from keras_caption.layers.word_embedding import WordEmbedding
 
 __all__ = [
+    "AreaAttention",
+    "AreaMemory",
     "AttentionOnAttention",
     "BoxEncoding",
     "FeedForward",

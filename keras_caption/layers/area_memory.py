@@ -1,0 +1,195 @@
+import keras
+from keras import ops, tree
+
+from keras_caption.layers.matrix_dense import MatrixDense
+
+# Added to a variance, as in the released code.
+VARIANCE_EPSILON = 1e-6
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class AreaMemory(keras.layers.Layer):
+    """Areas of a memory, in place of its items, to attend to.
+
+    An area is a run of neighbouring items or, on a grid, a rectangle of them. Its
+    value is the sum of its items' values (Eq. 4). Its key is the mean of its items'
+    keys (Eq. 3), or a two-layer perceptron of their mean, their standard deviation
+    and learned embeddings of the area's height and width (Eq. 5 to 9), shared by all
+    heads. There are
+
+        (L - S) S + (S + 1) S / 2
+
+    areas of up to S of L items, and on a grid the product of both directions'.
+
+    The sum of an area is that of the area one row lower plus a row's: one addition
+    an area, whatever its size, as with a summed-area table (Algorithms 1 and 2), but
+    nothing is subtracted, so that nothing cancels. Deviations grow alike: where two
+    parts of n and m items with means a and b become one,
+
+        M = M_n + M_m + (a - b)^2 n m / (n + m)
+
+    is the sum of the squared deviations. The released code's
+    `E[x^2] - E[x]^2` loses all digits where the mean is large.
+
+    It fills the `memory` socket of `MultiHeadAttention`.
+
+    Args:
+        max_height, max_width: The largest area, in items. A height of 1 is for
+            memories without rows.
+        grid_width: Items in a row of the grid, stored row by row; `None` where the
+            memory is one row, of any length.
+        combined_features: Whether keys are those of Eq. 9, not plain means.
+
+    Call arguments:
+        keys, values: `(batch, heads, L, dim)`.
+        mask: Optional bool, broadcastable to `(batch, T, L)`, True where a query may
+            look. An area that holds anything else is not looked at: none that
+            touches padding and, behind a causal mask, none that ends later than the
+            query.
+
+    Returns:
+        Keys and values of the areas, `(batch, heads, areas, dim)`, and their mask,
+        or `None`. Areas are ordered by height, then width, then row by row.
+
+    Reference:
+        Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
+    """
+
+    def __init__(
+        self,
+        max_height=1,
+        max_width=3,
+        grid_width=None,
+        combined_features=False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if grid_width is None and max_height > 1:
+            raise ValueError(
+                f"Areas of {max_height} rows need a grid: give its `grid_width`."
+            )
+        self.max_height = max_height
+        self.max_width = max_width
+        self.grid_width = grid_width
+        self.combined_features = combined_features
+
+    def build(self, keys_shape, values_shape=None):
+        if not self.combined_features:
+            return
+        dim, policy = keys_shape[-1], self.dtype_policy
+        self.height_embeddings = self.add_weight(
+            (self.max_height, dim // 2), initializer="normal", name="heights"
+        )
+        self.width_embeddings = self.add_weight(
+            (self.max_width, dim // 2), initializer="normal", name="widths"
+        )
+        self.hidden_dense = MatrixDense(dim, "relu", dtype=policy, name="hidden")
+        self.key_dense = MatrixDense(dim, dtype=policy, name="key")
+        self.hidden_dense.build((*keys_shape[:-1], 2 * dim + 2 * (dim // 2)))
+        self.key_dense.build((*keys_shape[:-1], dim))
+
+    def call(self, keys, values, mask=None):
+        sums = self._flatten(self._grow(values, add))
+        if mask is not None:
+            # Queries stand in for channels: whether each may look at an item.
+            allowed = ops.expand_dims(ops.swapaxes(mask, 1, 2), 1)
+            allowed = self._flatten(self._grow(allowed, both))
+            mask = ops.swapaxes(ops.squeeze(allowed, 1), 1, 2)
+        if self.combined_features:
+            return self._combine(keys), sums, mask
+        means = {
+            (height, width): total / (height * width)
+            for (height, width), total in self._grow(keys, add).items()
+        }
+        return self._flatten(means), sums, mask
+
+    def _combine(self, keys):
+        """Keys of areas by Eq. 9; their statistics are in float32."""
+        x = ops.cast(keys, "float32")
+        statistics = self._grow((x, ops.zeros_like(x)), merge)
+        features = {}
+        for (height, width), (mean, squares) in statistics.items():
+            std = ops.sqrt(squares / (height * width) + VARIANCE_EPSILON)
+            shape = (*ops.shape(mean)[:-1], self.height_embeddings.shape[1])
+            embeddings = [
+                ops.broadcast_to(ops.cast(row, "float32"), shape)
+                for row in (
+                    self.height_embeddings[height - 1],
+                    self.width_embeddings[width - 1],
+                )
+            ]
+            features[height, width] = ops.concatenate([mean, std, *embeddings], axis=-1)
+        features = ops.cast(self._flatten(features), keys.dtype)
+        return self.key_dense(self.hidden_dense(features))
+
+    def _grow(self, items, join):
+        """Features of the areas of every size, from those of the items.
+
+        Args:
+            items: A tensor `(batch, heads, L, dim)`, or several of that shape.
+            join: Function of the features of two parts and their numbers of items.
+
+        Returns:
+            dict from height and width to `(batch, heads, rows, columns, dim)`, a
+            place for every upper left corner.
+        """
+
+        def on_grid(x):
+            batch, heads, length, dim = ops.shape(x)
+            rows = 1 if self.grid_width is None else length // self.grid_width
+            columns = self.grid_width or length
+            return ops.reshape(x, (batch, heads, rows, columns, dim))
+
+        def rows_of(x, first, last=None):
+            return tree.map_structure(lambda y: y[:, :, first:last], x)
+
+        def columns_of(x, first, last=None):
+            return tree.map_structure(lambda y: y[:, :, :, first:last], x)
+
+        items = tree.map_structure(on_grid, items)
+        areas = {(1, 1): items}
+        for width in range(2, self.max_width + 1):
+            left = columns_of(areas[1, width - 1], 0, -1)
+            right = columns_of(items, width - 1)
+            areas[1, width] = join(left, right, width - 1, 1)
+        for height in range(2, self.max_height + 1):
+            for width in range(1, self.max_width + 1):
+                upper = rows_of(areas[height - 1, width], 0, -1)
+                lower = rows_of(areas[1, width], height - 1)
+                areas[height, width] = join(upper, lower, (height - 1) * width, width)
+        return areas
+
+    def _flatten(self, areas):
+        """All areas in one row, `(batch, heads, areas, dim)`."""
+        rows = []
+        for area in areas.values():
+            batch, heads, _, _, dim = ops.shape(area)
+            rows.append(ops.reshape(area, (batch, heads, -1, dim)))
+        return ops.concatenate(rows, axis=2)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_height": self.max_height,
+            "max_width": self.max_width,
+            "grid_width": self.grid_width,
+            "combined_features": self.combined_features,
+        }
+
+
+def add(a, b, *_):
+    """The sum of two parts."""
+    return a + b
+
+
+def both(a, b, *_):
+    """Whether both parts are."""
+    return ops.logical_and(a, b)
+
+
+def merge(a, b, n, m):
+    """Mean and summed squared deviations of two parts of n and m items together."""
+    (mean_a, squares_a), (mean_b, squares_b) = a, b
+    apart = mean_b - mean_a
+    mean = mean_a + apart * (m / (n + m))
+    return mean, squares_a + squares_b + ops.square(apart) * (n * m / (n + m))
