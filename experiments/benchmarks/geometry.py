@@ -7,13 +7,10 @@ One attention layer, 512-d, 8 heads, d_g = 64, batch 10, forward and backward, f
 peak memory can be told: the greatest resident size, less that before the layer ran.
 """
 
-import json
-import resource
-import subprocess
 import sys
 
 import tensorflow as tf
-from common import seconds
+from common import in_a_process, peak_and_seconds
 
 import keras_caption as kc
 
@@ -21,6 +18,7 @@ BATCH, DIM, HEADS = 10, 512, 8
 
 
 def measure(kind, regions):
+    regions = int(regions)
     x = tf.random.normal((BATCH, regions, DIM))
     corners = tf.sort(tf.random.uniform((BATCH, regions, 2, 2)), axis=2)
     boxes = tf.reshape(corners, (BATCH, regions, 4))
@@ -35,11 +33,7 @@ def measure(kind, regions):
             out = tf.reduce_sum(layer(x, boxes=boxes) ** 2)
         return tape.gradient(out, [x, *layer.trainable_variables])
 
-    tf.matmul(x, x, transpose_b=True)  # threads and their buffers
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    time = seconds(step)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return {"time": time, "peak": peak / 1024}
+    peak_and_seconds(step)
 
 
 def main():
@@ -48,13 +42,7 @@ def main():
     for regions in (36, 100, 196):
         plain = None
         for kind in ("none", "content_independent", "query", "query+key"):
-            done = subprocess.run(
-                [sys.executable, __file__, kind, str(regions)],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            found = json.loads(done.stdout.splitlines()[-1])
+            found = in_a_process(__file__, kind, regions)
             plain = plain or found
             time, peak = found["time"], found["peak"]
             print(
@@ -67,6 +55,6 @@ def main():
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
+        measure(*sys.argv[1:])
     else:
         main()
