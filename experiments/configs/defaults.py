@@ -3,7 +3,7 @@
 SELF_CRITICAL = {
     "epochs": 0,
     "batch_size": 16,
-    "learning_rate": 5e-5,
+    "learning_rate": 1e-4,
     "baseline": "greedy",
     "samples": 5,
     "temperature": 1.0,
