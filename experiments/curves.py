@@ -27,8 +27,8 @@ def main(argv):
         try:
             about = json.loads((folder / "config.json").read_text())
             curve = read_curve(folder)
-            switches[about["dataset"]] = len(curve)
             if (folder / "scst").exists():
+                switches[about["dataset"]] = len(curve)
                 curve += read_curve(folder / "scst")
         except FileNotFoundError as error:
             sys.exit(
@@ -41,7 +41,8 @@ def main(argv):
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for panel, (dataset, models) in zip(panels, curves.items(), strict=True):
         draw(panel, models)
-        panel.axvline(switches[dataset] + 0.5, color="gray", linestyle=":")
+        if dataset in switches:
+            panel.axvline(switches[dataset] + 0.5, color="gray", linestyle=":")
         panel.set(title=dataset, xlabel="epoch", ylabel="validation CIDEr-D")
         panel.legend()
     figure.savefig(FLAGS.figure, dpi=100)
