@@ -147,15 +147,20 @@ def run(config):
         with strategy.scope():
             train(config, builder, folder, strategy)
         best = folder / "best.keras"
-        if is_chief(strategy):
+        if is_chief(strategy) and not is_finished(folder):
             report(best, config, "cross-entropy", builder, folder)
     if scst_epochs:
         folder = folder / "scst"
         with strategy.scope():
             train_self_critically(config, best, scst_epochs, builder, folder, strategy)
-        if is_chief(strategy):
+        if is_chief(strategy) and not is_finished(folder):
             best = folder / "best.keras"
             report(best, config, "self-critical", builder, folder)
+
+
+def is_finished(folder):
+    """Whether the model of a folder has been trained and scored."""
+    return (folder / "config.json").exists()
 
 
 def report(model, config, objective, builder, folder):
@@ -315,6 +320,8 @@ def resume(checkpoint, steps_per_epoch):
 
 def fit(trainer, config, batch_size, epochs, builder, checkpoint, strategy):
     """Trains from the first to the second of `epochs`, captioning after each."""
+    if epochs[0] < epochs[1]:
+        (checkpoint.folder / "config.json").unlink(missing_ok=True)
     values = config.training
     examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
     callbacks = [kc.training.StopIfNotFinite(), kc.training.EpochSeeds(FLAGS.seed)]
