@@ -144,15 +144,13 @@ def run(config):
         report(ensemble, config, "ensemble", builder, folder)
         return
     if not best:
-        with strategy.scope():
-            train(config, builder, folder, strategy)
+        train(config, builder, folder, strategy)
         best = folder / "best.keras"
         if is_chief(strategy) and not is_finished(folder):
             report(best, config, "cross-entropy", builder, folder)
     if scst_epochs:
         folder = folder / "scst"
-        with strategy.scope():
-            train_self_critically(config, best, scst_epochs, builder, folder, strategy)
+        train_self_critically(config, best, scst_epochs, builder, folder, strategy)
         if is_chief(strategy) and not is_finished(folder):
             best = folder / "best.keras"
             report(best, config, "self-critical", builder, folder)
@@ -205,43 +203,44 @@ def train(config, builder, folder, strategy):
     captions = itertools.chain(*kc.data.references(examples).values())
     vocabulary = kc.text.Vocabulary.build(captions, values.min_count)
     checkpoint = kc.training.Checkpoint(folder)
-    model, epoch = resume(checkpoint, steps_per_epoch)
-    if model is None:
-        keras.utils.set_random_seed(FLAGS.seed)
-        with input_errors():
-            model = kc.models.create(
-                FLAGS.model,
-                vocabulary=vocabulary,
-                region_dim=builder.info.features["regions"].shape[-1],
-                **config.model,
+    with strategy.scope():
+        model, epoch = resume(checkpoint, steps_per_epoch)
+        if model is None:
+            keras.utils.set_random_seed(FLAGS.seed)
+            with input_errors():
+                model = kc.models.create(
+                    FLAGS.model,
+                    vocabulary=vocabulary,
+                    region_dim=builder.info.features["regions"].shape[-1],
+                    **config.model,
+                )
+            schedule = kc.training.WarmupStepDecay(
+                steps_per_epoch,
+                values.learning_rate,
+                values.warmup_epochs,
+                values.decay_after,
+                values.decay_every,
+                values.decay_rate,
             )
-        schedule = kc.training.WarmupStepDecay(
-            steps_per_epoch,
-            values.learning_rate,
-            values.warmup_epochs,
-            values.decay_after,
-            values.decay_every,
-            values.decay_rate,
-        )
-        model.compile(
-            optimizer=keras.optimizers.Adam(schedule),
-            loss=kc.training.CaptionCrossEntropy(values.label_smoothing),
-        )
-    elif model.vocabulary != vocabulary:
-        raise kc.InputError(
-            f"{folder / 'last.keras'} has another vocabulary "
-            f"({len(model.vocabulary)} words) than the training captions "
-            f"({len(vocabulary)} words)."
-        )
+            model.compile(
+                optimizer=keras.optimizers.Adam(schedule),
+                loss=kc.training.CaptionCrossEntropy(values.label_smoothing),
+            )
+        elif model.vocabulary != vocabulary:
+            raise kc.InputError(
+                f"{folder / 'last.keras'} has another vocabulary "
+                f"({len(model.vocabulary)} words) than the training captions "
+                f"({len(vocabulary)} words)."
+            )
+        if values.scheduled_sampling:
+            model.scheduled_sampling = kc.training.ScheduledSampling(
+                steps_per_epoch, values.scheduled_sampling
+            )
     print(
         f"{model.name}: {model.count_params():,} parameters, "
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
     epochs = epoch, FLAGS.epochs or values.epochs
-    if values.scheduled_sampling:
-        model.scheduled_sampling = kc.training.ScheduledSampling(
-            steps_per_epoch, values.scheduled_sampling
-        )
     fit(model, config, values.batch_size, epochs, builder, checkpoint, strategy)
 
 
@@ -252,31 +251,32 @@ def train_self_critically(config, start, epochs, builder, folder, strategy):
     steps_per_epoch = count_steps(examples, values.batch_size, strategy)
     checkpoint = kc.training.Checkpoint(folder)
     counted = folder / "document_frequencies.npz"
-    model, epoch = resume(checkpoint, steps_per_epoch)
-    if model is None:
-        model = keras.models.load_model(start)
-        optimizer = keras.optimizers.Adam(values.learning_rate)
-        references = kc.data.reference_tokens(
-            examples, model.vocabulary, config.training.max_words
-        )
-        frequencies = kc.rewards.DocumentFrequencies.count(references)
-        if is_chief(strategy):
-            frequencies.save(counted, model.vocabulary)
-    else:
-        optimizer = model.optimizer
-        frequencies = kc.rewards.DocumentFrequencies.load(counted, model.vocabulary)
-    with input_errors():
-        trainer = kc.training.SelfCritical(
-            model,
-            kc.rewards.CiderD(frequencies),
-            values.baseline,
-            values.samples,
-            values.temperature,
-            values.cross_entropy,
-            max_length=config.decoding.max_length,
-            seed=FLAGS.seed,
-        )
-    trainer.compile(optimizer)
+    with strategy.scope():
+        model, epoch = resume(checkpoint, steps_per_epoch)
+        if model is None:
+            model = keras.models.load_model(start)
+            optimizer = keras.optimizers.Adam(values.learning_rate)
+            references = kc.data.reference_tokens(
+                examples, model.vocabulary, config.training.max_words
+            )
+            frequencies = kc.rewards.DocumentFrequencies.count(references)
+            if is_chief(strategy):
+                frequencies.save(counted, model.vocabulary)
+        else:
+            optimizer = model.optimizer
+            frequencies = kc.rewards.DocumentFrequencies.load(counted, model.vocabulary)
+        with input_errors():
+            trainer = kc.training.SelfCritical(
+                model,
+                kc.rewards.CiderD(frequencies),
+                values.baseline,
+                values.samples,
+                values.temperature,
+                values.cross_entropy,
+                max_length=config.decoding.max_length,
+                seed=FLAGS.seed,
+            )
+        trainer.compile(optimizer)
     print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
     epochs = epoch, epochs
     fit(trainer, config, values.batch_size, epochs, builder, checkpoint, strategy)
@@ -353,7 +353,9 @@ def fit(trainer, config, batch_size, epochs, builder, checkpoint, strategy):
         callbacks=callbacks,
     )
     # No worker reads a file before the first one has written it.
-    strategy.run(lambda: kc.training.sum_over_replicas(tf.constant(1.0)))
+    tf.function(
+        lambda: strategy.run(lambda: kc.training.sum_over_replicas(tf.constant(1.0)))
+    )()
 
 
 if __name__ == "__main__":
