@@ -9,7 +9,8 @@ class WordEmbedding(keras.layers.Layer):
     The table is scaled before words are looked up, not the words after: that
     makes its gradient one dense tensor. The sparse gradient of a plain look-up
     holds a word as often as it occurs, and optimizers with moments treat the
-    occurrences as separate words.
+    occurrences as separate words. Where no gradient is wanted, as word by word in
+    a search, `look_up` spares the scaling of the whole table.
 
     Args:
         vocabulary_size: Number of words.
@@ -36,6 +37,11 @@ class WordEmbedding(keras.layers.Layer):
 
     def call(self, tokens):
         return ops.take(self.embeddings * self.dim**0.5, tokens, axis=0)
+
+    def look_up(self, tokens):
+        """The same as a call; its gradient is sparse."""
+        words = ops.cast(ops.take(self.embeddings, tokens, axis=0), self.compute_dtype)
+        return words * self.dim**0.5
 
     def compute_output_shape(self, tokens_shape):
         return (*tokens_shape, self.dim)

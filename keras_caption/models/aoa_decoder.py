@@ -127,7 +127,7 @@ class AoADecoder(keras.layers.Layer):
 
     def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):
         items = self.read_memory(memory, memory_mask)
-        words = ops.transpose(self._embed(tokens), (1, 0, 2))
+        words = ops.transpose(self._activate(self.embedding(tokens)), (1, 0, 2))
 
         def next_word(state, word):
             state = self._attend(word, state, items)
@@ -179,7 +179,8 @@ class AoADecoder(keras.layers.Layer):
             Logits of the next word, float32 `(batch * C, vocabulary_size)`, and
             the state.
         """
-        cache = self._attend(self._embed(tokens), state["cache"], state["memory"])
+        word = self._activate(self.embedding.look_up(tokens))
+        cache = self._attend(word, state["cache"], state["memory"])
         return self._logits(cache["context"]), {**state, "cache": cache}
 
     def _first_state(self, rows):
@@ -189,8 +190,8 @@ class AoADecoder(keras.layers.Layer):
         zeros = ops.zeros((rows, self.model_dim), self.compute_dtype)
         return dict.fromkeys(names, zeros)
 
-    def _embed(self, tokens):
-        return self.word_dropout(ops.relu(self.embedding(tokens)))
+    def _activate(self, words):
+        return self.word_dropout(ops.relu(words))
 
     def _attend(self, word, state, items):
         """The state after one more word of every caption.

@@ -87,7 +87,7 @@ class TransformerDecoder(keras.layers.Layer):
         self.output_dense.build(hidden_shape)
 
     def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):
-        x = self._embed(tokens, 0)
+        x = self._place(self.embedding(tokens), 0)
         for block in self.blocks:
             x, scores = block(
                 x, memory, memory_mask=memory_mask, return_attention_scores=True
@@ -121,7 +121,7 @@ class TransformerDecoder(keras.layers.Layer):
             Logits of the next word, float32 `(batch * C, vocabulary_size)`, and
             the state.
         """
-        x = self._embed(ops.expand_dims(tokens, 1), index)
+        x = self._place(self.embedding.look_up(ops.expand_dims(tokens, 1)), index)
         cache = []
         for block, items, own in zip(
             self.blocks, state["memory"], state["cache"], strict=True
@@ -131,8 +131,8 @@ class TransformerDecoder(keras.layers.Layer):
         logits = self.output_dense(ops.squeeze(x, 1))
         return ops.cast(logits, "float32"), {**state, "cache": cache}
 
-    def _embed(self, tokens, index):
-        x = self.embedding(tokens)
+    def _place(self, x, index):
+        """Embedded words with their positions, the first of which is `index`."""
         x = x + self.positions(x, start_index=index)
         return self.embedding_dropout(x)
 
