@@ -9,8 +9,6 @@ process of its own, so that its peak memory can be told: the greatest resident s
 less that before.
 """
 
-import sys
-
 import tensorflow as tf
 from common import in_a_process, peak_and_seconds
 
@@ -38,7 +36,6 @@ def naive_sums(x, side, most):
 
 
 def measure(way, side, most):
-    side, most = int(side), int(most)
     x = tf.random.normal((BATCH, HEADS, side * side, DIM))
     memory = AreaMemory(most, most, grid_width=side)
 
@@ -53,7 +50,7 @@ def measure(way, side, most):
             out = tf.reduce_sum(sums**2)
         return tape.gradient(out, x)
 
-    peak_and_seconds(step)
+    return peak_and_seconds(step)
 
 
 def main():
@@ -62,7 +59,7 @@ def main():
     for side in (8, 14):
         for most in (2, 3, 4, 5):
             ours, naive = (
-                in_a_process(__file__, way, side, most) for way in ("ours", "naive")
+                in_a_process(measure, way, side, most) for way in ("ours", "naive")
             )
             print(
                 f"| {side} x {side} | {most} x {most} | {1000 * ours['time']:.1f} | "
@@ -73,7 +70,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        measure(*sys.argv[1:])
-    else:
-        main()
+    main()

@@ -1,11 +1,10 @@
 """The papers' size, and a stopwatch."""
 
-import json
+import concurrent.futures
+import multiprocessing
 import os
 import resource
 import statistics
-import subprocess
-import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -47,25 +46,21 @@ def matmul_rate(size=2048):
 
 
 def peak_and_seconds(step):
-    """Prints the time and the peak memory of a call, for `in_a_process` to read."""
+    """The time and the peak memory of a call, as `in_a_process` alone can tell it.
+
+    Returns:
+        dict of `time` in seconds and `peak` in MB.
+    """
     x = tf.random.normal((64, 64))
     tf.matmul(x, x)  # threads and their buffers
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     time = seconds(step)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(json.dumps({"time": time, "peak": peak / 1024}))
+    return {"time": time, "peak": peak / 1024}
 
 
-def in_a_process(script, *args):
-    """What `peak_and_seconds` finds in a process of `script` with arguments.
-
-    Returns:
-        dict of `time` in seconds and `peak` in MB.
-    """
-    done = subprocess.run(
-        [sys.executable, script, *map(str, args)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+def in_a_process(function, *args):
+    """What a function returns in a fresh process of its own."""
+    fresh = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=fresh) as pool:
+        return pool.submit(function, *args).result()

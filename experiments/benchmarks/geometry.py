@@ -7,8 +7,6 @@ One attention layer, 512-d, 8 heads, d_g = 64, batch 10, forward and backward, f
 peak memory can be told: the greatest resident size, less that before the layer ran.
 """
 
-import sys
-
 import tensorflow as tf
 from common import in_a_process, peak_and_seconds
 
@@ -18,7 +16,6 @@ BATCH, DIM, HEADS = 10, 512, 8
 
 
 def measure(kind, regions):
-    regions = int(regions)
     x = tf.random.normal((BATCH, regions, DIM))
     corners = tf.sort(tf.random.uniform((BATCH, regions, 2, 2)), axis=2)
     boxes = tf.reshape(corners, (BATCH, regions, 4))
@@ -33,7 +30,7 @@ def measure(kind, regions):
             out = tf.reduce_sum(layer(x, boxes=boxes) ** 2)
         return tape.gradient(out, [x, *layer.trainable_variables])
 
-    peak_and_seconds(step)
+    return peak_and_seconds(step)
 
 
 def main():
@@ -42,7 +39,7 @@ def main():
     for regions in (36, 100, 196):
         plain = None
         for kind in ("none", "content_independent", "query", "query+key"):
-            found = in_a_process(__file__, kind, regions)
+            found = in_a_process(measure, kind, regions)
             plain = plain or found
             time, peak = found["time"], found["peak"]
             print(
@@ -54,7 +51,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        measure(*sys.argv[1:])
-    else:
-        main()
+    main()
