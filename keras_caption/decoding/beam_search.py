@@ -3,6 +3,7 @@ from keras import ops, tree
 from keras_caption.decoding.word_by_word import (
     IMPOSSIBLE,
     batch_size,
+    branch,
     ended,
     forbidden_log_probs,
 )
@@ -108,9 +109,7 @@ def beam_search(
             ops.zeros((batch, beam_size), "float32"),
             ops.full((batch, beam_size), BOS, "int32"),
             ops.arange(batch * beam_size),
-            tree.map_structure(
-                lambda x: ops.repeat(x, beam_size, axis=0), state["cache"]
-            ),
+            branch(state, beam_size)["cache"],
         ),
         maximum_iterations=max_length,
     )

@@ -1,8 +1,9 @@
-from keras import ops, tree
+from keras import ops
 
 from keras_caption.decoding.word_by_word import (
     IMPOSSIBLE,
     batch_size,
+    branch,
     forbidden_log_probs,
     word_by_word,
 )
@@ -46,10 +47,7 @@ def sample(
             words = ops.where(is_greedy, greedy, words)
         return words
 
-    cache = tree.map_structure(
-        lambda x: ops.repeat(x, captions, axis=0), state["cache"]
-    )
-    return word_by_word(decoder, {**state, "cache": cache}, max_length, choose)
+    return word_by_word(decoder, branch(state, captions), max_length, choose)
 
 
 def policy(logits, temperature=1.0, top_k=None):

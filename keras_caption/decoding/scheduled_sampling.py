@@ -1,7 +1,7 @@
-from keras import ops, tree
+from keras import ops
 
 from keras_caption.decoding.sampling import draw, policy
-from keras_caption.decoding.word_by_word import batch_size
+from keras_caption.decoding.word_by_word import batch_size, branch
 from keras_caption.text import PAD
 
 
@@ -30,10 +30,7 @@ def scheduled_sampling(decoder, memory, tokens, coins, numbers, probability):
     """
     rows, length = ops.shape(tokens)
     state = decoder.start(memory, length=length)
-    captions = rows // batch_size(state)
-    cache = tree.map_structure(
-        lambda x: ops.repeat(x, captions, axis=0), state["cache"]
-    )
+    state = branch(state, rows // batch_size(state))
     replaced = ops.logical_and(coins < probability, tokens != PAD)
     positions = ops.arange(length)
 
@@ -48,4 +45,4 @@ def scheduled_sampling(decoder, memory, tokens, coins, numbers, probability):
         shown = ops.where(here, ops.expand_dims(drawn, 1), shown)
         return index + 1, shown, new_state["cache"]
 
-    return ops.while_loop(going_on, next_word, (0, tokens, cache))[1]
+    return ops.while_loop(going_on, next_word, (0, tokens, state["cache"]))[1]

@@ -22,6 +22,14 @@ def batch_size(state):
     return ops.shape(tree.flatten(state["cache"])[0])[0]
 
 
+def branch(state, captions):
+    """A state of so many captions for each image, next to each other."""
+    cache = tree.map_structure(
+        lambda x: ops.repeat(x, captions, axis=0), state["cache"]
+    )
+    return {**state, "cache": cache}
+
+
 def word_by_word(decoder, state, max_length, choose):
     """One caption for each image, each word chosen once and for all.
 
