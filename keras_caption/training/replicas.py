@@ -60,6 +60,14 @@ def _replica_context():
     return context
 
 
+def place_among_replicas():
+    """The number of this replica, from 0, and how many there are."""
+    context = _replica_context()
+    if context is None:
+        return 0, 1
+    return context.replica_id_in_sync_group, context.num_replicas_in_sync
+
+
 def sum_over_replicas(x):
     """The sum of a tensor over all replicas; the tensor itself where there is one."""
     context = _replica_context()

@@ -3,7 +3,11 @@ from keras import ops
 
 from keras_caption.decoding import policy, sample
 from keras_caption.text import BOS, EOS, PAD
-from keras_caption.training.replicas import ReplicaTraining, sum_over_replicas
+from keras_caption.training.replicas import (
+    ReplicaTraining,
+    place_among_replicas,
+    sum_over_replicas,
+)
 
 BASELINES = ("greedy", "mean")
 
@@ -174,10 +178,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         """The uniform numbers of this replica's part of the global batch."""
         import tensorflow as tf
 
-        context = tf.distribute.get_replica_context()
-        count, number = context.num_replicas_in_sync, 0
-        if count > 1:
-            number = context.replica_id_in_sync_group
+        number, count = place_among_replicas()
         rows = batch * per_image
         seed = [self.seed, tf.cast(self.optimizer.iterations.value, "int32")]
         numbers = tf.random.stateless_uniform((count * rows, self.max_length), seed)
@@ -194,26 +195,21 @@ class SelfCritical(ReplicaTraining, keras.Model):
         logits = self.captioner.logits(shift_right(tokens), memory)
         log_policy = policy(logits, self.temperature)
         chosen = ops.take_along_axis(log_policy, ops.expand_dims(tokens, -1), axis=-1)
-        real = ops.cast(tokens != PAD, "float32")
-        count = ops.maximum(sum_over_replicas(ops.sum(real)), 1.0)
-        terms = ops.where(tokens != PAD, ops.squeeze(chosen, -1), 0.0)
-        loss = -ops.sum(terms * ops.expand_dims(advantages, 1)) / count
+        terms = ops.squeeze(chosen, -1) * ops.expand_dims(advantages, 1)
         entropies = -ops.sum(ops.exp(log_policy) * log_policy, axis=-1)
         logs = {
             "length": ops.sum(ops.cast(tokens > EOS, "float32"))
             / ops.cast(ops.shape(tokens)[0], "float32"),
-            "entropy": sum_over_replicas(ops.sum(entropies * real)) / count,
+            "entropy": sum_over_replicas(mean_over_words(entropies, tokens)),
         }
-        return loss, logs
+        return -mean_over_words(terms, tokens), logs
 
     def loss_of_references(self, memory, references):
         """Cross-entropy of the references, averaged over all their words."""
         tokens = ops.reshape(references, (-1, ops.shape(references)[-1]))
         logits = self.captioner.logits(shift_right(tokens), memory)
         losses = ops.sparse_categorical_crossentropy(tokens, logits, from_logits=True)
-        real = ops.cast(tokens != PAD, "float32")
-        count = ops.maximum(sum_over_replicas(ops.sum(real)), 1.0)
-        return ops.sum(losses * real) / count
+        return mean_over_words(losses, tokens)
 
 
 def compare(rewards, baseline):
@@ -232,6 +228,18 @@ def compare(rewards, baseline):
         return rewards, ops.broadcast_to(greedy, ops.shape(rewards))
     others = ops.sum(rewards, axis=1, keepdims=True) - rewards
     return rewards, others / (rewards.shape[1] - 1)
+
+
+def mean_over_words(values, tokens):
+    """This replica's part of the mean over all words and EOS of the global batch.
+
+    Args:
+        values: float `(rows, T)`.
+        tokens: int `(rows, T)`; where PAD, values do not count.
+    """
+    real = tokens != PAD
+    count = sum_over_replicas(ops.sum(ops.cast(real, "float32")))
+    return ops.sum(ops.where(real, values, 0.0)) / ops.maximum(count, 1.0)
 
 
 def shift_right(tokens):
