@@ -1,7 +1,9 @@
-"""Converts checkpoints of the authors' code to Keras.
+r"""Converts checkpoints of the authors' code to Keras.
 
-python -m keras_caption.convert aoanet model-best.pth \
+    python -m keras_caption.convert aoanet model-best.pth \
         --infos infos_aoanet-best.pkl --output aoanet.keras
+
+writes a model for `keras.models.load_model`.
 """
 
 import argparse

@@ -68,10 +68,12 @@ class RefiningBlock(keras.layers.Layer):
         normalized = self.attention_norm(inputs)
         attended = self.attention(normalized, query_mask=mask, boxes=boxes)
         x = inputs + self.attention_dropout(attended)
+        if self.feedforward is None:
+            return x
         branch = x
-        for layer in self.feedforward or ():
+        for layer in self.feedforward:
             branch = layer(branch)
-        return x + branch if self.feedforward else x
+        return x + branch
 
     def get_config(self):
         return {
