@@ -4,10 +4,9 @@ from keras_caption.decoding.word_by_word import (
     IMPOSSIBLE,
     batch_size,
     branch,
-    ended,
     forbidden_log_probs,
 )
-from keras_caption.text import BOS, PAD
+from keras_caption.text import BOS, EOS, PAD
 
 
 def beam_search(
@@ -17,15 +16,14 @@ def beam_search(
     max_length=20,
     length_penalty=0.0,
     block_trigrams=False,
+    keep_greedy=True,
 ):
     """The most probable captions that a search of `beam_size` branches finds.
 
-    A branch that has ended keeps its score and its place until better ones drive it
-    out; the search is over once all branches have ended. The first branch is the
-    greedy caption and is never driven out, so that the best caption is at least as
-    probable as the greedy one, which a plain beam search does not promise. PAD, BOS
-    and UNK are never chosen. The memory is shared by the branches of an image; only
-    what the decoder keeps per caption is reordered.
+    A branch that ends leaves its place to the next best one, and joins the best
+    `beam_size` of those that have ended; the search is over once no open branch can
+    join them any more. PAD, BOS and UNK are never chosen. The memory is shared by
+    the branches of an image; only what the decoder keeps per caption is reordered.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
@@ -33,9 +31,12 @@ def beam_search(
         beam_size: Number of branches.
         max_length: Greatest number of words; a caption of that many has no EOS.
         length_penalty: Exponent alpha of the length normalization of Wu et al.,
-            2016: branches are ranked by `log p / ((5 + length) / 6) ** alpha`. The
-            papers' 0 ranks by log-probability.
+            2016: ended branches are ranked by `log p / ((5 + length) / 6) ** alpha`.
+            The papers' 0 ranks by log-probability.
         block_trigrams: Whether to forbid repeating three words in a row.
+        keep_greedy: Whether the greedy caption always keeps one of the branches, so
+            that the best caption is at least as probable, which a plain beam search
+            (`False`, as in the papers' code) does not promise.
 
     Returns:
         Tokens, int32 `(batch, beam_size, max_length)`, from the first word to
@@ -50,72 +51,86 @@ def beam_search(
     def rank(scores, lengths):
         return scores / ((5.0 + lengths) / 6.0) ** length_penalty
 
-    def going_on(index, tokens, scores, lengths, last, rows, cache):
-        return ops.logical_not(ops.all(ended(last)))
+    def rank_done(done, done_scores):
+        lengths = ops.count_nonzero(done != PAD, axis=-1)
+        return rank(done_scores, ops.cast(lengths, "float32"))
 
-    def next_word(index, tokens, scores, lengths, last, rows, cache):
+    def going_on(index, tokens, scores, greedy_ended, done, done_scores, rows, cache):
+        hopes = rank(ops.max(scores, axis=1), float(max_length))
+        worst = ops.min(rank_done(done, done_scores), axis=1)
+        return ops.any(hopes > worst)
+
+    def next_word(index, tokens, scores, greedy_ended, done, done_scores, rows, cache):
         # Right before it is written to: nothing else holds the reordered cache.
         cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), cache)
-        logits, new_state = decoder.step(
-            ops.reshape(last, (-1,)), {**state, "cache": cache}, index
-        )
+        flat_tokens = ops.reshape(tokens, (-1, max_length))
+        last = ops.take(flat_tokens, ops.maximum(index - 1, 0), axis=1)
+        last = ops.where(index == 0, BOS, last)
+        logits, new_state = decoder.step(last, {**state, "cache": cache}, index)
         vocabulary_size = logits.shape[-1]
         log_probs = ops.log_softmax(logits) + forbidden_log_probs(vocabulary_size)
         if block_trigrams:
-            repeated = repeated_trigrams(
-                ops.reshape(tokens, (-1, max_length)), index, vocabulary_size
-            )
+            repeated = repeated_trigrams(flat_tokens, index, vocabulary_size)
             log_probs = ops.where(repeated, IMPOSSIBLE, log_probs)
 
-        # The best words of every branch; an ended one goes on in one way, with PAD.
+        # The best branches of an image are among the best words of its branches.
         ways = min(beam_size, vocabulary_size)
         word_scores, words = ops.top_k(log_probs, ways)
         word_scores = ops.reshape(word_scores, (-1, beam_size, ways))
-        words = ops.reshape(ops.cast(words, "int32"), (-1, beam_size, ways))
-        over = ops.expand_dims(ended(last), 2)
-        only = ops.where(ops.arange(ways) == 0, 0.0, IMPOSSIBLE)
-        words = ops.where(over, PAD, words)
-        totals = ops.expand_dims(scores, 2) + ops.where(over, only, word_scores)
-        lengths = lengths + ops.cast(ops.logical_not(ended(last)), "float32")
-
-        # The best branches of every image, led by the best word of the first.
-        ranks = ops.reshape(
-            rank(totals, ops.expand_dims(lengths, 2)), (-1, beam_size * ways)
-        )
-        ranks = ops.where(ops.arange(beam_size * ways) == 0, float("inf"), ranks)
+        totals = ops.expand_dims(scores, 2) + word_scores
+        totals = ops.reshape(totals, (-1, beam_size * ways))
+        words = ops.reshape(ops.cast(words, "int32"), (-1, beam_size * ways))
+        ranks = totals
+        if keep_greedy:  # the first branch, and its first word
+            kept = ops.logical_and(
+                ops.arange(beam_size * ways) == 0,
+                ops.logical_not(ops.expand_dims(greedy_ended, 1)),
+            )
+            ranks = ops.where(kept, float("inf"), totals)
         chosen = ops.cast(ops.top_k(ranks, beam_size)[1], "int32")
-        parents = chosen // ways
-
-        def pick(x):
-            flat = ops.reshape(x, (-1, beam_size * ways))
-            return ops.take_along_axis(flat, chosen, axis=1)
-
-        words = pick(words)
-        rows = ops.reshape(parents + first_rows, (-1,))
-        tokens = ops.take(ops.reshape(tokens, (-1, max_length)), rows, axis=0)
-        tokens = ops.reshape(tokens, (-1, beam_size, max_length))
+        scores = ops.take_along_axis(totals, chosen, axis=1)
+        words = ops.take_along_axis(words, chosen, axis=1)
+        rows = ops.reshape(chosen // ways + first_rows, (-1,))
+        tokens = ops.reshape(ops.take(flat_tokens, rows, axis=0), ops.shape(tokens))
         tokens = ops.where(positions == index, ops.expand_dims(words, 2), tokens)
-        lengths = ops.take_along_axis(lengths, parents, axis=1)
-        return index + 1, tokens, pick(totals), lengths, words, rows, new_state["cache"]
 
+        # Those that have ended leave, and compete with those that had before.
+        ends = ops.logical_or(words == EOS, index == max_length - 1)
+        done = ops.concatenate([done, tokens], axis=1)
+        done_scores = ops.concatenate(
+            [done_scores, ops.where(ends, scores, IMPOSSIBLE)], axis=1
+        )
+        best = ops.top_k(rank_done(done, done_scores), beam_size)[1]
+        return (
+            index + 1,
+            tokens,
+            ops.where(ends, IMPOSSIBLE, scores),
+            ops.logical_or(greedy_ended, ends[:, 0]),
+            ops.take_along_axis(done, ops.expand_dims(best, 2), axis=1),
+            ops.take_along_axis(done_scores, best, axis=1),
+            rows,
+            new_state["cache"],
+        )
+
+    nothing = ops.full((batch, beam_size), IMPOSSIBLE, "float32")
     only_first = ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE)
-    _, tokens, scores, lengths, *_ = ops.while_loop(
+    no_tokens = ops.zeros((batch, beam_size, max_length), "int32")
+    _, _, _, _, done, done_scores, _, _ = ops.while_loop(
         going_on,
         next_word,
         (
             0,
-            ops.zeros((batch, beam_size, max_length), "int32"),
+            no_tokens,
             ops.broadcast_to(only_first, (batch, beam_size)),
-            ops.zeros((batch, beam_size), "float32"),
-            ops.full((batch, beam_size), BOS, "int32"),
+            ops.zeros((batch,), "bool"),
+            no_tokens,
+            nothing,
             ops.arange(batch * beam_size),
             branch(state, beam_size)["cache"],
         ),
         maximum_iterations=max_length,
     )
-    order = ops.top_k(rank(scores, lengths), beam_size)[1]
-    tokens = ops.take_along_axis(tokens, ops.expand_dims(order, 2), axis=1)
-    return tokens, ops.take_along_axis(scores, order, axis=1)
+    return done, done_scores
 
 
 def repeated_trigrams(tokens, index, vocabulary_size):

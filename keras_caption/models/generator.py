@@ -59,6 +59,7 @@ class Generator:
         max_length=20,
         length_penalty=0.0,
         block_trigrams=False,
+        keep_greedy=True,
         temperature=None,
         top_k=None,
         seed=None,
@@ -69,7 +70,8 @@ class Generator:
             inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
             beam_size: Branches of a beam search; 1 is greedy search.
             max_length: Greatest number of words.
-            length_penalty, block_trigrams: Of `keras_caption.decoding.beam_search`.
+            length_penalty, block_trigrams, keep_greedy: Of
+                `keras_caption.decoding.beam_search`.
             temperature: Where given, captions are drawn at random instead, at this
                 temperature.
             top_k: With `temperature`, draw from so many most probable words.
@@ -95,6 +97,7 @@ class Generator:
                 max_length=max_length,
                 length_penalty=length_penalty,
                 block_trigrams=block_trigrams,
+                keep_greedy=keep_greedy,
             )
             tokens, scores = (x[:, 0] for x in search(inputs))
         return ops.convert_to_numpy(tokens), ops.convert_to_numpy(scores)

@@ -97,6 +97,23 @@ class Official:
     def start(self):
         return np.zeros((3, DIM))
 
+    def beams(self, size, length):
+        """The best caption of the authors' beam search, as tokens without the end."""
+        live, done = [(0.0, [], 0, self.start())], []
+        for index in range(length):
+            candidates = []
+            for score, words, last, state in live:
+                log_probs, state = self.step(last, state)
+                for word in np.argsort(-log_probs)[:size].tolist():
+                    total = score + log_probs[word]
+                    candidates.append((total, [*words, word], word, state))
+            best = sorted(candidates, key=lambda beam: -beam[0])[:size]
+            ends = [beam[2] == 0 or index == length - 1 for beam in best]
+            done += [beam for beam, end in zip(best, ends, strict=True) if end]
+            live = [beam for beam, end in zip(best, ends, strict=True) if not end]
+        words = max(done, key=lambda beam: beam[0])[1]
+        return [word for word in words if word != 0]
+
     def step(self, token, state):
         """Log-probabilities after a token, and the state (h, c, context)."""
         hidden, cell, context = state
@@ -119,12 +136,20 @@ class Official:
         return log_probs, np.stack([hidden, cell, context])
 
 
+def sentence(tokens):
+    return " ".join(WORDS[token - 1] for token in tokens)
+
+
 def test_a_whole_checkpoint(tensors, rng):
     model = convert_aoanet(tensors, WORDS, OPTIONS)
     regions = rng.normal(size=(3, 6, REGION_DIM)).astype("float32")
     mask = np.arange(6) < np.array([[6], [4], [1]])
     images = {"regions": regions, "boxes": np.zeros((3, 6, 4)), "region_mask": mask}
     captions = model.generate(images, beam_size=1, max_length=8)
+    beams = {
+        size: model.generate(images, beam_size=size, max_length=8, keep_greedy=False)
+        for size in (2, 5)
+    }
     ours = [model.vocabulary.words.index(word) for word in WORDS if word != "UNK"]
     theirs = [i for i, word in enumerate(WORDS, start=1) if word != "UNK"]
     for image in range(3):
@@ -137,7 +162,9 @@ def test_a_whole_checkpoint(tensors, rng):
             if token == 0:
                 break
             said.append(token)
-        assert captions[image] == " ".join(WORDS[token - 1] for token in said)
+        assert captions[image] == sentence(said)
+        for size, found in beams.items():
+            assert found[image] == sentence(official.beams(size, 8))
         shown = [1, *(ours[theirs.index(token)] for token in said)][: len(rows)]
         one = {name: value[image : image + 1] for name, value in images.items()}
         logits = model({**one, "tokens": np.array([shown], "int32")})
