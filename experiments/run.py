@@ -29,6 +29,7 @@ from report import finish
 
 import keras_caption as kc
 
+RECIPES = pathlib.Path(__file__).parent / "configs"
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", "ngsan", f"One of {', '.join(kc.models.presets())}.")
 flags.DEFINE_string("dataset", "scenes", "scenes (built in) or coco_objects.")
@@ -37,6 +38,13 @@ flags.DEFINE_string(
     None,
     "For coco_objects: folder of captions_*.json, instances_*.json and Karpathy's "
     "split JSON. Where left out, TFDS downloads coco_captions.",
+)
+flags.DEFINE_enum(
+    "recipe",
+    None,
+    sorted(path.stem for path in RECIPES.glob("*.py") if path.stem != "defaults"),
+    "Values of --config to begin with; those made for the dataset where left out. "
+    "coco and aoanet_coco are the papers'.",
 )
 flags.DEFINE_integer(
     "epochs", None, "Epochs of cross-entropy; the config's where left out."
@@ -83,14 +91,15 @@ flags.DEFINE_bool("resume", False, "Go on with the run in output_dir, if there i
 
 def parse_flags(argv):
     """Defines --config, whose values depend on the model and the dataset."""
-    FLAGS([arg for arg in argv if not arg.startswith("--help")], known_only=True)
     try:
+        FLAGS([arg for arg in argv if not arg.startswith("--help")], known_only=True)
         kc.data.check_name(FLAGS.dataset)
         arguments = kc.models.arguments(FLAGS.model)
-    except kc.InputError as error:
+    except (kc.InputError, flags.Error) as error:
         sys.exit(f"error: {error}")
-    of_dataset = importlib.import_module(f"configs.{FLAGS.dataset}").get_config()
-    arguments |= {k: v for k, v in of_dataset.model.items() if k in arguments}
+    recipe = importlib.import_module(f"configs.{FLAGS.recipe or FLAGS.dataset}")
+    values = recipe.get_config()
+    arguments |= {k: v for k, v in values.model.items() if k in arguments}
     config = ml_collections.ConfigDict(
         {
             "model": {
@@ -99,18 +108,18 @@ def parse_flags(argv):
                 else value
                 for name, value in arguments.items()
             },
-            "training": of_dataset.training,
-            "self_critical": of_dataset.self_critical,
-            "decoding": of_dataset.decoding,
+            "training": values.training,
+            "self_critical": values.self_critical,
+            "decoding": values.decoding,
         }
     )
-    values = "\n".join(
+    listed = "\n".join(
         f"--config.{group}.{name}={value}"
         for group, of_group in config.items()
         for name, value in of_group.items()
     )
     config_flags.DEFINE_config_dict(
-        "config", config, f"Values of --model and --dataset:\n{values}"
+        "config", config, f"Values of --model and --recipe:\n{listed}"
     )
     return app.parse_flags_with_usage(argv)
 
@@ -223,7 +232,7 @@ def train(config, builder, folder, strategy):
                 values.decay_rate,
             )
             model.compile(
-                optimizer=keras.optimizers.Adam(schedule),
+                optimizer=make_optimizer(schedule, config),
                 loss=kc.training.CaptionCrossEntropy(values.label_smoothing),
             )
         elif model.vocabulary != vocabulary:
@@ -241,7 +250,7 @@ def train(config, builder, folder, strategy):
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
     epochs = epoch, FLAGS.epochs or values.epochs
-    fit(model, config, values.batch_size, epochs, builder, checkpoint, strategy)
+    fit(model, values, values, epochs, builder, checkpoint, strategy)
 
 
 def train_self_critically(config, start, epochs, builder, folder, strategy):
@@ -255,7 +264,7 @@ def train_self_critically(config, start, epochs, builder, folder, strategy):
         model, epoch = resume(checkpoint, steps_per_epoch)
         if model is None:
             model = keras.models.load_model(start)
-            optimizer = keras.optimizers.Adam(values.learning_rate)
+            optimizer = make_optimizer(values.learning_rate, config)
             references = kc.data.reference_tokens(
                 examples, model.vocabulary, config.training.max_words
             )
@@ -279,7 +288,13 @@ def train_self_critically(config, start, epochs, builder, folder, strategy):
         trainer.compile(optimizer)
     print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
     epochs = epoch, epochs
-    fit(trainer, config, values.batch_size, epochs, builder, checkpoint, strategy)
+    fit(trainer, values, config.training, epochs, builder, checkpoint, strategy)
+
+
+def make_optimizer(learning_rate, config):
+    return keras.optimizers.Adam(
+        learning_rate, clipvalue=config.training.clip_value or None
+    )
 
 
 @contextlib.contextmanager
@@ -318,20 +333,38 @@ def resume(checkpoint, steps_per_epoch):
     return model, epoch
 
 
-def fit(trainer, config, batch_size, epochs, builder, checkpoint, strategy):
-    """Trains from the first to the second of `epochs`, captioning after each."""
+def fit(trainer, values, data, epochs, builder, checkpoint, strategy):
+    """Trains from the first to the second of `epochs`, captioning after each.
+
+    Args:
+        trainer: A captioner, or what trains one.
+        values: Of `--config`, those of this phase.
+        data: Of `--config`, those that say what an epoch shows.
+        epochs: Pair of numbers of epochs: done, and to be done in all.
+        builder: TFDS builder.
+        checkpoint: `keras_caption.training.Checkpoint`.
+        strategy: Distribution strategy.
+    """
     if epochs[0] < epochs[1]:
         (checkpoint.folder / "config.json").unlink(missing_ok=True)
-    values = config.training
     examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
-    callbacks = [kc.training.StopIfNotFinite(), kc.training.EpochSeeds(FLAGS.seed)]
+    callbacks = [
+        kc.training.StopIfNotFinite(),
+        kc.training.EpochSeeds(FLAGS.seed),
+        kc.training.CaptionValidation(
+            kc.data.image_batches(validation, 50),
+            kc.data.references(validation),
+            data.validation_beam_size,
+        ),
+    ]
+    if values.get("halved_after"):
+        callbacks.append(
+            kc.training.HalveOnPlateau(
+                values.learning_rate, values.halved_after, checkpoint.history
+            )
+        )
     if is_chief(strategy):
         callbacks += [
-            kc.training.CaptionValidation(
-                kc.data.image_batches(validation, 50),
-                kc.data.references(validation),
-                values.validation_beam_size,
-            ),
             keras.callbacks.TensorBoard(checkpoint.folder / "logs", write_graph=False),
             checkpoint,
         ]
@@ -339,15 +372,15 @@ def fit(trainer, config, batch_size, epochs, builder, checkpoint, strategy):
         kc.data.train_batches(
             examples,
             kc.training.captioner_of(trainer).vocabulary,
-            batch_size,
-            captions_per_image=values.captions_per_image,
-            max_words=values.max_words,
+            values.batch_size,
+            captions_per_image=data.captions_per_image,
+            max_words=data.max_words,
             seed=FLAGS.seed,
             first_epoch=epochs[0],
         ),
         initial_epoch=epochs[0],
         epochs=epochs[1],
-        steps_per_epoch=count_steps(examples, batch_size, strategy),
+        steps_per_epoch=count_steps(examples, values.batch_size, strategy),
         shuffle=False,  # the batches are
         verbose=1 if sys.stdout.isatty() else 2,
         callbacks=callbacks,

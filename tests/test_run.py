@@ -34,6 +34,9 @@ def command(folder, output, *more):
         "model.geometry_dim": 4,
         "training.batch_size": 4,
         "training.min_count": 1,
+        "training.scheduled_sampling": 0.1,
+        "training.clip_value": 0.1,
+        "self_critical.halved_after": 1,
         "self_critical.batch_size": 4,
         "decoding.beam_size": 2,
     }
@@ -138,6 +141,7 @@ def check_report(output, printed):
             "error: There is no model named 'ngsam'. Did you mean ngsan",
         ),
         (["--dataset=cocoo"], "error: There is no dataset 'cocoo'. Did you mean coco"),
+        (["--recipe=cocoo"], "error: flag --recipe=cocoo: value should be one of"),
         (["--data_dir=nowhere"], "error: There is no folder nowhere"),
         (["--config.training.batch_size=1000"], "error: A batch of 1000 images"),
         (["--start_from=some.keras"], "error: --start_from is for self-critical"),

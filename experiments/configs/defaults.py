@@ -8,5 +8,6 @@ SELF_CRITICAL = {
     "samples": 5,
     "temperature": 1.0,
     "cross_entropy": 0.0,
+    "halved_after": 0,
 }
 DECODING = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}

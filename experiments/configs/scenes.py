@@ -28,6 +28,7 @@ def get_config():
                 "decay_rate": 0.5,
                 "label_smoothing": 0.0,
                 "scheduled_sampling": 0.0,
+                "clip_value": 0.0,
                 "validation_beam_size": 1,
             },
             "self_critical": SELF_CRITICAL,

@@ -3,6 +3,8 @@
 import numpy as np
 import tensorflow_datasets as tfds
 
+from keras_caption.errors import InputError
+
 
 def region_features(region_dim, **more):
     """TFDS features of a dataset of images given as regions.
@@ -36,9 +38,16 @@ def references(examples):
 
     Returns:
         dict from image id to a list of str.
+
+    Raises:
+        InputError: If an image has no caption.
     """
     small = examples.map(lambda e: {k: e[k] for k in ("image_id", "captions")})
-    return {
+    captions = {
         int(e["image_id"]): [c.decode() for c in e["captions"]]
         for e in small.as_numpy_iterator()
     }
+    for image_id, of_image in captions.items():
+        if not of_image:
+            raise InputError(f"Image {image_id} has no captions.")
+    return captions

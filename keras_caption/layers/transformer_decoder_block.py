@@ -100,7 +100,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
             The output `(batch * C, 1, dim)`, and the cache.
         """
         attention = self.self_attention
-        positions = ops.arange(cache[0].shape[2])
+        positions = ops.arange(ops.shape(cache[0])[2])
         here = ops.expand_dims(positions == index, 1)
         new = attention.project(inputs)
         cache = tuple(ops.where(here, n, c) for n, c in zip(new, cache, strict=True))

@@ -4,6 +4,7 @@ from keras_caption.training.callbacks import (
     CaptionValidation,
     Checkpoint,
     EpochSeeds,
+    HalveOnPlateau,
     StopIfNotFinite,
     captioner_of,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "CaptionValidation",
     "Checkpoint",
     "EpochSeeds",
+    "HalveOnPlateau",
     "ScheduledSampling",
     "SelfCritical",
     "StopIfNotFinite",

@@ -61,6 +61,29 @@ class EpochSeeds(keras.callbacks.Callback):
             variable.assign([int(value), 0])
 
 
+class HalveOnPlateau(keras.callbacks.ReduceLROnPlateau):
+    """Halves the learning rate when the validation CIDEr-D has ceased to rise.
+
+    Put it after `CaptionValidation`.
+
+    Args:
+        learning_rate: The first one.
+        patience: Number of epochs without a new best before it is halved.
+        history: `Checkpoint.history`: what the epochs before an interruption saw.
+    """
+
+    def __init__(self, learning_rate, patience, history=()):
+        super().__init__("val_cider", factor=0.5, patience=patience, mode="max")
+        self.learning_rate = learning_rate
+        self.history = list(history)
+
+    def on_train_begin(self, logs=None):
+        super().on_train_begin(logs)
+        self.model.optimizer.learning_rate = self.learning_rate
+        for row in self.history:
+            self.on_epoch_end(row["epoch"] - 1, dict(row))
+
+
 class StopIfNotFinite(keras.callbacks.Callback):
     """Ends training with an error as soon as the loss is NaN or infinite.
 
