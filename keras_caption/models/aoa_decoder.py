@@ -127,18 +127,15 @@ class AoADecoder(keras.layers.Layer):
 
     def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):
         items = self.read_memory(memory, memory_mask)
-        words = ops.transpose(self._activate(self.embedding(tokens)), (1, 0, 2))
-
-        def next_word(state, word):
-            state = self._attend(word, state, items)
-            return state, state
-
-        _, states = ops.scan(next_word, self._first_state(ops.shape(tokens)[0]), words)
-        logits = self._logits(ops.transpose(states["context"], (1, 0, 2)))
+        first = self._first_state(ops.shape(tokens)[0])
+        both = keras.layers.RNN(_Cell(self, items, list(first)), return_sequences=True)(
+            self._activate(self.embedding(tokens)), initial_state=list(first.values())
+        )
+        hidden, contexts = ops.split(both, 2, axis=-1)
+        logits = self._logits(contexts)
         if not return_attention_scores:
             return logits
         # They follow from the hidden states, so all words' can be found at once.
-        hidden = ops.transpose(states["hidden"], (1, 0, 2))
         _, scores = self._look(hidden, items, return_attention_scores=True)
         return logits, scores
 
@@ -254,3 +251,23 @@ class AoADecoder(keras.layers.Layer):
             "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,
         }
+
+
+class _Cell:
+    """What `keras.layers.RNN` runs word by word: hidden states and contexts."""
+
+    def __init__(self, decoder, items, names):
+        self.decoder = decoder
+        self.items = items
+        self.names = names
+        self.compute_dtype = decoder.compute_dtype
+        self.state_size = [decoder.model_dim] * len(names)
+        self.output_size = 2 * decoder.model_dim
+
+    def call(self, word, states):
+        state = dict(zip(self.names, states, strict=True))
+        new = self.decoder._attend(word, state, self.items)
+        output = ops.concatenate([new["hidden"], new["context"]], axis=-1)
+        return output, [new[name] for name in self.names]
+
+    __call__ = call

@@ -173,4 +173,4 @@ def test_variants_train_caption_and_save(rng, tmp_path, vocabulary, name):
 
 def tiny(name):
     heads = kc.models.arguments(name)["decoder_heads"]
-    return {**TINY, "decoder_heads": min(heads, 2)}
+    return {**TINY, "embedding_dim": 8, "decoder_heads": min(heads, 2)}
