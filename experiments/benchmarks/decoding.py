@@ -1,14 +1,15 @@
 """Beam search at the papers' size, against other ways of doing it.
 
-    python experiments/benchmarks/decoding.py
+    python experiments/benchmarks/decoding.py [MODEL]
 
-Batch 50, beam 3, 20 words, NG-SAN with 4 + 4 layers, 512-d, 36 x 2048 regions,
-9,487 words, random weights. The alternatives are KerasHub's BeamSampler over the
-same key-value cache, and the same search with the decoder run again for every word
+Batch 50, beam 3, 20 words, 36 x 2048 regions, 9,487 words, random weights; NG-SAN
+with 4 + 4 layers of 512. The alternatives are KerasHub's BeamSampler over the
+same cache, and the same search with the decoder run again for every word
 on the words so far, or on all positions. All run as one compiled graph.
 """
 
 import functools
+import sys
 
 import keras_hub
 import numpy as np
@@ -73,8 +74,8 @@ def with_beam_sampler(model, memory):
     )
 
 
-def main():
-    model = kc.models.create("ngsan", vocabulary_size=VOCABULARY_SIZE)
+def main(name="ngsan"):
+    model = kc.models.create(name, vocabulary_size=VOCABULARY_SIZE)
     batch = images(BATCH)
 
     def compiled(search):
@@ -109,4 +110,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -2,8 +2,8 @@
 
     python experiments/benchmarks/training_step.py [MODEL]
 
-10 images x 5 captions of 17 tokens, 4 + 4 layers, 512-d, 36 x 2048 regions, 9,487
-words. The arithmetic that the matrix products of the forward and the backward pass
+10 images x 5 captions of 17 tokens, 36 x 2048 regions, 9,487 words; NG-SAN and its
+kin with 4 + 4 layers of 512, AoANet with 6 layers and an LSTM of 1024. The arithmetic that the matrix products of the forward and the backward pass
 must do is counted; what it takes is compared with one large matrix product.
 """
 
@@ -29,8 +29,24 @@ IMAGES, CAPTIONS, TOKENS = 10, 5, 17
 
 def operations(model):
     """Floating-point operations of a step's matrix products."""
-    d, inner, layers = model.model_dim, model.feedforward_dim, model.num_layers
     regions, words = IMAGES * REGIONS, IMAGES * CAPTIONS * TOKENS
+    of_model = of_aoanet if isinstance(model, kc.models.AoANet) else of_ngsan
+    products = of_model(model, regions, words)
+    products += words * model.model_dim * VOCABULARY_SIZE
+    return 2 * 3 * products  # multiply and add; forward, and twice that backward
+
+
+def of_aoanet(model, regions, words):
+    d = model.model_dim
+    # Queries, keys, values, attention, and AoA of both halves from both inputs.
+    refining = model.num_layers * (3 * d * d + 2 * REGIONS * d + 4 * d * d)
+    encoder = regions * (REGION_DIM * d + refining + 2 * d * d)
+    lstm = 4 * d * (model.embedding_dim + 2 * d)
+    return encoder + words * (lstm + d * d + 2 * REGIONS * d + 4 * d * d)
+
+
+def of_ngsan(model, regions, words):
+    d, inner, layers = model.model_dim, model.feedforward_dim, model.num_layers
     encoder = regions * (
         REGION_DIM * d + layers * (4 * d * d + 2 * d * inner + 2 * REGIONS * d)
     )
@@ -47,8 +63,7 @@ def operations(model):
             regions * d * model.num_heads * width
             + pairs * (4 * width + model.num_heads * width)
         )
-    products = encoder + decoder + words * d * VOCABULARY_SIZE
-    return 2 * 3 * products  # multiply and add; forward, and twice that backward
+    return encoder + decoder
 
 
 def main(name="ngsan"):
