@@ -3,8 +3,9 @@
     python experiments/benchmarks/training_step.py [MODEL]
 
 10 images x 5 captions of 17 tokens, 36 x 2048 regions, 9,487 words; NG-SAN and its
-kin with 4 + 4 layers of 512, AoANet with 6 layers and an LSTM of 1024. The arithmetic that the matrix products of the forward and the backward pass
-must do is counted; what it takes is compared with one large matrix product.
+kin with 4 + 4 layers of 512, AoANet with 6 layers and an LSTM of 1024. The arithmetic
+that the matrix products of the forward and the backward pass must do is counted; what
+it takes is compared with one large matrix product.
 """
 
 import sys
