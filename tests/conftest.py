@@ -26,17 +26,27 @@ def vocabulary():
 @pytest.fixture(scope="session")
 def captioner(vocabulary):
     """A tiny NG-SAN with random weights; tests must not train it."""
-    return kc.models.create("ngsan", vocabulary=vocabulary, **TINY)
+    return kc.models.create("ngsan", vocabulary=vocabulary, **tiny("ngsan"))
 
 
-TINY = {
-    "region_dim": 6,
-    "num_layers": 2,
-    "model_dim": 16,
-    "num_heads": 2,
-    "feedforward_dim": 32,
-    "geometry_dim": 4,
-}
+REGION_DIM = 6
+
+
+def tiny(name, **more):
+    """Sizes for a small model of a preset, those that it has."""
+    values = {
+        "num_layers": 2,
+        "model_dim": 16,
+        "embedding_dim": 10,
+        "num_heads": 2,
+        "feedforward_dim": 32,
+        "geometry_dim": 4,
+    }
+    full = kc.models.arguments(name)
+    if full.get("decoder_heads", 1) > 1:
+        values["decoder_heads"] = 2
+    sizes = {key: value for key, value in values.items() if key in full}
+    return {**sizes, "region_dim": REGION_DIM, **more}
 
 
 def random_boxes(rng, *shape):
@@ -45,7 +55,7 @@ def random_boxes(rng, *shape):
     return corners.reshape(*shape, 4).astype("float32")
 
 
-def random_images(rng, batch=3, regions=5, region_dim=TINY["region_dim"]):
+def random_images(rng, batch=3, regions=5, region_dim=REGION_DIM):
     """Inputs of a region model; the later images have padded regions."""
     lengths = np.maximum(regions - np.arange(batch), 1)
     return {

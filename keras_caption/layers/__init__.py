@@ -9,7 +9,9 @@ from keras_caption.layers.geometry_aware_self_attention import (
     GeometryAwareSelfAttention,
 )
 from keras_caption.layers.geometry_bias import GeometryBias, relative_geometry
+from keras_caption.layers.grid_encoding import GridEncoding
 from keras_caption.layers.instance_normalization import InstanceNormalization
+from keras_caption.layers.length_temperature import LengthTemperature
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import MultiHeadAttention
 from keras_caption.layers.normalized_self_attention import NormalizedSelfAttention
@@ -29,7 +31,9 @@ __all__ = [
     "FeedForward",
     "GeometryAwareSelfAttention",
     "GeometryBias",
+    "GridEncoding",
     "InstanceNormalization",
+    "LengthTemperature",
     "MatrixDense",
     "MultiHeadAttention",
     "NormalizedSelfAttention",

@@ -103,6 +103,20 @@ class AreaMemory(keras.layers.Layer):
         }
         return self._flatten(means), sums, mask
 
+    def share(self, weights, length):
+        """Attention weights of items, each area's shared evenly by its own.
+
+        Args:
+            weights: `(batch, heads, T, areas)`.
+            length: Number of items L.
+
+        Returns:
+            `(batch, heads, T, L)`.
+        """
+        items = ops.eye(length, dtype=weights.dtype)
+        belongs = self._flatten(self._grow(ops.reshape(items, (1, 1, length, -1)), add))
+        return ops.matmul(weights, belongs / ops.sum(belongs, axis=-1, keepdims=True))
+
     def _combine(self, keys):
         """Keys of areas by Eq. 9; their statistics are in float32."""
         x = ops.cast(keys, "float32")

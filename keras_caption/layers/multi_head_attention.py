@@ -70,7 +70,7 @@ class MultiHeadAttention(keras.layers.Layer):
     | `query_norm`, `key_norm` | `norm(x, mask=mask)`, x `(batch, items, dim)` |
     | `bias` | `bias(query, key, boxes)` -> `(batch, heads, T, M)` |
     | `memory` | `memory(keys, values, mask)` -> the same, of other length M |
-    | `temperature` | `temperature(keys, mask)` -> what divides the scores |
+    | `temperature` | `temperature(keys, mask=mask)` -> what divides the scores |
     | `gate` | `gate(attended, query)` -> `(batch, T, dim)` |
 
     The layer can be called at once, or in the steps that a decoder's cache needs:
@@ -262,7 +262,9 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.temperature is None:
             queries = queries * (self.key_dim**-0.5)
         else:
-            queries = queries / ops.cast(self.temperature(keys, mask), queries.dtype)
+            queries = queries / ops.cast(
+                self.temperature(keys, mask=mask), queries.dtype
+            )
         scores = ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
         scores = ops.cast(scores, "float32")
         if bias is not None:

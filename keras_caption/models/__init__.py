@@ -4,6 +4,7 @@ from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.ensemble import Ensemble
+from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.presets import arguments, create, presets
 from keras_caption.models.transformer_decoder import TransformerDecoder
@@ -14,6 +15,7 @@ __all__ = [
     "AoANet",
     "Captioner",
     "Ensemble",
+    "GridTransformer",
     "TransformerDecoder",
     "arguments",
     "create",

@@ -46,6 +46,14 @@ def resolve_vocabulary_size(vocabulary, vocabulary_size):
     return len(vocabulary)
 
 
+def check_heads(model_dim, num_heads):
+    """Refuses a size that heads cannot share evenly."""
+    if model_dim % num_heads:
+        raise ValueError(
+            f"model_dim={model_dim} cannot be divided among num_heads={num_heads}."
+        )
+
+
 def mask_regions(regions, boxes, region_mask=None):
     """Inputs of a region model, with a mask, and nothing in padded rows.
 

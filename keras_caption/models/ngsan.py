@@ -6,10 +6,12 @@ from keras_caption.layers import (
     GeometryBias,
     MatrixDense,
     MultiHeadAttention,
+    TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
 from keras_caption.models.captioner import (
     Captioner,
+    check_heads,
     region_inputs,
     resolve_vocabulary_size,
 )
@@ -79,11 +81,7 @@ class NGSAN(Captioner):
     ):
         dtype = keras.dtype_policies.get(dtype)
         vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
-        if model_dim % num_heads:
-            raise ValueError(
-                f"model_dim={model_dim} cannot be divided among num_heads={num_heads}."
-            )
-
+        check_heads(model_dim, num_heads)
         if gate not in (None, "aoa"):
             raise ValueError(f"`gate` must be None or 'aoa'. Received: gate={gate!r}")
 
@@ -119,15 +117,24 @@ class NGSAN(Captioner):
                 attention(), feedforward_dim, dropout, dtype=dtype, name=f"encoder_{i}"
             )
             x = block(x, mask=inputs["region_mask"], boxes=inputs["boxes"])
+
+        def plain_attention():
+            return MultiHeadAttention(
+                num_heads, model_dim // num_heads, dropout=dropout, dtype=dtype
+            )
+
+        blocks = [
+            TransformerDecoderBlock(
+                plain_attention(),
+                plain_attention(),
+                feedforward_dim,
+                dropout,
+                dtype=dtype,
+            )
+            for _ in range(num_layers)
+        ]
         decoder = TransformerDecoder(
-            vocabulary_size,
-            num_layers,
-            model_dim,
-            num_heads,
-            feedforward_dim,
-            dropout,
-            dtype=dtype,
-            name="decoder",
+            vocabulary_size, model_dim, blocks, dropout, dtype=dtype, name="decoder"
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)

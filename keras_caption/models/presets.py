@@ -11,7 +11,16 @@ import difflib
 from keras_caption.errors import InputError
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner, configuration
+from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.ngsan import NGSAN
+
+GIVEN_BY_DATA = (
+    "vocabulary_size",
+    "region_dim",
+    "grid_height",
+    "grid_width",
+    "grid_dim",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +47,10 @@ def _ngsan(table, cider=None, **arguments):
 
 def _aoanet(table, cider=None, **arguments):
     return Preset(AoANet, f"AoANet, {table}", arguments, cider)
+
+
+def _area(source, **arguments):
+    return Preset(GridTransformer, f"Area Attention, {source}", arguments)
 
 
 PRESETS = {
@@ -82,6 +95,28 @@ PRESETS = {
         for heads, number in (("single", 1), ("multi", 8))
         for context in ("lstm", "lstm_aoa", "aoa")
     },
+    # On grids: how large areas are, with plain and with combined features.
+    "area": _area("Table 4, 3 x 3", max_area=3),
+    "area_regular": _area("Table 4, regular attention"),
+    "area_2x2": _area("Table 4, 2 x 2, Eq. 3 and 4", max_area=2),
+    "area_3x3": _area("Table 4, 3 x 3, Eq. 3 and 4", max_area=3),
+    "area_3x3_2": _area(
+        "Table 4, 3 x 3, Eq. 9 and 4", max_area=3, combined_features=True
+    ),
+    "spatial": Preset(
+        GridTransformer,
+        "Spatial self-attention",
+        {
+            "grid_height": 14,
+            "grid_width": 14,
+            "grid_dim": 512,
+            "num_layers": 2,
+            "decoder_layers": 4,
+            "feedforward_dim": 1024,
+            "branch_dropout": 0.0,
+            "temperature": "length",
+        },
+    ),
 }
 
 
@@ -112,9 +147,8 @@ def arguments(name):
     """
     preset = _find(name)
     defaults = configuration(preset.model)
-    for given_by_data in ("vocabulary_size", "region_dim"):
-        del defaults[given_by_data]
-    return {**defaults, **preset.arguments}
+    values = {**defaults, **preset.arguments}
+    return {name: x for name, x in values.items() if name not in GIVEN_BY_DATA}
 
 
 def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
@@ -133,7 +167,8 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
         A `keras_caption.models.Captioner`, compiled with Adam and cross-entropy.
 
     Raises:
-        InputError: If there is no such preset; the nearest names are given.
+        InputError: If there is no such preset or argument; the nearest names are
+            given.
 
     Example:
 
@@ -144,5 +179,12 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     ```
     """
     preset = _find(name)
+    known = [*configuration(preset.model), "name", "dtype", "trainable"]
+    for override in overrides:
+        if override not in known:
+            near = difflib.get_close_matches(override, known, n=1, cutoff=0.0)
+            raise InputError(
+                f"The model '{name}' has no {override!r}. Did you mean {near[0]!r}?"
+            )
     values = {"name": name, **preset.arguments, **overrides}
     return preset.model(vocabulary, vocabulary_size, **values)

@@ -4,8 +4,6 @@ from keras import ops
 
 from keras_caption.layers import (
     MatrixDense,
-    MultiHeadAttention,
-    TransformerDecoderBlock,
     WordEmbedding,
 )
 
@@ -25,18 +23,16 @@ class TransformerDecoder(keras.layers.Layer):
 
     Args:
         vocabulary_size: Number of words, special tokens included.
-        num_layers: Number of blocks.
         model_dim: Size of embeddings and hidden states.
-        num_heads: Number of attention heads; divides `model_dim`.
-        feedforward_dim: Size of the feed-forward layers between their two parts.
-        dropout: Dropout rate of embeddings, branches and attention weights.
+        blocks: `keras_caption.layers.TransformerDecoderBlock`s, one after another.
+        dropout: Dropout rate of embeddings.
 
     Call arguments:
         tokens: int `(batch * C, T)`, C captions for each memory, from BOS on.
         memory: `(batch, M, memory_dim)`.
         memory_mask: Optional bool `(batch, M)`, True where an item is real.
         return_attention_scores: Whether to return the weights of the last block's
-            cross-attention too.
+            cross-attention too; an area's are shared evenly by its items.
 
     Returns:
         Logits, float32 `(batch * C, T, vocabulary_size)`: at position t, of the
@@ -44,39 +40,16 @@ class TransformerDecoder(keras.layers.Layer):
         and `(batch, num_heads, C * T, M)`.
     """
 
-    def __init__(
-        self,
-        vocabulary_size,
-        num_layers,
-        model_dim,
-        num_heads,
-        feedforward_dim,
-        dropout=0.1,
-        **kwargs,
-    ):
+    def __init__(self, vocabulary_size, model_dim, blocks, dropout=0.1, **kwargs):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
         self.model_dim = model_dim
-        self.num_heads = num_heads
-        self.feedforward_dim = feedforward_dim
+        self.blocks = blocks
         self.dropout = dropout
         policy = self.dtype_policy
-
-        def attention():
-            return MultiHeadAttention(
-                num_heads, model_dim // num_heads, dropout=dropout, dtype=policy
-            )
-
         self.embedding = WordEmbedding(vocabulary_size, model_dim, dtype=policy)
         self.positions = keras_hub.layers.SinePositionEncoding(dtype=policy)
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.blocks = [
-            TransformerDecoderBlock(
-                attention(), attention(), feedforward_dim, dropout, dtype=policy
-            )
-            for _ in range(num_layers)
-        ]
         self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
 
     def build(self, tokens_shape, memory_shape):
@@ -93,7 +66,12 @@ class TransformerDecoder(keras.layers.Layer):
                 x, memory, memory_mask=memory_mask, return_attention_scores=True
             )
         logits = ops.cast(self.output_dense(x), "float32")
-        return (logits, scores) if return_attention_scores else logits
+        if not return_attention_scores:
+            return logits
+        areas = self.blocks[-1].cross_attention.memory
+        if areas is not None:
+            scores = areas.share(scores, ops.shape(memory)[1])
+        return logits, scores
 
     def start(self, memory, memory_mask=None, length=20):
         """The state before the first word.
@@ -140,9 +118,11 @@ class TransformerDecoder(keras.layers.Layer):
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,
-            "num_layers": self.num_layers,
             "model_dim": self.model_dim,
-            "num_heads": self.num_heads,
-            "feedforward_dim": self.feedforward_dim,
+            "blocks": keras.saving.serialize_keras_object(self.blocks),
             "dropout": self.dropout,
         }
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**keras.saving.deserialize_keras_object(config))

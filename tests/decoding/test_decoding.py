@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import TINY, random_images
+from conftest import random_images, tiny
 from keras import ops
 
 import keras_caption as kc
@@ -211,12 +211,15 @@ def test_the_same_without_tensorflow(captioner, vocabulary, rng, tmp_path):
     import subprocess
     import sys
 
-    from conftest import PROJECT
+    from conftest import PROJECT, tiny
 
     images = random_images(rng)
     references = rng.integers(4, 9, (3, 2, 6)).astype("int32")
     np.savez(tmp_path / "images.npz", **images, references=references)
-    models = [captioner, kc.models.create("aoanet", vocabulary=vocabulary, **TINY)]
+    models = [
+        captioner,
+        kc.models.create("aoanet", vocabulary=vocabulary, **tiny("aoanet")),
+    ]
     for model in models:
         model.save(tmp_path / f"{model.name}.keras")
     program = """
@@ -253,7 +256,7 @@ np.save(sys.argv[1] + "/scores.npy", scores)
 
 
 def test_greedy_never_beats_beams_on_a_trained_like_model(vocabulary, rng):
-    model = kc.models.create("san", vocabulary=vocabulary, **TINY)
+    model = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
     images = random_images(rng, batch=6)
     _, greedy = model.generate_tokens(images, beam_size=1)
     _, beams = model.generate_tokens(images, beam_size=5)

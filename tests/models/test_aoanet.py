@@ -1,21 +1,12 @@
 import keras
 import numpy as np
 import pytest
-from conftest import SHARED, random_images
+from conftest import SHARED, random_images, tiny
 from keras import ops
 
 import keras_caption as kc
 from keras_caption.models import AoADecoder
 
-TINY = {
-    "region_dim": 6,
-    "num_layers": 2,
-    "model_dim": 16,
-    "embedding_dim": 10,
-    "num_heads": 2,
-    "decoder_heads": 2,
-    "feedforward_dim": 32,
-}
 CONTEXTS = {"AoA": "aoa", "LSTM": "lstm", "base": "linear"}
 
 
@@ -169,8 +160,3 @@ def test_variants_train_caption_and_save(rng, tmp_path, vocabulary, name):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.generate(images) == model.generate(images)
-
-
-def tiny(name):
-    heads = kc.models.arguments(name)["decoder_heads"]
-    return {**TINY, "embedding_dim": 8, "decoder_heads": min(heads, 2)}

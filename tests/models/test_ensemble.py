@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import TINY, random_images
+from conftest import random_images, tiny
 from keras import ops
 
 import keras_caption as kc
@@ -13,7 +13,7 @@ from keras_caption.text import PAD
 def members(vocabulary):
     keras.utils.set_random_seed(0)
     return [
-        kc.models.create(name, vocabulary=vocabulary, **TINY)
+        kc.models.create(name, vocabulary=vocabulary, **tiny(name))
         for name in ("ngsan", "aoanet")
     ]
 
@@ -50,11 +50,11 @@ def test_one_savedmodel(members, rng, tmp_path):
 
 
 def test_members_must_fit(members):
-    other = kc.models.create("san", vocabulary=kc.text.Vocabulary(["a"]), **TINY)
+    other = kc.models.create("san", vocabulary=kc.text.Vocabulary(["a"]), **tiny("san"))
     with pytest.raises(kc.InputError, match=r"Member 2 .* has another vocabulary"):
         kc.models.Ensemble([members[0], other])
     wide = kc.models.create(
-        "san", vocabulary=members[0].vocabulary, **{**TINY, "region_dim": 7}
+        "san", vocabulary=members[0].vocabulary, **{**tiny("san"), "region_dim": 7}
     )
     with pytest.raises(kc.InputError, match=r"reads regions of shape .*7\)"):
         kc.models.Ensemble([members[0], wide])

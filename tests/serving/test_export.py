@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import TINY, random_images
+from conftest import random_images, tiny
 from tensorflow_serving.apis import prediction_log_pb2
 
 import keras_caption as kc
@@ -100,6 +100,6 @@ def test_failed_export_leaves_the_previous_one(captioner, tmp_path, monkeypatch)
 
 
 def test_a_model_without_words_cannot_answer(tmp_path):
-    model = kc.models.create("san", vocabulary_size=10, **TINY)
+    model = kc.models.create("san", vocabulary_size=10, **tiny("san"))
     with pytest.raises(ValueError, match="no vocabulary"):
         kc.serving.export(model, tmp_path / "1")

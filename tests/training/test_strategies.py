@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import TINY, random_images
+from conftest import random_images, tiny
 
 import keras_caption as kc
 
@@ -35,7 +35,10 @@ def train(strategy, task, path):
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model = kc.models.create(
-            "ngsan", vocabulary_size=12, dropout=0.0, **{**TINY, "num_layers": 1}
+            "ngsan",
+            vocabulary_size=12,
+            dropout=0.0,
+            **tiny("ngsan", num_layers=1),
         )
         # Clipped much, with a large epsilon: no rounding error may become a step.
         optimizer = keras.optimizers.Adam(1e-2, epsilon=1e-3, global_clipnorm=0.01)

@@ -1,7 +1,7 @@
 import keras
 import numpy as np
 import pytest
-from conftest import TINY, random_images
+from conftest import random_images, tiny
 from keras import ops
 
 import keras_caption as kc
@@ -54,9 +54,7 @@ def test_scheduled_sampling_is_aoanets():
 
 @pytest.mark.parametrize("name", ["ngsan", "aoanet"])
 def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
-    sizes = {**TINY, "num_layers": 1}
-    if name == "aoanet":
-        sizes["embedding_dim"] = 8
+    sizes = tiny(name, num_layers=1)
     model = kc.models.create(name, vocabulary=vocabulary, **sizes)
     images = random_images(rng)
     tokens = np.array([[[1, 5, 6, 7, 0], [1, 8, 9, 0, 0]]] * 3, "int32")

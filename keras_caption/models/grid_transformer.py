@@ -1,0 +1,159 @@
+import keras
+
+from keras_caption.layers import (
+    AreaMemory,
+    GridEncoding,
+    LengthTemperature,
+    MatrixDense,
+    MultiHeadAttention,
+    TransformerDecoderBlock,
+    TransformerEncoderBlock,
+)
+from keras_caption.models.captioner import (
+    Captioner,
+    check_heads,
+    resolve_vocabulary_size,
+)
+from keras_caption.models.transformer_decoder import TransformerDecoder
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class GridTransformer(Captioner):
+    """A Transformer over the grid of features that a convolutional network makes.
+
+    Features are brought to the model's size by a linear layer, get a sinusoidal
+    encoding of their place, and go row by row through Transformer blocks. Two papers
+    change its attention:
+
+    *Area attention* lets the first `area_layers` blocks of the encoder and of the
+    decoder attend to areas: rectangles of up to `max_area` x `max_area` cells of the
+    grid, runs of up to `max_area` words of the caption.
+
+    *Spatial self-attention* divides scores by `sqrt(length + d)` in place of
+    `sqrt(d)`, and has dropout on embeddings, features and attention weights only.
+    Its paper adds the attended values' input back to the result; in the decoder's
+    attention to the grid there are more values than queries, so that this cannot be
+    meant, and here it is the queries' input that is added, in all blocks, as in
+    every other Transformer.
+
+    Args:
+        vocabulary: `keras_caption.text.Vocabulary`, or `None`.
+        vocabulary_size: Number of words where there is no vocabulary.
+        grid_height, grid_width: Rows and columns of the grid.
+        grid_dim: Size of a cell's feature vector.
+        num_layers: Encoder blocks.
+        decoder_layers: Decoder blocks; as many where `None`.
+        model_dim: Size of hidden states and embeddings; divisible by 4.
+        num_heads: Attention heads; divides `model_dim`.
+        feedforward_dim: Size of the feed-forward layers between their two parts.
+        dropout: Dropout rate of features, embeddings and attention weights.
+        branch_dropout: Dropout rate of the blocks' branches; `dropout` where `None`.
+        max_area: Rows and columns of the largest area; 1 for plain attention.
+        combined_features: Whether areas have the combined features of the area
+            paper's Eq. 9 as keys.
+        area_layers: Blocks, of encoder and decoder each, that attend to areas.
+        temperature: `None`, or `"length"` for the spatial paper's.
+
+    Call arguments:
+        inputs: dict of `grid`, float `(batch, height, width, grid_dim)`, and
+            `tokens`, see `Captioner`.
+
+    References:
+        Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
+        Springenberg et al., "Image-to-Text Transduction with Spatial
+        Self-Attention", ESANN 2018.
+    """
+
+    def __init__(
+        self,
+        vocabulary=None,
+        vocabulary_size=None,
+        grid_height=8,
+        grid_width=8,
+        grid_dim=1536,
+        num_layers=6,
+        decoder_layers=None,
+        model_dim=512,
+        num_heads=8,
+        feedforward_dim=2048,
+        dropout=0.1,
+        branch_dropout=None,
+        max_area=1,
+        combined_features=False,
+        area_layers=2,
+        temperature=None,
+        dtype=None,
+        **kwargs,
+    ):
+        dtype = keras.dtype_policies.get(dtype)
+        vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
+        check_heads(model_dim, num_heads)
+        if temperature not in (None, "length"):
+            raise ValueError(
+                "`temperature` must be None or 'length'. "
+                f"Received: temperature={temperature!r}"
+            )
+        on_branches = dropout if branch_dropout is None else branch_dropout
+
+        def attention(layer, of_grid):
+            areas = None
+            if max_area > 1 and layer < area_layers:
+                areas = AreaMemory(
+                    max_height=max_area if of_grid else 1,
+                    max_width=max_area,
+                    grid_width=grid_width if of_grid else None,
+                    combined_features=combined_features,
+                    dtype=dtype,
+                )
+            return MultiHeadAttention(
+                num_heads,
+                model_dim // num_heads,
+                dropout=dropout,
+                memory=areas,
+                temperature=LengthTemperature(dtype=dtype) if temperature else None,
+                dtype=dtype,
+            )
+
+        grid = keras.Input((grid_height, grid_width, grid_dim), name="grid")
+        x = MatrixDense(model_dim, dtype=dtype, name="grid_embedding")(grid)
+        x = GridEncoding(dtype=dtype)(x)
+        x = keras.layers.Reshape((grid_height * grid_width, model_dim), dtype=dtype)(x)
+        x = keras.layers.Dropout(dropout, dtype=dtype)(x)
+        for i in range(num_layers):
+            x = TransformerEncoderBlock(
+                attention(i, of_grid=True),
+                feedforward_dim,
+                on_branches,
+                dtype=dtype,
+                name=f"encoder_{i}",
+            )(x)
+        blocks = [
+            TransformerDecoderBlock(
+                attention(i, of_grid=False),
+                attention(i, of_grid=True),
+                feedforward_dim,
+                on_branches,
+                dtype=dtype,
+            )
+            for i in range(decoder_layers or num_layers)
+        ]
+        decoder = TransformerDecoder(
+            vocabulary_size, model_dim, blocks, dropout, dtype=dtype, name="decoder"
+        )
+        encoder = keras.Model({"grid": grid}, x, name="encoder")
+        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.grid_height = grid_height
+        self.grid_width = grid_width
+        self.grid_dim = grid_dim
+        self.num_layers = num_layers
+        self.decoder_layers = decoder_layers
+        self.model_dim = model_dim
+        self.num_heads = num_heads
+        self.feedforward_dim = feedforward_dim
+        self.dropout = dropout
+        self.branch_dropout = branch_dropout
+        self.max_area = max_area
+        self.combined_features = combined_features
+        self.area_layers = area_layers
+        self.temperature = temperature
