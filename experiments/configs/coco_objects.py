@@ -14,6 +14,7 @@ def get_config():
                 "num_heads": 8,
                 "feedforward_dim": 1024,
                 "geometry_dim": 32,
+                "dropout": 0.1,
             },
             "training": {
                 "epochs": 10,

@@ -14,6 +14,7 @@ def get_config():
                 "num_heads": 4,
                 "feedforward_dim": 512,
                 "geometry_dim": 32,
+                "dropout": 0.1,
             },
             "training": {
                 "epochs": 14,
