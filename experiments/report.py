@@ -44,11 +44,12 @@ def evaluate(model, decoding, builder, folder):
     """Captions and scores the test split; writes and prints the outcome."""
     examples = kc.data.read(builder, "test")
     references = kc.data.references(examples)
-    captions = model.caption(kc.data.image_batches(examples, 50), **decoding)
+    batches = kc.data.image_batches(examples, 50, model.image_specs)
+    captions = model.caption(batches, **decoding)
     write_coco_files(captions, references, folder)
     scores, missing = kc.evaluation.score(captions, references)
     statements = {}
-    if builder.name == "scenes":
+    if "objects" in builder.info.features:
         truth = scenes.statement_accuracy(captions, examples)
         statements = {category: share for category, (share, _) in truth.items()}
     write_json(folder / "test_scores.json", {**scores, "statements": statements})
@@ -58,7 +59,7 @@ def evaluate(model, decoding, builder, folder):
     print(kc.evaluation.table({model.name: scores}))
     for name, reason in missing.items():
         print(f"\n{name}: {reason}")
-    if builder.name == "scenes":
+    if statements:
         print("\nShare of statements that are true of the scene:")
         for category, (share, count) in truth.items():
             print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
@@ -89,7 +90,8 @@ def draw_attention(model, decoding, builder, path):
     for part, example in zip(
         figure.subfigures(PICTURES), examples.as_numpy_iterator(), strict=True
     ):
-        inputs = {name: example[name][None] for name in ("regions", "boxes")}
+        names = [name for name in model.image_specs if name != "region_mask"]
+        inputs = {name: example[name][None].astype("float32") for name in names}
         tokens, _ = model.generate_tokens(inputs, **decoding)
         picture = example.get("image")
         kc.visualization.attention_over_words(model, inputs, tokens[0], picture, part)

@@ -14,6 +14,7 @@ the model, the training and the decoding can be set, for instance
 import contextlib
 import importlib
 import itertools
+import math
 import os
 import pathlib
 import sys
@@ -32,12 +33,17 @@ import keras_caption as kc
 RECIPES = pathlib.Path(__file__).parent / "configs"
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", "ngsan", f"One of {', '.join(kc.models.presets())}.")
-flags.DEFINE_string("dataset", "scenes", "scenes (built in) or coco_objects.")
+flags.DEFINE_string(
+    "dataset",
+    "scenes",
+    "scenes (built in), coco_objects, or prepared: what prepare.py made of photos.",
+)
 flags.DEFINE_string(
     "data_dir",
     None,
     "For coco_objects: folder of captions_*.json, instances_*.json and Karpathy's "
-    "split JSON. Where left out, TFDS downloads coco_captions.",
+    "split JSON; where left out, TFDS downloads coco_captions. For prepared: the "
+    "folder that prepare.py filled.",
 )
 flags.DEFINE_enum(
     "recipe",
@@ -220,7 +226,8 @@ def train(config, builder, folder, strategy):
                 model = kc.models.create(
                     FLAGS.model,
                     vocabulary=vocabulary,
-                    region_dim=builder.info.features["regions"].shape[-1],
+                    extractor=extractor_of(builder),
+                    **sizes_of_data(builder),
                     **config.model,
                 )
             schedule = kc.training.WarmupStepDecay(
@@ -245,8 +252,9 @@ def train(config, builder, folder, strategy):
             model.scheduled_sampling = kc.training.ScheduledSampling(
                 steps_per_epoch, values.scheduled_sampling
             )
+    parameters = sum(math.prod(v.shape) for v in model.trainable_variables)
     print(
-        f"{model.name}: {model.count_params():,} parameters, "
+        f"{model.name}: {parameters:,} parameters, "
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
     epochs = epoch, FLAGS.epochs or values.epochs
@@ -289,6 +297,29 @@ def train_self_critically(config, start, epochs, builder, folder, strategy):
     print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
     epochs = epoch, epochs
     fit(trainer, values, config.training, epochs, builder, checkpoint, strategy)
+
+
+def sizes_of_data(builder):
+    """Arguments of the model that the dataset decides, those that the model has."""
+    features = builder.info.features
+    sizes = {"region_dim": features["regions"].shape[-1]}
+    if "grid" in features:
+        names = ("grid_height", "grid_width", "grid_dim")
+        sizes |= dict(zip(names, features["grid"].shape, strict=True))
+    needed = kc.models.data_arguments(FLAGS.model)
+    if not set(needed) <= set(sizes):
+        raise kc.InputError(
+            f"The model '{FLAGS.model}' reads grids of features, and {FLAGS.dataset} "
+            "has none: experiments/prepare.py makes them of photos."
+        )
+    return {name: sizes[name] for name in needed}
+
+
+def extractor_of(builder):
+    """What made the features, where the dataset is one of photos."""
+    if FLAGS.dataset != "prepared":
+        return None
+    return kc.data.load_extractor(FLAGS.data_dir)
 
 
 def make_optimizer(learning_rate, config):
@@ -348,11 +379,12 @@ def fit(trainer, values, data, epochs, builder, checkpoint, strategy):
     if epochs[0] < epochs[1]:
         (checkpoint.folder / "config.json").unlink(missing_ok=True)
     examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
+    inputs = kc.training.captioner_of(trainer).image_specs
     callbacks = [
         kc.training.StopIfNotFinite(),
         kc.training.EpochSeeds(FLAGS.seed),
         kc.training.CaptionValidation(
-            kc.data.image_batches(validation, 50),
+            kc.data.image_batches(validation, 50, inputs),
             kc.data.references(validation),
             data.validation_beam_size,
         ),
@@ -377,6 +409,7 @@ def fit(trainer, values, data, epochs, builder, checkpoint, strategy):
             max_words=data.max_words,
             seed=FLAGS.seed,
             first_epoch=epochs[0],
+            inputs=inputs,
         ),
         initial_epoch=epochs[0],
         epochs=epochs[1],
@@ -385,10 +418,12 @@ def fit(trainer, values, data, epochs, builder, checkpoint, strategy):
         verbose=1 if sys.stdout.isatty() else 2,
         callbacks=callbacks,
     )
+
     # No worker reads a file before the first one has written it.
-    tf.function(
-        lambda: strategy.run(lambda: kc.training.sum_over_replicas(tf.constant(1.0)))
-    )()
+    def meet():
+        return kc.training.sum_over_replicas(tf.constant(1.0))
+
+    tf.function(strategy.run, autograph=False)(meet)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ need TensorFlow, or packages beyond Keras, are imported when first used.
 
 import importlib
 
-from keras_caption import decoding, layers, models, rewards, text, training
+from keras_caption import decoding, features, layers, models, rewards, text, training
 from keras_caption.errors import InputError
 
 LAZY = ("convert", "data", "evaluation", "serving", "visualization")
@@ -14,6 +14,7 @@ LAZY = ("convert", "data", "evaluation", "serving", "visualization")
 __all__ = [
     "InputError",
     "decoding",
+    "features",
     "layers",
     "models",
     "rewards",

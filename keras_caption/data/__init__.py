@@ -4,23 +4,34 @@ from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, read
 from keras_caption.data.examples import references, region_features
+from keras_caption.data.photo_records import (
+    PhotoRecord,
+    records_of_photos,
+    records_of_scenes,
+)
 from keras_caption.data.pipeline import (
     image_batches,
     reference_tokens,
     train_batches,
 )
+from keras_caption.data.prepared import load_extractor, prepare
 from keras_caption.data.scenes import Scenes, ScenesConfig
 
 __all__ = [
     "CocoFiles",
     "CocoObjects",
     "CocoObjectsConfig",
+    "PhotoRecord",
     "Scenes",
     "ScenesConfig",
     "check_name",
     "image_batches",
     "load",
+    "load_extractor",
+    "prepare",
     "read",
+    "records_of_photos",
+    "records_of_scenes",
     "reference_tokens",
     "references",
     "region_features",

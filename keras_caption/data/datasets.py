@@ -4,9 +4,10 @@ import tensorflow_datasets as tfds
 
 from keras_caption.data.coco_objects import CocoObjects
 from keras_caption.data.scenes import Scenes
+from keras_caption.data.shards import read_shards
 from keras_caption.errors import InputError
 
-DATASETS = ("scenes", "coco_objects")
+DATASETS = ("scenes", "coco_objects", "prepared")
 
 
 def check_name(name):
@@ -20,9 +21,10 @@ def load(name, folder=None, **kwargs):
     """A captioning dataset, prepared at the first call and kept.
 
     Args:
-        name: `"scenes"` or `"coco_objects"`.
+        name: `"scenes"`, `"coco_objects"` or `"prepared"`.
         folder: For `coco_objects`, the folder of COCO's annotation files, see
-            `CocoFiles.find`; where left out, TFDS downloads `coco_captions`.
+            `CocoFiles.find`; where left out, TFDS downloads `coco_captions`. For
+            `prepared`, the folder that `prepare` has filled.
         **kwargs: Of the TFDS builder, such as `data_dir`, where prepared data is
             kept (`~/tensorflow_datasets`).
 
@@ -33,6 +35,10 @@ def load(name, folder=None, **kwargs):
         InputError: If there is no such dataset, or its files are wrong.
     """
     check_name(name)
+    if name == "prepared":
+        if folder is None:
+            raise InputError("A prepared dataset needs the folder that it is in.")
+        return read_shards(folder)
     if name == "scenes":
         builder = Scenes(**kwargs)
     elif folder is not None:
@@ -53,7 +59,15 @@ def read(builder, split, pictures=False):
 
     Returns:
         tf.data dataset of examples, see `region_features`.
+
+    Raises:
+        InputError: If the dataset has no such split.
     """
+    name = split.partition("[")[0]
+    if name not in builder.info.splits:
+        raise InputError(
+            f"The dataset in {builder.data_path} has no images for {name!r}."
+        )
     decoders = None
     if "image" in builder.info.features and not pictures:
         decoders = {"image": tfds.decode.SkipDecoding()}

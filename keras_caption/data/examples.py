@@ -6,22 +6,27 @@ import tensorflow_datasets as tfds
 from keras_caption.errors import InputError
 
 
-def region_features(region_dim, **more):
+def region_features(region_dim, dtype=np.float32, **more):
     """TFDS features of a dataset of images given as regions.
 
-    An example has an `image_id`; `regions`, float32 `(N, region_dim)`; `boxes`,
+    An example has an `image_id`; `regions`, float `(N, region_dim)`; `boxes`,
     float32 `(N, 4)`, x1, y1, x2, y2 divided by the image's width and height; the
     `captions` as people wrote them; and their `words`, normalized and separated
     by blanks.
 
     Args:
         region_dim: Size of a region's feature vector.
+        dtype: Of `regions`, in storage.
         **more: Further features of the dataset.
     """
     return tfds.features.FeaturesDict(
         {
             "image_id": np.int64,
-            "regions": tfds.features.Tensor(shape=(None, region_dim), dtype=np.float32),
+            "regions": tfds.features.Tensor(
+                shape=(None, region_dim),
+                dtype=dtype,
+                encoding="none" if dtype == np.float32 else "bytes",
+            ),
             "boxes": tfds.features.Tensor(shape=(None, 4), dtype=np.float32),
             "captions": tfds.features.Sequence(tfds.features.Text()),
             "words": tfds.features.Sequence(tfds.features.Text()),

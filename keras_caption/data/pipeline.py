@@ -6,6 +6,8 @@ from keras_caption.text import BOS, EOS, PAD, UNK
 
 # Examples that are shuffled among each other; all of a small data set.
 SHUFFLE_BUFFER = 10_000
+# What models read of images.
+INPUTS = ("regions", "boxes", "grid")
 
 
 def train_batches(
@@ -17,6 +19,7 @@ def train_batches(
     max_words=16,
     seed=0,
     first_epoch=0,
+    inputs=INPUTS,
 ):
     """Endless batches for training, epoch after epoch in another order.
 
@@ -36,17 +39,19 @@ def train_batches(
         max_words: Longer captions are cut.
         seed: int.
         first_epoch: Number of the epoch to begin with.
+        inputs: Names of what the model reads of an image; others are left out.
 
     Returns:
-        tf.data dataset of dicts: `regions` `(B, N, D)`, `boxes` `(B, N, 4)`,
-        `region_mask` bool `(B, N)`, `tokens` int32 `(B, C, T)`, and all captions
-        of the images, without BOS, as `references` int32 `(B, R, T')`; sizes are
-        the largest of the batch.
+        tf.data dataset of dicts: of the inputs, those there are: `regions`
+        `(B, N, D)`, `boxes` `(B, N, 4)` and `region_mask` bool `(B, N)`, `grid`
+        `(B, height, width, D)`; `tokens` int32 `(B, C, T)`, and all captions of the
+        images, without BOS, as `references` int32 `(B, R, T')`; sizes are the
+        largest of the batch.
     """
     tokens_of = _tokenizer(vocabulary, max_words)
 
     def prepare(example):
-        return {**_regions(example), "tokens": tokens_of(example["words"])}
+        return {**_of_image(example, inputs), "tokens": tokens_of(example["words"])}
 
     prepared = examples.map(prepare, tf.data.AUTOTUNE).cache()
 
@@ -90,32 +95,37 @@ def reference_tokens(examples, vocabulary, max_words=16):
     return next(iter(tokens.padded_batch(len(examples)))).numpy()
 
 
-def image_batches(examples, batch_size):
+def image_batches(examples, batch_size, inputs=INPUTS):
     """Batches of images for captioning, in the order of the examples.
 
     Args:
         examples: tf.data dataset of examples.
         batch_size: Number of images; the last batch may have fewer.
+        inputs: Of `train_batches`.
 
     Returns:
-        tf.data dataset of dicts: `image_id` int64 `(B,)`, `regions` `(B, N, D)`,
-        `boxes` `(B, N, 4)` and `region_mask` bool `(B, N)`.
+        tf.data dataset of dicts: `image_id` int64 `(B,)`, and the inputs as of
+        `train_batches`.
     """
 
     def prepare(example):
-        return {**_regions(example), "image_id": example["image_id"]}
+        return {**_of_image(example, inputs), "image_id": example["image_id"]}
 
     batches = examples.map(prepare, tf.data.AUTOTUNE).padded_batch(batch_size)
-    return batches.prefetch(tf.data.AUTOTUNE)
+    return batches.map(_in_float32, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def _regions(example):
-    regions = example["regions"]
-    return {
-        "regions": regions,
-        "boxes": example["boxes"],
-        "region_mask": tf.ones(tf.shape(regions)[:1], tf.bool),
-    }
+def _of_image(example, inputs):
+    """What the model reads of an image, in the precision that it is kept in."""
+    found = {name: example[name] for name in inputs if name in example}
+    if "regions" in found:
+        found["region_mask"] = tf.ones(tf.shape(found["regions"])[:1], tf.bool)
+    return found
+
+
+def _in_float32(batch):
+    halves = {k: tf.cast(x, tf.float32) for k, x in batch.items() if x.dtype == tf.half}
+    return {**batch, **halves}
 
 
 def _tokenizer(vocabulary, max_words):
@@ -142,4 +152,4 @@ def _trim_padding(batch):
     """Without the positions at which all captions chosen are over."""
     used = tf.reduce_any(batch["tokens"] != PAD, axis=(0, 1))
     length = tf.reduce_sum(tf.cast(used, tf.int32))
-    return {**batch, "tokens": batch["tokens"][:, :, :length]}
+    return {**_in_float32(batch), "tokens": batch["tokens"][:, :, :length]}

@@ -6,7 +6,7 @@ from keras_caption.models.captioner import Captioner
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.ngsan import NGSAN
-from keras_caption.models.presets import arguments, create, presets
+from keras_caption.models.presets import arguments, create, data_arguments, presets
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "TransformerDecoder",
     "arguments",
     "create",
+    "data_arguments",
     "presets",
 ]

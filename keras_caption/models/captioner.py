@@ -95,6 +95,8 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         decoder: Layer from `tokens`, the memory and its mask to logits.
         vocabulary: `keras_caption.text.Vocabulary`, or `None`: then the model
             generates tokens, but no strings.
+        extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
+            out of photos, or `None`.
 
     Call arguments:
         inputs: dict of the encoder's inputs and `tokens`, int, either `(batch, T)`
@@ -107,7 +109,15 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         position t, of the word after tokens 0 to t.
     """
 
-    def __init__(self, encoder, decoder, vocabulary=None, dtype=None, **kwargs):
+    def __init__(
+        self,
+        encoder,
+        decoder,
+        vocabulary=None,
+        dtype=None,
+        extractor=None,
+        **kwargs,
+    ):
         tokens = keras.Input((None,), dtype="int32", name="tokens")
         logits = decoder(
             tokens, encoder(encoder.input), memory_mask=encoder.input.get("region_mask")
@@ -118,6 +128,7 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         self.encoder = encoder
         self.decoder = decoder
         self.vocabulary = vocabulary
+        self.extractor = extractor
         self._scheduled_sampling = None
         optimizer = keras.optimizers.Adam(3e-4)
         # Keras saves what attributes hold, so the attribute must not hold it.
@@ -146,6 +157,14 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
                 f"The model '{self.name}' needs {', '.join(names)}. "
                 f"Missing from the batch: {', '.join(missing)}"
             )
+        for name, values in given.items():
+            expected = names[name].shape[1:]
+            found = tuple(values.shape[1:])
+            if any(e not in (f, None) for e, f in zip(expected, found, strict=True)):
+                raise ValueError(
+                    f"The model '{self.name}' reads {name} of shape "
+                    f"{tuple(expected)} an image. Received: {found}"
+                )
         return mask_regions(**given) if "region_mask" in names else given
 
     def train_step(self, *args):
@@ -289,6 +308,7 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
             "vocabulary": keras.saving.serialize_keras_object(self.vocabulary),
+            "extractor": keras.saving.serialize_keras_object(self.extractor),
         }
 
     @classmethod

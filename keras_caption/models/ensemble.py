@@ -42,6 +42,7 @@ class Ensemble(Generator):
         self.name = " + ".join(member.name for member in self.members)
         first = self.members[0]
         self.vocabulary = first.vocabulary
+        self.extractor = first.extractor
         self.image_specs = first.image_specs
         self.image_inputs = first.image_inputs
         for number, member in enumerate(self.members, start=1):

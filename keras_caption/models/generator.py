@@ -4,13 +4,14 @@ import keras
 from keras import ops
 
 from keras_caption.decoding import beam_search, compile_function, greedy_search, sample
+from keras_caption.features import read_photo, resize_photo
 
 
 class Generator:
     """Generates captions: a captioner's part, and that of an ensemble of them.
 
-    Whoever inherits it has a `name`, a `vocabulary` (or `None`), `variables`, and
-    `image_inputs`, `encode`, `start` and `step`.
+    Whoever inherits it has a `name`, a `vocabulary` and an `extractor` (or `None`),
+    `variables`, and `image_inputs`, `encode`, `start` and `step`.
     """
 
     def generate(self, inputs, **options):
@@ -33,6 +34,47 @@ class Generator:
             )
         tokens, _ = self.generate_tokens(inputs, **options)
         return [self.vocabulary.decode(row) for row in tokens]
+
+    def generate_from_images(self, images, **options):
+        """Captions of photos.
+
+        Args:
+            images: List of paths, or of uint8 arrays `(height, width, 3)`.
+            **options: Of `generate_tokens`.
+
+        Returns:
+            A list of str, one for each photo.
+
+        Raises:
+            InputError: If a photo cannot be read.
+            ValueError: If the model has no extractor.
+        """
+        return self.generate(self.extract(images), **options)
+
+    def extract(self, images):
+        """What the model reads of photos, made as the data it was trained on.
+
+        Args:
+            images: Of `generate_from_images`.
+
+        Returns:
+            dict of tensors, see `keras_caption.features.Extractor`.
+        """
+        if self.extractor is None:
+            raise ValueError(
+                f"The model '{self.name}' does not know how its features are made of "
+                "photos: it has no `extractor`."
+            )
+        size = self.extractor.image_size
+        photos = [
+            image if hasattr(image, "shape") else read_photo(image) for image in images
+        ]
+        photos = ops.stack([resize_photo(photo, size) for photo in photos])
+        if self.extractor not in self._compiled_functions:
+            self._compiled_functions[self.extractor] = compile_function(
+                self.extractor, self.extractor.variables
+            )
+        return self._compiled_functions[self.extractor](photos)
 
     def caption(self, batches, **options):
         """Captions of a data set.
@@ -103,16 +145,16 @@ class Generator:
         return ops.convert_to_numpy(tokens), ops.convert_to_numpy(scores)
 
     @functools.cached_property
-    def _searches(self):
+    def _compiled_functions(self):
         return {}
 
     def _compiled(self, search, **options):
         """A function from image inputs to what `search` finds, compiled once."""
         key = (search, *options.items())
-        if key not in self._searches:
+        if key not in self._compiled_functions:
 
             def find(inputs, *args):
                 return search(self, self.encode(inputs), *args, **options)
 
-            self._searches[key] = compile_function(find, self.variables)
-        return self._searches[key]
+            self._compiled_functions[key] = compile_function(find, self.variables)
+        return self._compiled_functions[key]

@@ -151,6 +151,16 @@ def arguments(name):
     return {name: x for name, x in values.items() if name not in GIVEN_BY_DATA}
 
 
+def data_arguments(name):
+    """Names of a preset's arguments that the data decide, besides the vocabulary's.
+
+    Args:
+        name: One of `presets()`.
+    """
+    has = configuration(_find(name).model)
+    return [name for name in GIVEN_BY_DATA if name in has and name != "vocabulary_size"]
+
+
 def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     """A captioning model of a published configuration.
 
@@ -179,7 +189,7 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     ```
     """
     preset = _find(name)
-    known = [*configuration(preset.model), "name", "dtype", "trainable"]
+    known = [*configuration(preset.model), "name", "dtype", "trainable", "extractor"]
     for override in overrides:
         if override not in known:
             near = difflib.get_close_matches(override, known, n=1, cutoff=0.0)

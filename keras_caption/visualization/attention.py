@@ -12,14 +12,15 @@ def attention_over_regions(model, inputs, tokens):
     """Where a captioner looks while it says each word of a caption.
 
     Args:
-        model: `keras_caption.models.Captioner` over regions, or an `Ensemble`.
+        model: `keras_caption.models.Captioner` or `Ensemble`.
         inputs: dict of the model's inputs for one image, batch size 1.
         tokens: int `(T,)`, the caption as `generate_tokens` returns it.
 
     Returns:
         The words, a list of str ending with `"<eos>"` where the caption ended, and
-        float32 `(words, N)`: for each word, the weights over the regions of the
-        last block's cross-attention, averaged over heads.
+        float32 `(words, N)`: for each word, the weights over the regions, or over
+        the cells of the grid row by row, of the last block's cross-attention,
+        averaged over heads.
     """
     tokens = list(tokens)
     if EOS in tokens:
@@ -46,19 +47,32 @@ def attention_over_words(model, inputs, tokens, picture=None, figure=None):
         picture = np.full((128, 128, 3), 255, "uint8")
     if figure is None:
         figure = Figure(figsize=(1.6 * len(words), 2), layout="constrained")
-    height, width = picture.shape[:2]
-    boxes = np.array(inputs["boxes"])[0] * [width, height, width, height]
     panels = figure.subplots(1, len(words), squeeze=False)[0]
     for panel, word, of_word in zip(panels, words, weights, strict=True):
         strengths = of_word / of_word.max()
-        light = np.zeros((height, width, 1))  # what is not looked at fades away
-        for strength, (x1, y1, x2, y2) in zip(strengths, boxes, strict=True):
-            box = (slice(int(y1), math.ceil(y2)), slice(int(x1), math.ceil(x2)))
-            light[box] = np.maximum(light[box], strength)
-            frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
-            frame.set(edgecolor="crimson", linewidth=2, alpha=float(strength) ** 2)
-            panel.add_patch(frame)
+        if "grid" in model.image_specs:
+            cells = np.reshape(strengths, (*model.image_specs["grid"].shape[1:3], 1))
+            light = np.array(ops.image.resize(cells, picture.shape[:2]))
+        else:
+            boxes = np.array(inputs["boxes"])[0]
+            light = _light_regions(panel, boxes, strengths, picture.shape[:2])
+        # What is not looked at fades away.
         panel.imshow((255 - (255 - picture) * (0.15 + 0.85 * light)).astype("uint8"))
         panel.set_title(word, fontsize=11)
         panel.axis("off")
     return figure
+
+
+def _light_regions(panel, boxes, strengths, size):
+    """How bright every pixel is, `(*size, 1)`; draws the frames of the regions."""
+    height, width = size
+    light = np.zeros((height, width, 1))
+    for strength, (x1, y1, x2, y2) in zip(
+        strengths, boxes * [width, height, width, height], strict=True
+    ):
+        box = (slice(int(y1), math.ceil(y2)), slice(int(x1), math.ceil(x2)))
+        light[box] = np.maximum(light[box], strength)
+        frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
+        frame.set(edgecolor="crimson", linewidth=2, alpha=float(strength) ** 2)
+        panel.add_patch(frame)
+    return light

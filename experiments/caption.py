@@ -1,0 +1,70 @@
+"""Captions pictures with a trained model.
+
+    python experiments/caption.py saved_models/spatial_prepared/best.keras photo.jpg
+    python experiments/caption.py saved_models/spatial_prepared a.jpg b.png \
+        --figure looks.png
+
+The model must know how its features are made of photos, as those do that were trained
+on what prepare.py made. A folder stands for the best.keras in it. Pictures that cannot
+be read are named; the others are captioned all the same.
+"""
+
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+from absl import app, flags
+from matplotlib.figure import Figure
+
+import keras_caption as kc
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("figure", None, "File for a picture of where the model looks.")
+flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.")
+flags.DEFINE_integer("max_length", 20, "Greatest number of words.")
+
+
+def main(argv):
+    if len(argv) < 3:
+        sys.exit("error: name a saved model and at least one picture; see --help.")
+    try:
+        failed = caption(argv[1], argv[2:])
+    except (kc.InputError, OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+    sys.exit(1 if failed else 0)
+
+
+def caption(path, names):
+    """Prints a caption for every picture, and returns how many had none."""
+    path = pathlib.Path(path)
+    model = keras.models.load_model(path / "best.keras" if path.is_dir() else path)
+    photos = {}
+    for name in names:
+        try:
+            photos[name] = kc.features.read_photo(name)
+        except kc.InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+    if not photos:
+        return len(names)
+    inputs = model.extract(list(photos.values()))
+    tokens, scores = model.generate_tokens(
+        inputs, beam_size=FLAGS.beam_size, max_length=FLAGS.max_length
+    )
+    for name, row, score in zip(photos, tokens, scores, strict=True):
+        print(f"{name}: {model.vocabulary.decode(row)} ({score:.2f})")
+    if FLAGS.figure:
+        figure = Figure(figsize=(20, 2.4 * len(photos)), layout="constrained")
+        parts = figure.subfigures(len(photos), squeeze=False)[:, 0]
+        for i, (part, photo) in enumerate(zip(parts, photos.values(), strict=True)):
+            one = {key: value[i : i + 1] for key, value in inputs.items()}
+            kc.visualization.attention_over_words(model, one, tokens[i], photo, part)
+        figure.savefig(FLAGS.figure, dpi=80)
+        print(f"Wrote {FLAGS.figure}")
+    return len(names) - len(photos)
+
+
+if __name__ == "__main__":
+    app.run(main)

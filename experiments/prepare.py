@@ -1,0 +1,115 @@
+r"""Finds the features of photos, once, for all models to be trained on.
+
+    python experiments/prepare.py --photos images --captions dataset_flickr8k.json \
+        --output_dir prepared/flickr8k
+    python experiments/run.py --model spatial --dataset prepared \
+        --data_dir prepared/flickr8k
+
+A photo becomes a grid of features and regions: its annotated boxes where --instances
+has any, else windows of three sizes and the whole. The same command goes on where an
+interrupted one stopped. Photos that cannot be read are named and left out.
+"""
+
+import ast
+import os
+import sys
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from absl import app, flags, logging
+
+import keras_caption as kc
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("photos", None, "Folder of photos, at any depth.")
+flags.DEFINE_list(
+    "captions",
+    [],
+    "Their captions: Karpathy's JSON, which splits them too, or COCO's "
+    "captions_*.json, of which those with 'val' in their name are for validation and "
+    "test.",
+)
+flags.DEFINE_list("instances", [], "Their objects: COCO's instances_*.json.")
+flags.DEFINE_enum(
+    "dataset", None, ["scenes"], "Built-in pictures, in place of --photos."
+)
+flags.DEFINE_string("output_dir", None, "Where the prepared dataset goes.")
+flags.DEFINE_string("backbone", "MobileNet", "A network of keras.applications.")
+flags.DEFINE_string(
+    "weights",
+    "imagenet",
+    "imagenet, which Keras downloads, or a file, without the top.",
+)
+flags.DEFINE_string("layer", None, "Whose output is the grid; the last one's if not.")
+flags.DEFINE_integer("image_size", 224, "Height and width that photos are brought to.")
+flags.DEFINE_multi_string(
+    "argument", [], "More arguments of the network, such as alpha=0.75."
+)
+flags.DEFINE_integer("shard_size", 200, "Photos in a file.")
+flags.DEFINE_integer("batch_size", 16, "Photos whose features are found at once.")
+flags.DEFINE_bool("strict", False, "Stop at a photo that cannot be read.")
+flags.mark_flag_as_required("output_dir")
+
+
+def main(argv):
+    if len(argv) > 1:
+        sys.exit(f"error: unexpected argument {argv[1]!r}; see --help.")
+    logging.set_verbosity(logging.WARNING)
+    try:
+        prepare()
+    except (kc.InputError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+def prepare():
+    if bool(FLAGS.photos) == bool(FLAGS.dataset):
+        raise kc.InputError("Give either --photos or --dataset.")
+    if FLAGS.dataset:
+        records = kc.data.records_of_scenes(kc.data.load(FLAGS.dataset))
+    else:
+        records = kc.data.records_of_photos(
+            FLAGS.photos, FLAGS.captions, FLAGS.instances
+        )
+    extractor = kc.features.Extractor(
+        FLAGS.backbone,
+        FLAGS.layer,
+        FLAGS.image_size,
+        arguments=dict(map(parse_argument, FLAGS.argument)),
+        weights=FLAGS.weights,
+    )
+    start = time.monotonic()
+    manifest = kc.data.prepare(
+        records,
+        extractor,
+        FLAGS.output_dir,
+        shard_size=FLAGS.shard_size,
+        batch_size=FLAGS.batch_size,
+        strict=FLAGS.strict,
+    )
+    seconds = time.monotonic() - start
+    for split, counts in manifest["splits"].items():
+        print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} photos")
+    for name, reason in manifest["left_out"].items():
+        print(f"left out: {name}: {reason}")
+    height, width, dim = extractor.grid_shape
+    total = sum(counts["listed"] for counts in manifest["splits"].values())
+    print(
+        f"{FLAGS.output_dir}: grids of {height} x {width} x {dim}, "
+        f"{total / seconds:.1f} photos/s"
+    )
+
+
+def parse_argument(text):
+    """Name and value of `name=value`, a Python literal or else a string."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise kc.InputError(f"--argument={text} should be name=value.")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+if __name__ == "__main__":
+    app.run(main)

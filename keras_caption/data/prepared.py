@@ -1,0 +1,161 @@
+"""Features of photos, found once and kept."""
+
+import concurrent.futures
+import hashlib
+import json
+import pathlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+import tensorflow_datasets as tfds
+from keras import ops
+
+from keras_caption.atomic import replacing
+from keras_caption.data.examples import region_features
+from keras_caption.data.scenes.builder import Scenes
+from keras_caption.data.shards import write_shards
+from keras_caption.errors import InputError
+from keras_caption.features import resize_photo, windows
+from keras_caption.text import split_words
+
+EXTRACTOR = "extractor.keras"
+THUMBNAIL = 160  # pixels, of the longer side of the pictures kept to look at
+
+
+def prepare(records, extractor, folder, *, batch_size=16, **options):
+    """Writes the features of photos as a dataset for `keras_caption.data.load`.
+
+    An example has a `grid` of features, and `regions`: a photo's objects, the whole
+    photo where there are none in it, or windows where nobody has looked for objects.
+
+    Args:
+        records: dict from split to a list of `PhotoRecord`.
+        extractor: `keras_caption.features.Extractor`.
+        folder: Where the dataset goes, the extractor with it.
+        batch_size: Number of photos whose features are found at once.
+        **options: `shard_size` and `strict` of `write_shards`.
+
+    Returns:
+        The manifest, see `write_shards`.
+
+    Raises:
+        InputError: As `write_shards`, if a photo cannot be read, or the folder was
+            begun with other photos or another extractor.
+    """
+    with_objects = any(r.objects for of_split in records.values() for r in of_split)
+    examples = PhotoExamples(extractor, batch_size)
+    manifest = write_shards(
+        records,
+        examples,
+        features_of(extractor, with_objects),
+        folder,
+        stamp_of(records, extractor),
+        **options,
+    )
+    with replacing(pathlib.Path(folder) / EXTRACTOR) as partial:
+        extractor.save(partial)
+    return manifest
+
+
+def load_extractor(folder):
+    """What made the features of a folder that `prepare` has filled.
+
+    Returns:
+        `keras_caption.features.Extractor`.
+    """
+    return keras.models.load_model(pathlib.Path(folder) / EXTRACTOR)
+
+
+def features_of(extractor, with_objects):
+    """TFDS features of the examples."""
+    height, width, dim = extractor.grid_shape
+    more = {}
+    if with_objects:
+        more["objects"] = Scenes(data_dir="").info.features["objects"]
+    return region_features(
+        dim,
+        np.float16,
+        grid=tfds.features.Tensor(
+            shape=(height, width, dim), dtype=np.float16, encoding="bytes"
+        ),
+        image=tfds.features.Image(shape=(None, None, 3), encoding_format="jpeg"),
+        **more,
+    )
+
+
+def stamp_of(records, extractor):
+    """A str that differs where photos, captions, boxes or the extractor do."""
+    stamp = hashlib.sha256(json.dumps(extractor.get_config()).encode())
+    for weight in extractor.get_weights():
+        stamp.update(np.ascontiguousarray(weight))
+    for split, of_split in records.items():
+        listed = [(r.name, r.captions, np.shape(r.boxes)) for r in of_split]
+        stamp.update(json.dumps([split, listed]).encode())
+    return stamp.hexdigest()
+
+
+class PhotoExamples:
+    """Makes examples of photos, a batch at a time: for `write_shards`."""
+
+    def __init__(self, extractor, batch_size):
+        self.extractor = extractor
+        self.batch_size = batch_size
+        self.extract = tf.function(extractor, reduce_retracing=True, autograph=False)
+
+    def __call__(self, records):
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for start in range(0, len(records), self.batch_size):
+                batch = records[start : start + self.batch_size]
+                yield from self.examples_of(batch, list(pool.map(self.read, batch)))
+
+    def read(self, record):
+        """A photo's example so far, with the photo itself; or what is wrong with it."""
+        try:
+            photo = record.read()
+        except InputError as error:
+            return error
+        example = {
+            "image_id": record.image_id,
+            "image": shrink(photo, THUMBNAIL),
+            "photo": np.array(resize_photo(photo, self.extractor.image_size)),
+            "boxes": boxes_of(record, self.extractor.levels),
+            "captions": record.captions,
+            "words": [" ".join(split_words(text)) for text in record.captions],
+        }
+        return {**example, "objects": record.objects} if record.objects else example
+
+    def examples_of(self, records, found):
+        """Examples of records that have been read, in place of their photos."""
+        good = [example for example in found if not isinstance(example, InputError)]
+        if not good:
+            return found
+        photos = np.stack([example.pop("photo") for example in good])
+        # In batches of one size, of few numbers of boxes: for as few graphs.
+        most = max(len(example["boxes"]) for example in good)
+        boxes = np.zeros((len(good), -(-most // 8) * 8, 4), "float32")
+        for row, example in zip(boxes, good, strict=True):
+            row[: len(example["boxes"])] = example["boxes"]
+        made = self.extract(photos, boxes)
+        grids, regions = (
+            made[k].numpy().astype("float16") for k in ("grid", "regions")
+        )
+        for example, grid, of_image in zip(good, grids, regions, strict=True):
+            example["grid"] = grid
+            example["regions"] = of_image[: len(example["boxes"])]
+        return found
+
+
+def shrink(photo, side):
+    """A photo whose longer side is `side` pixels at most."""
+    scale = min(1.0, side / max(photo.shape[:2]))
+    size = [max(1, round(scale * pixels)) for pixels in photo.shape[:2]]
+    small = ops.image.resize(ops.cast(photo, "float32"), size, antialias=True)
+    return np.clip(np.round(small), 0, 255).astype("uint8")
+
+
+def boxes_of(record, levels):
+    """A photo's regions, float32 `(N, 4)`; `levels` are of the windows."""
+    if record.boxes is None:
+        return windows(levels)
+    return np.array(record.boxes or [[0, 0, 1, 1]], "float32")

@@ -1,0 +1,150 @@
+"""Datasets written shard by shard, so that an interrupted one can be gone on with."""
+
+import hashlib
+import json
+import pathlib
+
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+from keras_caption.atomic import replacing, write_json
+from keras_caption.errors import InputError
+
+FILE_NAME = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+NAME = "prepared"
+MANIFEST = "manifest.json"
+SOURCE = "source.json"
+
+
+def write_shards(
+    records, examples_of, features, folder, stamp, *, shard_size=200, strict=False
+):
+    """Writes a dataset that TFDS reads, or goes on with one.
+
+    A shard appears whole, and then a file beside it that says what is in it; a shard
+    that has one is not made again. What is wrong with a record is told, counted and
+    written down, and the record left out.
+
+    Args:
+        records: dict from split to a list of records, each with a `name`.
+        examples_of: Function from a list of records to an iterator that yields, for
+            each in turn, an example of `features`, or the `InputError` that says
+            what is wrong with it.
+        features: `tfds.features.FeaturesDict`.
+        folder: Where the dataset goes.
+        stamp: str that tells whether records and examples are the same as before.
+        shard_size: Number of records of a shard.
+        strict: Whether a record that is wrong ends everything.
+
+    Returns:
+        The manifest, a dict, which is also written: for each split, the numbers of
+        records `listed` and `prepared`; the reasons for those `left_out`, by name;
+        and checksums of all `shards`.
+
+    Raises:
+        InputError: If the folder was begun with another stamp; or, with `strict`, if
+            a record is wrong.
+    """
+    from tqdm import tqdm
+
+    folder = pathlib.Path(folder)
+    source = {"stamp": stamp, "shard_size": shard_size}
+    if not (folder / SOURCE).exists():
+        write_json(folder / SOURCE, source)
+    elif json.loads((folder / SOURCE).read_text()) != source:
+        raise InputError(
+            f"{folder} was begun with other data, or other ways to prepare them: name "
+            "another folder, or remove it."
+        )
+    manifest = {"splits": {}, "left_out": {}, "shards": {}}
+    splits = []
+    total = sum(map(len, records.values()))
+    with tqdm(total=total, unit=" images", smoothing=0.05) as progress:
+        for split, of_split in records.items():
+            chunks = [
+                of_split[start : start + shard_size]
+                for start in range(0, len(of_split), shard_size)
+            ]
+            shards = []
+            for number, chunk in enumerate(chunks):
+                path = folder / (
+                    f"{NAME}-{split}.tfrecord-{number:05d}-of-{len(chunks):05d}"
+                )
+                about = path.with_name(f"{path.name}.json")
+                if about.exists():
+                    progress.update(len(chunk))
+                else:
+                    examples = examples_of(chunk)
+                    shard = _write_shard(
+                        path, chunk, examples, features, strict, progress
+                    )
+                    write_json(about, shard)
+                shards.append(json.loads(about.read_text()))
+                manifest["shards"][path.name] = shards[-1]["sha256"]
+                manifest["left_out"] |= shards[-1]["left_out"]
+            lengths = [shard["examples"] for shard in shards]
+            manifest["splits"][split] = {
+                "listed": len(of_split),
+                "prepared": sum(lengths),
+            }
+            if shards:
+                template = tfds.core.ShardedFileTemplate(
+                    folder, FILE_NAME, NAME, split, "tfrecord"
+                )
+                size = sum(shard["bytes"] for shard in shards)
+                splits.append(
+                    tfds.core.SplitInfo(
+                        name=split,
+                        shard_lengths=lengths,
+                        num_bytes=size,
+                        filename_template=template,
+                    )
+                )
+    tfds.folder_dataset.write_metadata(
+        data_dir=folder,
+        features=features,
+        split_infos=splits,
+        filename_template=FILE_NAME,
+        description="A captioning dataset.",
+    )
+    write_json(folder / MANIFEST, manifest)
+    return manifest
+
+
+def _write_shard(path, records, examples, features, strict, progress):
+    """Writes one file, and returns what is in it."""
+    left_out, count = {}, 0
+    with replacing(path) as partial:
+        with tf.io.TFRecordWriter(str(partial)) as writer:
+            for record, example in zip(records, examples, strict=True):
+                if not isinstance(example, InputError):
+                    writer.write(features.serialize_example(example))
+                    count += 1
+                elif strict:
+                    raise example
+                else:
+                    left_out[record.name] = str(example)
+                    progress.write(f"left out: {example}")
+                progress.update()
+        content = partial.read_bytes()
+    return {
+        "examples": count,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "left_out": left_out,
+    }
+
+
+def read_shards(folder):
+    """The TFDS builder of a folder that `write_shards` has filled.
+
+    Raises:
+        InputError: If it has not, or not to the end.
+    """
+    folder = pathlib.Path(folder)
+    if not (folder / MANIFEST).exists():
+        raise InputError(
+            f"{folder} holds no prepared dataset, or an unfinished one: "
+            "experiments/prepare.py makes one, and goes on with one."
+        )
+    return tfds.builder_from_directory(folder)

@@ -1,0 +1,15 @@
+"""From photos to what captioners read of them: grids and regions."""
+
+from keras_caption.features.extractor import Extractor
+from keras_caption.features.photos import find_photos, read_photo, resize_photo
+from keras_caption.features.roi_align import roi_align
+from keras_caption.features.windows import windows
+
+__all__ = [
+    "Extractor",
+    "find_photos",
+    "read_photo",
+    "resize_photo",
+    "roi_align",
+    "windows",
+]

@@ -1,0 +1,140 @@
+import io
+
+import keras
+import numpy as np
+import pytest
+from PIL import Image
+
+import keras_caption as kc
+from keras_caption.features import Extractor, read_photo, roi_align, windows
+
+SMALL = {"image_size": 32, "arguments": {"alpha": 0.25}}
+
+
+def interpolate(grid, y, x):
+    """Bilinear interpolation at cell coordinates, held within the grid."""
+    height, width, _ = grid.shape
+    y, x = min(max(y, 0.0), height - 1.0), min(max(x, 0.0), width - 1.0)
+    y1, x1 = int(np.floor(y)), int(np.floor(x))
+    y2, x2 = min(y1 + 1, height - 1), min(x1 + 1, width - 1)
+    upper = grid[y1, x1] * (1 - (x - x1)) + grid[y1, x2] * (x - x1)
+    lower = grid[y2, x1] * (1 - (x - x1)) + grid[y2, x2] * (x - x1)
+    return upper * (1 - (y - y1)) + lower * (y - y1)
+
+
+def test_roi_align_is_the_mean_of_interpolated_points(rng):
+    grid = rng.normal(size=(2, 5, 7, 3))
+    boxes = [[[0.1, 0.2, 0.55, 0.9], [0, 0, 1, 1]], [[0.9, 0.9, 1, 1], [0.5] * 4]]
+    found = np.array(roi_align(grid.astype("float32"), np.float32(boxes), samples=4))
+    for image in range(2):
+        for box in range(2):
+            x1, y1, x2, y2 = boxes[image][box]
+            points = [
+                interpolate(
+                    grid[image],
+                    (y1 + (y2 - y1) * (i + 0.5) / 4) * 5 - 0.5,
+                    (x1 + (x2 - x1) * (j + 0.5) / 4) * 7 - 0.5,
+                )
+                for i in range(4)
+                for j in range(4)
+            ]
+            np.testing.assert_allclose(
+                found[image, box], np.mean(points, axis=0), atol=1e-5
+            )
+
+
+def test_windows_tile_the_image_at_every_level():
+    boxes = windows((1, 3))
+    assert boxes.shape == (10, 4)
+    np.testing.assert_allclose(boxes[0], [0, 0, 1, 1])
+    np.testing.assert_allclose(boxes[1:][:, 2:] - boxes[1:][:, :2], 1 / 3, rtol=1e-6)
+    np.testing.assert_allclose(boxes[1:].sum(axis=0), [3, 3, 6, 6], rtol=1e-6)
+
+
+def test_photos_of_all_kinds_become_rgb(tmp_path, rng):
+    colours = Image.fromarray(rng.integers(0, 256, (6, 8, 3)).astype("uint8"))
+    deep = (np.arange(48).reshape(6, 8) * 1300).astype("uint16")
+    kinds = {
+        "grey.png": colours.convert("L"),
+        "cmyk.jpg": colours.convert("CMYK"),
+        "palette.gif": colours.convert("P"),
+        "alpha.png": colours.convert("RGBA"),
+        "deep.png": Image.fromarray(deep),
+        "dot.png": colours.crop((0, 0, 1, 1)),
+    }
+    for name, picture in kinds.items():
+        picture.save(tmp_path / name)
+        photo = read_photo(tmp_path / name)
+        assert photo.dtype == np.uint8
+        assert photo.shape == (*picture.size[::-1], 3)
+    np.testing.assert_array_equal(read_photo(tmp_path / "deep.png")[..., 1], deep >> 8)
+    np.testing.assert_array_equal(read_photo(tmp_path / "alpha.png"), colours)
+    content = (tmp_path / "grey.png").read_bytes()
+    np.testing.assert_array_equal(
+        read_photo(content), read_photo(tmp_path / "grey.png")
+    )
+
+
+def broken_photos(folder):
+    """Files that no one can read, each with what is said of it."""
+    whole = io.BytesIO()
+    noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3)).astype("uint8")
+    Image.fromarray(noise).save(whole, "jpeg")
+    (folder / "cut.jpg").write_bytes(whole.getvalue()[:600])
+    (folder / "nothing.jpg").write_bytes(b"")
+    (folder / "text.jpg").write_text("This is not a picture.")
+    return {
+        "cut.jpg": "cannot be read",
+        "nothing.jpg": "empty",
+        "text.jpg": "not a picture",
+    }
+
+
+def test_broken_photos_are_named(tmp_path):
+    for name, problem in broken_photos(tmp_path).items():
+        with pytest.raises(kc.InputError, match=f"{name} .*{problem}"):
+            read_photo(tmp_path / name)
+    with pytest.raises(kc.InputError, match=r"There is no file .*away\.jpg"):
+        read_photo(tmp_path / "away.jpg")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(kc.InputError, match="There is no picture in"):
+        kc.features.find_photos(tmp_path / "none")
+
+
+def test_extractor_makes_grids_and_regions(rng):
+    extractor = Extractor("MobileNet", "conv_pw_3_relu", **SMALL)
+    assert extractor.grid_shape == (8, 8, 32)
+    assert not extractor.trainable_variables
+    photos = rng.integers(0, 256, (2, 32, 32, 3)).astype("float32")
+    before = photos.copy()
+    found = {name: np.array(x) for name, x in extractor(photos).items()}
+    np.testing.assert_array_equal(photos, before)
+    network = keras.Model(
+        extractor.network.input, extractor.network.get_layer("conv_pw_3_relu").output
+    )
+    expected = np.array(network(photos / 127.5 - 1.0))
+    np.testing.assert_allclose(found["grid"], expected, atol=1e-5)
+    assert found["regions"].shape == (2, 30, 32)
+    np.testing.assert_allclose(found["boxes"], [windows()] * 2)
+    whole = np.float32([[[0, 0, 1, 1]]] * 2)
+    np.testing.assert_allclose(
+        np.array(extractor(photos, whole)["regions"])[:, 0],
+        found["regions"][:, 0],
+        atol=1e-5,
+    )
+
+
+def test_mistakes_about_networks_are_named(tmp_path):
+    with pytest.raises(kc.InputError, match="Did you mean MobileNet"):
+        Extractor("MobilNet")
+    with pytest.raises(kc.InputError, match="Did you mean conv_pw_3_relu"):
+        Extractor("MobileNet", "conv_pw_3_rel", **SMALL)
+    with pytest.raises(kc.InputError, match=r"no\.weights\.h5"):
+        Extractor("MobileNet", weights="no.weights.h5", **SMALL)
+    other = keras.applications.MobileNetV2(
+        include_top=False, weights=None, input_shape=(32, 32, 3), alpha=0.35
+    )
+    path = tmp_path / "other.weights.h5"
+    other.save_weights(path)
+    with pytest.raises(kc.InputError, match=r"MobileNet with weights=.*other"):
+        Extractor("MobileNet", weights=str(path), **SMALL)
