@@ -1,5 +1,38 @@
-"""Features of photos, at a size that fits a few thousand of them."""
+"""Features of photos, at a size that fits about a thousand of them."""
 
-from configs.coco_objects import get_config
+import ml_collections
+from configs.defaults import DECODING, SELF_CRITICAL
 
-__all__ = ["get_config"]
+
+def get_config():
+    return ml_collections.ConfigDict(
+        {
+            "model": {
+                "num_layers": 2,
+                "model_dim": 256,
+                "embedding_dim": 256,
+                "num_heads": 8,
+                "feedforward_dim": 1024,
+                "geometry_dim": 32,
+                "dropout": 0.2,
+            },
+            "training": {
+                "epochs": 12,
+                "batch_size": 16,
+                "captions_per_image": 5,
+                "max_words": 16,
+                "min_count": 3,
+                "learning_rate": 5e-4,
+                "warmup_epochs": 2,
+                "decay_after": 8,
+                "decay_every": 3,
+                "decay_rate": 0.5,
+                "label_smoothing": 0.0,
+                "scheduled_sampling": 0.0,
+                "clip_value": 0.0,
+                "validation_beam_size": 1,
+            },
+            "self_critical": SELF_CRITICAL,
+            "decoding": DECODING,
+        }
+    )
