@@ -6,8 +6,9 @@ r"""Finds the features of photos, once, for all models to be trained on.
         --data_dir prepared/flickr8k
 
 A photo becomes a grid of features and regions: its annotated boxes where --instances
-has any, else windows of three sizes and the whole. The same command goes on where an
-interrupted one stopped. Photos that cannot be read are named and left out.
+has any, else what a --detector finds, else windows of three sizes and the whole photo.
+The same command goes on where an interrupted one stopped. Photos that cannot be read
+are named and left out.
 """
 
 import ast
@@ -46,6 +47,9 @@ flags.DEFINE_integer("image_size", 224, "Height and width that photos are brough
 flags.DEFINE_multi_string(
     "argument", [], "More arguments of the network, such as alpha=0.75."
 )
+flags.DEFINE_string(
+    "detector", None, "Finds regions: an object detector of KerasHub, name or folder."
+)
 flags.DEFINE_integer("shard_size", 200, "Photos in a file.")
 flags.DEFINE_integer("batch_size", 16, "Photos whose features are found at once.")
 flags.DEFINE_bool("strict", False, "Stop at a photo that cannot be read.")
@@ -75,6 +79,7 @@ def prepare():
         FLAGS.backbone,
         FLAGS.layer,
         FLAGS.image_size,
+        detector=FLAGS.detector,
         arguments=dict(map(parse_argument, FLAGS.argument)),
         weights=FLAGS.weights,
     )

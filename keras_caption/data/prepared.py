@@ -16,7 +16,7 @@ from keras_caption.data.examples import region_features
 from keras_caption.data.scenes.builder import Scenes
 from keras_caption.data.shards import write_shards
 from keras_caption.errors import InputError
-from keras_caption.features import resize_photo, windows
+from keras_caption.features import resize_photo
 from keras_caption.text import split_words
 
 EXTRACTOR = "extractor.keras"
@@ -27,7 +27,8 @@ def prepare(records, extractor, folder, *, batch_size=16, **options):
     """Writes the features of photos as a dataset for `keras_caption.data.load`.
 
     An example has a `grid` of features, and `regions`: a photo's objects, the whole
-    photo where there are none in it, or windows where nobody has looked for objects.
+    photo where there are none in it, or, where nobody has looked for objects, what
+    the extractor proposes.
 
     Args:
         records: dict from split to a list of `PhotoRecord`.
@@ -101,7 +102,10 @@ class PhotoExamples:
     def __init__(self, extractor, batch_size):
         self.extractor = extractor
         self.batch_size = batch_size
-        self.extract = tf.function(extractor, reduce_retracing=True, autograph=False)
+        self.extract, self.propose = (
+            tf.function(function, reduce_retracing=True, autograph=False)
+            for function in (extractor, extractor.propose)
+        )
 
     def __call__(self, records):
         with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -119,7 +123,7 @@ class PhotoExamples:
             "image_id": record.image_id,
             "image": shrink(photo, THUMBNAIL),
             "photo": np.array(resize_photo(photo, self.extractor.image_size)),
-            "boxes": boxes_of(record, self.extractor.levels),
+            "boxes": record.boxes,
             "captions": record.captions,
             "words": [" ".join(split_words(text)) for text in record.captions],
         }
@@ -131,6 +135,14 @@ class PhotoExamples:
         if not good:
             return found
         photos = np.stack([example.pop("photo") for example in good])
+        if any(example["boxes"] is None for example in good):
+            proposed = [x.numpy() for x in self.propose(photos)]
+            for example, boxes, mask in zip(good, *proposed, strict=True):
+                if example["boxes"] is None:
+                    example["boxes"] = boxes[mask]
+        for example in good:
+            boxes = example["boxes"] if len(example["boxes"]) else [[0, 0, 1, 1]]
+            example["boxes"] = np.array(boxes, "float32")
         # In batches of one size, of few numbers of boxes: for as few graphs.
         most = max(len(example["boxes"]) for example in good)
         boxes = np.zeros((len(good), -(-most // 8) * 8, 4), "float32")
@@ -152,10 +164,3 @@ def shrink(photo, side):
     size = [max(1, round(scale * pixels)) for pixels in photo.shape[:2]]
     small = ops.image.resize(ops.cast(photo, "float32"), size, antialias=True)
     return np.clip(np.round(small), 0, 255).astype("uint8")
-
-
-def boxes_of(record, levels):
-    """A photo's regions, float32 `(N, 4)`; `levels` are of the windows."""
-    if record.boxes is None:
-        return windows(levels)
-    return np.array(record.boxes or [[0, 0, 1, 1]], "float32")

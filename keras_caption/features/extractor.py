@@ -9,14 +9,30 @@ from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
 
 
+def load_detector(preset):
+    """A KerasHub object detector, by name or from a folder.
+
+    Raises:
+        InputError: If there is none.
+    """
+    import keras_hub
+
+    try:
+        return keras_hub.models.ObjectDetector.from_preset(preset)
+    except (ValueError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"There is no object detector {preset!r}: {reason}") from None
+
+
 @keras.saving.register_keras_serializable("keras_caption")
 class Extractor(keras.Model):
     """Makes features out of photos: a grid of them, and regions.
 
     The grid is what a layer of a convolutional network of `keras.applications` makes
     of a photo; a region's feature is pooled from it by RoI align. The regions are
-    the boxes given or, without any, a fixed pyramid of windows. Its weights are
-    never trained. Once it is a captioner's `extractor`, it is saved with it.
+    the boxes given or, without any, what a detector finds; without a detector, a
+    fixed pyramid of windows. Its weights are never trained. Once it is a captioner's
+    `extractor`, it is saved with it.
 
     Of the papers' networks, InceptionResNetV2 (8 x 8 x 1536 for 299 pixels, area
     attention), ResNet101 (7 x 7 x 2048 for 224) and VGG16 or VGG19 (14 x 14 x 512 at
@@ -28,6 +44,10 @@ class Extractor(keras.Model):
         layer: Name of the layer whose output is the grid; the last one where `None`.
         image_size: Height and width, in pixels, that photos are brought to.
         levels: Of the pyramid, see `windows`.
+        detector: `keras_hub.models.ObjectDetector`, or a preset of one: its name, or
+            a local folder.
+        confidence: Of the detector's, those below are no regions.
+        max_regions: The most of them that are.
         arguments: dict of further arguments of the function, such as `alpha`.
         weights: `"imagenet"`, which Keras downloads, a path of a weights file without
             the top, or `None` for random ones.
@@ -38,8 +58,8 @@ class Extractor(keras.Model):
             width and height.
 
     Returns:
-        dict of `grid` `(batch, height, width, dim)`, `regions` `(batch, N, dim)` and
-        `boxes` `(batch, N, 4)`.
+        dict of `grid` `(batch, height, width, dim)`, `regions` `(batch, N, dim)`,
+        `boxes` `(batch, N, 4)` and `region_mask`, bool `(batch, N)`.
 
     Raises:
         InputError: If there is no such network or layer, or the weights are another
@@ -52,6 +72,9 @@ class Extractor(keras.Model):
         layer=None,
         image_size=224,
         levels=(1, 2, 3, 4),
+        detector=None,
+        confidence=0.3,
+        max_regions=36,
         arguments=None,
         weights=None,
         name="extractor",
@@ -62,6 +85,11 @@ class Extractor(keras.Model):
         self.layer = layer
         self.image_size = image_size
         self.levels = tuple(levels)
+        if isinstance(detector, str):
+            detector = load_detector(detector)
+        self.detector = detector
+        self.confidence = confidence
+        self.max_regions = max_regions
         self.arguments = dict(arguments or {})
         make = getattr(keras.applications, backbone, None)
         if not inspect.isfunction(make):
@@ -106,13 +134,60 @@ class Extractor(keras.Model):
         return self.network.output.shape[1:]
 
     def call(self, images, boxes=None):
+        if boxes is None:
+            boxes, mask = self.propose(images)
+        else:
+            mask = ops.ones(ops.shape(boxes)[:2], "bool")
         # A copy: some networks' preprocessing changes NumPy arrays in place.
         images = self.preprocess(ops.copy(ops.cast(images, "float32")))
         grid = self.network(images, training=False)
-        if boxes is None:
+        return {
+            "grid": grid,
+            "regions": roi_align(grid, boxes),
+            "boxes": boxes,
+            "region_mask": mask,
+        }
+
+    def propose(self, images):
+        """Regions of photos whose objects nobody has marked.
+
+        Args:
+            images: Of a call.
+
+        Returns:
+            Boxes, float `(batch, N, 4)`, and whether they are real, bool
+            `(batch, N)`. Where a detector finds nothing, the whole image is one.
+        """
+        if self.detector is None:
             fixed = ops.expand_dims(windows(self.levels), 0)
             boxes = ops.repeat(fixed, ops.shape(images)[0], axis=0)
-        return {"grid": grid, "regions": roi_align(grid, boxes), "boxes": boxes}
+            return boxes, ops.ones(ops.shape(boxes)[:2], "bool")
+        images = self.detector.preprocessor(images)
+        found = self.detector.decode_predictions(
+            self.detector(images, training=False), images
+        )
+        boxes = keras.utils.bounding_boxes.convert_format(
+            found["boxes"],
+            source=self.detector.bounding_box_format,
+            target="rel_xyxy",
+            height=images.shape[1],
+            width=images.shape[2],
+        )
+        boxes = ops.clip(boxes, 0.0, 1.0)
+        size = boxes[..., 2:] - boxes[..., :2]
+        good = ops.logical_and(
+            found["confidence"] >= self.confidence, ops.all(size > 0, axis=-1)
+        )
+        scores = ops.where(good, found["confidence"], -1.0)
+        count = min(self.max_regions, scores.shape[1])
+        best = ops.top_k(scores, count)[1]
+        boxes = ops.take_along_axis(boxes, ops.expand_dims(best, -1), axis=1)
+        mask = ops.take_along_axis(good, best, axis=1)
+        # The first is the best, and where it is not real none is.
+        nothing = ops.logical_and(ops.logical_not(mask), ops.arange(count) == 0)
+        whole = ops.convert_to_tensor([0.0, 0.0, 1.0, 1.0], boxes.dtype)
+        boxes = ops.where(ops.expand_dims(nothing, -1), whole, boxes)
+        return boxes, ops.logical_or(mask, nothing)
 
     def get_config(self):
         return {
@@ -122,6 +197,9 @@ class Extractor(keras.Model):
             "layer": self.layer,
             "image_size": self.image_size,
             "levels": self.levels,
+            "detector": keras.saving.serialize_keras_object(self.detector),
+            "confidence": self.confidence,
+            "max_regions": self.max_regions,
             "arguments": self.arguments,
         }
 

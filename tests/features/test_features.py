@@ -124,6 +124,69 @@ def test_extractor_makes_grids_and_regions(rng):
     )
 
 
+def small_detector():
+    """A RetinaNet with random weights."""
+    import keras_hub
+
+    encoder = keras_hub.models.ResNetBackbone(
+        input_conv_filters=[64],
+        input_conv_kernel_sizes=[3],
+        stackwise_num_filters=[64, 8, 8, 8],
+        stackwise_num_blocks=[1, 1, 1, 1],
+        stackwise_num_strides=[1, 2, 2, 2],
+        block_type="basic_block",
+    )
+    levels = {"min_level": 3, "max_level": 5}
+    box_format = "yxyx"
+    anchors = keras_hub.layers.AnchorGenerator(
+        box_format, **levels, num_scales=3, aspect_ratios=[0.5, 1, 2], anchor_size=4.0
+    )
+    converter = keras_hub.layers.RetinaNetImageConverter(
+        image_size=(64, 64), scale=1 / 255, bounding_box_format=box_format
+    )
+    return keras_hub.models.RetinaNetObjectDetector(
+        keras_hub.models.RetinaNetBackbone(encoder, use_p5=False, **levels),
+        anchor_generator=anchors,
+        num_classes=3,
+        bounding_box_format=box_format,
+        preprocessor=keras_hub.models.RetinaNetObjectDetectorPreprocessor(converter),
+    )
+
+
+def test_a_detector_proposes_regions_and_is_saved(rng, tmp_path):
+    keras.utils.set_random_seed(0)
+    small_detector().save_to_preset(tmp_path / "detector")
+    photos = rng.integers(0, 256, (2, 32, 32, 3)).astype("float32")
+    extractor = Extractor(
+        "MobileNet", **SMALL, detector=str(tmp_path / "detector"), max_regions=7
+    )
+    found = {name: np.array(x) for name, x in extractor(photos).items()}
+    assert found["boxes"].shape == (2, 7, 4)
+    assert found["region_mask"].any(axis=1).all()
+    real = found["boxes"][found["region_mask"]]
+    assert (real[:, 2:] > real[:, :2]).all()
+    assert (real >= 0).all()
+    assert (real <= 1).all()
+    expected = extractor.detector.predict(photos, verbose=0)
+    y1, x1, y2, x2 = np.clip(expected["boxes"] / 64, 0, 1).T
+    there = (x2 > x1) & (y2 > y1) & (expected["confidence"].T >= 0.3)
+    best = np.where(there, expected["confidence"].T, -1).argmax(axis=0)[0]
+    assert there[best, 0]
+    corners = np.stack([x1, y1, x2, y2], axis=-1)[best, 0]
+    np.testing.assert_allclose(found["boxes"][0, 0], corners, atol=1e-4)
+
+    extractor.save(tmp_path / "extractor.keras")
+    loaded = keras.models.load_model(tmp_path / "extractor.keras")
+    for name, values in loaded(photos).items():
+        np.testing.assert_allclose(values, found[name], atol=1e-5)
+    extractor.confidence = 2.0  # nothing is as sure as that
+    boxes, mask = extractor.propose(photos)
+    np.testing.assert_array_equal(np.array(mask).sum(axis=1), [1, 1])
+    np.testing.assert_array_equal(boxes[:, 0], [[0, 0, 1, 1]] * 2)
+    with pytest.raises(kc.InputError, match="There is no object detector 'nowhere'"):
+        Extractor("MobileNet", **SMALL, detector="nowhere")
+
+
 def test_mistakes_about_networks_are_named(tmp_path):
     with pytest.raises(kc.InputError, match="Did you mean MobileNet"):
         Extractor("MobilNet")
