@@ -7,10 +7,9 @@ import pathlib
 
 import tensorflow_datasets as tfds
 
-from keras_caption.data.coco import SPLITS, read_captions, read_instances, read_json
-from keras_caption.errors import InputError
+from keras_caption.data.coco import SPLITS, read_instances
+from keras_caption.data.listing import ListedImage, list_images
 from keras_caption.features import find_photos, read_photo
-from keras_caption.text import split_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,10 +75,8 @@ def records_of_photos(folder, captions=(), instances=()):
 
     Args:
         folder: Holds the photos, at any depth.
-        captions: Paths of JSON files: one in Karpathy's schema, which has the split;
-            or COCO's, of which those with `val` in their name are for validation
-            (every other image) and test, the rest for training. Without any, all
-            photos are for the test split, and have no captions.
+        captions: Paths of caption files, see `list_images`. Without any, all photos
+            are for the test split, and have no captions.
         instances: Paths of COCO's instances files, whose boxes become regions.
 
     Returns:
@@ -88,50 +85,22 @@ def records_of_photos(folder, captions=(), instances=()):
     Raises:
         InputError: If a file is wrong.
     """
-    paths = {path.name: path for path in find_photos(folder)}
+    found = find_photos(folder)
+    names = [str(path.relative_to(folder)) for path in found]
+    paths = {path.name: path for path in found} | dict(zip(names, found, strict=True))
     boxes = {}
     for path in instances:
         for image_id, objects in read_instances(path)[1].items():
             boxes[image_id] = [box for _, box in objects]
 
-    def record(image_id, file_name, texts):
-        path = paths.get(file_name, pathlib.Path(folder) / file_name)
+    def record(image):
+        path = paths.get(image.file_name, pathlib.Path(folder) / image.file_name)
         read = functools.partial(read_photo, path)
-        return PhotoRecord(image_id, str(path), read, texts, boxes.get(image_id))
+        of_image = boxes.get(image.image_id)
+        return PhotoRecord(image.image_id, str(path), read, image.captions, of_image)
 
-    records = {split: [] for split in SPLITS}
-    if not captions:
-        for number, name in enumerate(paths):
-            records["test"].append(record(number, name, []))
-    for path in captions:
-        content = read_json(path, "images")
-        if content["images"] and "sentences" in content["images"][0]:
-            for image_id, split, name, texts in _read_karpathy(path, content):
-                records[split].append(record(image_id, name, texts))
-            continue
-        of_file = read_captions(path)[0]
-        for number, image in enumerate(content["images"]):
-            split = "train"
-            if "val" in pathlib.Path(path).name:
-                split = ("val", "test")[number % 2]
-            texts = of_file[image["id"]]
-            records[split].append(record(image["id"], image["file_name"], texts))
-    return records
-
-
-def _read_karpathy(path, content):
-    """Image id, split, file name and captions of every image of Karpathy's JSON."""
-    for number, image in enumerate(content["images"]):
-        split = {"restval": "train"}.get(image.get("split"), image.get("split"))
-        image_id = image.get("cocoid", image.get("imgid"))
-        texts = [s.get("raw", "").strip() for s in image.get("sentences", ())]
-        problems = {
-            "an `imgid` or a `cocoid`": image_id is not None,
-            "a `split` of train, restval, val or test": split in SPLITS,
-            "a `filename`": "filename" in image,
-            "`sentences`, none of them empty": texts and all(map(split_words, texts)),
-        }
-        for needed, there in problems.items():
-            if not there:
-                raise InputError(f"{path}: image number {number} needs {needed}.")
-        yield image_id, split, image["filename"], texts
+    if captions:
+        listed = list_images(captions)
+    else:
+        listed = {"test": [ListedImage(i, name, []) for i, name in enumerate(names)]}
+    return {split: list(map(record, images)) for split, images in listed.items()}
