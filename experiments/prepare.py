@@ -1,9 +1,14 @@
-r"""Finds the features of photos, once, for all models to be trained on.
+r"""Makes datasets to train on: of photos, or of region features in others' files.
 
     python experiments/prepare.py --photos images --captions dataset_flickr8k.json \
         --output_dir prepared/flickr8k
     python experiments/run.py --model spatial --dataset prepared \
         --data_dir prepared/flickr8k
+
+or
+
+    python experiments/prepare.py --features karpathy_train.tsv,karpathy_val.tsv \
+        --captions dataset_coco.json --output_dir prepared/coco
 
 A photo becomes a grid of features and regions: its annotated boxes where --instances
 has any, else what a --detector finds, else windows of three sizes and the whole photo.
@@ -32,6 +37,12 @@ flags.DEFINE_list(
     "test.",
 )
 flags.DEFINE_list("instances", [], "Their objects: COCO's instances_*.json.")
+flags.DEFINE_list(
+    "features",
+    [],
+    "In place of --photos: bottom-up attention features, as the original TSV, VinVL's "
+    "TSV with its lineidx, a folder of *_att and *_box, or HDF5.",
+)
 flags.DEFINE_enum(
     "dataset", None, ["scenes"], "Built-in pictures, in place of --photos."
 )
@@ -67,8 +78,27 @@ def main(argv):
 
 
 def prepare():
-    if bool(FLAGS.photos) == bool(FLAGS.dataset):
-        raise kc.InputError("Give either --photos or --dataset.")
+    if sum(map(bool, (FLAGS.photos, FLAGS.dataset, FLAGS.features))) != 1:
+        raise kc.InputError("Give one of --photos, --features and --dataset.")
+    start = time.monotonic()
+    options = {"shard_size": FLAGS.shard_size, "strict": FLAGS.strict}
+    if FLAGS.features:
+        sources = [kc.data.open_regions(path) for path in FLAGS.features]
+        listed = kc.data.list_images(FLAGS.captions)
+        manifest = kc.data.prepare_regions(listed, sources, FLAGS.output_dir, **options)
+        print(f"{manifest['without_captions']:,} images have features only")
+    else:
+        manifest = prepare_photos(options)
+    for split, counts in manifest["splits"].items():
+        print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} images")
+    for name, reason in manifest["left_out"].items():
+        print(f"left out: {name}: {reason}")
+    total = sum(counts["listed"] for counts in manifest["splits"].values())
+    rate = total / (time.monotonic() - start)
+    print(f"{FLAGS.output_dir} is prepared, {rate:.1f} images/s")
+
+
+def prepare_photos(options):
     if FLAGS.dataset:
         records = kc.data.records_of_scenes(kc.data.load(FLAGS.dataset))
     else:
@@ -83,25 +113,10 @@ def prepare():
         arguments=dict(map(parse_argument, FLAGS.argument)),
         weights=FLAGS.weights,
     )
-    start = time.monotonic()
-    manifest = kc.data.prepare(
-        records,
-        extractor,
-        FLAGS.output_dir,
-        shard_size=FLAGS.shard_size,
-        batch_size=FLAGS.batch_size,
-        strict=FLAGS.strict,
-    )
-    seconds = time.monotonic() - start
-    for split, counts in manifest["splits"].items():
-        print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} photos")
-    for name, reason in manifest["left_out"].items():
-        print(f"left out: {name}: {reason}")
     height, width, dim = extractor.grid_shape
-    total = sum(counts["listed"] for counts in manifest["splits"].values())
-    print(
-        f"{FLAGS.output_dir}: grids of {height} x {width} x {dim}, "
-        f"{total / seconds:.1f} photos/s"
+    print(f"Grids of {height} x {width} x {dim}")
+    return kc.data.prepare(
+        records, extractor, FLAGS.output_dir, batch_size=FLAGS.batch_size, **options
     )
 
 

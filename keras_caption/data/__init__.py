@@ -4,6 +4,7 @@ from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, read
 from keras_caption.data.examples import references, region_features
+from keras_caption.data.listing import ListedImage, list_images
 from keras_caption.data.photo_records import (
     PhotoRecord,
     records_of_photos,
@@ -15,20 +16,26 @@ from keras_caption.data.pipeline import (
     train_batches,
 )
 from keras_caption.data.prepared import load_extractor, prepare
+from keras_caption.data.prepared_regions import prepare_regions
+from keras_caption.data.region_files import open_regions
 from keras_caption.data.scenes import Scenes, ScenesConfig
 
 __all__ = [
     "CocoFiles",
     "CocoObjects",
     "CocoObjectsConfig",
+    "ListedImage",
     "PhotoRecord",
     "Scenes",
     "ScenesConfig",
     "check_name",
     "image_batches",
+    "list_images",
     "load",
     "load_extractor",
+    "open_regions",
     "prepare",
+    "prepare_regions",
     "read",
     "records_of_photos",
     "records_of_scenes",

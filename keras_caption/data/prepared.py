@@ -60,12 +60,16 @@ def prepare(records, extractor, folder, *, batch_size=16, **options):
 
 
 def load_extractor(folder):
-    """What made the features of a folder that `prepare` has filled.
+    """What made the features of a prepared dataset, where they are of photos.
+
+    Args:
+        folder: Of the dataset.
 
     Returns:
-        `keras_caption.features.Extractor`.
+        `keras_caption.features.Extractor`, or `None`.
     """
-    return keras.models.load_model(pathlib.Path(folder) / EXTRACTOR)
+    path = pathlib.Path(folder) / EXTRACTOR
+    return keras.models.load_model(path) if path.exists() else None
 
 
 def features_of(extractor, with_objects):

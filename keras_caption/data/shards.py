@@ -17,7 +17,15 @@ SOURCE = "source.json"
 
 
 def write_shards(
-    records, examples_of, features, folder, stamp, *, shard_size=200, strict=False
+    records,
+    examples_of,
+    features,
+    folder,
+    stamp,
+    *,
+    shard_size=200,
+    strict=False,
+    about=None,
 ):
     """Writes a dataset that TFDS reads, or goes on with one.
 
@@ -35,6 +43,7 @@ def write_shards(
         stamp: str that tells whether records and examples are the same as before.
         shard_size: Number of records of a shard.
         strict: Whether a record that is wrong ends everything.
+        about: dict to go into the manifest too.
 
     Returns:
         The manifest, a dict, which is also written: for each split, the numbers of
@@ -56,7 +65,7 @@ def write_shards(
             f"{folder} was begun with other data, or other ways to prepare them: name "
             "another folder, or remove it."
         )
-    manifest = {"splits": {}, "left_out": {}, "shards": {}}
+    manifest = {**(about or {}), "splits": {}, "left_out": {}, "shards": {}}
     splits = []
     total = sum(map(len, records.values()))
     with tqdm(total=total, unit=" images", smoothing=0.05) as progress:
@@ -70,16 +79,16 @@ def write_shards(
                 path = folder / (
                     f"{NAME}-{split}.tfrecord-{number:05d}-of-{len(chunks):05d}"
                 )
-                about = path.with_name(f"{path.name}.json")
-                if about.exists():
+                shard = _finished(path)
+                if shard:
                     progress.update(len(chunk))
                 else:
                     examples = examples_of(chunk)
                     shard = _write_shard(
                         path, chunk, examples, features, strict, progress
                     )
-                    write_json(about, shard)
-                shards.append(json.loads(about.read_text()))
+                    write_json(_about(path), shard)
+                shards.append(shard)
                 manifest["shards"][path.name] = shards[-1]["sha256"]
                 manifest["left_out"] |= shards[-1]["left_out"]
             lengths = [shard["examples"] for shard in shards]
@@ -109,6 +118,19 @@ def write_shards(
     )
     write_json(folder / MANIFEST, manifest)
     return manifest
+
+
+def _about(path):
+    """The file that says what is in a shard."""
+    return path.with_name(f"{path.name}.json")
+
+
+def _finished(path):
+    """What is in a shard, or `None` where it is not there, or not whole."""
+    if not (_about(path).exists() and path.exists()):
+        return None
+    shard = json.loads(_about(path).read_text())
+    return shard if path.stat().st_size == shard["bytes"] else None
 
 
 def _write_shard(path, records, examples, features, strict, progress):
@@ -147,4 +169,10 @@ def read_shards(folder):
             f"{folder} holds no prepared dataset, or an unfinished one: "
             "experiments/prepare.py makes one, and goes on with one."
         )
+    for name in json.loads((folder / MANIFEST).read_text())["shards"]:
+        if not _finished(folder / name):
+            raise InputError(
+                f"{folder / name} is missing or cut short: experiments/prepare.py "
+                "makes it again."
+            )
     return tfds.builder_from_directory(folder)

@@ -70,6 +70,8 @@ def test_interrupted_preparation_goes_on(folder, prepared):
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in shards}
     # As if it had been killed within the second shard.
     shards[2].with_name(f"{shards[2].name}.json").unlink()
+    with pytest.raises(kc.InputError, match=f"{shards[2].name} is missing or cut"):
+        kc.data.load("prepared", prepared)
     (prepared / "manifest.json").unlink()
     with pytest.raises(kc.InputError, match="or an unfinished one"):
         kc.data.load("prepared", prepared)

@@ -1,0 +1,119 @@
+"""Region features out of other people's files, as a dataset of ours."""
+
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import pathlib
+
+import numpy as np
+
+from keras_caption.data.examples import region_features
+from keras_caption.data.shards import write_shards
+from keras_caption.errors import InputError
+from keras_caption.text import split_words
+
+
+@dataclasses.dataclass(frozen=True)
+class RegionRecord:
+    """An image whose features are to be looked up.
+
+    Attributes:
+        name: What to call it in messages.
+        image: `ListedImage`.
+    """
+
+    name: str
+    image: object
+
+
+def prepare_regions(listed, sources, folder, **options):
+    """Writes region features as a dataset for `keras_caption.data.load`.
+
+    Features are kept in half precision. An image without features is left out, and
+    counted; so are features without captions.
+
+    Args:
+        listed: What `list_images` returned.
+        sources: List of what `open_regions` returned, of the same kind or not; an
+            image's features are in one of them.
+        folder: Where the dataset goes.
+        **options: `shard_size` and `strict` of `write_shards`.
+
+    Returns:
+        The manifest, see `write_shards`, with `without_captions`: how many images
+        have features, and no captions.
+
+    Raises:
+        InputError: As `write_shards`; and if an image has features in two places, or
+            none has any.
+    """
+    where = {}
+    for source in sources:
+        for image_id in source.ids:
+            if image_id in where:
+                raise InputError(f"Image {image_id} has features in two places.")
+            where[image_id] = source
+    images = [image for of_split in listed.values() for image in of_split]
+    known = [image for image in images if image.image_id in where]
+    if not known:
+        raise InputError("None of the images with captions has features.")
+    listed_ids = {image.image_id for image in images}
+    records = {
+        split: [RegionRecord(f"image {image.image_id}", image) for image in of_split]
+        for split, of_split in listed.items()
+    }
+
+    def example_of(record):
+        image = record.image
+        try:
+            if image.image_id not in where:
+                raise InputError(f"{record.name} has captions, but no features.")
+            regions, boxes = where[image.image_id].read(image.image_id, image.size)
+            if regions.shape[1] != dim:
+                raise InputError(
+                    f"{record.name} has {regions.shape[1]} features a region, not "
+                    f"{dim} as the first image."
+                )
+        except InputError as error:
+            return error
+        return {
+            "image_id": image.image_id,
+            "regions": regions.astype("float16"),
+            "boxes": boxes,
+            "captions": image.captions,
+            "words": [" ".join(split_words(text)) for text in image.captions],
+        }
+
+    def examples_of(of_shard):
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            yield from pool.map(example_of, of_shard)
+
+    dim = _dim(known, where)
+    stamp = hashlib.sha256(
+        json.dumps(
+            [
+                [split, [dataclasses.astuple(record.image) for record in of_split]]
+                for split, of_split in records.items()
+            ]
+        ).encode()
+    )
+    return write_shards(
+        records,
+        examples_of,
+        region_features(dim, np.float16),
+        pathlib.Path(folder),
+        stamp.hexdigest(),
+        about={"without_captions": len(where.keys() - listed_ids)},
+        **options,
+    )
+
+
+def _dim(images, where):
+    """Size of a feature vector: that of the first image that can be read."""
+    for image in images:
+        try:
+            return where[image.image_id].read(image.image_id, image.size)[0].shape[1]
+        except InputError as error:
+            last = error
+    raise last

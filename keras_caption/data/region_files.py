@@ -1,0 +1,247 @@
+"""Bottom-up attention features, in the files that people have them in."""
+
+import base64
+import json
+import pathlib
+
+import numpy as np
+
+from keras_caption.errors import InputError
+
+TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
+
+
+def open_regions(path):
+    """Region features of whatever form a path has.
+
+    | form | what it is |
+    |---|---|
+    | `*.tsv` | the original: image_id, image_w, image_h, num_boxes, boxes, features |
+    | `*.tsv` with `*.lineidx` | VinVL: image id, JSON of num_boxes and features |
+    | folder with `*_att/` | the self-critical toolkits': `ID.npz`, `*_box/ID.npy` |
+    | `*.h5`, `*.hdf5` | `ID_features` and `ID_boxes` |
+
+    Args:
+        path: File or folder.
+
+    Returns:
+        An object with `ids`, a list of int, and `read(image_id, size)`, which returns
+        features, float32 `(N, D)`, and boxes, float32 `(N, 4)`, x1, y1, x2, y2
+        divided by the image's width and height. `size`, width and height in pixels,
+        is needed where the files do not tell.
+
+    Raises:
+        InputError: If there is no such file, or it has none of these forms.
+    """
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise InputError(f"There is no file or folder {path}.")
+    if path.is_dir():
+        return NpzRegions(path)
+    if path.suffix in (".h5", ".hdf5"):
+        return Hdf5Regions(path)
+    if path.suffix == ".tsv":
+        vinvl = path.with_suffix(".lineidx").exists()
+        return VinvlRegions(path) if vinvl else TsvRegions(path)
+    raise InputError(
+        f"{path} should be a .tsv, an .h5, or a folder of .npz files: region features."
+    )
+
+
+def check(features, boxes, where):
+    """Features and boxes as float32, if they are what they should be.
+
+    Raises:
+        InputError: If they differ in number, or something is not finite, or a box is
+            empty or not within the image.
+    """
+    features, boxes = (np.asarray(x, "float32") for x in (features, boxes))
+    if features.ndim != 2 or boxes.shape != (len(features), 4):
+        raise InputError(
+            f"{where} has features of shape {features.shape} and boxes of shape "
+            f"{boxes.shape}; they should be (N, D) and (N, 4)."
+        )
+    if not len(features):
+        raise InputError(f"{where} has no regions.")
+    if not np.isfinite(features).all():
+        raise InputError(f"{where} has features that are not finite.")
+    within = (boxes >= -0.01).all() and (boxes <= 1.01).all()
+    if not (np.isfinite(boxes).all() and within):
+        raise InputError(f"{where} has boxes that reach out of the image.")
+    return features, np.clip(boxes, 0.0, 1.0)
+
+
+def divide(boxes, size, where):
+    """Boxes in pixels, divided by the image's width and height."""
+    if size is None:
+        raise InputError(
+            f"{where} has boxes in pixels, and no file tells the size of the image: "
+            "give COCO's captions JSON too."
+        )
+    width, height = size
+    return np.asarray(boxes, "float32") / [width, height, width, height]
+
+
+def decode(text, where, what):
+    """float32 values out of base64."""
+    try:
+        return np.frombuffer(base64.b64decode(text, validate=True), "float32")
+    except ValueError as error:
+        raise InputError(f"{where}: its {what} cannot be decoded: {error}.") from None
+
+
+def as_id(text, where):
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{where}: {text!r} is not an image id.") from None
+
+
+class TsvRegions:
+    """The original bottom-up attention TSV, found by one pass over its lines."""
+
+    def __init__(self, path):
+        self.path = path
+        self.places = {}
+        with open(path, "rb") as file:
+            start = 0
+            for number, line in enumerate(file, start=1):
+                where = f"{path}, line {number}"
+                image_id = as_id(line[:40].partition(b"\t")[0].decode("latin1"), where)
+                if image_id in self.places:
+                    raise InputError(f"{where}: image {image_id} comes twice.")
+                self.places[image_id] = start, number
+                start += len(line)
+
+    @property
+    def ids(self):
+        return list(self.places)
+
+    def read(self, image_id, size=None):
+        start, number = self.places[image_id]
+        where = f"{self.path}, line {number} (image {image_id})"
+        with open(self.path, "rb") as file:
+            file.seek(start)
+            values = file.readline().decode("latin1").rstrip("\r\n").split("\t")
+        if len(values) != len(TSV_FIELDS):
+            raise InputError(
+                f"{where} has {len(values)} fields, not {len(TSV_FIELDS)}: it is cut "
+                "short."
+            )
+        of_image = dict(zip(TSV_FIELDS, values, strict=True))
+        try:
+            width, height = float(of_image["image_w"]), float(of_image["image_h"])
+            count = int(of_image["num_boxes"])
+        except ValueError as error:
+            raise InputError(f"{where}: {error}.") from None
+        features, boxes = (
+            decode(of_image[name], where, name) for name in ("features", "boxes")
+        )
+        if count < 1 or len(boxes) != 4 * count or len(features) % count:
+            raise InputError(
+                f"{where}: num_boxes is {count}, but there are {len(boxes)} numbers of "
+                f"boxes and {len(features)} of features."
+            )
+        boxes = divide(boxes.reshape(count, 4), (width, height), where)
+        return check(features.reshape(count, -1), boxes, where)
+
+
+class VinvlRegions:
+    """VinVL's TSV: a line is an image id and JSON; `.lineidx` says where lines start.
+
+    The JSON has `num_boxes` and `features`, base64 of float32, whose last six numbers
+    of a region are x1, y1, x2, y2, width and height, divided by the image's.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        index = path.with_suffix(".lineidx")
+        self.places = {}
+        with open(path, "rb") as file:
+            for number, line in enumerate(index.read_text().split(), start=1):
+                where = f"{index}, line {number}"
+                file.seek(as_id(line, where))
+                key = file.read(40).partition(b"\t")[0].decode("latin1")
+                image_id = as_id(key, f"{path}, line {number}")
+                if image_id in self.places:
+                    raise InputError(f"{where}: image {image_id} comes twice.")
+                self.places[image_id] = int(line), number
+
+    @property
+    def ids(self):
+        return list(self.places)
+
+    def read(self, image_id, size=None):
+        start, number = self.places[image_id]
+        where = f"{self.path}, line {number} (image {image_id})"
+        with open(self.path, "rb") as file:
+            file.seek(start)
+            content = file.readline().partition(b"\t")[2]
+        try:
+            of_image = json.loads(content)
+            count, text = int(of_image["num_boxes"]), of_image["features"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{where} is cut short, or no VinVL: {error}.") from None
+        values = decode(text, where, "features")
+        if count < 1 or len(values) % count or len(values) < 7 * count:
+            raise InputError(
+                f"{where}: num_boxes is {count}, but there are {len(values)} numbers."
+            )
+        values = values.reshape(count, -1)
+        return check(values[:, :-6], values[:, -6:-2], where)
+
+
+class NpzRegions:
+    """The self-critical toolkits' folders: `*_att/ID.npz` and `*_box/ID.npy`."""
+
+    def __init__(self, path):
+        self.folders = {}
+        for kind in ("att", "box"):
+            found = sorted(f for f in path.iterdir() if f.name.endswith(f"_{kind}"))
+            if len(found) != 1:
+                raise InputError(f"{path} should hold one folder *_{kind}.")
+            self.folders[kind] = found[0]
+        self.ids = sorted(
+            as_id(file.stem, str(file)) for file in self.folders["att"].glob("*.npz")
+        )
+
+    def read(self, image_id, size=None):
+        path = self.folders["att"] / f"{image_id}.npz"
+        boxes_path = self.folders["box"] / f"{image_id}.npy"
+        try:
+            with np.load(path, allow_pickle=False) as content:
+                features = content["feat"]
+            boxes = np.load(boxes_path, allow_pickle=False)
+        except FileNotFoundError as error:
+            raise InputError(f"There is no file {error.filename}.") from None
+        except Exception as error:  # zipfile and NumPy have many
+            raise InputError(f"{path} or its boxes cannot be read: {error}.") from None
+        features = features.reshape(-1, features.shape[-1])
+        return check(features, divide(boxes, size, str(boxes_path)), str(path))
+
+
+class Hdf5Regions:
+    """HDF5 files of `ID_features` and `ID_boxes`."""
+
+    def __init__(self, path):
+        import h5py
+
+        self.path = path
+        try:
+            self.file = h5py.File(path, "r")
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error}.") from None
+        self.ids = sorted(
+            as_id(name.removesuffix("_features"), str(path))
+            for name in self.file
+            if name.endswith("_features")
+        )
+
+    def read(self, image_id, size=None):
+        where = f"{self.path}, image {image_id}"
+        try:
+            features = self.file[f"{image_id}_features"][:]
+            boxes = self.file[f"{image_id}_boxes"][:]
+        except (OSError, KeyError) as error:
+            raise InputError(f"{where} cannot be read: {error}.") from None
+        return check(features, divide(boxes, size, where), where)
