@@ -30,6 +30,7 @@ from report import finish
 
 import keras_caption as kc
 
+KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
 RECIPES = pathlib.Path(__file__).parent / "configs"
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", "ngsan", f"One of {', '.join(kc.models.presets())}.")
@@ -410,6 +411,7 @@ def fit(trainer, values, data, epochs, builder, checkpoint, strategy):
             seed=FLAGS.seed,
             first_epoch=epochs[0],
             inputs=inputs,
+            cache=builder.info.splits["train"].num_bytes < KEPT_IN_MEMORY,
         ),
         initial_epoch=epochs[0],
         epochs=epochs[1],

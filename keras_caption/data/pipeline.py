@@ -4,8 +4,9 @@ import tensorflow as tf
 
 from keras_caption.text import BOS, EOS, PAD, UNK
 
-# Examples that are shuffled among each other; all of a small data set.
-SHUFFLE_BUFFER = 10_000
+# Examples that are shuffled among each other: all of a small data set that is kept in
+# memory; of one that is not, so many.
+CACHED_SHUFFLE_BUFFER, SHUFFLE_BUFFER = 10_000, 1_000
 # What models read of images.
 INPUTS = ("regions", "boxes", "grid")
 
@@ -20,14 +21,14 @@ def train_batches(
     seed=0,
     first_epoch=0,
     inputs=INPUTS,
+    cache=True,
 ):
     """Endless batches for training, epoch after epoch in another order.
 
     What an epoch holds depends on `seed` and the epoch's number alone, so that a
-    run resumed at epoch k sees what an uninterrupted one does. Captions are turned
-    to tokens once, and kept in memory with the regions. An incomplete last batch
-    of an epoch is dropped. A batch serves cross-entropy, which reads `tokens`, and
-    self-critical training, which reads `references`.
+    run resumed at epoch k sees what an uninterrupted one does. An incomplete last
+    batch of an epoch is dropped. A batch serves cross-entropy, which reads `tokens`,
+    and self-critical training, which reads `references`.
 
     Args:
         examples: Finite tf.data dataset of examples, see
@@ -40,6 +41,9 @@ def train_batches(
         seed: int.
         first_epoch: Number of the epoch to begin with.
         inputs: Names of what the model reads of an image; others are left out.
+        cache: Whether to keep all that is read in memory. Where not, each epoch reads
+            the examples anew, and shuffles them within a window of 1,000: what
+            `experiments/prepare.py` writes has been shuffled before.
 
     Returns:
         tf.data dataset of dicts: of the inputs, those there are: `regions`
@@ -53,7 +57,10 @@ def train_batches(
     def prepare(example):
         return {**_of_image(example, inputs), "tokens": tokens_of(example["words"])}
 
-    prepared = examples.map(prepare, tf.data.AUTOTUNE).cache()
+    prepared = examples.map(prepare, tf.data.AUTOTUNE)
+    window = SHUFFLE_BUFFER
+    if cache:
+        prepared, window = prepared.cache(), CACHED_SHUFFLE_BUFFER
 
     def batches_of_epoch(epoch):
         def choose(example):
@@ -65,7 +72,7 @@ def train_batches(
 
         # Of this graph alone: the order depends on no seed set elsewhere.
         tf.random.set_seed(seed + 1)
-        order = prepared.shuffle(SHUFFLE_BUFFER, seed=epoch)
+        order = prepared.shuffle(window, seed=epoch)
         batches = order.map(choose, tf.data.AUTOTUNE).padded_batch(
             batch_size, drop_remainder=True
         )

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pathlib
+import random
 
 import tensorflow as tf
 import tensorflow_datasets as tfds
@@ -29,9 +30,10 @@ def write_shards(
 ):
     """Writes a dataset that TFDS reads, or goes on with one.
 
-    A shard appears whole, and then a file beside it that says what is in it; a shard
-    that has one is not made again. What is wrong with a record is told, counted and
-    written down, and the record left out.
+    Records of the training split are shuffled, always in the same way, for those who
+    will read them in their order. A shard appears whole, and then a file beside it
+    that says what is in it; a shard that has one is not made again. What is wrong with
+    a record is told, counted and written down, and the record left out.
 
     Args:
         records: dict from split to a list of records, each with a `name`.
@@ -70,6 +72,8 @@ def write_shards(
     total = sum(map(len, records.values()))
     with tqdm(total=total, unit=" images", smoothing=0.05) as progress:
         for split, of_split in records.items():
+            if split == "train":
+                of_split = random.Random(0).sample(of_split, len(of_split))
             chunks = [
                 of_split[start : start + shard_size]
                 for start in range(0, len(of_split), shard_size)

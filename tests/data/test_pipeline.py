@@ -47,10 +47,14 @@ def test_batches_hold_the_captions_and_regions_of_their_images(examples, vocabul
         assert real.sum(1).max() == real.shape[1]
 
 
-def test_every_epoch_shows_every_image_once_in_its_own_order(examples, vocabulary):
+@pytest.mark.parametrize("cache", [True, False])
+def test_every_epoch_shows_every_image_once_in_its_own_order(
+    examples, vocabulary, cache
+):
     per_epoch = len(examples) // 4
     first, second = (
-        take(examples, vocabulary, per_epoch, first_epoch=epoch) for epoch in (0, 1)
+        take(examples, vocabulary, per_epoch, first_epoch=epoch, cache=cache)
+        for epoch in (0, 1)
     )
 
     def boxes(batches):
