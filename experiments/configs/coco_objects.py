@@ -1,7 +1,7 @@
 """COCO's annotated objects, at a size that fits a few thousand images."""
 
 import ml_collections
-from configs.defaults import DECODING, SELF_CRITICAL
+from configs.defaults import DECODING, SELF_CRITICAL, TRAINING
 
 
 def get_config():
@@ -17,20 +17,11 @@ def get_config():
                 "dropout": 0.1,
             },
             "training": {
+                **TRAINING,
                 "epochs": 10,
                 "batch_size": 32,
-                "captions_per_image": 5,
-                "max_words": 16,
-                "min_count": 5,
                 "learning_rate": 5e-4,
-                "warmup_epochs": 1,
                 "decay_after": 6,
-                "decay_every": 2,
-                "decay_rate": 0.5,
-                "label_smoothing": 0.0,
-                "scheduled_sampling": 0.0,
-                "clip_value": 0.0,
-                "validation_beam_size": 1,
             },
             "self_critical": SELF_CRITICAL,
             "decoding": DECODING,

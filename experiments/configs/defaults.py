@@ -1,5 +1,17 @@
 """What the configurations of all datasets begin with."""
 
+TRAINING = {
+    "captions_per_image": 5,
+    "max_words": 16,
+    "min_count": 5,
+    "warmup_epochs": 1,
+    "decay_every": 2,
+    "decay_rate": 0.5,
+    "label_smoothing": 0.0,
+    "scheduled_sampling": 0.0,
+    "clip_value": 0.0,
+    "validation_beam_size": 1,
+}
 SELF_CRITICAL = {
     "epochs": 0,
     "batch_size": 16,

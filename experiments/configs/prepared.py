@@ -1,7 +1,7 @@
 """Features of photos, at a size that fits about a thousand of them."""
 
 import ml_collections
-from configs.defaults import DECODING, SELF_CRITICAL
+from configs.defaults import DECODING, SELF_CRITICAL, TRAINING
 
 
 def get_config():
@@ -17,20 +17,14 @@ def get_config():
                 "dropout": 0.2,
             },
             "training": {
+                **TRAINING,
                 "epochs": 12,
                 "batch_size": 16,
-                "captions_per_image": 5,
-                "max_words": 16,
                 "min_count": 3,
                 "learning_rate": 5e-4,
                 "warmup_epochs": 2,
                 "decay_after": 8,
                 "decay_every": 3,
-                "decay_rate": 0.5,
-                "label_smoothing": 0.0,
-                "scheduled_sampling": 0.0,
-                "clip_value": 0.0,
-                "validation_beam_size": 1,
             },
             "self_critical": SELF_CRITICAL,
             "decoding": DECODING,

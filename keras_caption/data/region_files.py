@@ -1,6 +1,7 @@
 """Bottom-up attention features, in the files that people have them in."""
 
 import base64
+import itertools
 import json
 import pathlib
 
@@ -97,32 +98,50 @@ def as_id(text, where):
         raise InputError(f"{where}: {text!r} is not an image id.") from None
 
 
-class TsvRegions:
-    """The original bottom-up attention TSV, found by one pass over its lines."""
+class LinesOfImages:
+    """A file with a line for each image, which begins with the image's id and a tab.
 
-    def __init__(self, path):
+    Args:
+        path: The file.
+        starts: Where its lines start, an iterable of numbers of bytes.
+    """
+
+    def __init__(self, path, starts):
         self.path = path
         self.places = {}
         with open(path, "rb") as file:
-            start = 0
-            for number, line in enumerate(file, start=1):
+            for number, start in enumerate(starts, start=1):
                 where = f"{path}, line {number}"
-                image_id = as_id(line[:40].partition(b"\t")[0].decode("latin1"), where)
+                file.seek(start)
+                key = file.read(40).partition(b"\t")[0].decode("latin1")
+                image_id = as_id(key, where)
                 if image_id in self.places:
                     raise InputError(f"{where}: image {image_id} comes twice.")
-                self.places[image_id] = start, number
-                start += len(line)
+                self.places[image_id] = start, f"{where} (image {image_id})"
 
     @property
     def ids(self):
         return list(self.places)
 
-    def read(self, image_id, size=None):
-        start, number = self.places[image_id]
-        where = f"{self.path}, line {number} (image {image_id})"
+    def line(self, image_id):
+        """The fields of an image's line, and what to call it in messages."""
+        start, where = self.places[image_id]
         with open(self.path, "rb") as file:
             file.seek(start)
-            values = file.readline().decode("latin1").rstrip("\r\n").split("\t")
+            line = file.readline().decode("latin1")
+        return line.rstrip("\r\n").split("\t"), where
+
+
+class TsvRegions(LinesOfImages):
+    """The original bottom-up attention TSV, found by one pass over its lines."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            ends = list(itertools.accumulate(map(len, file)))
+        super().__init__(path, [0, *ends[:-1]])
+
+    def read(self, image_id, size=None):
+        values, where = self.line(image_id)
         if len(values) != len(TSV_FIELDS):
             raise InputError(
                 f"{where} has {len(values)} fields, not {len(TSV_FIELDS)}: it is cut "
@@ -146,7 +165,7 @@ class TsvRegions:
         return check(features.reshape(count, -1), boxes, where)
 
 
-class VinvlRegions:
+class VinvlRegions(LinesOfImages):
     """VinVL's TSV: a line is an image id and JSON; `.lineidx` says where lines start.
 
     The JSON has `num_boxes` and `features`, base64 of float32, whose last six numbers
@@ -154,41 +173,27 @@ class VinvlRegions:
     """
 
     def __init__(self, path):
-        self.path = path
         index = path.with_suffix(".lineidx")
-        self.places = {}
-        with open(path, "rb") as file:
-            for number, line in enumerate(index.read_text().split(), start=1):
-                where = f"{index}, line {number}"
-                file.seek(as_id(line, where))
-                key = file.read(40).partition(b"\t")[0].decode("latin1")
-                image_id = as_id(key, f"{path}, line {number}")
-                if image_id in self.places:
-                    raise InputError(f"{where}: image {image_id} comes twice.")
-                self.places[image_id] = int(line), number
-
-    @property
-    def ids(self):
-        return list(self.places)
+        try:
+            starts = list(map(int, index.read_text().split()))
+        except ValueError as error:
+            raise InputError(f"{index} is no lineidx: {error}.") from None
+        super().__init__(path, starts)
 
     def read(self, image_id, size=None):
-        start, number = self.places[image_id]
-        where = f"{self.path}, line {number} (image {image_id})"
-        with open(self.path, "rb") as file:
-            file.seek(start)
-            content = file.readline().partition(b"\t")[2]
+        values, where = self.line(image_id)
         try:
-            of_image = json.loads(content)
+            of_image = json.loads(values[1])
             count, text = int(of_image["num_boxes"]), of_image["features"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError) as error:
             raise InputError(f"{where} is cut short, or no VinVL: {error}.") from None
-        values = decode(text, where, "features")
-        if count < 1 or len(values) % count or len(values) < 7 * count:
+        numbers = decode(text, where, "features")
+        if count < 1 or len(numbers) % count or len(numbers) < 7 * count:
             raise InputError(
-                f"{where}: num_boxes is {count}, but there are {len(values)} numbers."
+                f"{where}: num_boxes is {count}, but there are {len(numbers)} numbers."
             )
-        values = values.reshape(count, -1)
-        return check(values[:, :-6], values[:, -6:-2], where)
+        numbers = numbers.reshape(count, -1)
+        return check(numbers[:, :-6], numbers[:, -6:-2], where)
 
 
 class NpzRegions:
