@@ -3,6 +3,7 @@ import pathlib
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import keras
 import numpy as np
 import pytest
 
@@ -63,3 +64,13 @@ def random_images(rng, batch=3, regions=5, region_dim=REGION_DIM):
         "boxes": random_boxes(rng, batch, regions),
         "region_mask": np.arange(regions) < lengths[:, None],
     }
+
+
+def check_trains_and_saves(model, images, rng, folder):
+    """A model of 34 words trains on three images, and captions alike once loaded."""
+    tokens = rng.integers(4, 34, (3, 2, 6)).astype("int32")
+    losses = [model.train_on_batch({**images, "tokens": tokens}) for _ in range(2)]
+    assert np.isfinite(losses).all()
+    model.save(folder / "model.keras")
+    loaded = keras.models.load_model(folder / "model.keras")
+    assert loaded.generate(images) == model.generate(images)

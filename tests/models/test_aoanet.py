@@ -1,7 +1,6 @@
-import keras
 import numpy as np
 import pytest
-from conftest import SHARED, random_images, tiny
+from conftest import SHARED, check_trains_and_saves, random_images, tiny
 from keras import ops
 
 import keras_caption as kc
@@ -153,10 +152,4 @@ def test_a_word_of_the_decoder_is_the_official(oracle, kind):
 )
 def test_variants_train_caption_and_save(rng, tmp_path, vocabulary, name):
     model = kc.models.create(name, vocabulary=vocabulary, **tiny(name))
-    images = random_images(rng)
-    tokens = rng.integers(4, 34, (3, 2, 6)).astype("int32")
-    losses = [model.train_on_batch({**images, "tokens": tokens}) for _ in range(2)]
-    assert np.isfinite(losses).all()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.generate(images) == model.generate(images)
+    check_trains_and_saves(model, random_images(rng), rng, tmp_path)

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from conftest import check_trains_and_saves
 from keras import ops
 
 import keras_caption as kc
@@ -18,13 +19,7 @@ def grids(rng, batch=3):
 @pytest.mark.parametrize("name", ["spatial", "area_3x3_2"])
 def test_train_caption_and_save(rng, tmp_path, vocabulary, name):
     model = kc.models.create(name, vocabulary=vocabulary, **GRID, **SIZE)
-    images = grids(rng)
-    tokens = rng.integers(4, 34, (3, 2, 6)).astype("int32")
-    losses = [model.train_on_batch({**images, "tokens": tokens}) for _ in range(2)]
-    assert np.isfinite(losses).all()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.generate(images) == model.generate(images)
+    check_trains_and_saves(model, grids(rng), rng, tmp_path)
 
 
 @pytest.mark.parametrize("name", NAMES)
