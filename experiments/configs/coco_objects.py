@@ -1,21 +1,13 @@
 """COCO's annotated objects, at a size that fits a few thousand images."""
 
 import ml_collections
-from configs.defaults import DECODING, SELF_CRITICAL, TRAINING
+from configs.defaults import DECODING, SELF_CRITICAL, TRAINING, small_model
 
 
 def get_config():
     return ml_collections.ConfigDict(
         {
-            "model": {
-                "num_layers": 2,
-                "model_dim": 256,
-                "embedding_dim": 256,
-                "num_heads": 8,
-                "feedforward_dim": 1024,
-                "geometry_dim": 32,
-                "dropout": 0.1,
-            },
+            "model": small_model(256, num_heads=8),
             "training": {
                 **TRAINING,
                 "epochs": 10,

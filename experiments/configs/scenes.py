@@ -1,21 +1,13 @@
 """The built-in data: a small model, trained in minutes on two cores."""
 
 import ml_collections
-from configs.defaults import DECODING, SELF_CRITICAL, TRAINING
+from configs.defaults import DECODING, SELF_CRITICAL, TRAINING, small_model
 
 
 def get_config():
     return ml_collections.ConfigDict(
         {
-            "model": {
-                "num_layers": 2,
-                "model_dim": 128,
-                "embedding_dim": 128,
-                "num_heads": 4,
-                "feedforward_dim": 512,
-                "geometry_dim": 32,
-                "dropout": 0.1,
-            },
+            "model": small_model(128, num_heads=4),
             "training": {
                 **TRAINING,
                 "epochs": 14,
