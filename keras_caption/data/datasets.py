@@ -63,11 +63,12 @@ def read(builder, split, pictures=False):
     Raises:
         InputError: If the dataset has no such split.
     """
-    name = split.partition("[")[0]
-    if name not in builder.info.splits:
-        raise InputError(
-            f"The dataset in {builder.data_path} has no images for {name!r}."
-        )
+    for part in split.split("+"):
+        name = part.partition("[")[0]
+        if name not in builder.info.splits:
+            raise InputError(
+                f"The dataset in {builder.data_path} has no images for {name!r}."
+            )
     decoders = None
     if "image" in builder.info.features and not pictures:
         decoders = {"image": tfds.decode.SkipDecoding()}

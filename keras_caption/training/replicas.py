@@ -9,14 +9,16 @@ from keras import ops, tree
 class ReplicaTraining:
     """Mixin of models that train under a distribution strategy of TensorFlow.
 
-    Gradients are clipped after they are added up, not before. And two things that
-    Keras's own `fit` does fail for batches with masks, or on several workers, and
+    Gradients are clipped after they are added up, not before; and each replica has
+    dropout masks of its own, not all the same. And two things that Keras's own `fit`
+    does fail for batches with masks, or on several workers, and
     are done otherwise: to learn the shapes of a batch it averages one over the
     replicas, and it averages the logs of workers along an axis that scalars lack.
     """
 
     def make_train_function(self, force=False):
         clip_after_sum(self.optimizer)
+        draw_apart(self)
         return super().make_train_function(force)
 
     def _make_function(self, step_function, **kwargs):
@@ -92,3 +94,23 @@ def clip_after_sum(optimizer):
         return [g / context.num_replicas_in_sync for g in clipped]  # to be added up
 
     inner._clip_gradients = clip_sum
+
+
+def draw_apart(model):
+    """Makes the layers of a model draw other random numbers on every replica.
+
+    By themselves they draw the same ones: the state of a random generator is the
+    same on all replicas.
+    """
+    for layer in model._flatten_layers():
+        for generator in layer._seed_generators:
+            generator.next = functools.partial(_next_seed, generator)
+
+
+def _next_seed(generator, ordered=True):
+    seed = type(generator).next(generator, ordered)
+    context = _replica_context()
+    if context is None:
+        return seed
+    number = ops.cast(context.replica_id_in_sync_group, seed.dtype)
+    return seed + ops.stack([number * 2654435761, ops.zeros_like(number)])

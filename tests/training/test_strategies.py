@@ -74,6 +74,18 @@ def main(where, folder):
     assert strategy.num_replicas_in_sync == (1 if where == "one" else 2)
     for task in TASKS:
         train(strategy, task, f"{folder}/{task}_{where}.npz")
+    if where == "mirrored":
+        np.savez(f"{folder}/dropped.npz", *drop(strategy))
+
+
+def drop(strategy):
+    """What the first layer of a model drops out on each replica."""
+    with strategy.scope():
+        model = kc.models.create("ngsan", vocabulary_size=12, **tiny("ngsan"))
+        model.make_train_function()
+        [layer] = [x for x in model.encoder.layers if x.name.startswith("dropout")]
+        found = strategy.run(lambda: layer(tf.ones((1, 500)), training=True))
+    return strategy.experimental_local_results(found)
 
 
 def start(where, folder, **environment):
@@ -120,6 +132,14 @@ def test_two_replicas_train_as_one_device(trained, task, where):
     assert one.files == two.files
     for name in one.files:
         np.testing.assert_allclose(one[name], two[name], atol=1e-5, err_msg=name)
+
+
+def test_replicas_have_masks_of_their_own(trained):
+    with np.load(trained / "dropped.npz") as dropped:
+        first, second = (dropped[name] == 0 for name in dropped.files)
+    assert 20 < first.sum() < 80
+    assert 20 < second.sum() < 80
+    assert (first & second).sum() < 20
 
 
 if __name__ == "__main__":
