@@ -34,7 +34,8 @@ class GridTransformer(Captioner):
     Its paper adds the attended values' input back to the result; in the decoder's
     attention to the grid there are more values than queries, so that this cannot be
     meant, and here it is the queries' input that is added, in all blocks, as in
-    every other Transformer.
+    every other Transformer. Its captions have at most 14 words, which is the training
+    data's and the search's business.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
