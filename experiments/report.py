@@ -70,7 +70,6 @@ def evaluate(model, decoding, builder, folder):
 
 def write_coco_files(captions, references, folder):
     """Captions and references in COCO's formats, for `keras_caption.evaluation`."""
-    results = [{"image_id": i, "caption": text} for i, text in captions.items()]
     annotations = [(i, text) for i, texts in references.items() for text in texts]
     truth = {
         "images": [{"id": i, "width": 1, "height": 1} for i in references],
@@ -79,7 +78,7 @@ def write_coco_files(captions, references, folder):
             for number, (i, text) in enumerate(annotations)
         ],
     }
-    write_json(folder / "test_results.json", results)
+    kc.evaluation.write_results(folder / "test_results.json", captions)
     write_json(folder / "test_references.json", truth)
 
 

@@ -33,7 +33,8 @@ def list_images(paths):
             splits and captions, and COCO's files beside it only tell the sizes of
             images. COCO's alone have captions too: of those with `val` in their name
             every other image is for validation, the rest for test; all other files
-            are for training.
+            are for training. A file without annotations, as that of COCO's test
+            server, lists images without captions, for test.
 
     Returns:
         dict from split to a list of `ListedImage`.
@@ -92,15 +93,15 @@ def _read_karpathy(path, content, sizes):
 
 def _read_coco(path, content, sizes):
     """Split and `ListedImage` of every image of one of COCO's captions files."""
-    captions = read_captions(path)[0]
+    captions = read_captions(path)[0] if "annotations" in content else None
     for number, image in enumerate(content["images"]):
-        split = ("val", "test")[number % 2] if "val" in path.name else "train"
-        image_id = image["id"]
-        if not captions[image_id]:
-            raise InputError(f"{path}: image {image_id} has no captions.")
-        yield (
-            split,
-            ListedImage(
-                image_id, image["file_name"], captions[image_id], sizes[image_id]
-            ),
-        )
+        image_id, of_image = image["id"], []
+        if captions is None:
+            split = "test"
+        else:
+            split = ("val", "test")[number % 2] if "val" in path.name else "train"
+            of_image = captions[image_id]
+            if not of_image:
+                raise InputError(f"{path}: image {image_id} has no captions.")
+        size = sizes[image_id]
+        yield split, ListedImage(image_id, image["file_name"], of_image, size)

@@ -1,3 +1,4 @@
+from keras_caption.atomic import write_json
 from keras_caption.data.coco import read_captions, read_json
 from keras_caption.errors import InputError
 from keras_caption.evaluation.metrics import score
@@ -26,6 +27,16 @@ def read_results(path):
             raise InputError(f"{path}: image {result['image_id']} has two captions.")
         captions[result["image_id"]] = result["caption"]
     return captions
+
+
+def write_results(path, captions):
+    """Writes a COCO results file.
+
+    Args:
+        path: Where it goes.
+        captions: dict from image id to str.
+    """
+    write_json(path, [{"image_id": i, "caption": c} for i, c in captions.items()])
 
 
 def score_files(captions_path, results_path):

@@ -199,3 +199,29 @@ def test_other_grids_and_models_without_an_extractor_are_refused(model, captione
         model.generate({"grid": np.zeros((1, 3, 3, 256))})
     with pytest.raises(ValueError, match="has no `extractor`"):
         captioner.generate_from_images([np.zeros((5, 5, 3), "uint8")])
+
+
+def test_files_for_the_test_server(folder, model, tmp_path):
+    sizes = {"width": 100, "height": 50}
+    names = {4: "photo_9.png", 9: "photo_10.jpg"}
+    images = [{"id": i, "file_name": name, **sizes} for i, name in names.items()]
+    (tmp_path / "image_info_test2014.json").write_text(json.dumps({"images": images}))
+    records = kc.data.records_of_photos(folder, [tmp_path / "image_info_test2014.json"])
+    kc.data.prepare(records, new_extractor(), tmp_path / "test2014")
+    done = subprocess.run(
+        [
+            *(sys.executable, "experiments/submit.py", folder / "model.keras"),
+            *("--name=ours", f"--test2014={tmp_path / 'test2014'}"),
+            f"--output_dir={tmp_path}",
+        ],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 captions\nThe server expects 40,775." in done.stdout
+    path = tmp_path / "captions_test2014_ours_results.json"
+    expected = model.generate_from_images([folder / name for name in names.values()])
+    assert kc.evaluation.read_results(path) == dict(zip(names, expected, strict=True))

@@ -1,0 +1,72 @@
+r"""Writes the results files that COCO's caption server takes.
+
+    python experiments/submit.py saved_models/ngsan_prepared --name ngsan \
+        --val2014 prepared/val2014 --test2014 prepared/test2014
+
+captions all images of the two datasets, which experiments/prepare.py makes of
+captions_val2014.json and image_info_test2014.json, and writes
+captions_val2014_ngsan_results.json and captions_test2014_ngsan_results.json. Several
+models, separated by commas, caption as an ensemble. A file is scored with
+
+    python -m keras_caption.evaluation captions_val2014.json RESULTS.json
+"""
+
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from absl import app, flags, logging
+from tqdm import tqdm
+
+import keras_caption as kc
+
+SETS = {"val2014": 40_504, "test2014": 40_775}
+FLAGS = flags.FLAGS
+flags.DEFINE_string("name", None, "Of the algorithm, in the files' names.")
+for name, count in SETS.items():
+    flags.DEFINE_string(name, None, f"Prepared dataset of the {count:,} images.")
+flags.DEFINE_string("output_dir", ".", "Where the files go.")
+flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.")
+flags.DEFINE_integer("batch_size", 50, "Images captioned at once.")
+flags.mark_flag_as_required("name")
+
+
+def main(argv):
+    if len(argv) != 2:
+        sys.exit("error: name one saved model, or several separated by commas.")
+    logging.set_verbosity(logging.WARNING)
+    try:
+        submit(argv[1].split(","))
+    except (kc.InputError, OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+def submit(paths):
+    if not any(FLAGS[name].value for name in SETS):
+        raise kc.InputError("Give --val2014, --test2014 or both.")
+    paths = map(pathlib.Path, paths)
+    model = kc.models.Ensemble(
+        [path / "best.keras" if path.is_dir() else path for path in paths]
+    )
+    for name, expected in SETS.items():
+        if not FLAGS[name].value:
+            continue
+        builder = kc.data.load("prepared", FLAGS[name].value)
+        examples = kc.data.read(builder, "+".join(builder.info.splits))
+        batches = kc.data.image_batches(examples, FLAGS.batch_size, model.image_specs)
+        count = -(-len(examples) // FLAGS.batch_size)
+        captions = model.caption(
+            tqdm(batches, name, count, unit=" batches"), beam_size=FLAGS.beam_size
+        )
+        path = pathlib.Path(FLAGS.output_dir)
+        path /= f"captions_{name}_{FLAGS.name}_results.json"
+        kc.evaluation.write_results(path, captions)
+        print(f"Wrote {path}, {len(captions):,} captions")
+        if len(captions) != expected:
+            print(f"The server expects {expected:,}.")
+
+
+if __name__ == "__main__":
+    app.run(main)
