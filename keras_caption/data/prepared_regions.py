@@ -41,8 +41,8 @@ def prepare_regions(listed, sources, folder, **options):
         **options: `shard_size` and `strict` of `write_shards`.
 
     Returns:
-        The manifest, see `write_shards`, with `without_captions`: how many images
-        have features, and no captions.
+        The manifest, see `write_shards`, with the numbers of images of all `sources`,
+        and of those `without_captions`.
 
     Raises:
         InputError: As `write_shards`; and if an image has features in two places, or
@@ -90,11 +90,15 @@ def prepare_regions(listed, sources, folder, **options):
             yield from pool.map(example_of, of_shard)
 
     dim = _dim(known, where)
+    sources_read = {str(source.path): len(source.ids) for source in sources}
     stamp = hashlib.sha256(
         json.dumps(
             [
-                [split, [dataclasses.astuple(record.image) for record in of_split]]
-                for split, of_split in records.items()
+                sources_read,
+                *(
+                    [split, [dataclasses.astuple(record.image) for record in of_split]]
+                    for split, of_split in records.items()
+                ),
             ]
         ).encode()
     )
@@ -104,7 +108,10 @@ def prepare_regions(listed, sources, folder, **options):
         region_features(dim, np.float16),
         pathlib.Path(folder),
         stamp.hexdigest(),
-        about={"without_captions": len(where.keys() - listed_ids)},
+        about={
+            "sources": sources_read,
+            "without_captions": len(where.keys() - listed_ids),
+        },
         **options,
     )
 

@@ -26,10 +26,10 @@ def open_regions(path):
         path: File or folder.
 
     Returns:
-        An object with `ids`, a list of int, and `read(image_id, size)`, which returns
-        features, float32 `(N, D)`, and boxes, float32 `(N, 4)`, x1, y1, x2, y2
-        divided by the image's width and height. `size`, width and height in pixels,
-        is needed where the files do not tell.
+        An object with its `path`, `ids`, a list of int, and `read(image_id, size)`,
+        which returns features, float32 `(N, D)`, and boxes, float32 `(N, 4)`, x1, y1,
+        x2, y2 divided by the image's width and height. `size`, width and height in
+        pixels, is needed where the files do not tell.
 
     Raises:
         InputError: If there is no such file, or it has none of these forms.
@@ -200,6 +200,7 @@ class NpzRegions:
     """The self-critical toolkits' folders: `*_att/ID.npz` and `*_box/ID.npy`."""
 
     def __init__(self, path):
+        self.path = path
         self.folders = {}
         for kind in ("att", "box"):
             found = sorted(f for f in path.iterdir() if f.name.endswith(f"_{kind}"))
