@@ -123,7 +123,7 @@ class NGSAN(Captioner):
                 num_heads, model_dim // num_heads, dropout=dropout, dtype=dtype
             )
 
-        blocks = [
+        blocks = (
             TransformerDecoderBlock(
                 plain_attention(),
                 plain_attention(),
@@ -132,7 +132,7 @@ class NGSAN(Captioner):
                 dtype=dtype,
             )
             for _ in range(num_layers)
-        ]
+        )
         decoder = TransformerDecoder(
             vocabulary_size, model_dim, blocks, dropout, dtype=dtype, name="decoder"
         )

@@ -24,7 +24,8 @@ class TransformerDecoder(keras.layers.Layer):
     Args:
         vocabulary_size: Number of words, special tokens included.
         model_dim: Size of embeddings and hidden states.
-        blocks: `keras_caption.layers.TransformerDecoderBlock`s, one after another.
+        blocks: Iterable of `keras_caption.layers.TransformerDecoderBlock`, the first
+            one first.
         dropout: Dropout rate of embeddings.
 
     Call arguments:
@@ -44,12 +45,12 @@ class TransformerDecoder(keras.layers.Layer):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.model_dim = model_dim
-        self.blocks = blocks
         self.dropout = dropout
         policy = self.dtype_policy
         self.embedding = WordEmbedding(vocabulary_size, model_dim, dtype=policy)
         self.positions = keras_hub.layers.SinePositionEncoding(dtype=policy)
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=policy)
+        self.blocks = list(blocks)
         self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
 
     def build(self, tokens_shape, memory_shape):
