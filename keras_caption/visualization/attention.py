@@ -7,6 +7,8 @@ from matplotlib.patches import Rectangle
 
 from keras_caption.text import BOS, EOS
 
+FRAMES = 3  # regions that are framed
+
 
 def attention_over_regions(model, inputs, tokens):
     """Where a captioner looks while it says each word of a caption.
@@ -64,15 +66,17 @@ def attention_over_words(model, inputs, tokens, picture=None, figure=None):
 
 
 def _light_regions(panel, boxes, strengths, size):
-    """How bright every pixel is, `(*size, 1)`; draws the frames of the regions."""
+    """How bright every pixel is, `(*size, 1)`; frames the regions most looked at."""
     height, width = size
     light = np.zeros((height, width, 1))
-    for strength, (x1, y1, x2, y2) in zip(
-        strengths, boxes * [width, height, width, height], strict=True
-    ):
-        box = (slice(int(y1), math.ceil(y2)), slice(int(x1), math.ceil(x2)))
-        light[box] = np.maximum(light[box], strength)
-        frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
-        frame.set(edgecolor="crimson", linewidth=2, alpha=float(strength) ** 2)
-        panel.add_patch(frame)
+    order = np.argsort(strengths)
+    for place in order:
+        x1, y1, x2, y2 = boxes[place] * [width, height, width, height]
+        inside = (slice(int(y1), math.ceil(y2)), slice(int(x1), math.ceil(x2)))
+        light[inside] = strengths[place]  # the strongest last
+        if place in order[-FRAMES:]:
+            frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
+            alpha = float(strengths[place]) ** 2
+            frame.set(edgecolor="crimson", linewidth=2, alpha=alpha)
+            panel.add_patch(frame)
     return light
