@@ -110,7 +110,7 @@ class Extractor(keras.Model):
                 input_shape=(image_size, image_size, 3),
                 **self.arguments,
             )
-        except (ValueError, OSError) as error:
+        except Exception as error:  # a download that fails has no class of its own
             reason = str(error).strip().splitlines()[0]
             raise InputError(
                 f"{backbone} with weights={weights!r} cannot be made: {reason}"
