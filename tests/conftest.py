@@ -1,5 +1,7 @@
 import os
 import pathlib
+import subprocess
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -64,6 +66,18 @@ def random_images(rng, batch=3, regions=5, region_dim=REGION_DIM):
         "boxes": random_boxes(rng, batch, regions),
         "region_mask": np.arange(regions) < lengths[:, None],
     }
+
+
+def run_script(*command):
+    """A script of the project, run to its end as a person runs it."""
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def check_trains_and_saves(model, images, rng, folder):

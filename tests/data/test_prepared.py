@@ -1,15 +1,12 @@
 """From photos to a model that captions photos."""
 
 import json
-import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import PROJECT
+from conftest import run_script
 from PIL import Image
 
 import keras_caption as kc
@@ -171,15 +168,12 @@ def test_the_served_model_reads_files(folder, model, tmp_path):
 
 
 def test_caption_my_picture(folder, model, tmp_path):
-    command = [sys.executable, "experiments/caption.py", folder / "model.keras"]
     pictures = [folder / "photo_2.jpg", folder / "photo_9.png", "nowhere.jpg"]
-    done = subprocess.run(
-        [*command, *pictures, f"--figure={tmp_path / 'looks.png'}"],
-        cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_script(
+        "experiments/caption.py",
+        folder / "model.keras",
+        *pictures,
+        f"--figure={tmp_path / 'looks.png'}",
     )
     assert done.returncode == 1
     [caption] = model.generate_from_images(pictures[1:2])
@@ -208,17 +202,10 @@ def test_files_for_the_test_server(folder, model, tmp_path):
     (tmp_path / "image_info_test2014.json").write_text(json.dumps({"images": images}))
     records = kc.data.records_of_photos(folder, [tmp_path / "image_info_test2014.json"])
     kc.data.prepare(records, new_extractor(), tmp_path / "test2014")
-    done = subprocess.run(
-        [
-            *(sys.executable, "experiments/submit.py", folder / "model.keras"),
-            *("--name=ours", f"--test2014={tmp_path / 'test2014'}"),
-            f"--output_dir={tmp_path}",
-        ],
-        cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_script(
+        *("experiments/submit.py", folder / "model.keras", "--name=ours"),
+        f"--test2014={tmp_path / 'test2014'}",
+        f"--output_dir={tmp_path}",
     )
     assert done.returncode == 0, done.stderr
     assert "2 captions\nThe server expects 40,775." in done.stdout

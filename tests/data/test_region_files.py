@@ -3,14 +3,11 @@
 import base64
 import csv
 import json
-import os
-import subprocess
-import sys
 
 import h5py
 import numpy as np
 import pytest
-from conftest import PROJECT, random_boxes
+from conftest import random_boxes, run_script
 
 import keras_caption as kc
 
@@ -174,19 +171,12 @@ def test_a_dataset_of_them(features, tmp_path):
     (tmp_path / "captions.json").write_text(json.dumps({"images": images}))
 
     def prepare(*more):
-        return subprocess.run(
-            [
-                *(sys.executable, "experiments/prepare.py"),
-                f"--features={tmp_path / 'a.tsv'}",
-                f"--captions={tmp_path / 'captions.json'}",
-                f"--output_dir={tmp_path / 'out'}",
-                *more,
-            ],
-            cwd=PROJECT,
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
-            capture_output=True,
-            text=True,
-            check=False,
+        return run_script(
+            "experiments/prepare.py",
+            f"--features={tmp_path / 'a.tsv'}",
+            f"--captions={tmp_path / 'captions.json'}",
+            f"--output_dir={tmp_path / 'out'}",
+            *more,
         )
 
     strict = prepare("--strict")
