@@ -51,11 +51,11 @@ def resize_photo(pixels, size):
     """A photo as the square that an `Extractor` reads.
 
     Args:
-        pixels: `(height, width, 3)`, 0 to 255.
+        pixels: `(height, width, 3)`, 0 to 255, or a batch of such.
         size: Height and width of the square; proportions are not kept.
 
     Returns:
-        float32 `(size, size, 3)`, bilinear with antialiasing.
+        float32 `(size, size, 3)`, or a batch, bilinear with antialiasing.
     """
     pixels = ops.cast(pixels, "float32")
     return ops.image.resize(pixels, (size, size), antialias=True)

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_caption.atomic import replacing
 from keras_caption.decoding import scheduled_sampling
+from keras_caption.features import resize_photo
 from keras_caption.models.generator import Generator
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.replicas import ReplicaTraining
@@ -80,9 +81,10 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
 
     A functional Keras model over a captioning batch, a dict: what the encoder
     takes of an image (`regions`, `boxes` and, optionally, `region_mask`, for
-    models of regions), and `tokens`. It maps them to the logits of the next word.
-    It trains with `fit` on datasets of such dicts; it comes compiled with Adam
-    and cross-entropy, and `compile` replaces them.
+    models of regions; `grid` for models of grids; or, with an `extractor`, `image`,
+    `(batch, height, width, 3)`, 0 to 255), and `tokens`. It maps them to the logits
+    of the next word. It trains with `fit` on datasets of such dicts; it comes
+    compiled with Adam and cross-entropy, and `compile` replaces them.
 
     The decoder is a layer with `start(memory, memory_mask, length) -> state` and
     `step(tokens, state, index) -> (logits, state)`, see
@@ -144,8 +146,16 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         return ops.reshape(logits, (*shape, logits.shape[-1]))
 
     def image_inputs(self, inputs):
-        """The encoder's inputs out of a batch, as tensors, with a mask."""
+        """The encoder's inputs out of a batch, as tensors, with a mask.
+
+        Where they are not there, and an `image` is, the extractor makes them of it.
+        """
         names = self.encoder.input
+        if self.extractor is not None and "image" in inputs:
+            needed = [name for name in names if name != "region_mask"]
+            if not all(name in inputs for name in needed):
+                size = self.extractor.image_size
+                inputs = self.extractor(resize_photo(inputs["image"], size))
         given = {
             name: ops.convert_to_tensor(inputs[name])
             for name in names

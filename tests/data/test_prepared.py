@@ -148,6 +148,8 @@ def test_photos_are_captioned_as_their_prepared_features(folder, prepared, model
     captions = model.caption(kc.data.image_batches(examples, 2, model.image_specs))
     photos = [folder / "photo_9.png", folder / "photo_10.jpg"]
     assert model.generate_from_images(photos) == [captions[9], captions[10]]
+    pixels = kc.features.read_photo(photos[0])
+    assert model.generate({"image": pixels[None]}) == [captions[9]]
     batch = next(iter(kc.data.image_batches(examples, 2)))
     found = model.extract(photos)
     np.testing.assert_allclose(found["grid"], batch["grid"], atol=1e-2)
