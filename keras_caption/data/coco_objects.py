@@ -10,8 +10,7 @@ from keras_caption.data.coco import (
     CocoFiles,
     read_annotations,
 )
-from keras_caption.data.examples import region_features
-from keras_caption.text import split_words
+from keras_caption.data.examples import captions_and_words, region_features
 
 NUM_CATEGORIES = 80
 
@@ -97,8 +96,7 @@ def object_example(image_id, captions, objects):
         "image_id": image_id,
         "regions": regions,
         "boxes": boxes,
-        "captions": captions,
-        "words": [" ".join(split_words(caption)) for caption in captions],
+        **captions_and_words(captions),
     }
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_caption.errors import InputError
+from keras_caption.text import split_words
 
 
 def region_features(region_dim, dtype=np.float32, **more):
@@ -33,6 +34,12 @@ def region_features(region_dim, dtype=np.float32, **more):
             **more,
         }
     )
+
+
+def captions_and_words(captions):
+    """The `captions` and `words` of an example, from what people wrote."""
+    words = [" ".join(split_words(caption)) for caption in captions]
+    return {"captions": captions, "words": words}
 
 
 def references(examples):

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import hashlib
-import json
 import pathlib
 
 import keras
@@ -12,12 +11,11 @@ import tensorflow_datasets as tfds
 from keras import ops
 
 from keras_caption.atomic import replacing
-from keras_caption.data.examples import region_features
+from keras_caption.data.examples import captions_and_words, region_features
 from keras_caption.data.scenes.builder import Scenes
 from keras_caption.data.shards import write_shards
 from keras_caption.errors import InputError
 from keras_caption.features import resize_photo
-from keras_caption.text import split_words
 
 EXTRACTOR = "extractor.keras"
 THUMBNAIL = 160  # pixels, of the longer side of the pictures kept to look at
@@ -51,7 +49,7 @@ def prepare(records, extractor, folder, *, batch_size=16, **options):
         examples,
         features_of(extractor, with_objects),
         folder,
-        stamp_of(records, extractor),
+        source_of(records, extractor),
         **options,
     )
     with replacing(pathlib.Path(folder) / EXTRACTOR) as partial:
@@ -89,15 +87,16 @@ def features_of(extractor, with_objects):
     )
 
 
-def stamp_of(records, extractor):
-    """A str that differs where photos, captions, boxes or the extractor do."""
-    stamp = hashlib.sha256(json.dumps(extractor.get_config()).encode())
+def source_of(records, extractor):
+    """What differs where photos, captions, boxes or the extractor do, for JSON."""
+    weights = hashlib.sha256()
     for weight in extractor.get_weights():
-        stamp.update(np.ascontiguousarray(weight))
-    for split, of_split in records.items():
-        listed = [(r.name, r.captions, np.shape(r.boxes)) for r in of_split]
-        stamp.update(json.dumps([split, listed]).encode())
-    return stamp.hexdigest()
+        weights.update(np.ascontiguousarray(weight))
+    listed = {
+        split: [(r.name, r.captions, np.shape(r.boxes)) for r in of_split]
+        for split, of_split in records.items()
+    }
+    return [extractor.get_config(), weights.hexdigest(), listed]
 
 
 class PhotoExamples:
@@ -128,8 +127,7 @@ class PhotoExamples:
             "image": shrink(photo, THUMBNAIL),
             "photo": np.array(resize_photo(photo, self.extractor.image_size)),
             "boxes": record.boxes,
-            "captions": record.captions,
-            "words": [" ".join(split_words(text)) for text in record.captions],
+            **captions_and_words(record.captions),
         }
         return {**example, "objects": record.objects} if record.objects else example
 

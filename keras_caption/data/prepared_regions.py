@@ -2,16 +2,13 @@
 
 import concurrent.futures
 import dataclasses
-import hashlib
-import json
 import pathlib
 
 import numpy as np
 
-from keras_caption.data.examples import region_features
+from keras_caption.data.examples import captions_and_words, region_features
 from keras_caption.data.shards import write_shards
 from keras_caption.errors import InputError
-from keras_caption.text import split_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,8 +78,7 @@ def prepare_regions(listed, sources, folder, **options):
             "image_id": image.image_id,
             "regions": regions.astype("float16"),
             "boxes": boxes,
-            "captions": image.captions,
-            "words": [" ".join(split_words(text)) for text in image.captions],
+            **captions_and_words(image.captions),
         }
 
     def examples_of(of_shard):
@@ -91,23 +87,16 @@ def prepare_regions(listed, sources, folder, **options):
 
     dim = _dim(known, where)
     sources_read = {str(source.path): len(source.ids) for source in sources}
-    stamp = hashlib.sha256(
-        json.dumps(
-            [
-                sources_read,
-                *(
-                    [split, [dataclasses.astuple(record.image) for record in of_split]]
-                    for split, of_split in records.items()
-                ),
-            ]
-        ).encode()
-    )
+    listing = {
+        split: [dataclasses.astuple(image) for image in of_split]
+        for split, of_split in listed.items()
+    }
     return write_shards(
         records,
         examples_of,
         region_features(dim, np.float16),
         pathlib.Path(folder),
-        stamp.hexdigest(),
+        [sources_read, listing],
         about={
             "sources": sources_read,
             "without_captions": len(where.keys() - listed_ids),

@@ -22,7 +22,7 @@ def write_shards(
     examples_of,
     features,
     folder,
-    stamp,
+    source,
     *,
     shard_size=200,
     strict=False,
@@ -42,7 +42,8 @@ def write_shards(
             what is wrong with it.
         features: `tfds.features.FeaturesDict`.
         folder: Where the dataset goes.
-        stamp: str that tells whether records and examples are the same as before.
+        source: What goes into JSON and tells whether records and examples are the
+            same as before.
         shard_size: Number of records of a shard.
         strict: Whether a record that is wrong ends everything.
         about: dict to go into the manifest too.
@@ -53,16 +54,16 @@ def write_shards(
         and checksums of all `shards`.
 
     Raises:
-        InputError: If the folder was begun with another stamp; or, with `strict`, if
+        InputError: If the folder was begun with another source; or, with `strict`, if
             a record is wrong.
     """
     from tqdm import tqdm
 
     folder = pathlib.Path(folder)
-    source = {"stamp": stamp, "shard_size": shard_size}
+    stamp = hashlib.sha256(json.dumps([source, shard_size]).encode()).hexdigest()
     if not (folder / SOURCE).exists():
-        write_json(folder / SOURCE, source)
-    elif json.loads((folder / SOURCE).read_text()) != source:
+        write_json(folder / SOURCE, {"stamp": stamp})
+    elif json.loads((folder / SOURCE).read_text())["stamp"] != stamp:
         raise InputError(
             f"{folder} was begun with other data, or other ways to prepare them: name "
             "another folder, or remove it."

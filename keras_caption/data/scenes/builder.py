@@ -3,11 +3,10 @@ import dataclasses
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_caption.data.examples import region_features
+from keras_caption.data.examples import captions_and_words, region_features
 from keras_caption.data.scenes.captions import describe
 from keras_caption.data.scenes.rendering import SIDE, crop_features, render
 from keras_caption.data.scenes.scene import COLOURS, KINDS, sample_scene
-from keras_caption.text import split_words
 
 REGION_DIM = 128
 
@@ -85,7 +84,6 @@ def make_example(rng, image_id=0):
         "image": image,
         "regions": crop_features(image, boxes, REGION_DIM),
         "boxes": boxes,
-        "captions": captions,
-        "words": [" ".join(split_words(caption)) for caption in captions],
+        **captions_and_words(captions),
         "objects": [{"kind": o.kind, "colour": o.colour} for o in objects],
     }
