@@ -87,15 +87,17 @@ def read_captions(path):
         path: JSON with `images` and `annotations` (`image_id`, `caption`).
 
     Returns:
-        dict from image id to a list of captions, in the order of the file, and
-        dict from image id to (width, height).
+        dict from image id to a list of captions, in the order of the file.
 
     Raises:
         InputError: If a caption has no image, or no words.
     """
-    content = read_json(path, "images", "annotations")
-    sizes = {i["id"]: (i["width"], i["height"]) for i in content["images"]}
-    captions = {image_id: [] for image_id in sizes}
+    return captions_of(read_json(path, "images", "annotations"), path)
+
+
+def captions_of(content, path):
+    """As `read_captions`, of a file that has been read."""
+    captions = {image["id"]: [] for image in content["images"]}
     for annotation in content["annotations"]:
         image_id, text = annotation["image_id"], annotation["caption"]
         if image_id not in captions:
@@ -109,7 +111,7 @@ def read_captions(path):
                 f"{text!r}."
             )
         captions[image_id].append(text.strip())
-    return captions, sizes
+    return captions
 
 
 def read_instances(path):
@@ -163,6 +165,11 @@ def _normalize_box(bbox, width, height, where):
     return np.clip(corners, 0.0, 1.0)
 
 
+def split_of(image):
+    """The split of an image of Karpathy's JSON, `restval` counting as `train`."""
+    return {"restval": "train"}.get(image.get("split"), image.get("split"))
+
+
 def read_split(path):
     """Karpathy's split of the images; `restval` counts as `train`.
 
@@ -174,7 +181,7 @@ def read_split(path):
     """
     splits = {split: [] for split in SPLITS}
     for number, image in enumerate(read_json(path, "images")["images"]):
-        split = {"restval": "train"}.get(image.get("split"), image.get("split"))
+        split = split_of(image)
         if "cocoid" not in image or split not in splits:
             raise InputError(
                 f"{path}: image number {number} needs a `cocoid` and a `split` of "
@@ -200,7 +207,7 @@ def read_annotations(files):
     """
     captions, objects, categories = {}, {}, None
     for path in files.captions:
-        captions.update(read_captions(path)[0])
+        captions.update(read_captions(path))
     for path in files.instances:
         of_file, found = read_instances(path)
         if categories not in (None, of_file):

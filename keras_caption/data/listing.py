@@ -3,7 +3,7 @@
 import dataclasses
 import pathlib
 
-from keras_caption.data.coco import SPLITS, read_captions, read_json
+from keras_caption.data.coco import SPLITS, captions_of, read_json, split_of
 from keras_caption.errors import InputError
 from keras_caption.text import split_words
 
@@ -74,7 +74,7 @@ def list_images(paths):
 def _read_karpathy(path, content, sizes):
     """Split and `ListedImage` of every image of Karpathy's JSON."""
     for number, image in enumerate(content["images"]):
-        split = {"restval": "train"}.get(image.get("split"), image.get("split"))
+        split = split_of(image)
         image_id = image.get("cocoid", image.get("imgid"))
         captions = [s.get("raw", "").strip() for s in image.get("sentences", ())]
         problems = {
@@ -93,7 +93,7 @@ def _read_karpathy(path, content, sizes):
 
 def _read_coco(path, content, sizes):
     """Split and `ListedImage` of every image of one of COCO's captions files."""
-    captions = read_captions(path)[0] if "annotations" in content else None
+    captions = captions_of(content, path) if "annotations" in content else None
     for number, image in enumerate(content["images"]):
         image_id, of_image = image["id"], []
         if captions is None:

@@ -54,7 +54,7 @@ def score_files(captions_path, results_path):
     Raises:
         InputError: If a file is wrong, or an image of the results has no captions.
     """
-    references, _ = read_captions(captions_path)
+    references = read_captions(captions_path)
     results = read_results(results_path)
     for image_id in results:
         if not references.get(image_id):
