@@ -1,4 +1,4 @@
-"""Captions pictures with a trained model.
+r"""Captions pictures with a trained model.
 
     python experiments/caption.py saved_models/spatial_prepared/best.keras photo.jpg
     python experiments/caption.py saved_models/spatial_prepared a.jpg b.png \

@@ -45,6 +45,11 @@ def matmul_rate(size=2048):
     return 2 * size**3 / seconds(product, repeats=20)
 
 
+def peak_memory():
+    """The greatest resident size of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def peak_and_seconds(step):
     """The time and the peak memory of a call, as `in_a_process` alone can tell it.
 
@@ -53,10 +58,9 @@ def peak_and_seconds(step):
     """
     x = tf.random.normal((64, 64))
     tf.matmul(x, x)  # threads and their buffers
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     time = seconds(step)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return {"time": time, "peak": peak / 1024}
+    return {"time": time, "peak": peak_memory() - before}
 
 
 def in_a_process(function, *args):

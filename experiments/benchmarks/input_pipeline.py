@@ -11,13 +11,12 @@ training_step.py. Peak memory is of processes of their own, above what importing
 import base64
 import json
 import pathlib
-import resource
 import sys
 import tempfile
 import time
 
 import numpy as np
-from common import REGION_DIM, REGIONS, in_a_process
+from common import REGION_DIM, REGIONS, in_a_process, peak_memory
 
 import keras_caption as kc
 
@@ -46,11 +45,6 @@ def write_source(folder, count):
                 }
             )
     (folder / "captions.json").write_text(json.dumps({"images": images}))
-
-
-def peak_memory():
-    """Of this process so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def prepare(folder):
