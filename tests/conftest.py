@@ -68,12 +68,12 @@ def random_images(rng, batch=3, regions=5, region_dim=REGION_DIM):
     }
 
 
-def run_script(*command):
+def run_script(*command, **environment):
     """A script of the project, run to its end as a person runs it."""
     return subprocess.run(
         [sys.executable, *command],
         cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        env={**os.environ, "PYTHONPATH": str(PROJECT), **environment},
         capture_output=True,
         text=True,
         check=False,

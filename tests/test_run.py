@@ -11,7 +11,7 @@ import coco_files
 import keras
 import numpy as np
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, run_script
 
 import keras_caption as kc
 
@@ -41,7 +41,6 @@ def command(folder, output, *more):
         "decoding.beam_size": 2,
     }
     return [
-        sys.executable,
         "experiments/run.py",
         "--model=ngsan",
         "--dataset=coco_objects",
@@ -53,28 +52,16 @@ def command(folder, output, *more):
     ]
 
 
-def environment(folder):
-    return {**os.environ, "TFDS_DATA_DIR": str(folder / "tfds")}
-
-
-def run(folder, *args, **kwargs):
-    return subprocess.run(
-        command(folder, *args),
-        cwd=PROJECT,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        check=False,
-        **kwargs,
-    )
+def run(folder, *args):
+    return run_script(*command(folder, *args), TFDS_DATA_DIR=str(folder / "tfds"))
 
 
 def kill_after(epochs, history, folder, *args):
     """Starts a run, and kills it once so many epochs are in `history`."""
     process = subprocess.Popen(
-        command(folder, *args),
+        [sys.executable, *command(folder, *args)],
         cwd=PROJECT,
-        env=environment(folder),
+        env={**os.environ, "TFDS_DATA_DIR": str(folder / "tfds")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
