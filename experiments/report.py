@@ -18,11 +18,11 @@ def finish(model, decoding, builder, folder, about):
         decoding: Options of `generate_tokens`.
         builder: TFDS builder, whose test split is captioned.
         folder: Where everything goes.
-        about: dict, how the run was configured.
+        about: dict, what the run is.
     """
     evaluate(model, decoding, builder, folder)
     kc.serving.export(model, folder / "1", **decoding)
-    write_json(folder / "config.json", about)
+    write_json(folder / "config.json", {"model": model.name, **about})
     print(f"\nEverything is in {folder}:")
     for name, content in {
         "best.keras": "the model, for keras.models.load_model",

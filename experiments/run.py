@@ -14,6 +14,7 @@ the model, the training and the decoding can be set, for instance
 import contextlib
 import importlib
 import itertools
+import json
 import math
 import os
 import pathlib
@@ -96,18 +97,13 @@ flags.DEFINE_bool(
 flags.DEFINE_bool("resume", False, "Go on with the run in output_dir, if there is one.")
 
 
-def parse_flags(argv):
-    """Defines --config, whose values depend on the model and the dataset."""
-    try:
-        FLAGS([arg for arg in argv if not arg.startswith("--help")], known_only=True)
-        kc.data.check_name(FLAGS.dataset)
-        arguments = kc.models.arguments(FLAGS.model)
-    except (kc.InputError, flags.Error) as error:
-        sys.exit(f"error: {error}")
+def default_config():
+    """What --config is where nothing of it is given, by --model and --recipe."""
+    arguments = kc.models.arguments(FLAGS.model)
     recipe = importlib.import_module(f"configs.{FLAGS.recipe or FLAGS.dataset}")
     values = recipe.get_config()
     arguments |= {k: v for k, v in values.model.items() if k in arguments}
-    config = ml_collections.ConfigDict(
+    return ml_collections.ConfigDict(
         {
             "model": {
                 name: ml_collections.config_dict.placeholder(str)
@@ -120,6 +116,16 @@ def parse_flags(argv):
             "decoding": values.decoding,
         }
     )
+
+
+def parse_flags(argv):
+    """Defines --config, whose values depend on the model and the dataset."""
+    try:
+        FLAGS([arg for arg in argv if not arg.startswith("--help")], known_only=True)
+        kc.data.check_name(FLAGS.dataset)
+        config = default_config()
+    except (kc.InputError, flags.Error) as error:
+        sys.exit(f"error: {error}")
     listed = "\n".join(
         f"--config.{group}.{name}={value}"
         for group, of_group in config.items()
@@ -142,10 +148,11 @@ def main(argv):
 
 
 def run(config):
-    scst_epochs = config.self_critical.epochs
+    if FLAGS.epochs:
+        config.training.epochs = FLAGS.epochs
     if FLAGS.scst_epochs is not None:
-        scst_epochs = FLAGS.scst_epochs
-    if FLAGS.start_from and not scst_epochs:
+        config.self_critical.epochs = FLAGS.scst_epochs
+    if FLAGS.start_from and not config.self_critical.epochs:
         raise kc.InputError("--start_from is for self-critical training only.")
     if FLAGS.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{FLAGS.mixed_precision}")
@@ -157,38 +164,59 @@ def run(config):
     folder, best = pathlib.Path(folder), FLAGS.start_from
     if FLAGS.ensemble:
         ensemble = kc.models.Ensemble(FLAGS.ensemble)
-        report(ensemble, config, "ensemble", builder, folder)
+        about = describe(config, "ensemble")
+        finish(ensemble, config.decoding, builder, folder, about)
         return
-    if not best:
-        train(config, builder, folder, strategy)
+    phases = [("cross-entropy", folder)] * (not best)
+    if config.self_critical.epochs:
+        phases.append(("self-critical", folder / "scst"))
+    for objective, folder in phases:
+        about = describe(config, objective)
+        if FLAGS.resume and is_finished(folder, about):
+            print(f"{folder} is finished: nothing to do")
+        elif objective == "cross-entropy":
+            train(config, builder, folder, strategy)
+        else:
+            train_self_critically(config, best, builder, folder, strategy)
         best = folder / "best.keras"
-        if is_chief(strategy) and not is_finished(folder):
-            report(best, config, "cross-entropy", builder, folder)
-    if scst_epochs:
-        folder = folder / "scst"
-        train_self_critically(config, best, scst_epochs, builder, folder, strategy)
-        if is_chief(strategy) and not is_finished(folder):
-            best = folder / "best.keras"
-            report(best, config, "self-critical", builder, folder)
+        if is_chief(strategy) and not is_finished(folder, about):
+            model = keras.models.load_model(best)
+            about["parameters"] = count_parameters(model)
+            finish(model, config.decoding, builder, folder, about)
 
 
-def is_finished(folder):
-    """Whether the model of a folder has been trained and scored."""
-    return (folder / "config.json").exists()
-
-
-def report(model, config, objective, builder, folder):
-    """Scores and shows a model, or that of a file."""
-    if isinstance(model, pathlib.Path):
-        model = keras.models.load_model(model)
-    about = {
-        "model": model.name,
+def describe(config, objective):
+    """What a run is, for its `config.json`, before there is anything of it."""
+    groups = {
+        "cross-entropy": ("model", "training", "decoding"),
+        "self-critical": ("model", "training", "self_critical", "decoding"),
+        "ensemble": ("decoding",),
+    }
+    defaults = default_config()
+    return {
         "dataset": FLAGS.dataset,
+        "data_dir": FLAGS.data_dir,
         "seed": FLAGS.seed,
         "objective": objective,
-        "config": config.to_dict(),
+        "config": {group: config[group].to_dict() for group in groups[objective]},
+        "overrides": {
+            f"{group}.{name}": value
+            for group in groups[objective]
+            for name, value in config[group].items()
+            if value != defaults[group][name]
+        },
     }
-    finish(model, config.decoding, builder, folder, about)
+
+
+def is_finished(folder, about):
+    """Whether a folder holds a run that is what `about` says, trained and scored."""
+    path = folder / "config.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return all(key in found and found[key] == value for key, value in about.items())
+
+
+def count_parameters(model):
+    return sum(math.prod(v.shape) for v in model.trainable_variables)
 
 
 def make_strategy(name):
@@ -253,16 +281,14 @@ def train(config, builder, folder, strategy):
             model.scheduled_sampling = kc.training.ScheduledSampling(
                 steps_per_epoch, values.scheduled_sampling
             )
-    parameters = sum(math.prod(v.shape) for v in model.trainable_variables)
     print(
-        f"{model.name}: {parameters:,} parameters, "
+        f"{model.name}: {count_parameters(model):,} parameters, "
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
-    epochs = epoch, FLAGS.epochs or values.epochs
-    fit(model, values, values, epochs, builder, checkpoint, strategy)
+    fit(model, values, values, epoch, builder, checkpoint, strategy)
 
 
-def train_self_critically(config, start, epochs, builder, folder, strategy):
+def train_self_critically(config, start, builder, folder, strategy):
     """Trains a saved captioner with the CIDEr-D of what it draws, or goes on."""
     values = config.self_critical
     examples = kc.data.read(builder, "train")
@@ -296,8 +322,7 @@ def train_self_critically(config, start, epochs, builder, folder, strategy):
             )
         trainer.compile(optimizer)
     print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
-    epochs = epoch, epochs
-    fit(trainer, values, config.training, epochs, builder, checkpoint, strategy)
+    fit(trainer, values, config.training, epoch, builder, checkpoint, strategy)
 
 
 def sizes_of_data(builder):
@@ -365,19 +390,19 @@ def resume(checkpoint, steps_per_epoch):
     return model, epoch
 
 
-def fit(trainer, values, data, epochs, builder, checkpoint, strategy):
-    """Trains from the first to the second of `epochs`, captioning after each.
+def fit(trainer, values, data, epoch, builder, checkpoint, strategy):
+    """Trains from `epoch` to the last one, captioning after each.
 
     Args:
         trainer: A captioner, or what trains one.
         values: Of `--config`, those of this phase.
         data: Of `--config`, those that say what an epoch shows.
-        epochs: Pair of numbers of epochs: done, and to be done in all.
+        epoch: Number of epochs that have been done.
         builder: TFDS builder.
         checkpoint: `keras_caption.training.Checkpoint`.
         strategy: Distribution strategy.
     """
-    if epochs[0] < epochs[1]:
+    if epoch < values.epochs:
         (checkpoint.folder / "config.json").unlink(missing_ok=True)
     examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
     inputs = kc.training.captioner_of(trainer).image_specs
@@ -409,12 +434,12 @@ def fit(trainer, values, data, epochs, builder, checkpoint, strategy):
             captions_per_image=data.captions_per_image,
             max_words=data.max_words,
             seed=FLAGS.seed,
-            first_epoch=epochs[0],
+            first_epoch=epoch,
             inputs=inputs,
             cache=builder.info.splits["train"].num_bytes < KEPT_IN_MEMORY,
         ),
-        initial_epoch=epochs[0],
-        epochs=epochs[1],
+        initial_epoch=epoch,
+        epochs=values.epochs,
         steps_per_epoch=count_steps(examples, values.batch_size, strategy),
         shuffle=False,  # the batches are
         verbose=1 if sys.stdout.isatty() else 2,

@@ -1,63 +1,309 @@
-"""Prints the scores of finished runs as Markdown, mean and spread over seeds.
+r"""Prints the scores of finished runs as tables, the papers' own among them.
 
     python experiments/tables.py saved_models/*
+    python experiments/tables.py --table ngsan_2,ngsan_4 saved_models/*
 
-Takes folders that experiments/run.py wrote, `scst` folders inside them too; runs of
-one model on one dataset that differ in their seed make one row.
+takes folders that experiments/run.py wrote, what is in their `scst` too. Runs that
+differ in their seed only make one row, of means and standard deviations. A paper's
+table has the paper's rows, and the published scores beside ours.
+
+    python experiments/tables.py --table ngsan_2 --run -- --dataset coco_objects \
+        --data_dir annotations
+
+trains what the table needs, one folder a cell, and goes on where it was interrupted.
+What follows `--` is for experiments/run.py.
 """
 
 import collections
+import csv
+import dataclasses
 import json
+import os
 import pathlib
 import statistics
+import subprocess
 import sys
 
-from absl import app
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from absl import app, flags
 
 import keras_caption as kc
+from keras_caption.models.presets import PRESETS
+
+PAPERS = {
+    "ngsan": "NG-SAN",
+    "aoanet": "AoANet",
+    "area": "Area Attention",
+    "spatial": "Spatial self-attention",
+}
+TABLES = sorted({table for preset in PRESETS.values() for table in preset.tables})
+
+# NG-SAN's Table 1: numbers of layers, and the millions of parameters they come to.
+DEPTHS = {1: 18.1, 2: 25.5, 4: 40.2, 6: 54.9}
+PUBLISHED_DEPTH = 4  # of all its other tables
+
+# AoANet's Table 1 ends with an ensemble.
+WITH_ENSEMBLE = "aoanet_1"
+
+OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
+FLAGS = flags.FLAGS
+flags.DEFINE_list("table", [], f"Of the papers': {', '.join(TABLES)}.")
+flags.DEFINE_string("csv", None, "File that the tables are written to as well.")
+flags.DEFINE_bool("run", False, "Train what is missing of --table.")
+flags.DEFINE_list("seeds", ["0", "1", "2"], "With --run: of each cell's runs.")
+flags.DEFINE_string("output_dir", "saved_models/tables", "With --run: of the runs.")
+
+
+@dataclasses.dataclass
+class Row:
+    """A line of a table.
+
+    Attributes:
+        label: What it is of.
+        runs: What is in the files of its finished runs, a list of dicts.
+        published: Scores times 100, a dict from metric; `parameters` are in millions.
+    """
+
+    label: str
+    runs: list
+    published: dict = dataclasses.field(default_factory=dict)
 
 
 def main(argv):
-    groups = collections.defaultdict(lambda: collections.defaultdict(list))
-    for folder in map(pathlib.Path, argv[1:]):
-        try:
-            of_run = json.loads((folder / "config.json").read_text())
-            scores = json.loads((folder / "test_scores.json").read_text())
-        except FileNotFoundError as error:
+    for table in FLAGS.table:
+        if table not in TABLES:
             sys.exit(
-                f"error: {folder} is not a finished run: there is no {error.filename}."
+                f"error: there is no table {table!r}: those are {', '.join(TABLES)}."
             )
-        name = of_run["model"]
-        if of_run["objective"] == "self-critical":
-            name += " + SCST"
-        groups[of_run["dataset"]][name].append(scores)
-    for dataset, models in groups.items():
-        counts = sorted({len(runs) for runs in models.values()})
-        print(f"\n{dataset}, {' or '.join(map(str, counts))} seeds\n")
-        print_table(models, kc.evaluation.METRICS)
-        if dataset == "scenes":
-            print("\nShare of statements that are true\n")
-            statements = {
-                name: [run["statements"] for run in runs]
-                for name, runs in models.items()
-            }
-            print_table(statements, [*kc.data.scenes.CATEGORIES, "all"])
+    if FLAGS.run:
+        if not FLAGS.table:
+            sys.exit("error: --run needs --table.")
+        folders = [folder for table in FLAGS.table for folder in train(table, argv[1:])]
+    else:
+        folders = list(map(pathlib.Path, argv[1:]))
+    datasets = collections.defaultdict(list)
+    for run in read_runs(dict.fromkeys(folders)):
+        datasets[run["dataset"]].append(run)
+    printed = []
+    for dataset, runs in datasets.items():
+        if FLAGS.table:
+            for table in FLAGS.table:
+                paper, number = table.split("_")
+                rows = rows_of_paper(table, runs)
+                printed.append((f"{PAPERS[paper]}, Table {number}: {dataset}", rows))
+        else:
+            printed.append((dataset, rows_of_runs(runs)))
+    for title, rows in printed:
+        show(title, rows)
+    if FLAGS.csv:
+        write_csv(FLAGS.csv, printed)
 
 
-def print_table(models, columns):
-    """A row for each model, of means and standard deviations over its runs."""
-    print("| | " + " | ".join(columns) + " |")
-    print("|---|" + "---:|" * len(columns))
-    for model, runs in models.items():
-        cells = [mean_and_spread([run.get(name) for run in runs]) for name in columns]
-        print(f"| {model} | " + " | ".join(cells) + " |")
+def read_runs(folders):
+    """What is in the files of finished runs, one dict each."""
+    runs = []
+    for folder in folders:
+        phases = [folder]
+        if (folder / "scst" / "config.json").exists():
+            phases.append(folder / "scst")
+        for phase in phases:
+            try:
+                about = json.loads((phase / "config.json").read_text())
+                scores = json.loads((phase / "test_scores.json").read_text())
+            except FileNotFoundError as error:
+                sys.exit(
+                    f"error: {folder} is not a finished run: there is no "
+                    f"{error.filename}."
+                )
+            runs.append({"overrides": {}, "parameters": None, **about, **scores})
+    return runs
 
 
-def mean_and_spread(values):
-    if None in values:
+def label_of(run):
+    """What a run's row is called."""
+    label = run["model"] + OBJECTIVES.get(run["objective"], "")
+    for name, value in run["overrides"].items():
+        label += f", {name.removeprefix('model.')}={value}"
+    return label
+
+
+def rows_of_runs(runs):
+    """A row for all that differ in their seed only."""
+    groups = collections.defaultdict(list)
+    for run in runs:
+        groups[label_of(run)].append(run)
+    return [Row(label, of_row) for label, of_row in groups.items()]
+
+
+def cells_of(table):
+    """Models and overrides of their arguments, those of a paper's table."""
+    names = [name for name, preset in PRESETS.items() if table in preset.tables]
+    if table == "ngsan_1":
+        return [(name, {"model.num_layers": n}) for name in names for n in DEPTHS]
+    return [(name, {}) for name in names]
+
+
+def rows_of_paper(table, runs):
+    """The rows of a paper's table, those without runs too."""
+    rows = []
+    for name, overrides in cells_of(table):
+        published, parameters = PRESETS[name].published, {}
+        label = name
+        if overrides:
+            depth = overrides["model.num_layers"]
+            label += f", L = {depth}"
+            parameters = {"parameters": DEPTHS[depth]}
+            if depth != PUBLISHED_DEPTH:
+                published = {}
+        of_cell = [
+            Row(
+                label + suffix,
+                [
+                    run
+                    for run in runs
+                    if (run["model"], run["objective"]) == (name, objective)
+                    and is_of_cell(run, overrides)
+                ],
+                {**parameters, **published.get(objective, {})},
+            )
+            for objective, suffix in OBJECTIVES.items()
+        ]
+        known = [
+            row for row in of_cell if row.runs or row.published.keys() - parameters
+        ]
+        rows += known or of_cell[:1]
+    if table == WITH_ENSEMBLE:
+        ensembles = [run for run in runs if run["objective"] == "ensemble"]
+        rows.append(Row("ensemble", ensembles, PRESETS["aoanet"].published["ensemble"]))
+    return rows
+
+
+def is_of_cell(run, overrides):
+    """Whether a run's model has these values, and its preset's in all else."""
+    changed = {name for name in run["overrides"] if name.startswith("model.")}
+    return changed <= overrides.keys() and all(
+        run["config"]["model"][name.removeprefix("model.")] == value
+        for name, value in overrides.items()
+    )
+
+
+def train(table, arguments):
+    """Makes the runs of a table; returns their folders."""
+    script = str(pathlib.Path(__file__).with_name("run.py"))
+    cells = cells_of(table)
+    folders = []
+    for seed in FLAGS.seeds:
+        for name, overrides in cells:
+            values = "".join(f"_{value}" for value in overrides.values())
+            folder = pathlib.Path(FLAGS.output_dir) / f"{name}{values}_{seed}"
+            folders.append(folder)
+            print(
+                f"\n{table}: {len(folders)} of {len(cells) * len(FLAGS.seeds)}, "
+                f"{folder}",
+                flush=True,
+            )
+            command = [
+                *(script, f"--model={name}", f"--seed={seed}", "--resume"),
+                *(f"--config.{key}={value}" for key, value in overrides.items()),
+                f"--output_dir={folder}",
+                *arguments,
+            ]
+            call(command, folder)
+    if table == WITH_ENSEMBLE:
+        folder = pathlib.Path(FLAGS.output_dir) / "ensemble"
+        last = [f / "scst" if (f / "scst").exists() else f for f in folders]
+        members = ",".join(str(f / "best.keras") for f in last)
+        print(f"\n{table}: {folder}", flush=True)
+        command = [
+            *(script, "--model=aoanet", f"--ensemble={members}"),
+            f"--output_dir={folder}",
+            *arguments,
+        ]
+        call(command, folder)
+        folders.append(folder)
+    return folders
+
+
+def call(command, folder):
+    done = subprocess.run([sys.executable, *command], check=False)
+    if done.returncode:
+        sys.exit(f"error: the run of {folder} failed. The same command goes on there.")
+
+
+def show(title, rows):
+    """Prints rows as Markdown."""
+    published = published_of(rows)
+    counts = sorted({len(row.runs) for row in rows if row.runs})
+    print(f"\n{title}, {' or '.join(map(str, counts)) or 'no'} seeds\n")
+    parameters = any(run["parameters"] for row in rows for run in row.runs)
+    columns = ["parameters"] * parameters + list(kc.evaluation.METRICS)
+    heads = columns + [f"paper's {name}" for name in published]
+    print("| | " + " | ".join(heads) + " |")
+    print("|---|" + "---:|" * len(heads))
+    for row in rows:
+        cells = [cell(row, name) for name in columns]
+        cells += [str(row.published.get(name, "")) for name in published]
+        print(f"| {row.label} | " + " | ".join(cells) + " |")
+    with_statements = [
+        Row(row.label, [run["statements"] for run in row.runs])
+        for row in rows
+        if row.runs and row.runs[0].get("statements")
+    ]
+    if with_statements:
+        columns = [*kc.data.scenes.CATEGORIES, "all"]
+        print("\nShare of statements that are true\n")
+        print("| | " + " | ".join(columns) + " |")
+        print("|---|" + "---:|" * len(columns))
+        for row in with_statements:
+            cells = [cell(row, name) for name in columns]
+            print(f"| {row.label} | " + " | ".join(cells) + " |")
+
+
+def published_of(rows):
+    """What the papers tell of any of the rows."""
+    names = ["parameters", *kc.evaluation.METRICS]
+    return [name for name in names if any(name in row.published for row in rows)]
+
+
+def cell(row, name):
+    """Text of a cell: mean and standard deviation over runs."""
+    if not row.runs:
+        return ""
+    if name == "parameters":
+        count = row.runs[0]["parameters"]
+        return f"{count / 1e6:.1f}M" if count else ""
+    mean, spread = mean_and_spread(row, name)
+    if mean is None:
         return "n/a"
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{100 * statistics.mean(values):.1f} ± {100 * spread:.1f}"
+    return f"{mean:.1f}" if spread is None else f"{mean:.1f} ± {spread:.1f}"
+
+
+def mean_and_spread(row, name):
+    """Mean and standard deviation of a score times 100, `None` where not known."""
+    values = [run.get(name) for run in row.runs]
+    if not values or None in values:
+        return None, None
+    spread = 100 * statistics.stdev(values) if len(values) > 1 else None
+    return 100 * statistics.mean(values), spread
+
+
+def write_csv(path, tables):
+    """All tables in one file: a line for each row."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        heads = ["table", "row", "seeds", "parameters", "published parameters"]
+        for name in kc.evaluation.METRICS:
+            heads += [name, f"{name} deviation", f"published {name}"]
+        writer.writerow(heads)
+        for title, rows in tables:
+            for row in rows:
+                count = row.runs[0]["parameters"] if row.runs else None
+                published = row.published.get("parameters")
+                line = [title, row.label, len(row.runs), count, published]
+                for name in kc.evaluation.METRICS:
+                    line += [*mean_and_spread(row, name), row.published.get(name)]
+                writer.writerow(line)
 
 
 if __name__ == "__main__":

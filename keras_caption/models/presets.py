@@ -29,83 +29,109 @@ class Preset:
 
     Attributes:
         model: The model's class.
-        source: Paper and table.
+        tables: The papers' tables that it is in, such as `"ngsan_2"`, NG-SAN's
+            Table 2.
         arguments: Arguments of the class that differ from its defaults.
-        cider: Published CIDEr-D on COCO's Karpathy test split after self-critical
-            training, where there is one.
+        published: Its scores on COCO's Karpathy test split times 100: dict from
+            `"cross-entropy"`, `"self-critical"` or `"ensemble"` to dict from metric to
+            float.
     """
 
     model: type[Captioner]
-    source: str
+    tables: tuple
     arguments: dict
-    cider: float | None = None
+    published: dict = dataclasses.field(default_factory=dict)
 
 
-def _ngsan(table, cider=None, **arguments):
-    return Preset(NGSAN, f"NG-SAN, {table}", arguments, cider)
+def _ngsan(*tables, published=None, **arguments):
+    published = {"self-critical": published} if published else {}
+    return Preset(NGSAN, tuple(f"ngsan_{n}" for n in tables), arguments, published)
 
 
-def _aoanet(table, cider=None, **arguments):
-    return Preset(AoANet, f"AoANet, {table}", arguments, cider)
+def _aoanet(*tables, published=None, **arguments):
+    tables = tuple(f"aoanet_{n}" for n in tables)
+    return Preset(AoANet, tables, arguments, published or {})
 
 
-def _area(source, **arguments):
-    return Preset(GridTransformer, f"Area Attention, {source}", arguments)
+def _area(*tables, **arguments):
+    return Preset(GridTransformer, tables, arguments)
 
 
 PRESETS = {
-    "san": _ngsan("Table 1 and 6", 128.6),
+    "san": _ngsan(1, 2, 3, 4, 6, published={"CIDEr-D": 128.6}),
     # What is normalized, and how.
-    "nsan": _ngsan("Table 2 and 6", 130.8, query_norm="instance"),
-    "nsan_affine": _ngsan("Table 2", query_norm="instance", norm_affine=True),
-    "nsan_batch": _ngsan("Table 2", query_norm="batch"),
-    "nsan_batch_affine": _ngsan("Table 2", query_norm="batch", norm_affine=True),
-    "nsan_layer": _ngsan("Table 2", query_norm="layer"),
-    "nsan_layer_affine": _ngsan("Table 2", query_norm="layer", norm_affine=True),
-    "nsan_key": _ngsan("Table 3", key_norm="instance"),
-    "nsan_query_key": _ngsan("Table 3", query_norm="instance", key_norm="instance"),
+    "nsan_layer": _ngsan(2, query_norm="layer"),
+    "nsan_layer_affine": _ngsan(2, query_norm="layer", norm_affine=True),
+    "nsan_batch": _ngsan(2, query_norm="batch"),
+    "nsan_batch_affine": _ngsan(2, query_norm="batch", norm_affine=True),
+    "nsan_affine": _ngsan(2, query_norm="instance", norm_affine=True),
+    "nsan": _ngsan(1, 2, 3, 6, published={"CIDEr-D": 130.8}, query_norm="instance"),
+    "nsan_key": _ngsan(3, key_norm="instance"),
+    "nsan_query_key": _ngsan(3, query_norm="instance", key_norm="instance"),
     # What the geometric bias depends on.
-    "gsan": _ngsan("Table 4 and 6", 131.4, geometry="query"),
-    "gsan_key": _ngsan("Table 4", geometry="key"),
-    "gsan_content_independent": _ngsan("Table 4", geometry="content_independent"),
-    "gsan_query_key": _ngsan("Table 4", geometry="query+key"),
-    "gsan_all": _ngsan("Table 4", geometry="content_independent+query+key"),
-    "gsan_absolute": _ngsan("Table 4", geometry="absolute"),
+    "gsan_absolute": _ngsan(4, geometry="absolute"),
+    "gsan_content_independent": _ngsan(4, geometry="content_independent"),
+    "gsan_key": _ngsan(4, geometry="key"),
+    "gsan": _ngsan(4, 6, published={"CIDEr-D": 131.4}, geometry="query"),
+    "gsan_query_key": _ngsan(4, geometry="query+key"),
+    "gsan_all": _ngsan(4, geometry="content_independent+query+key"),
     # Both.
-    "ngsan": _ngsan("Table 6", 132.1, query_norm="instance", geometry="query"),
-    "ngsan_key": _ngsan("Table 6", query_norm="instance", geometry="key"),
+    "ngsan": _ngsan(
+        6,
+        published={
+            "BLEU-4": 39.9,
+            "METEOR": 29.3,
+            "ROUGE-L": 59.2,
+            "CIDEr-D": 132.1,
+            "SPICE": 23.3,
+        },
+        query_norm="instance",
+        geometry="query",
+    ),
+    "ngsan_key": _ngsan(6, query_norm="instance", geometry="key"),
     # Of two papers: nobody has published it.
     "ngsan_aoa": Preset(
-        NGSAN,
-        "NG-SAN with AoANet's gates",
-        {"query_norm": "instance", "geometry": "query", "gate": "aoa"},
+        NGSAN, (), {"query_norm": "instance", "geometry": "query", "gate": "aoa"}
     ),
-    "aoanet": _aoanet("Table 1 and 4", 129.8),
     # Without refining, with and without AoA in it, and what the decoder makes of
     # one head's or several heads' attention.
-    "aoanet_base": _aoanet("Table 4", refining=None, context="linear", decoder_heads=1),
+    "aoanet_base": _aoanet(4, refining=None, context="linear", decoder_heads=1),
     "aoanet_refine": _aoanet(
-        "Table 4", refining="attention", context="linear", decoder_heads=1
+        4, refining="attention", context="linear", decoder_heads=1
     ),
-    "aoanet_refine_aoa": _aoanet("Table 4", context="linear", decoder_heads=1),
+    "aoanet_refine_aoa": _aoanet(4, context="linear", decoder_heads=1),
     **{
         f"aoanet_{heads}_{context}": _aoanet(
-            "Table 4", refining=None, context=context, decoder_heads=number
+            4, refining=None, context=context, decoder_heads=number
         )
         for heads, number in (("single", 1), ("multi", 8))
         for context in ("lstm", "lstm_aoa", "aoa")
     },
-    # On grids: how large areas are, with plain and with combined features.
-    "area": _area("Table 4, 3 x 3", max_area=3),
-    "area_regular": _area("Table 4, regular attention"),
-    "area_2x2": _area("Table 4, 2 x 2, Eq. 3 and 4", max_area=2),
-    "area_3x3": _area("Table 4, 3 x 3, Eq. 3 and 4", max_area=3),
-    "area_3x3_2": _area(
-        "Table 4, 3 x 3, Eq. 9 and 4", max_area=3, combined_features=True
+    "aoanet": _aoanet(
+        *(1, 4),
+        published={
+            "cross-entropy": {"CIDEr-D": 119.8},
+            "self-critical": {
+                "BLEU-1": 80.2,
+                "BLEU-4": 38.9,
+                "METEOR": 29.2,
+                "ROUGE-L": 58.8,
+                "CIDEr-D": 129.8,
+                "SPICE": 22.4,
+            },
+            "ensemble": {"CIDEr-D": 132.0},
+        },
     ),
+    # On grids: how large areas are, whose keys are means and values sums (Eq. 3 and 4),
+    # or the keys combined features (Eq. 9).
+    "area": _area(max_area=3),
+    "area_regular": _area("area_4"),
+    "area_2x2": _area("area_4", max_area=2),
+    "area_3x3": _area("area_4", max_area=3),
+    "area_3x3_2": _area("area_4", max_area=3, combined_features=True),
     "spatial": Preset(
         GridTransformer,
-        "Spatial self-attention",
+        ("spatial_1",),
         {
             "grid_height": 14,
             "grid_width": 14,

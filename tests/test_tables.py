@@ -1,0 +1,95 @@
+"""The papers' tables, of runs that are finished."""
+
+import csv
+import json
+
+import pytest
+from conftest import run_script
+
+import keras_caption as kc
+
+
+def write_run(folder, model, cider, objective="cross-entropy", **overrides):
+    """The files of a finished run that tables.py reads."""
+    folder.mkdir(parents=True)
+    about = {
+        "model": model,
+        "dataset": "coco_objects",
+        "objective": objective,
+        "config": {"model": {"num_layers": 2, **overrides}},
+        "overrides": {f"model.{k}": v for k, v in overrides.items() if v != 2},
+        "parameters": 1_250_000,
+    }
+    scores = dict.fromkeys(kc.evaluation.METRICS[:-1], cider / 200)
+    (folder / "config.json").write_text(json.dumps(about))
+    scores = {**scores, "CIDEr-D": cider / 100, "statements": {}}
+    (folder / "test_scores.json").write_text(json.dumps(scores))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for seed, cider in enumerate((70.0, 72.0, 74.0)):
+        write_run(tmp_path / f"san_{seed}", "san", cider)
+    write_run(tmp_path / "san_0" / "scst", "san", 80.0, "self-critical")
+    write_run(tmp_path / "deep", "san", 60.0, num_layers=4)
+    return sorted(tmp_path.iterdir())
+
+
+def lines(table):
+    """Cells by row, of Markdown."""
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if "|" in line]
+    cells = [[cell.strip() for cell in row] for row in rows]
+    return {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[2:]}
+
+
+def test_papers_tables(runs, tmp_path):
+    path = tmp_path / "tables.csv"
+    done = run_script(
+        *("experiments/tables.py", "--table=ngsan_1,ngsan_2", f"--csv={path}", *runs)
+    )
+    assert done.returncode == 0, done.stderr
+    _, first, second = done.stdout.split("NG-SAN, Table ")
+    depths, norms = lines(first), lines(second)
+    assert depths["san, L = 2"]["CIDEr-D"] == "72.0 ± 2.0"
+    assert depths["san, L = 2"]["paper's parameters"] == "25.5"
+    assert depths["san, L = 4"]["CIDEr-D"] == "60.0"
+    assert depths["san, L = 4 + SCST"]["paper's CIDEr-D"] == "128.6"
+    assert norms["san"]["CIDEr-D"] == "72.0 ± 2.0"
+    assert norms["san"]["SPICE"] == "n/a"
+    assert norms["san"]["parameters"] == "1.2M"
+    assert norms["san + SCST"]["CIDEr-D"] == "80.0"
+    assert norms["nsan + SCST"] == {
+        **dict.fromkeys(norms["san"], ""),
+        "": "nsan + SCST",
+        "paper's CIDEr-D": "130.8",
+    }
+    assert norms["nsan_batch"]["CIDEr-D"] == ""  # no run, and nothing published
+    with open(path, newline="") as file:
+        table = {(row["table"], row["row"]): row for row in csv.DictReader(file)}
+    row = table["NG-SAN, Table 2: coco_objects", "san"]
+    assert (row["seeds"], float(row["CIDEr-D"])) == ("3", pytest.approx(72))
+    assert float(row["CIDEr-D deviation"]) == pytest.approx(2)
+    row = table["NG-SAN, Table 2: coco_objects", "san + SCST"]
+    assert (row["published CIDEr-D"], row["CIDEr-D deviation"]) == ("128.6", "")
+
+
+def test_mistakes(runs, tmp_path):
+    done = run_script("experiments/tables.py", "--table=ngsan_7", *runs)
+    assert "error: there is no table 'ngsan_7': those are aoanet_1," in done.stderr
+    (tmp_path / "unfinished").mkdir()
+    done = run_script("experiments/tables.py", tmp_path / "unfinished")
+    assert "unfinished is not a finished run: there is no" in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_cell_that_fails_ends_it(tmp_path):
+    done = run_script(
+        *("experiments/tables.py", "--table=spatial_1", "--run", "--seeds=7"),
+        *(f"--output_dir={tmp_path / 'cells'}", "--", "--dataset=coco_objects"),
+        "--data_dir=nowhere",
+    )
+    assert done.returncode == 1
+    assert f"spatial_1: 1 of 1, {tmp_path / 'cells' / 'spatial_7'}" in done.stdout
+    first, last = done.stderr.splitlines()[-2:]
+    assert first == "error: There is no folder nowhere to read COCO files from."
+    assert "The same command goes on there." in last
