@@ -32,9 +32,9 @@ flags.DEFINE_string("photos", None, "Folder of photos, at any depth.")
 flags.DEFINE_list(
     "captions",
     [],
-    "Their captions: Karpathy's JSON, which splits them too, or COCO's "
-    "captions_*.json, of which those with 'val' in their name are for validation and "
-    "test.",
+    "Their captions: Karpathy's JSON, which splits them too; COCO's captions_*.json, "
+    "of which those with 'val' in their name are for validation and test; or "
+    "coco_captions, which TFDS downloads.",
 )
 flags.DEFINE_list("instances", [], "Their objects: COCO's instances_*.json.")
 flags.DEFINE_list(
@@ -63,7 +63,7 @@ flags.DEFINE_string(
 )
 flags.DEFINE_integer("shard_size", 200, "Photos in a file.")
 flags.DEFINE_integer("batch_size", 16, "Photos whose features are found at once.")
-flags.DEFINE_bool("strict", False, "Stop at a photo that cannot be read.")
+flags.DEFINE_bool("strict", False, "Stop at what would be left out.")
 flags.mark_flag_as_required("output_dir")
 
 
@@ -86,16 +86,31 @@ def prepare():
         sources = [kc.data.open_regions(path) for path in FLAGS.features]
         listed = kc.data.list_images(FLAGS.captions)
         manifest = kc.data.prepare_regions(listed, sources, FLAGS.output_dir, **options)
-        print(f"{manifest['without_captions']:,} images have features only")
+        report_features(manifest)
     else:
         manifest = prepare_photos(options)
     for split, counts in manifest["splits"].items():
         print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} images")
-    for name, reason in manifest["left_out"].items():
+    for name, reason in manifest["left_out"]:
         print(f"left out: {name}: {reason}")
     total = sum(counts["listed"] for counts in manifest["splits"].values())
     rate = total / (time.monotonic() - start)
     print(f"{FLAGS.output_dir} is prepared, {rate:.1f} images/s")
+
+
+def report_features(manifest):
+    """What has become of every record of the files of features."""
+    features = manifest["features"]
+    prepared = sum(counts["prepared"] for counts in manifest["splits"].values())
+    print(
+        f"{sum(features['sources'].values()):,} records of features: "
+        f"{prepared:,} prepared, "
+        f"{features['with_captions'] - prepared:,} unreadable, "
+        f"{features['without_captions']:,} without captions, "
+        f"{len(features['wrong']):,} of no known image"
+    )
+    for reason in features["wrong"]:
+        print(f"left out: {reason}")
 
 
 def prepare_photos(options):

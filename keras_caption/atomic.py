@@ -30,6 +30,10 @@ def replacing(path):
             remove(old)
         else:
             os.replace(partial, path)
+    except OSError as error:  # a full disk's has no name of a file
+        if error.errno and error.filename is None:
+            error.filename = str(path)
+        raise
     finally:
         remove(partial)
 

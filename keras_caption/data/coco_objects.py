@@ -112,23 +112,33 @@ def _records_of_files(files):
     }
 
 
-def records_of_tfds():
-    """The same records out of TFDS's `coco_captions`, read as they are asked for."""
+def read_tfds():
+    """Examples of TFDS's `coco_captions`, pictures undecoded, as they are asked for.
+
+    Returns:
+        dict from split to an iterator of examples; `restval` is part of `train`.
+    """
     builder = tfds.builder("coco_captions")
     builder.download_and_prepare()
     skip = {"image": tfds.decode.SkipDecoding()}
     names = {"train": "train+restval", "val": "val", "test": "test"}
     return {
-        split: map(
-            _tfds_record,
-            builder.as_dataset(split=name, decoders=skip).as_numpy_iterator(),
-        )
+        split: builder.as_dataset(split=name, decoders=skip).as_numpy_iterator()
         for split, name in names.items()
     }
 
 
+def records_of_tfds():
+    """The same records as of files, out of TFDS."""
+    return {split: map(_tfds_record, found) for split, found in read_tfds().items()}
+
+
+def captions_of_tfds(example):
+    """The captions of an example of `read_tfds`."""
+    return [text.decode().strip() for text in example["captions"]["text"]]
+
+
 def _tfds_record(example):
-    captions = [text.decode().strip() for text in example["captions"]["text"]]
     annotated = example["objects"]
     objects = []
     for number, crowd, id_, (y1, x1, y2, x2) in zip(
@@ -140,4 +150,4 @@ def _tfds_record(example):
     ):
         if not crowd and id_ not in FLAT_OFFICIAL_BOXES:
             objects.append((int(number), (x1, y1, x2, y2)))
-    return int(example["image/id"]), captions, objects
+    return int(example["image/id"]), captions_of_tfds(example), objects

@@ -3,9 +3,14 @@
 import dataclasses
 import pathlib
 
+import tensorflow as tf
+
 from keras_caption.data.coco import SPLITS, captions_of, read_json, split_of
+from keras_caption.data.coco_objects import captions_of_tfds, read_tfds
 from keras_caption.errors import InputError
 from keras_caption.text import split_words
+
+TFDS_NAME = "coco_captions"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +39,8 @@ def list_images(paths):
             images. COCO's alone have captions too: of those with `val` in their name
             every other image is for validation, the rest for test; all other files
             are for training. A file without annotations, as that of COCO's test
-            server, lists images without captions, for test.
+            server, lists images without captions, for test. `"coco_captions"` is no
+            file but COCO with Karpathy's splits as TFDS downloads it.
 
     Returns:
         dict from split to a list of `ListedImage`.
@@ -42,7 +48,11 @@ def list_images(paths):
     Raises:
         InputError: If a file is wrong, or an image is listed twice.
     """
-    contents = {pathlib.Path(path): read_json(path, "images") for path in paths}
+    contents = {
+        pathlib.Path(path): read_json(path, "images")
+        for path in paths
+        if path != TFDS_NAME
+    }
     karpathys = {
         path: content
         for path, content in contents.items()
@@ -55,6 +65,8 @@ def list_images(paths):
         for image in content["images"]
     }
     images = {split: [] for split in SPLITS}
+    if TFDS_NAME in paths:
+        images = {k: list(map(_of_tfds, found)) for k, found in read_tfds().items()}
     for path, content in contents.items():
         if path in karpathys:
             for split, image in _read_karpathy(path, content, sizes):
@@ -69,6 +81,17 @@ def list_images(paths):
                 raise InputError(f"Image {image.image_id} is listed twice.")
             seen.add(image.image_id)
     return images
+
+
+def _of_tfds(example):
+    """`ListedImage` of an example of TFDS's `coco_captions`."""
+    height, width, _ = tf.io.extract_jpeg_shape(example["image"]).numpy()
+    return ListedImage(
+        int(example["image/id"]),
+        example["image/filename"].decode(),
+        captions_of_tfds(example),
+        (int(width), int(height)),
+    )
 
 
 def _read_karpathy(path, content, sizes):

@@ -24,38 +24,50 @@ class RegionRecord:
     image: object
 
 
-def prepare_regions(listed, sources, folder, **options):
+def prepare_regions(listed, sources, folder, *, strict=False, **options):
     """Writes region features as a dataset for `keras_caption.data.load`.
 
     Features are kept in half precision. An image without features is left out, and
-    counted; so are features without captions.
+    counted; so are features without captions, and records of which it cannot be told
+    whose they are.
 
     Args:
         listed: What `list_images` returned.
         sources: List of what `open_regions` returned, of the same kind or not; an
             image's features are in one of them.
         folder: Where the dataset goes.
-        **options: `shard_size` and `strict` of `write_shards`.
+        strict: Whether anything that would be left out ends everything.
+        **options: `shard_size` of `write_shards`.
 
     Returns:
-        The manifest, see `write_shards`, with the numbers of images of all `sources`,
-        and of those `without_captions`.
+        The manifest, see `write_shards`, with `features`: the numbers of records in
+        each of the `sources`, of those `with_captions` and `without_captions`, and a
+        list of what is `wrong` with the rest.
 
     Raises:
-        InputError: As `write_shards`; and if an image has features in two places, or
-            none has any.
+        InputError: As `write_shards`; and if no image has features.
     """
-    where = {}
+    where, wrong = {}, []
     for source in sources:
+        wrong += source.wrong
         for image_id in source.ids:
             if image_id in where:
-                raise InputError(f"Image {image_id} has features in two places.")
-            where[image_id] = source
+                other = where[image_id].path
+                wrong.append(f"{source.path}: image {image_id} is in {other} too.")
+            else:
+                where[image_id] = source
     images = [image for of_split in listed.values() for image in of_split]
     known = [image for image in images if image.image_id in where]
     if not known:
         raise InputError("None of the images with captions has features.")
-    listed_ids = {image.image_id for image in images}
+    without_captions = where.keys() - {image.image_id for image in images}
+    if strict and wrong:
+        raise InputError(wrong[0])
+    if strict and without_captions:
+        image_id = min(without_captions)
+        raise InputError(
+            f"{where[image_id].path}: image {image_id} has features, but no captions."
+        )
     records = {
         split: [RegionRecord(f"image {image.image_id}", image) for image in of_split]
         for split, of_split in listed.items()
@@ -86,7 +98,7 @@ def prepare_regions(listed, sources, folder, **options):
             yield from pool.map(example_of, of_shard)
 
     dim = _dim(known, where)
-    sources_read = {str(source.path): len(source.ids) for source in sources}
+    counts = {str(s.path): len(s.ids) + len(s.wrong) for s in sources}
     listing = {
         split: [dataclasses.astuple(image) for image in of_split]
         for split, of_split in listed.items()
@@ -96,10 +108,15 @@ def prepare_regions(listed, sources, folder, **options):
         examples_of,
         region_features(dim, np.float16),
         pathlib.Path(folder),
-        [sources_read, listing],
+        [counts, listing],
+        strict=strict,
         about={
-            "sources": sources_read,
-            "without_captions": len(where.keys() - listed_ids),
+            "features": {
+                "sources": counts,
+                "with_captions": len(known),
+                "without_captions": len(without_captions),
+                "wrong": wrong,
+            }
         },
         **options,
     )

@@ -26,10 +26,11 @@ def open_regions(path):
         path: File or folder.
 
     Returns:
-        An object with its `path`, `ids`, a list of int, and `read(image_id, size)`,
-        which returns features, float32 `(N, D)`, and boxes, float32 `(N, 4)`, x1, y1,
-        x2, y2 divided by the image's width and height. `size`, width and height in
-        pixels, is needed where the files do not tell.
+        An object with its `path`; `ids`, a list of int; `wrong`, a list of what is
+        wrong with records whose id cannot be told, or is another's; and
+        `read(image_id, size)`, which returns features, float32 `(N, D)`, and boxes,
+        float32 `(N, 4)`, x1, y1, x2, y2 divided by the image's width and height.
+        `size`, width and height in pixels, is needed where the files do not tell.
 
     Raises:
         InputError: If there is no such file, or it has none of these forms.
@@ -91,14 +92,35 @@ def decode(text, where, what):
         raise InputError(f"{where}: its {what} cannot be decoded: {error}.") from None
 
 
-def as_id(text, where):
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"{where}: {text!r} is not an image id.") from None
+class Records:
+    """The records of a file or folder, by image id.
+
+    Attributes:
+        path: The file or folder.
+        places: dict from image id to where its record is.
+        wrong: List of str, what is wrong with all other records.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self.places = {}
+        self.wrong = []
+
+    @property
+    def ids(self):
+        return list(self.places)
+
+    def add(self, name, place, where):
+        """Another record: the text of its id, its place, what to call it."""
+        if not name.isdecimal():
+            self.wrong.append(f"{where}: {name!r} is not an image id.")
+        elif int(name) in self.places:
+            self.wrong.append(f"{where}: image {name} comes twice.")
+        else:
+            self.places[int(name)] = place
 
 
-class LinesOfImages:
+class LinesOfImages(Records):
     """A file with a line for each image, which begins with the image's id and a tab.
 
     Args:
@@ -107,21 +129,15 @@ class LinesOfImages:
     """
 
     def __init__(self, path, starts):
-        self.path = path
-        self.places = {}
+        super().__init__(path)
         with open(path, "rb") as file:
             for number, start in enumerate(starts, start=1):
                 where = f"{path}, line {number}"
                 file.seek(start)
-                key = file.read(40).partition(b"\t")[0].decode("latin1")
-                image_id = as_id(key, where)
-                if image_id in self.places:
-                    raise InputError(f"{where}: image {image_id} comes twice.")
-                self.places[image_id] = start, f"{where} (image {image_id})"
-
-    @property
-    def ids(self):
-        return list(self.places)
+                # A line that is cut short within its id is no record of another id.
+                name, tab, _ = file.read(40).decode("latin1").partition("\t")
+                name = name if tab else f"{name[:20]} ..."
+                self.add(name, (start, f"{where} (image {name})"), where)
 
     def line(self, image_id):
         """The fields of an image's line, and what to call it in messages."""
@@ -196,23 +212,22 @@ class VinvlRegions(LinesOfImages):
         return check(numbers[:, :-6], numbers[:, -6:-2], where)
 
 
-class NpzRegions:
+class NpzRegions(Records):
     """The self-critical toolkits' folders: `*_att/ID.npz` and `*_box/ID.npy`."""
 
     def __init__(self, path):
-        self.path = path
+        super().__init__(path)
         self.folders = {}
         for kind in ("att", "box"):
             found = sorted(f for f in path.iterdir() if f.name.endswith(f"_{kind}"))
             if len(found) != 1:
                 raise InputError(f"{path} should hold one folder *_{kind}.")
             self.folders[kind] = found[0]
-        self.ids = sorted(
-            as_id(file.stem, str(file)) for file in self.folders["att"].glob("*.npz")
-        )
+        for file in sorted(self.folders["att"].glob("*.npz")):
+            self.add(file.stem, file, str(file))
 
     def read(self, image_id, size=None):
-        path = self.folders["att"] / f"{image_id}.npz"
+        path = self.places[image_id]
         boxes_path = self.folders["box"] / f"{image_id}.npy"
         try:
             with np.load(path, allow_pickle=False) as content:
@@ -226,27 +241,25 @@ class NpzRegions:
         return check(features, divide(boxes, size, str(boxes_path)), str(path))
 
 
-class Hdf5Regions:
+class Hdf5Regions(Records):
     """HDF5 files of `ID_features` and `ID_boxes`."""
 
     def __init__(self, path):
         import h5py
 
-        self.path = path
+        super().__init__(path)
         try:
             self.file = h5py.File(path, "r")
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error}.") from None
-        self.ids = sorted(
-            as_id(name.removesuffix("_features"), str(path))
-            for name in self.file
-            if name.endswith("_features")
-        )
+        for name in self.file:
+            if name.endswith("_features"):
+                self.add(name.removesuffix("_features"), name, f"{path}, {name}")
 
     def read(self, image_id, size=None):
         where = f"{self.path}, image {image_id}"
         try:
-            features = self.file[f"{image_id}_features"][:]
+            features = self.file[self.places[image_id]][:]
             boxes = self.file[f"{image_id}_boxes"][:]
         except (OSError, KeyError) as error:
             raise InputError(f"{where} cannot be read: {error}.") from None

@@ -1,5 +1,6 @@
 """Datasets written shard by shard, so that an interrupted one can be gone on with."""
 
+import contextlib
 import hashlib
 import json
 import pathlib
@@ -50,12 +51,13 @@ def write_shards(
 
     Returns:
         The manifest, a dict, which is also written: for each split, the numbers of
-        records `listed` and `prepared`; the reasons for those `left_out`, by name;
-        and checksums of all `shards`.
+        records `listed` and `prepared`; for those `left_out`, pairs of name and
+        reason; and checksums of all `shards`.
 
     Raises:
         InputError: If the folder was begun with another source; or, with `strict`, if
             a record is wrong.
+        OSError: If a shard cannot be written, as on a full disk.
     """
     from tqdm import tqdm
 
@@ -68,7 +70,7 @@ def write_shards(
             f"{folder} was begun with other data, or other ways to prepare them: name "
             "another folder, or remove it."
         )
-    manifest = {**(about or {}), "splits": {}, "left_out": {}, "shards": {}}
+    manifest = {**(about or {}), "splits": {}, "left_out": [], "shards": {}}
     splits = []
     total = sum(map(len, records.values()))
     with tqdm(total=total, unit=" images", smoothing=0.05) as progress:
@@ -95,7 +97,7 @@ def write_shards(
                     write_json(_about(path), shard)
                 shards.append(shard)
                 manifest["shards"][path.name] = shards[-1]["sha256"]
-                manifest["left_out"] |= shards[-1]["left_out"]
+                manifest["left_out"] += shards[-1]["left_out"]
             lengths = [shard["examples"] for shard in shards]
             manifest["splits"][split] = {
                 "listed": len(of_split),
@@ -114,13 +116,14 @@ def write_shards(
                         filename_template=template,
                     )
                 )
-    tfds.folder_dataset.write_metadata(
-        data_dir=folder,
-        features=features,
-        split_infos=splits,
-        filename_template=FILE_NAME,
-        description="A captioning dataset.",
-    )
+    with _full_disks_told(folder):
+        tfds.folder_dataset.write_metadata(
+            data_dir=folder,
+            features=features,
+            split_infos=splits,
+            filename_template=FILE_NAME,
+            description="A captioning dataset.",
+        )
     write_json(folder / MANIFEST, manifest)
     return manifest
 
@@ -140,17 +143,18 @@ def _finished(path):
 
 def _write_shard(path, records, examples, features, strict, progress):
     """Writes one file, and returns what is in it."""
-    left_out, count = {}, 0
+    left_out, count = [], 0
     with replacing(path) as partial:
-        with tf.io.TFRecordWriter(str(partial)) as writer:
+        with _full_disks_told(path), tf.io.TFRecordWriter(str(partial)) as writer:
             for record, example in zip(records, examples, strict=True):
                 if not isinstance(example, InputError):
-                    writer.write(features.serialize_example(example))
+                    with _full_disks_told(f"{path}, {record.name}"):
+                        writer.write(features.serialize_example(example))
                     count += 1
                 elif strict:
                     raise example
                 else:
-                    left_out[record.name] = str(example)
+                    left_out.append((record.name, str(example)))
                     progress.write(f"left out: {example}")
                 progress.update()
         content = partial.read_bytes()
@@ -160,6 +164,18 @@ def _write_shard(path, records, examples, features, strict, progress):
         "sha256": hashlib.sha256(content).hexdigest(),
         "left_out": left_out,
     }
+
+
+@contextlib.contextmanager
+def _full_disks_told(what):
+    """TensorFlow's errors of writing as Python's own."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        raise OSError(
+            f"{what}: cannot be written: {error.message}. The same command goes on "
+            "from here."
+        ) from error
 
 
 def read_shards(folder):

@@ -112,7 +112,7 @@ def test_wrong_files_are_named(tmp_path):
 def test_the_same_from_tfds_coco_captions():
     example = {
         "captions": {"id": [1, 2], "text": [b" A dog. ", b"Two dogs"]},
-        "image": np.zeros((4, 4, 3), "uint8"),
+        "image": tf.io.encode_jpeg(np.zeros((40, 60, 3), "uint8")).numpy(),
         "image/filename": b"COCO_train2014_000000000042.jpg",
         "image/id": 42,
         "objects": {
@@ -128,13 +128,18 @@ def test_the_same_from_tfds_coco_captions():
     def as_dataset(builder, split, **kwargs):
         asked.append(split)
         features = builder.info.features
+        count = len(asked) == 1  # one image, for training
         return tf.data.Dataset.from_generator(
-            lambda: [example], output_types=features.dtype, output_shapes=features.shape
+            lambda: [example] * count,
+            output_types={**features.dtype, "image": tf.string},
+            output_shapes={**features.shape, "image": ()},
         )
 
     with tfds.testing.mock_data(as_dataset_fn=as_dataset):
         records = {k: list(v) for k, v in coco_objects.records_of_tfds().items()}
-    assert asked == ["train+restval", "val", "test"]
+        assert asked == ["train+restval", "val", "test"]
+        asked.clear()
+        listed = kc.data.list_images(["coco_captions"])
     ((image_id, captions, objects),) = records["train"]
     made = coco_objects.object_example(image_id, captions, objects)
     region_features(coco_objects.NUM_CATEGORIES).encode_example(made)
@@ -143,3 +148,6 @@ def test_the_same_from_tfds_coco_captions():
     assert made["words"] == ["a dog", "two dogs"]
     np.testing.assert_array_equal(made["regions"].argmax(1), [16, 79])
     np.testing.assert_allclose(made["boxes"], [[0.2, 0.1, 0.4, 0.3], [0, 0.5, 1, 1]])
+    name = "COCO_train2014_000000000042.jpg"
+    image = kc.data.ListedImage(42, name, ["A dog.", "Two dogs"], (60, 40))
+    assert listed == {"train": [image], "val": [], "test": []}

@@ -55,7 +55,7 @@ def prepared(folder):
         "val": {"listed": 2, "prepared": 2},
         "test": {"listed": 2, "prepared": 2},
     }
-    [(name, reason)] = manifest["left_out"].items()
+    [(name, reason)] = manifest["left_out"]
     assert name.endswith("photo_2.jpg")
     assert "cannot be read" in reason
     return output

@@ -3,11 +3,15 @@
 import base64
 import csv
 import json
+import os
+import shutil
+import subprocess
+import sys
 
 import h5py
 import numpy as np
 import pytest
-from conftest import random_boxes, run_script
+from conftest import PROJECT, random_boxes, run_script
 
 import keras_caption as kc
 
@@ -108,8 +112,6 @@ def spoil_tsv(features, what):
         row[3] = 2
     elif what == "nan":
         row[5] = text(np.full((1, DIM), np.nan))
-    elif what == "twice":
-        row[0] = IDS[0]
     elif what == "box":
         row[4] = text([[0, 0, 2 * WIDTH, HEIGHT]])
     return "".join("\t".join(map(str, row)) + "\n" for row in rows)
@@ -122,7 +124,6 @@ def spoil_tsv(features, what):
         ("base64", r"line 2 \(image 7\): its features cannot be decoded"),
         ("count", r"num_boxes is 2, but there are 4 numbers of boxes"),
         ("nan", "has features that are not finite"),
-        ("twice", r"karpathy\.tsv, line 2: image 42 comes twice"),
         ("box", "has boxes that reach out of the image"),
     ],
 )
@@ -156,42 +157,106 @@ def test_what_is_wrong_with_other_forms_is_named(features, tmp_path):
         kc.data.open_regions(tmp_path / "nowhere")
 
 
-def test_a_dataset_of_them(features, tmp_path):
-    """From the command line: what is wrong is counted, and the rest is there."""
+def test_records_of_nobody_are_counted(features, tmp_path):
+    path = write_tsv(tmp_path / "karpathy.tsv", features)
+    with open(path, "a") as file:
+        file.write(f"{IDS[0]}\t1\t1\n13")  # once more; and one cut within its id
+    regions = kc.data.open_regions(path)
+    assert regions.ids == IDS
+    assert regions.wrong == [
+        f"{path}, line 4: image 42 comes twice.",
+        f"{path}, line 5: '13 ...' is not an image id.",
+    ]
+    folder = write_npz(tmp_path / "folder", features)
+    (folder / "bu_att" / "42 copy.npz").touch()
+    [reason] = kc.data.open_regions(folder).wrong
+    assert reason.endswith("42 copy.npz: '42 copy' is not an image id.")
+
+
+@pytest.fixture
+def command(features, tmp_path):
+    """prepare.py on features and captions that do not quite fit each other."""
     features[8] = features[7]
-    rows = spoil_tsv(features, "nan")
-    (tmp_path / "a.tsv").write_text(rows)
-    sentences = [{"raw": "A dog."}, {"raw": "One dog."}]
+    write_tsv(tmp_path / "b.tsv", {42: features[7], 9: features[7]})
+    (tmp_path / "a.tsv").write_text(spoil_tsv(features, "nan") + "4\n")
+    sentences = [{"raw": "A dog. " * 50}, {"raw": "One dog."}]
     images = [
         {"cocoid": i, "filename": f"{i}.jpg", "split": split, "sentences": sentences}
         for i, split in zip(
-            [*IDS, 1000], ["train", "train", "test", "val"], strict=True
+            [*IDS, 9, 1000], ["train", "train", "test", "train", "val"], strict=True
         )
     ]
     (tmp_path / "captions.json").write_text(json.dumps({"images": images}))
+    return [
+        "experiments/prepare.py",
+        f"--features={tmp_path / 'a.tsv'},{tmp_path / 'b.tsv'}",
+        f"--captions={tmp_path / 'captions.json'}",
+        f"--output_dir={tmp_path / 'out'}",
+    ]
 
-    def prepare(*more):
-        return run_script(
-            "experiments/prepare.py",
-            f"--features={tmp_path / 'a.tsv'}",
-            f"--captions={tmp_path / 'captions.json'}",
-            f"--output_dir={tmp_path / 'out'}",
-            *more,
-        )
 
-    strict = prepare("--strict")
-    assert strict.returncode == 1
-    assert "image 7) has features that are not finite" in strict.stderr.splitlines()[-1]
-    done = prepare()
+def test_a_dataset_of_them(features, command, tmp_path):
+    """What is wrong is counted, and the rest is there."""
+    done = run_script(*command)
     assert done.returncode == 0, done.stderr
-    assert "1 images have features only" in done.stdout
-    assert "train        1 of 2 images" in done.stdout
+    assert (
+        "7 records of features: 3 prepared, 1 unreadable, 1 without captions, "
+        "2 of no known image"
+    ) in done.stdout
+    assert "train        2 of 3 images" in done.stdout
+    assert "test         1 of 1 images" in done.stdout
     assert "left out: image 7: " in done.stdout
     assert "left out: image 1000: image 1000 has captions, but no f" in done.stdout
+    assert "a.tsv, line 5: '4\\n ...' is not an image id." in done.stdout
+    assert f"b.tsv: image 42 is in {tmp_path / 'a.tsv'} too." in done.stdout
     builder = kc.data.load("prepared", tmp_path / "out")
-    [example] = kc.data.read(builder, "train").as_numpy_iterator()
-    assert example["image_id"] == 42
+    examples = {
+        int(example["image_id"]): example
+        for example in kc.data.read(builder, "train").as_numpy_iterator()
+    }
+    assert examples.keys() == {42, 9}
     regions, boxes = features[42]
-    np.testing.assert_allclose(example["regions"], regions, rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(example["boxes"], boxes, atol=1e-6)
+    np.testing.assert_allclose(examples[42]["regions"], regions, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(examples[42]["boxes"], boxes, atol=1e-6)
     assert kc.data.load_extractor(tmp_path / "out") is None
+
+
+def test_strict_stops_at_what_is_wrong(features, tmp_path):
+    images = {i: kc.data.ListedImage(i, f"{i}.jpg", ["A dog."]) for i in IDS}
+
+    def prepare(listed):
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        sources = [kc.data.open_regions(tmp_path / "a.tsv")]
+        listed = {"train": [images[i] for i in listed]}
+        kc.data.prepare_regions(listed, sources, tmp_path / "out", strict=True)
+
+    path = write_tsv(tmp_path / "a.tsv", features)
+    with pytest.raises(kc.InputError, match="image 7 has features, but no captions"):
+        prepare([42, 139])
+    path.write_text(spoil_tsv(features, "nan"))
+    with pytest.raises(kc.InputError, match=r"\(image 7\) has features that are not"):
+        prepare(IDS)
+    write_tsv(path, {42: features[42], 7: features[7]})
+    with pytest.raises(kc.InputError, match="image 139 has captions, but no features"):
+        prepare(IDS)
+    path.write_text(path.read_text() + "4")
+    with pytest.raises(kc.InputError, match=r"line 3: '4 \.\.\.' is not an image"):
+        prepare(IDS)
+
+
+def test_a_full_disk_is_told_and_gone_on_from(command, tmp_path):
+    # A limit to the size of files fails the same write.
+    full = subprocess.run(
+        ["sh", "-c", 'ulimit -f 1; exec "$0" "$@"', sys.executable, *command],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert full.returncode == 1
+    assert "00000-of-00001: cannot be written: " in full.stderr.splitlines()[-1]
+    assert "Traceback" not in full.stderr
+    done = run_script(*command)
+    assert done.returncode == 0, done.stderr
+    assert len(kc.data.read(kc.data.load("prepared", tmp_path / "out"), "train")) == 2
