@@ -1,7 +1,7 @@
 """Region features out of other people's files, as a dataset of ours."""
 
-import concurrent.futures
 import dataclasses
+import os
 import pathlib
 
 import numpy as np
@@ -9,6 +9,8 @@ import numpy as np
 from keras_caption.data.examples import captions_and_words, region_features
 from keras_caption.data.shards import write_shards
 from keras_caption.errors import InputError
+
+WORTH_A_PROCESS = 5000  # images
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +26,9 @@ class RegionRecord:
     image: object
 
 
-def prepare_regions(listed, sources, folder, *, strict=False, **options):
+def prepare_regions(
+    listed, sources, folder, *, strict=False, processes=None, **options
+):
     """Writes region features as a dataset for `keras_caption.data.load`.
 
     Features are kept in half precision. An image without features is left out, and
@@ -37,6 +41,9 @@ def prepare_regions(listed, sources, folder, *, strict=False, **options):
             image's features are in one of them.
         folder: Where the dataset goes.
         strict: Whether anything that would be left out ends everything.
+        processes: Number of processes that work on it. As many as the machine has
+            cores where left out, but one only for a few thousand images: a process
+            takes some seconds to begin.
         **options: `shard_size` of `write_shards`.
 
     Returns:
@@ -73,30 +80,6 @@ def prepare_regions(listed, sources, folder, *, strict=False, **options):
         for split, of_split in listed.items()
     }
 
-    def example_of(record):
-        image = record.image
-        try:
-            if image.image_id not in where:
-                raise InputError(f"{record.name} has captions, but no features.")
-            regions, boxes = where[image.image_id].read(image.image_id, image.size)
-            if regions.shape[1] != dim:
-                raise InputError(
-                    f"{record.name} has {regions.shape[1]} features a region, not "
-                    f"{dim} as the first image."
-                )
-        except InputError as error:
-            return error
-        return {
-            "image_id": image.image_id,
-            "regions": regions.astype("float16"),
-            "boxes": boxes,
-            **captions_and_words(image.captions),
-        }
-
-    def examples_of(of_shard):
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            yield from pool.map(example_of, of_shard)
-
     dim = _dim(known, where)
     counts = {str(s.path): len(s.ids) + len(s.wrong) for s in sources}
     listing = {
@@ -105,11 +88,12 @@ def prepare_regions(listed, sources, folder, *, strict=False, **options):
     }
     return write_shards(
         records,
-        examples_of,
+        RegionExamples(where, dim),
         region_features(dim, np.float16),
         pathlib.Path(folder),
         [counts, listing],
         strict=strict,
+        processes=processes or min(os.cpu_count(), 1 + len(images) // WORTH_A_PROCESS),
         about={
             "features": {
                 "sources": counts,
@@ -120,6 +104,44 @@ def prepare_regions(listed, sources, folder, *, strict=False, **options):
         },
         **options,
     )
+
+
+class RegionExamples:
+    """Makes examples of `RegionRecord`s: for `write_shards`.
+
+    Args:
+        where: dict from image id to what `open_regions` returned.
+        dim: Size of a feature vector.
+    """
+
+    def __init__(self, where, dim):
+        self.where = where
+        self.dim = dim
+
+    def __call__(self, records):
+        return map(self.example_of, records)
+
+    def example_of(self, record):
+        """An image's example; or what is wrong with it."""
+        image = record.image
+        try:
+            if image.image_id not in self.where:
+                raise InputError(f"{record.name} has captions, but no features.")
+            source = self.where[image.image_id]
+            regions, boxes = source.read(image.image_id, image.size)
+            if regions.shape[1] != self.dim:
+                raise InputError(
+                    f"{record.name} has {regions.shape[1]} features a region, not "
+                    f"{self.dim} as the first image."
+                )
+        except InputError as error:
+            return error
+        return {
+            "image_id": image.image_id,
+            "regions": regions.astype("float16"),
+            "boxes": boxes,
+            **captions_and_words(image.captions),
+        }
 
 
 def _dim(images, where):

@@ -140,12 +140,11 @@ class LinesOfImages(Records):
                 self.add(name, (start, f"{where} (image {name})"), where)
 
     def line(self, image_id):
-        """The fields of an image's line, and what to call it in messages."""
+        """The fields of an image's line, bytes, and what to call it in messages."""
         start, where = self.places[image_id]
         with open(self.path, "rb") as file:
             file.seek(start)
-            line = file.readline().decode("latin1")
-        return line.rstrip("\r\n").split("\t"), where
+            return file.readline().rstrip(b"\r\n").split(b"\t"), where
 
 
 class TsvRegions(LinesOfImages):
@@ -241,20 +240,30 @@ class NpzRegions(Records):
         return check(features, divide(boxes, size, str(boxes_path)), str(path))
 
 
+def open_hdf5(path):
+    import h5py
+
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}.") from None
+
+
 class Hdf5Regions(Records):
     """HDF5 files of `ID_features` and `ID_boxes`."""
 
     def __init__(self, path):
-        import h5py
-
         super().__init__(path)
-        try:
-            self.file = h5py.File(path, "r")
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error}.") from None
+        self.file = open_hdf5(path)
         for name in self.file:
             if name.endswith("_features"):
                 self.add(name.removesuffix("_features"), name, f"{path}, {name}")
+
+    def __getstate__(self):
+        return {**self.__dict__, "file": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, file=open_hdf5(state["path"]))
 
     def read(self, image_id, size=None):
         where = f"{self.path}, image {image_id}"

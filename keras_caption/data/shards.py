@@ -1,10 +1,13 @@
 """Datasets written shard by shard, so that an interrupted one can be gone on with."""
 
+import concurrent.futures
 import contextlib
 import hashlib
 import json
+import multiprocessing
 import pathlib
 import random
+import signal
 
 import tensorflow as tf
 import tensorflow_datasets as tfds
@@ -28,6 +31,7 @@ def write_shards(
     shard_size=200,
     strict=False,
     about=None,
+    processes=1,
 ):
     """Writes a dataset that TFDS reads, or goes on with one.
 
@@ -40,7 +44,7 @@ def write_shards(
         records: dict from split to a list of records, each with a `name`.
         examples_of: Function from a list of records to an iterator that yields, for
             each in turn, an example of `features`, or the `InputError` that says
-            what is wrong with it.
+            what is wrong with it. With several processes it is pickled.
         features: `tfds.features.FeaturesDict`.
         folder: Where the dataset goes.
         source: What goes into JSON and tells whether records and examples are the
@@ -48,6 +52,7 @@ def write_shards(
         shard_size: Number of records of a shard.
         strict: Whether a record that is wrong ends everything.
         about: dict to go into the manifest too.
+        processes: Number of processes that write shards at the same time.
 
     Returns:
         The manifest, a dict, which is also written: for each split, the numbers of
@@ -70,52 +75,53 @@ def write_shards(
             f"{folder} was begun with other data, or other ways to prepare them: name "
             "another folder, or remove it."
         )
-    manifest = {**(about or {}), "splits": {}, "left_out": [], "shards": {}}
+    chunks = {}
+    for split, of_split in records.items():
+        if split == "train":
+            of_split = random.Random(0).sample(of_split, len(of_split))
+        starts = range(0, len(of_split), shard_size)
+        for number, start in enumerate(starts):
+            name = f"{NAME}-{split}.tfrecord-{number:05d}-of-{len(starts):05d}"
+            chunks[folder / name] = of_split[start : start + shard_size]
+    missing = {path: chunk for path, chunk in chunks.items() if not _finished(path)}
+    done = sum(map(len, chunks.values())) - sum(map(len, missing.values()))
+    with tqdm(
+        total=sum(map(len, chunks.values())),
+        initial=done,
+        unit=" images",
+        smoothing=0.05,
+    ) as progress:
+        writer = ShardWriter(examples_of, features, strict)
+        if processes > 1:
+            _write_in_processes(writer, missing, processes, progress)
+        else:
+            for path, chunk in missing.items():
+                writer(path, chunk, progress.update)
+    shards = {path: _finished(path) for path in chunks}
+    manifest = {
+        **(about or {}),
+        "splits": {},
+        "left_out": [pair for shard in shards.values() for pair in shard["left_out"]],
+        "shards": {path.name: shard["sha256"] for path, shard in shards.items()},
+    }
     splits = []
-    total = sum(map(len, records.values()))
-    with tqdm(total=total, unit=" images", smoothing=0.05) as progress:
-        for split, of_split in records.items():
-            if split == "train":
-                of_split = random.Random(0).sample(of_split, len(of_split))
-            chunks = [
-                of_split[start : start + shard_size]
-                for start in range(0, len(of_split), shard_size)
-            ]
-            shards = []
-            for number, chunk in enumerate(chunks):
-                path = folder / (
-                    f"{NAME}-{split}.tfrecord-{number:05d}-of-{len(chunks):05d}"
+    for split, of_split in records.items():
+        of_shards = [
+            s for p, s in shards.items() if p.name.startswith(f"{NAME}-{split}.")
+        ]
+        lengths = [shard["examples"] for shard in of_shards]
+        manifest["splits"][split] = {"listed": len(of_split), "prepared": sum(lengths)}
+        if of_shards:
+            splits.append(
+                tfds.core.SplitInfo(
+                    name=split,
+                    shard_lengths=lengths,
+                    num_bytes=sum(shard["bytes"] for shard in of_shards),
+                    filename_template=tfds.core.ShardedFileTemplate(
+                        folder, FILE_NAME, NAME, split, "tfrecord"
+                    ),
                 )
-                shard = _finished(path)
-                if shard:
-                    progress.update(len(chunk))
-                else:
-                    examples = examples_of(chunk)
-                    shard = _write_shard(
-                        path, chunk, examples, features, strict, progress
-                    )
-                    write_json(_about(path), shard)
-                shards.append(shard)
-                manifest["shards"][path.name] = shards[-1]["sha256"]
-                manifest["left_out"] += shards[-1]["left_out"]
-            lengths = [shard["examples"] for shard in shards]
-            manifest["splits"][split] = {
-                "listed": len(of_split),
-                "prepared": sum(lengths),
-            }
-            if shards:
-                template = tfds.core.ShardedFileTemplate(
-                    folder, FILE_NAME, NAME, split, "tfrecord"
-                )
-                size = sum(shard["bytes"] for shard in shards)
-                splits.append(
-                    tfds.core.SplitInfo(
-                        name=split,
-                        shard_lengths=lengths,
-                        num_bytes=size,
-                        filename_template=template,
-                    )
-                )
+            )
     with _full_disks_told(folder):
         tfds.folder_dataset.write_metadata(
             data_dir=folder,
@@ -141,29 +147,72 @@ def _finished(path):
     return shard if path.stat().st_size == shard["bytes"] else None
 
 
-def _write_shard(path, records, examples, features, strict, progress):
-    """Writes one file, and returns what is in it."""
-    left_out, count = [], 0
-    with replacing(path) as partial:
-        with _full_disks_told(path), tf.io.TFRecordWriter(str(partial)) as writer:
-            for record, example in zip(records, examples, strict=True):
-                if not isinstance(example, InputError):
-                    with _full_disks_told(f"{path}, {record.name}"):
-                        writer.write(features.serialize_example(example))
-                    count += 1
-                elif strict:
-                    raise example
-                else:
-                    left_out.append((record.name, str(example)))
-                    progress.write(f"left out: {example}")
-                progress.update()
-        content = partial.read_bytes()
-    return {
-        "examples": count,
-        "bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "left_out": left_out,
-    }
+class ShardWriter:
+    """Writes one file, and the file beside it that says what is in it."""
+
+    def __init__(self, examples_of, features, strict):
+        self.examples_of = examples_of
+        self.features = features
+        self.strict = strict
+
+    def __call__(self, path, records, tick):
+        left_out, count = [], 0
+        with replacing(path) as partial:
+            with _full_disks_told(path), tf.io.TFRecordWriter(str(partial)) as writer:
+                examples = self.examples_of(records)
+                for record, example in zip(records, examples, strict=True):
+                    if not isinstance(example, InputError):
+                        with _full_disks_told(f"{path}, {record.name}"):
+                            writer.write(self.features.serialize_example(example))
+                        count += 1
+                    elif self.strict:
+                        raise example
+                    else:
+                        left_out.append((record.name, str(example)))
+                    tick()
+            content = partial.read_bytes()
+        write_json(
+            _about(path),
+            {
+                "examples": count,
+                "bytes": len(content),
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "left_out": left_out,
+            },
+        )
+
+
+def _write_in_processes(writer, chunks, processes, progress):
+    """Writes the files of `chunks`, several at a time."""
+    with concurrent.futures.ProcessPoolExecutor(
+        processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=(writer,),
+    ) as pool:
+        futures = {pool.submit(_write, *item): len(item[1]) for item in chunks.items()}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                future.result()
+                progress.update(futures[future])
+        except concurrent.futures.process.BrokenProcessPool as error:
+            raise OSError(
+                "A process was killed, perhaps for want of memory. The same command "
+                "goes on from here."
+            ) from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _start(writer):
+    """Makes a process ready; an interruption is the first process's to handle."""
+    global _writer
+    _writer = writer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _write(path, records):
+    _writer(path, records, tick=lambda: None)
 
 
 @contextlib.contextmanager

@@ -221,6 +221,24 @@ def test_a_dataset_of_them(features, command, tmp_path):
     assert kc.data.load_extractor(tmp_path / "out") is None
 
 
+def test_several_processes_write_the_same(features, tmp_path):
+    sources = [kc.data.open_regions(write_hdf5(tmp_path / "a.h5", features))]
+    size = (WIDTH, HEIGHT)
+    images = [kc.data.ListedImage(i, f"{i}.jpg", ["A dog."], size) for i in IDS]
+    images.append(kc.data.ListedImage(1000, "1000.jpg", ["No dog."], size))
+    found = []
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        manifest = kc.data.prepare_regions(
+            {"train": images}, sources, folder, shard_size=1, processes=processes
+        )
+        assert len(manifest.pop("shards")) == 4
+        examples = kc.data.read(kc.data.load("prepared", folder), "train")
+        found.append((manifest, [e["image_id"] for e in examples.as_numpy_iterator()]))
+    assert found[0] == found[1]
+    assert found[0][0]["splits"]["train"] == {"listed": 4, "prepared": 3}
+
+
 def test_strict_stops_at_what_is_wrong(features, tmp_path):
     images = {i: kc.data.ListedImage(i, f"{i}.jpg", ["A dog."]) for i in IDS}
 
