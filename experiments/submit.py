@@ -6,9 +6,11 @@ r"""Writes the results files that COCO's caption server takes.
 captions all images of the two datasets, which experiments/prepare.py makes of
 captions_val2014.json and image_info_test2014.json, and writes
 captions_val2014_ngsan_results.json and captions_test2014_ngsan_results.json. Several
-models, separated by commas, caption as an ensemble. A file is scored with
+models, separated by commas, caption as an ensemble. What is written is scored against
+--references, the server's c5 and c40 captions, say, where there are any. A file of
+before is scored with
 
-    python -m keras_caption.evaluation captions_val2014.json RESULTS.json
+    python -m keras_caption.evaluation C5.json C40.json RESULTS.json
 """
 
 import os
@@ -27,6 +29,7 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("name", None, "Of the algorithm, in the files' names.")
 for name, count in SETS.items():
     flags.DEFINE_string(name, None, f"Prepared dataset of the {count:,} images.")
+flags.DEFINE_list("references", [], "COCO's captions_*.json to score against.")
 flags.DEFINE_string("output_dir", ".", "Where the files go.")
 flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.")
 flags.DEFINE_integer("batch_size", 50, "Images captioned at once.")
@@ -66,6 +69,13 @@ def submit(paths):
         print(f"Wrote {path}, {len(captions):,} captions")
         if len(captions) != expected:
             print(f"The server expects {expected:,}.")
+        known = [
+            reference
+            for reference in FLAGS.references
+            if kc.data.read_captions(reference).keys() & captions.keys()
+        ]
+        if known:
+            print(kc.evaluation.score_table(known, path))
 
 
 if __name__ == "__main__":

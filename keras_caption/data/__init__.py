@@ -1,6 +1,6 @@
 """Captioning datasets, as TFDS builders, and the batches made from them."""
 
-from keras_caption.data.coco import CocoFiles
+from keras_caption.data.coco import CocoFiles, read_captions
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, read
 from keras_caption.data.examples import references, region_features
@@ -37,6 +37,7 @@ __all__ = [
     "prepare",
     "prepare_regions",
     "read",
+    "read_captions",
     "records_of_photos",
     "records_of_scenes",
     "reference_tokens",

@@ -1,7 +1,9 @@
+import pathlib
+
 from keras_caption.atomic import write_json
 from keras_caption.data.coco import read_captions, read_json
 from keras_caption.errors import InputError
-from keras_caption.evaluation.metrics import score
+from keras_caption.evaluation.metrics import score, table
 
 
 def read_results(path):
@@ -42,7 +44,9 @@ def write_results(path, captions):
 def score_files(captions_path, results_path):
     """Scores a COCO results file against a COCO captions file.
 
-    The images of the results file are scored, in the order of the captions file.
+    The images that are in both files are scored, in the order of the captions file,
+    and how many others there are is printed: the server's c40 captions, for instance,
+    are of some images only.
 
     Args:
         captions_path: JSON with `images` and `annotations`.
@@ -52,15 +56,41 @@ def score_files(captions_path, results_path):
         As `score`.
 
     Raises:
-        InputError: If a file is wrong, or an image of the results has no captions.
+        InputError: If a file is wrong, or no image is in both.
     """
-    references = read_captions(captions_path)
+    references = {
+        i: texts for i, texts in read_captions(captions_path).items() if texts
+    }
     results = read_results(results_path)
-    for image_id in results:
-        if not references.get(image_id):
-            raise InputError(
-                f"{results_path}: image {image_id} has no captions in {captions_path}."
-            )
     captions = {i: results[i] for i in references if i in results}
-    print(f"{len(captions):,} of {len(references):,} images have a result")
+    if not captions:
+        raise InputError(
+            f"{results_path}: none of its images has captions in {captions_path}."
+        )
+    print(
+        f"{len(captions):,} images are scored; {len(references) - len(captions):,} in "
+        f"{captions_path} have no result, {len(results) - len(captions):,} results no "
+        "captions there"
+    )
     return score(captions, references)
+
+
+def score_table(captions_paths, results_path):
+    """Scores a COCO results file against several captions files, such as c5 and c40.
+
+    Args:
+        captions_paths: List of paths, see `score_files`.
+        results_path: See `score_files`.
+
+    Returns:
+        str, a Markdown table with a row for each captions file, and below it what
+        could not be computed.
+
+    Raises:
+        InputError: As `score_files`.
+    """
+    rows, notes = {}, {}
+    for path in map(pathlib.Path, captions_paths):
+        rows[path.stem], missing = score_files(path, results_path)
+        notes |= missing
+    return "\n".join([table(rows), *(f"{name}: {why}" for name, why in notes.items())])

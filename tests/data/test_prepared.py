@@ -204,13 +204,19 @@ def test_files_for_the_test_server(folder, model, tmp_path):
     (tmp_path / "image_info_test2014.json").write_text(json.dumps({"images": images}))
     records = kc.data.records_of_photos(folder, [tmp_path / "image_info_test2014.json"])
     kc.data.prepare(records, new_extractor(), tmp_path / "test2014")
+    captions = [{"id": 1, "image_id": 9, "caption": "Some photo."}]
+    content = {"images": images, "annotations": captions}
+    (tmp_path / "c5.json").write_text(json.dumps(content))
     done = run_script(
         *("experiments/submit.py", folder / "model.keras", "--name=ours"),
         f"--test2014={tmp_path / 'test2014'}",
+        f"--references={tmp_path / 'c5.json'}",
         f"--output_dir={tmp_path}",
     )
     assert done.returncode == 0, done.stderr
     assert "2 captions\nThe server expects 40,775." in done.stdout
+    assert "1 images are scored; " in done.stdout
+    assert "| c5 | " in done.stdout
     path = tmp_path / "captions_test2014_ours_results.json"
     expected = model.generate_from_images([folder / name for name in names.values()])
     assert kc.evaluation.read_results(path) == dict(zip(names, expected, strict=True))

@@ -9,7 +9,7 @@ from conftest import PROJECT, SHARED
 from pycocotools.coco import COCO
 
 import keras_caption as kc
-from keras_caption.evaluation import metrics
+from keras_caption.evaluation import coco_results, metrics
 
 CAPTIONS = {
     "images": [{"id": i, "width": 10, "height": 10} for i in (3, 1, 2, 4)],
@@ -94,7 +94,7 @@ def test_cider_is_the_oracles():
 @pytest.mark.parametrize(
     ("results", "message"),
     [
-        ([{"image_id": 9, "caption": "x"}], "image 9 has no captions in"),
+        ([{"image_id": 9, "caption": "x"}], "none of its images has captions in"),
         (RESULTS + RESULTS[:1], "image 1 has two captions"),
         ([{"image_id": 1}], "result number 0 needs image_id and caption"),
         (None, "is not valid JSON"),
@@ -119,3 +119,29 @@ def test_the_command_says_what_is_wrong_in_one_line(files):
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(f"error: {files[1]} is not valid")
     assert "Traceback" not in done.stderr
+
+
+def test_captions_of_some_images_only(files, monkeypatch, capsys):
+    """As the server's c40, beside its c5."""
+
+    def count(captions, references):
+        assert captions.keys() <= references.keys()
+        return {"CIDEr-D": len(captions)}, {"SPICE": "n/a"}
+
+    monkeypatch.setattr(coco_results, "score", count)
+    few = files[0].with_name("c40.json")
+    image = {"id": 2, "width": 10, "height": 10}
+    annotations = [a for a in CAPTIONS["annotations"] if a["image_id"] == 2]
+    few.write_text(json.dumps({"images": [image], "annotations": annotations}))
+    text = kc.evaluation.score_table([files[0], few], files[1])
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("3 images are scored; 1 in")
+    assert first.endswith("have no result, 0 results no captions there")
+    assert second.startswith("1 images are scored; 0 in")
+    assert second.endswith("have no result, 2 results no captions there")
+    assert [row.split("|")[1].strip() for row in text.splitlines()[2:4]] == [
+        "captions",
+        "c40",
+    ]
+    assert "| 300.0 |" in text
+    assert text.endswith("SPICE: n/a")
