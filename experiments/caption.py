@@ -5,17 +5,16 @@ r"""Captions pictures with a trained model.
         --figure looks.png
 
 The model must know how its features are made of photos, as those do that were trained
-on what prepare.py made. A folder stands for the best.keras in it. Pictures that cannot
-be read are named; the others are captioned all the same.
+on what prepare.py made. A folder stands for the best.keras in it; several models,
+separated by commas, caption as an ensemble. Pictures that cannot be read are named; the
+others are captioned all the same.
 """
 
 import os
-import pathlib
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import keras
 from absl import app, flags
 from matplotlib.figure import Figure
 
@@ -37,10 +36,9 @@ def main(argv):
     sys.exit(1 if failed else 0)
 
 
-def caption(path, names):
+def caption(paths, names):
     """Prints a caption for every picture, and returns how many had none."""
-    path = pathlib.Path(path)
-    model = keras.models.load_model(path / "best.keras" if path.is_dir() else path)
+    model = kc.models.Ensemble(paths.split(","))
     photos = {}
     for name in names:
         try:

@@ -52,7 +52,7 @@ flags.DEFINE_enum(
     None,
     sorted(path.stem for path in RECIPES.glob("*.py") if path.stem != "defaults"),
     "Values of --config to begin with; those made for the dataset where left out. "
-    "coco and aoanet_coco are the papers'.",
+    "ngsan_coco, san_coco and aoanet_coco are the papers'.",
 )
 flags.DEFINE_integer(
     "epochs", None, "Epochs of cross-entropy; the config's where left out."
@@ -75,8 +75,8 @@ flags.DEFINE_string(
 flags.DEFINE_list(
     "ensemble",
     None,
-    "Saved captioners, separated by commas: nothing is trained, they are scored and "
-    "exported as one.",
+    "Saved captioners, or folders of runs, separated by commas: nothing is trained, "
+    "they are scored and exported as one.",
 )
 flags.DEFINE_enum(
     "strategy",

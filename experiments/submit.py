@@ -49,10 +49,7 @@ def main(argv):
 def submit(paths):
     if not any(FLAGS[name].value for name in SETS):
         raise kc.InputError("Give --val2014, --test2014 or both.")
-    paths = map(pathlib.Path, paths)
-    model = kc.models.Ensemble(
-        [path / "best.keras" if path.is_dir() else path for path in paths]
-    )
+    model = kc.models.Ensemble(paths)
     for name, expected in SETS.items():
         if not FLAGS[name].value:
             continue

@@ -213,7 +213,7 @@ def train(table, arguments):
     if table == WITH_ENSEMBLE:
         folder = pathlib.Path(FLAGS.output_dir) / "ensemble"
         last = [f / "scst" if (f / "scst").exists() else f for f in folders]
-        members = ",".join(str(f / "best.keras") for f in last)
+        members = ",".join(map(str, last))
         print(f"\n{table}: {folder}", flush=True)
         command = [
             *(script, "--model=aoanet", f"--ensemble={members}"),

@@ -1,3 +1,5 @@
+import pathlib
+
 import keras
 from keras import ops
 
@@ -15,7 +17,8 @@ class Ensemble(Generator):
     It generates as a captioner does, and `keras_caption.serving.export` takes it.
 
     Args:
-        members: Captioners, or paths of saved ones.
+        members: Captioners, paths of saved ones, or folders that have them as
+            `best.keras`, as those of experiments/run.py do.
 
     Raises:
         InputError: If there are none, a member has no vocabulary or another one
@@ -34,7 +37,7 @@ class Ensemble(Generator):
 
     def __init__(self, members):
         self.members = [
-            member if isinstance(member, Generator) else keras.models.load_model(member)
+            member if isinstance(member, Generator) else load(member)
             for member in members
         ]
         if not self.members:
@@ -100,6 +103,11 @@ class Ensemble(Generator):
             for member, of_member in zip(self.members, memory, strict=True)
         ]
         return ops.mean(ops.stack(looks), axis=0)
+
+
+def load(path):
+    path = pathlib.Path(path)
+    return keras.models.load_model(path / "best.keras" if path.is_dir() else path)
 
 
 def average(logits):
