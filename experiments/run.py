@@ -162,27 +162,28 @@ def run(config):
     builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
     folder = FLAGS.output_dir or f"saved_models/{FLAGS.model}_{FLAGS.dataset}"
     folder, best = pathlib.Path(folder), FLAGS.start_from
-    if FLAGS.ensemble:
-        ensemble = kc.models.Ensemble(FLAGS.ensemble)
-        about = describe(config, "ensemble")
-        finish(ensemble, config.decoding, builder, folder, about)
-        return
-    phases = [("cross-entropy", folder)] * (not best)
-    if config.self_critical.epochs:
+    phases = [("ensemble" if FLAGS.ensemble else "cross-entropy", folder)]
+    if best:
+        phases = []
+    if config.self_critical.epochs and not FLAGS.ensemble:
         phases.append(("self-critical", folder / "scst"))
     for objective, folder in phases:
         about = describe(config, objective)
         if FLAGS.resume and is_finished(folder, about):
             print(f"{folder} is finished: nothing to do")
-        elif objective == "cross-entropy":
-            train(config, builder, folder, strategy)
-        else:
-            train_self_critically(config, best, builder, folder, strategy)
-        best = folder / "best.keras"
-        if is_chief(strategy) and not is_finished(folder, about):
-            model = keras.models.load_model(best)
-            about["parameters"] = count_parameters(model)
+        elif objective == "ensemble":
+            model = kc.models.Ensemble(FLAGS.ensemble)
             finish(model, config.decoding, builder, folder, about)
+        else:
+            if objective == "cross-entropy":
+                train(config, builder, folder, strategy)
+            else:
+                train_self_critically(config, best, builder, folder, strategy)
+            if is_chief(strategy):
+                model = keras.models.load_model(folder / "best.keras")
+                about["parameters"] = count_parameters(model)
+                finish(model, config.decoding, builder, folder, about)
+        best = folder / "best.keras"
 
 
 def describe(config, objective):
@@ -198,6 +199,7 @@ def describe(config, objective):
         "data_dir": FLAGS.data_dir,
         "seed": FLAGS.seed,
         "objective": objective,
+        "members": FLAGS.ensemble,
         "config": {group: config[group].to_dict() for group in groups[objective]},
         "overrides": {
             f"{group}.{name}": value

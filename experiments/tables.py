@@ -16,7 +16,6 @@ What follows `--` is for experiments/run.py.
 
 import collections
 import csv
-import dataclasses
 import json
 import os
 import pathlib
@@ -27,47 +26,16 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from absl import app, flags
+from papers import OBJECTIVES, TABLES, WITH_ENSEMBLE, Row, cells_of, rows_of, title_of
 
 import keras_caption as kc
-from keras_caption.models.presets import PRESETS
 
-PAPERS = {
-    "ngsan": "NG-SAN",
-    "aoanet": "AoANet",
-    "area": "Area Attention",
-    "spatial": "Spatial self-attention",
-}
-TABLES = sorted({table for preset in PRESETS.values() for table in preset.tables})
-
-# NG-SAN's Table 1: numbers of layers, and the millions of parameters they come to.
-DEPTHS = {1: 18.1, 2: 25.5, 4: 40.2, 6: 54.9}
-PUBLISHED_DEPTH = 4  # of all its other tables
-
-# AoANet's Table 1 ends with an ensemble.
-WITH_ENSEMBLE = "aoanet_1"
-
-OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
 FLAGS = flags.FLAGS
 flags.DEFINE_list("table", [], f"Of the papers': {', '.join(TABLES)}.")
 flags.DEFINE_string("csv", None, "File that the tables are written to as well.")
 flags.DEFINE_bool("run", False, "Train what is missing of --table.")
 flags.DEFINE_list("seeds", ["0", "1", "2"], "With --run: of each cell's runs.")
 flags.DEFINE_string("output_dir", "saved_models/tables", "With --run: of the runs.")
-
-
-@dataclasses.dataclass
-class Row:
-    """A line of a table.
-
-    Attributes:
-        label: What it is of.
-        runs: What is in the files of its finished runs, a list of dicts.
-        published: Scores times 100, a dict from metric; `parameters` are in millions.
-    """
-
-    label: str
-    runs: list
-    published: dict = dataclasses.field(default_factory=dict)
 
 
 def main(argv):
@@ -89,11 +57,12 @@ def main(argv):
     for dataset, runs in datasets.items():
         if FLAGS.table:
             for table in FLAGS.table:
-                paper, number = table.split("_")
-                rows = rows_of_paper(table, runs)
-                printed.append((f"{PAPERS[paper]}, Table {number}: {dataset}", rows))
+                title = f"{title_of(table)}: {dataset}"
+                printed.append((title, rows_of(table, runs)))
         else:
             printed.append((dataset, rows_of_runs(runs)))
+    if not printed:
+        sys.exit("error: name the folders of finished runs.")
     for title, rows in printed:
         show(title, rows)
     if FLAGS.csv:
@@ -136,61 +105,8 @@ def rows_of_runs(runs):
     return [Row(label, of_row) for label, of_row in groups.items()]
 
 
-def cells_of(table):
-    """Models and overrides of their arguments, those of a paper's table."""
-    names = [name for name, preset in PRESETS.items() if table in preset.tables]
-    if table == "ngsan_1":
-        return [(name, {"model.num_layers": n}) for name in names for n in DEPTHS]
-    return [(name, {}) for name in names]
-
-
-def rows_of_paper(table, runs):
-    """The rows of a paper's table, those without runs too."""
-    rows = []
-    for name, overrides in cells_of(table):
-        published, parameters = PRESETS[name].published, {}
-        label = name
-        if overrides:
-            depth = overrides["model.num_layers"]
-            label += f", L = {depth}"
-            parameters = {"parameters": DEPTHS[depth]}
-            if depth != PUBLISHED_DEPTH:
-                published = {}
-        of_cell = [
-            Row(
-                label + suffix,
-                [
-                    run
-                    for run in runs
-                    if (run["model"], run["objective"]) == (name, objective)
-                    and is_of_cell(run, overrides)
-                ],
-                {**parameters, **published.get(objective, {})},
-            )
-            for objective, suffix in OBJECTIVES.items()
-        ]
-        known = [
-            row for row in of_cell if row.runs or row.published.keys() - parameters
-        ]
-        rows += known or of_cell[:1]
-    if table == WITH_ENSEMBLE:
-        ensembles = [run for run in runs if run["objective"] == "ensemble"]
-        rows.append(Row("ensemble", ensembles, PRESETS["aoanet"].published["ensemble"]))
-    return rows
-
-
-def is_of_cell(run, overrides):
-    """Whether a run's model has these values, and its preset's in all else."""
-    changed = {name for name in run["overrides"] if name.startswith("model.")}
-    return changed <= overrides.keys() and all(
-        run["config"]["model"][name.removeprefix("model.")] == value
-        for name, value in overrides.items()
-    )
-
-
 def train(table, arguments):
     """Makes the runs of a table; returns their folders."""
-    script = str(pathlib.Path(__file__).with_name("run.py"))
     cells = cells_of(table)
     folders = []
     for seed in FLAGS.seeds:
@@ -204,7 +120,7 @@ def train(table, arguments):
                 flush=True,
             )
             command = [
-                *(script, f"--model={name}", f"--seed={seed}", "--resume"),
+                *(f"--model={name}", f"--seed={seed}"),
                 *(f"--config.{key}={value}" for key, value in overrides.items()),
                 f"--output_dir={folder}",
                 *arguments,
@@ -216,7 +132,7 @@ def train(table, arguments):
         members = ",".join(map(str, last))
         print(f"\n{table}: {folder}", flush=True)
         command = [
-            *(script, "--model=aoanet", f"--ensemble={members}"),
+            *("--model=aoanet", f"--ensemble={members}"),
             f"--output_dir={folder}",
             *arguments,
         ]
@@ -226,7 +142,8 @@ def train(table, arguments):
 
 
 def call(command, folder):
-    done = subprocess.run([sys.executable, *command], check=False)
+    script = pathlib.Path(__file__).with_name("run.py")
+    done = subprocess.run([sys.executable, script, "--resume", *command], check=False)
     if done.returncode:
         sys.exit(f"error: the run of {folder} failed. The same command goes on there.")
 
@@ -236,28 +153,39 @@ def show(title, rows):
     published = published_of(rows)
     counts = sorted({len(row.runs) for row in rows if row.runs})
     print(f"\n{title}, {' or '.join(map(str, counts)) or 'no'} seeds\n")
-    parameters = any(run["parameters"] for row in rows for run in row.runs)
-    columns = ["parameters"] * parameters + list(kc.evaluation.METRICS)
-    heads = columns + [f"paper's {name}" for name in published]
-    print("| | " + " | ".join(heads) + " |")
-    print("|---|" + "---:|" * len(heads))
-    for row in rows:
-        cells = [cell(row, name) for name in columns]
-        cells += [str(row.published.get(name, "")) for name in published]
-        print(f"| {row.label} | " + " | ".join(cells) + " |")
+    columns = list(kc.evaluation.METRICS)
+    if any(run["parameters"] for row in rows for run in row.runs):
+        columns.insert(0, "parameters")
+    print_table(
+        columns + [f"paper's {name}" for name in published],
+        {
+            row.label: [cell(row, name) for name in columns]
+            + [str(row.published.get(name, "")) for name in published]
+            for row in rows
+        },
+    )
     with_statements = [
         Row(row.label, [run["statements"] for run in row.runs])
         for row in rows
-        if row.runs and row.runs[0].get("statements")
+        if row.runs and row.runs[0]["statements"]
     ]
     if with_statements:
-        columns = [*kc.data.scenes.CATEGORIES, "all"]
         print("\nShare of statements that are true\n")
-        print("| | " + " | ".join(columns) + " |")
-        print("|---|" + "---:|" * len(columns))
-        for row in with_statements:
-            cells = [cell(row, name) for name in columns]
-            print(f"| {row.label} | " + " | ".join(cells) + " |")
+        columns = [*kc.data.scenes.CATEGORIES, "all"]
+        print_table(
+            columns,
+            {
+                row.label: [cell(row, name) for name in columns]
+                for row in with_statements
+            },
+        )
+
+
+def print_table(columns, rows):
+    print("| | " + " | ".join(columns) + " |")
+    print("|---|" + "---:|" * len(columns))
+    for label, cells in rows.items():
+        print(f"| {label} | " + " | ".join(cells) + " |")
 
 
 def published_of(rows):
