@@ -5,9 +5,11 @@ import contextlib
 import hashlib
 import json
 import multiprocessing
+import os
 import pathlib
 import random
 import signal
+import threading
 
 import tensorflow as tf
 import tensorflow_datasets as tfds
@@ -209,6 +211,13 @@ def _start(writer):
     global _writer
     _writer = writer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent():
+    """Else it would wait for work for ever, once the first process is killed."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 def _write(path, records):
