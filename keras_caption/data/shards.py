@@ -85,7 +85,11 @@ def write_shards(
         for number, start in enumerate(starts):
             name = f"{NAME}-{split}.tfrecord-{number:05d}-of-{len(starts):05d}"
             chunks[folder / name] = of_split[start : start + shard_size]
-    missing = {path: chunk for path, chunk in chunks.items() if not _finished(path)}
+    missing = {}
+    for path, chunk in chunks.items():
+        shard = _finished(path)
+        if not shard or (strict and shard["left_out"]):
+            missing[path] = chunk
     done = sum(map(len, chunks.values())) - sum(map(len, missing.values()))
     with tqdm(
         total=sum(map(len, chunks.values())),
@@ -94,6 +98,7 @@ def write_shards(
         smoothing=0.05,
     ) as progress:
         writer = ShardWriter(examples_of, features, strict)
+        processes = min(processes, len(missing))
         if processes > 1:
             _write_in_processes(writer, missing, processes, progress)
         else:
