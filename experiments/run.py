@@ -162,11 +162,12 @@ def run(config):
     builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
     folder = FLAGS.output_dir or f"saved_models/{FLAGS.model}_{FLAGS.dataset}"
     folder, best = pathlib.Path(folder), FLAGS.start_from
-    phases = [("ensemble" if FLAGS.ensemble else "cross-entropy", folder)]
-    if best:
-        phases = []
-    if config.self_critical.epochs and not FLAGS.ensemble:
-        phases.append(("self-critical", folder / "scst"))
+    if FLAGS.ensemble:
+        phases = [("ensemble", folder)]
+    else:
+        phases = [] if best else [("cross-entropy", folder)]
+        if config.self_critical.epochs:
+            phases.append(("self-critical", folder / "scst"))
     for objective, folder in phases:
         about = describe(config, objective)
         if FLAGS.resume and is_finished(folder, about):

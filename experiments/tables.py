@@ -89,19 +89,23 @@ def read_runs(folders):
     return runs
 
 
-def label_of(run):
-    """What a run's row is called."""
-    label = run["model"] + OBJECTIVES.get(run["objective"], "")
-    for name, value in run["overrides"].items():
-        label += f", {name.removeprefix('model.')}={value}"
-    return label
-
-
 def rows_of_runs(runs):
     """A row for all that differ in their seed only."""
+    settings = [
+        (run["objective"], *item) for run in runs for item in run["overrides"].items()
+    ]
+    objectives = collections.Counter(run["objective"] for run in runs)
+    # What all runs have in common goes without saying.
+    common = {
+        s for s, n in collections.Counter(settings).items() if n == objectives[s[0]]
+    }
     groups = collections.defaultdict(list)
     for run in runs:
-        groups[label_of(run)].append(run)
+        label = run["model"] + OBJECTIVES.get(run["objective"], "")
+        for name, value in run["overrides"].items():
+            if (run["objective"], name, value) not in common:
+                label += f", {name.removeprefix('model.')}={value}"
+        groups[label].append(run)
     return [Row(label, of_row) for label, of_row in groups.items()]
 
 

@@ -73,6 +73,16 @@ def test_papers_tables(runs, tmp_path):
     assert (row["published CIDEr-D"], row["CIDEr-D deviation"]) == ("128.6", "")
 
 
+def test_rows_of_runs(runs):
+    done = run_script("experiments/tables.py", *runs)
+    rows = lines(done.stdout)
+    assert {label: row["CIDEr-D"] for label, row in rows.items()} == {
+        "san": "72.0 ± 2.0",
+        "san + SCST": "80.0",
+        "san, num_layers=4": "60.0",
+    }
+
+
 def test_mistakes(runs, tmp_path):
     done = run_script("experiments/tables.py", "--table=ngsan_7", *runs)
     assert "error: there is no table 'ngsan_7': those are aoanet_1," in done.stderr
