@@ -1,5 +1,6 @@
 """The rows of the papers' tables, and the runs that belong to them."""
 
+import collections
 import dataclasses
 
 from keras_caption.models.presets import PRESETS
@@ -51,6 +52,28 @@ def title_of(table):
     return f"{PAPERS[paper]}, Table {number}"
 
 
+def distinctions(runs):
+    """Pairs of a run and those of its overrides that not all runs share.
+
+    What is the same for all of one objective, such as a smaller model than the
+    dataset's, is the scale that was chosen, and tells no row from another.
+    """
+    settings = collections.Counter(
+        (run["objective"], *item) for run in runs for item in run["overrides"].items()
+    )
+    counts = collections.Counter(run["objective"] for run in runs)
+    for run in runs:
+        objective = run["objective"]
+        yield (
+            run,
+            {
+                name: value
+                for name, value in run["overrides"].items()
+                if settings[objective, name, value] < counts[objective]
+            },
+        )
+
+
 def rows_of(table, runs):
     """The rows of a paper's table, those without runs too."""
     rows = []
@@ -68,9 +91,9 @@ def rows_of(table, runs):
                 label + suffix,
                 [
                     run
-                    for run in runs
+                    for run, changed in distinctions(runs)
                     if (run["model"], run["objective"]) == (name, objective)
-                    and is_of_cell(run, overrides)
+                    and is_of_cell(run, changed, overrides)
                 ],
                 {**parameters, **published.get(objective, {})},
             )
@@ -86,9 +109,9 @@ def rows_of(table, runs):
     return rows
 
 
-def is_of_cell(run, overrides):
+def is_of_cell(run, changed, overrides):
     """Whether a run's model has these values, and its preset's in all else."""
-    changed = {name for name in run["overrides"] if name.startswith("model.")}
+    changed = {name for name in changed if name.startswith("model.")}
     return changed <= overrides.keys() and all(
         run["config"]["model"][name.removeprefix("model.")] == value
         for name, value in overrides.items()

@@ -26,7 +26,16 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from absl import app, flags
-from papers import OBJECTIVES, TABLES, WITH_ENSEMBLE, Row, cells_of, rows_of, title_of
+from papers import (
+    OBJECTIVES,
+    TABLES,
+    WITH_ENSEMBLE,
+    Row,
+    cells_of,
+    distinctions,
+    rows_of,
+    title_of,
+)
 
 import keras_caption as kc
 
@@ -91,20 +100,11 @@ def read_runs(folders):
 
 def rows_of_runs(runs):
     """A row for all that differ in their seed only."""
-    settings = [
-        (run["objective"], *item) for run in runs for item in run["overrides"].items()
-    ]
-    objectives = collections.Counter(run["objective"] for run in runs)
-    # What all runs have in common goes without saying.
-    common = {
-        s for s, n in collections.Counter(settings).items() if n == objectives[s[0]]
-    }
     groups = collections.defaultdict(list)
-    for run in runs:
+    for run, overrides in distinctions(runs):
         label = run["model"] + OBJECTIVES.get(run["objective"], "")
-        for name, value in run["overrides"].items():
-            if (run["objective"], name, value) not in common:
-                label += f", {name.removeprefix('model.')}={value}"
+        for name, value in overrides.items():
+            label += f", {name.removeprefix('model.')}={value}"
         groups[label].append(run)
     return [Row(label, of_row) for label, of_row in groups.items()]
 

@@ -17,7 +17,10 @@ def write_run(folder, model, cider, objective="cross-entropy", **overrides):
         "dataset": "coco_objects",
         "objective": objective,
         "config": {"model": {"num_layers": 2, **overrides}},
-        "overrides": {f"model.{k}": v for k, v in overrides.items() if v != 2},
+        "overrides": {
+            "model.model_dim": 16,  # the scale that was chosen for all
+            **{f"model.{k}": v for k, v in overrides.items()},
+        },
         "parameters": 1_250_000,
     }
     scores = dict.fromkeys(kc.evaluation.METRICS[:-1], cider / 200)
