@@ -77,23 +77,23 @@ def write_shards(
             f"{folder} was begun with other data, or other ways to prepare them: name "
             "another folder, or remove it."
         )
-    chunks = {}
+    paths, missing = {}, {}
     for split, of_split in records.items():
         if split == "train":
             of_split = random.Random(0).sample(of_split, len(of_split))
         starts = range(0, len(of_split), shard_size)
-        for number, start in enumerate(starts):
-            name = f"{NAME}-{split}.tfrecord-{number:05d}-of-{len(starts):05d}"
-            chunks[folder / name] = of_split[start : start + shard_size]
-    missing = {}
-    for path, chunk in chunks.items():
-        shard = _finished(path)
-        if not shard or (strict and shard["left_out"]):
-            missing[path] = chunk
-    done = sum(map(len, chunks.values())) - sum(map(len, missing.values()))
+        paths[split] = [
+            folder / f"{NAME}-{split}.tfrecord-{number:05d}-of-{len(starts):05d}"
+            for number in range(len(starts))
+        ]
+        for path, start in zip(paths[split], starts, strict=True):
+            shard = _finished(path)
+            if not shard or (strict and shard["left_out"]):
+                missing[path] = of_split[start : start + shard_size]
+    total = sum(map(len, records.values()))
     with tqdm(
-        total=sum(map(len, chunks.values())),
-        initial=done,
+        total=total,
+        initial=total - sum(map(len, missing.values())),
         unit=" images",
         smoothing=0.05,
     ) as progress:
@@ -104,26 +104,21 @@ def write_shards(
         else:
             for path, chunk in missing.items():
                 writer(path, chunk, progress.update)
-    shards = {path: _finished(path) for path in chunks}
-    manifest = {
-        **(about or {}),
-        "splits": {},
-        "left_out": [pair for shard in shards.values() for pair in shard["left_out"]],
-        "shards": {path.name: shard["sha256"] for path, shard in shards.items()},
-    }
+    manifest = {**(about or {}), "splits": {}, "left_out": [], "shards": {}}
     splits = []
     for split, of_split in records.items():
-        of_shards = [
-            s for p, s in shards.items() if p.name.startswith(f"{NAME}-{split}.")
-        ]
-        lengths = [shard["examples"] for shard in of_shards]
+        shards = {path.name: _finished(path) for path in paths[split]}
+        lengths = [shard["examples"] for shard in shards.values()]
         manifest["splits"][split] = {"listed": len(of_split), "prepared": sum(lengths)}
-        if of_shards:
+        for name, shard in shards.items():
+            manifest["left_out"] += shard["left_out"]
+            manifest["shards"][name] = shard["sha256"]
+        if shards:
             splits.append(
                 tfds.core.SplitInfo(
                     name=split,
                     shard_lengths=lengths,
-                    num_bytes=sum(shard["bytes"] for shard in of_shards),
+                    num_bytes=sum(shard["bytes"] for shard in shards.values()),
                     filename_template=tfds.core.ShardedFileTemplate(
                         folder, FILE_NAME, NAME, split, "tfrecord"
                     ),
