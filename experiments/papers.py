@@ -76,7 +76,7 @@ def distinctions(runs):
 
 def rows_of(table, runs):
     """The rows of a paper's table, those without runs too."""
-    rows = []
+    rows, distinct = [], list(distinctions(runs))
     for name, overrides in cells_of(table):
         published, parameters = PRESETS[name].published, {}
         label = name
@@ -91,7 +91,7 @@ def rows_of(table, runs):
                 label + suffix,
                 [
                     run
-                    for run, changed in distinctions(runs)
+                    for run, changed in distinct
                     if (run["model"], run["objective"]) == (name, objective)
                     and is_of_cell(run, changed, overrides)
                 ],
