@@ -1,11 +1,10 @@
 import json
 import subprocess
-import sys
 
 import numpy as np
 import pycocoevalcap.eval
 import pytest
-from conftest import PROJECT, SHARED
+from conftest import SHARED, run_script
 from pycocotools.coco import COCO
 
 import keras_caption as kc
@@ -109,13 +108,7 @@ def test_wrong_results_are_named(files, results, message):
 
 def test_the_command_says_what_is_wrong_in_one_line(files):
     files[1].write_text("[{")
-    done = subprocess.run(
-        [sys.executable, "-m", "keras_caption.evaluation", *map(str, files)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_script("-m", "keras_caption.evaluation", *files)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(f"error: {files[1]} is not valid")
     assert "Traceback" not in done.stderr
