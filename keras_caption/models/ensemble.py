@@ -11,8 +11,8 @@ class Ensemble(Generator):
     """Several captioners that speak as one.
 
     At every word the probabilities of all members are averaged; searches run over
-    the averages as over one model's. Members may be of different kinds and sizes;
-    they share a vocabulary and read the same features.
+    the averages as over one model's. Members may be of different kinds and sizes,
+    some of regions and some of grids; they share a vocabulary.
 
     It generates as a captioner does, and `keras_caption.serving.export` takes it.
 
@@ -22,7 +22,7 @@ class Ensemble(Generator):
 
     Raises:
         InputError: If there are none, a member has no vocabulary or another one
-            than the first, or reads other features.
+            than the first, or features of another size or way to find them.
 
     Example:
 
@@ -46,23 +46,33 @@ class Ensemble(Generator):
         first = self.members[0]
         self.vocabulary = first.vocabulary
         self.extractor = first.extractor
-        self.image_specs = first.image_specs
-        self.image_inputs = first.image_inputs
+        self.image_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"
             if member.vocabulary is None or member.vocabulary != self.vocabulary:
                 raise InputError(f"{who} has another vocabulary than the first.")
+            if config_of(member.extractor) != config_of(self.extractor):
+                raise InputError(
+                    f"{who} finds its features in photos in another way than the first."
+                )
             for name, spec in member.image_specs.items():
-                expected = self.image_specs.get(name)
-                if expected is None or spec.shape != expected.shape:
+                expected = self.image_specs.setdefault(name, spec)
+                if spec.shape != expected.shape:
                     raise InputError(
-                        f"{who} reads {name} of shape {spec.shape}; the first reads "
-                        f"{None if expected is None else expected.shape}."
+                        f"{who} reads {name} of shape {spec.shape}; one before it "
+                        f"reads {expected.shape}."
                     )
 
     @property
     def variables(self):
         return [v for member in self.members for v in member.variables]
+
+    def image_inputs(self, inputs):
+        """What the members' encoders read of a batch, see `Captioner`."""
+        found = {}
+        for member in self.members:
+            found |= member.image_inputs({**inputs, **found})
+        return found
 
     def encode(self, inputs):
         """What the members read of the images, a list."""
@@ -97,10 +107,12 @@ class Ensemble(Generator):
         )
 
     def attention(self, tokens, memory):
-        """Where the members' decoders look on average."""
+        """Where the members' decoders look on average: on a grid, if any reads one."""
+        kind = "grid" if "grid" in self.image_specs else "regions"
         looks = [
             member.attention(tokens, of_member)
             for member, of_member in zip(self.members, memory, strict=True)
+            if kind in member.image_specs
         ]
         return ops.mean(ops.stack(looks), axis=0)
 
@@ -108,6 +120,10 @@ class Ensemble(Generator):
 def load(path):
     path = pathlib.Path(path)
     return keras.models.load_model(path / "best.keras" if path.is_dir() else path)
+
+
+def config_of(extractor):
+    return None if extractor is None else extractor.get_config()
 
 
 def average(logits):

@@ -37,6 +37,30 @@ def test_probabilities_are_averaged(members, rng, tmp_path):
     np.testing.assert_allclose(looks.sum(-1), 1.0, atol=1e-5)
 
 
+def test_regions_and_grids(members, vocabulary, rng):
+    of_grid = kc.models.create(
+        "area_regular",
+        vocabulary=vocabulary,
+        grid_height=2,
+        grid_width=3,
+        grid_dim=4,
+        num_layers=1,
+        model_dim=16,
+        num_heads=2,
+        feedforward_dim=32,
+    )
+    ensemble = kc.models.Ensemble([members[0], of_grid])
+    grid = rng.normal(size=(3, 2, 3, 4)).astype("float32")
+    images = {**random_images(rng), "grid": grid}
+    tokens, scores = ensemble.generate_tokens(images, beam_size=1, max_length=4)
+    shown = np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=kc.text.BOS)
+    of_words = np.array(ensemble.logits(shown, ensemble.encode(images)))
+    of_words = np.take_along_axis(of_words, tokens[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose((of_words * (tokens != PAD)).sum(-1), scores, atol=1e-4)
+    looks = np.array(ensemble.attention(shown, ensemble.encode(images)))
+    assert looks.shape == (3, 4, 6)
+
+
 def test_one_savedmodel(members, rng, tmp_path):
     ensemble = kc.models.Ensemble(members)
     kc.serving.export(ensemble, tmp_path / "both" / "1", max_length=7)
