@@ -60,7 +60,7 @@ def main(argv):
     else:
         folders = list(map(pathlib.Path, argv[1:]))
     datasets = collections.defaultdict(list)
-    for run in read_runs(dict.fromkeys(folders)):
+    for run in read_runs(folders):
         datasets[run["dataset"]].append(run)
     printed = []
     for dataset, runs in datasets.items():
@@ -79,22 +79,22 @@ def main(argv):
 
 
 def read_runs(folders):
-    """What is in the files of finished runs, one dict each."""
-    runs = []
+    """What is in the files of finished runs, one dict each, none twice."""
+    phases = {}
     for folder in folders:
-        phases = [folder]
+        phases[folder] = None
         if (folder / "scst" / "config.json").exists():
-            phases.append(folder / "scst")
-        for phase in phases:
-            try:
-                about = json.loads((phase / "config.json").read_text())
-                scores = json.loads((phase / "test_scores.json").read_text())
-            except FileNotFoundError as error:
-                sys.exit(
-                    f"error: {folder} is not a finished run: there is no "
-                    f"{error.filename}."
-                )
-            runs.append({"overrides": {}, "parameters": None, **about, **scores})
+            phases[folder / "scst"] = None
+    runs = []
+    for folder in phases:
+        try:
+            about = json.loads((folder / "config.json").read_text())
+            scores = json.loads((folder / "test_scores.json").read_text())
+        except FileNotFoundError as error:
+            sys.exit(
+                f"error: {folder} is not a finished run: there is no {error.filename}."
+            )
+        runs.append({"overrides": {}, "parameters": None, **about, **scores})
     return runs
 
 
