@@ -1,19 +1,19 @@
 r"""Draws the validation CIDEr-D of finished runs, epoch by epoch.
 
-    python experiments/curves.py saved_models/* --figure curves.png
+    python experiments/curves.py saved_models --figure curves.png
 
-Takes folders that experiments/run.py wrote. A line is a model's mean over its seeds,
-the band around it what they span; cross-entropy comes first, self-critical training
-after the dotted line. One panel for each dataset.
+Takes all that experiments/run.py has finished in these folders or below. A line is the
+mean of runs that differ in their seed only, the band around it what they span;
+cross-entropy comes first, self-critical training after the dotted line. One panel for
+each dataset.
 """
 
 import collections
 import json
-import pathlib
-import sys
 
 import numpy as np
 from absl import app, flags
+from finished import distinctions, find_runs, label_of
 from matplotlib.figure import Figure
 
 FLAGS = flags.FLAGS
@@ -21,22 +21,17 @@ flags.DEFINE_string("figure", "curves.png", "Where the picture goes.")
 
 
 def main(argv):
+    runs = find_runs(argv[1:])
     curves = collections.defaultdict(lambda: collections.defaultdict(list))
     switches = {}
-    for folder in map(pathlib.Path, argv[1:]):
-        try:
-            about = json.loads((folder / "config.json").read_text())
-            curve = read_curve(folder)
-            if (folder / "scst").exists():
-                switches[about["dataset"]] = len(curve)
-                curve += read_curve(folder / "scst")
-        except FileNotFoundError as error:
-            sys.exit(
-                f"error: {folder} is not a finished run: there is no {error.filename}."
-            )
-        curves[about["dataset"]][about["model"]].append(curve)
-    if not curves:
-        sys.exit("error: name the folders of finished runs.")
+    for folder, (run, overrides) in zip(runs, distinctions(runs.values()), strict=True):
+        if run["objective"] == "ensemble" or folder.parent in runs:
+            continue  # has no epochs; comes after its parent's
+        curve = read_curve(folder)
+        if folder / "scst" in runs:
+            switches[run["dataset"]] = len(curve)
+            curve += read_curve(folder / "scst")
+        curves[run["dataset"]][label_of(run, overrides)].append(curve)
     figure = Figure(figsize=(6 * len(curves), 4), layout="constrained")
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for panel, (dataset, models) in zip(panels, curves.items(), strict=True):

@@ -1,7 +1,8 @@
 """The rows of the papers' tables, and the runs that belong to them."""
 
-import collections
 import dataclasses
+
+from finished import OBJECTIVES, distinctions
 
 from keras_caption.models.presets import PRESETS
 
@@ -19,8 +20,6 @@ PUBLISHED_DEPTH = 4  # of all its other tables
 
 # AoANet's Table 1 ends with an ensemble.
 WITH_ENSEMBLE = "aoanet_1"
-
-OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
 
 
 @dataclasses.dataclass
@@ -50,28 +49,6 @@ def title_of(table):
     """The name of a table, as people know it."""
     paper, number = table.split("_")
     return f"{PAPERS[paper]}, Table {number}"
-
-
-def distinctions(runs):
-    """Pairs of a run and those of its overrides that not all runs share.
-
-    What is the same for all of one objective, such as a smaller model than the
-    dataset's, is the scale that was chosen, and tells no row from another.
-    """
-    settings = collections.Counter(
-        (run["objective"], *item) for run in runs for item in run["overrides"].items()
-    )
-    counts = collections.Counter(run["objective"] for run in runs)
-    for run in runs:
-        objective = run["objective"]
-        yield (
-            run,
-            {
-                name: value
-                for name, value in run["overrides"].items()
-                if settings[objective, name, value] < counts[objective]
-            },
-        )
 
 
 def rows_of(table, runs):

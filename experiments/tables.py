@@ -1,9 +1,9 @@
 r"""Prints the scores of finished runs as tables, the papers' own among them.
 
-    python experiments/tables.py saved_models/*
-    python experiments/tables.py --table ngsan_2,ngsan_4 saved_models/*
+    python experiments/tables.py saved_models
+    python experiments/tables.py --table ngsan_2,ngsan_4 saved_models
 
-takes folders that experiments/run.py wrote, what is in their `scst` too. Runs that
+takes all that experiments/run.py has finished in these folders or below. Runs that
 differ in their seed only make one row, of means and standard deviations. A paper's
 table has the paper's rows, and the published scores beside ours.
 
@@ -16,7 +16,6 @@ What follows `--` is for experiments/run.py.
 
 import collections
 import csv
-import json
 import os
 import pathlib
 import statistics
@@ -26,13 +25,12 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from absl import app, flags
+from finished import distinctions, find_runs, label_of
 from papers import (
-    OBJECTIVES,
     TABLES,
     WITH_ENSEMBLE,
     Row,
     cells_of,
-    distinctions,
     rows_of,
     title_of,
 )
@@ -58,9 +56,9 @@ def main(argv):
             sys.exit("error: --run needs --table.")
         folders = [folder for table in FLAGS.table for folder in train(table, argv[1:])]
     else:
-        folders = list(map(pathlib.Path, argv[1:]))
+        folders = argv[1:]
     datasets = collections.defaultdict(list)
-    for run in read_runs(folders):
+    for run in find_runs(folders).values():
         datasets[run["dataset"]].append(run)
     printed = []
     for dataset, runs in datasets.items():
@@ -70,42 +68,17 @@ def main(argv):
                 printed.append((title, rows_of(table, runs)))
         else:
             printed.append((dataset, rows_of_runs(runs)))
-    if not printed:
-        sys.exit("error: name the folders of finished runs.")
     for title, rows in printed:
         show(title, rows)
     if FLAGS.csv:
         write_csv(FLAGS.csv, printed)
 
 
-def read_runs(folders):
-    """What is in the files of finished runs, one dict each, none twice."""
-    phases = {}
-    for folder in folders:
-        phases[folder] = None
-        if (folder / "scst" / "config.json").exists():
-            phases[folder / "scst"] = None
-    runs = []
-    for folder in phases:
-        try:
-            about = json.loads((folder / "config.json").read_text())
-            scores = json.loads((folder / "test_scores.json").read_text())
-        except FileNotFoundError as error:
-            sys.exit(
-                f"error: {folder} is not a finished run: there is no {error.filename}."
-            )
-        runs.append({"overrides": {}, "parameters": None, **about, **scores})
-    return runs
-
-
 def rows_of_runs(runs):
     """A row for all that differ in their seed only."""
     groups = collections.defaultdict(list)
     for run, overrides in distinctions(runs):
-        label = run["model"] + OBJECTIVES.get(run["objective"], "")
-        for name, value in overrides.items():
-            label += f", {name.removeprefix('model.')}={value}"
-        groups[label].append(run)
+        groups[label_of(run, overrides)].append(run)
     return [Row(label, of_row) for label, of_row in groups.items()]
 
 

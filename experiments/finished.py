@@ -1,0 +1,76 @@
+"""The runs that experiments/run.py has finished, and what tells them apart."""
+
+import collections
+import json
+import pathlib
+import sys
+
+OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
+
+
+def find_runs(folders):
+    """The finished runs in folders and below, self-critical ones among them.
+
+    One that is not finished is told and left out; without any the program ends.
+
+    Args:
+        folders: Paths.
+
+    Returns:
+        dict from the folder of a run to what its `config.json` and
+        `test_scores.json` hold, one dict.
+    """
+    runs = {}
+    for folder in map(pathlib.Path, folders):
+        begun = {
+            path.parent
+            for name in ("history.json", "config.json")
+            for path in folder.rglob(name)
+        }
+        for path in sorted(begun):
+            try:
+                about = json.loads((path / "config.json").read_text())
+                scores = json.loads((path / "test_scores.json").read_text())
+            except FileNotFoundError as error:
+                print(
+                    f"{path} is left out: it is not finished, there is no "
+                    f"{error.filename}.",
+                    file=sys.stderr,
+                )
+            else:
+                runs[path] = {"overrides": {}, "parameters": None, **about, **scores}
+        if not begun:
+            print(f"There is no run in {folder}.", file=sys.stderr)
+    if not runs:
+        sys.exit("error: name folders that have finished runs in them.")
+    return runs
+
+
+def distinctions(runs):
+    """Pairs of a run and those of its overrides that not all runs share.
+
+    What is the same for all of one objective, such as a smaller model than the
+    dataset's, is the scale that was chosen, and tells no row from another.
+    """
+    settings = collections.Counter(
+        (run["objective"], *item) for run in runs for item in run["overrides"].items()
+    )
+    counts = collections.Counter(run["objective"] for run in runs)
+    for run in runs:
+        objective = run["objective"]
+        yield (
+            run,
+            {
+                name: value
+                for name, value in run["overrides"].items()
+                if settings[objective, name, value] < counts[objective]
+            },
+        )
+
+
+def label_of(run, overrides):
+    """What to call a run that has such overrides, see `distinctions`."""
+    label = run["model"] + OBJECTIVES.get(run["objective"], "")
+    for name, value in overrides.items():
+        label += f", {name.removeprefix('model.')}={value}"
+    return label
