@@ -18,7 +18,7 @@ def find_runs(folders):
 
     Returns:
         dict from the folder of a run to what its `config.json` and
-        `test_scores.json` hold, one dict.
+        `test_scores.json` hold, one dict, the `folder` with it.
     """
     runs = {}
     for folder in map(pathlib.Path, folders):
@@ -38,7 +38,8 @@ def find_runs(folders):
                     file=sys.stderr,
                 )
             else:
-                runs[path] = {"overrides": {}, "parameters": None, **about, **scores}
+                known = {"folder": path, "overrides": {}, "parameters": None}
+                runs[path] = {**known, **about, **scores}
         if not begun:
             print(f"There is no run in {folder}.", file=sys.stderr)
     if not runs:
@@ -69,8 +70,14 @@ def distinctions(runs):
 
 
 def label_of(run, overrides):
-    """What to call a run that has such overrides, see `distinctions`."""
-    label = run["model"] + OBJECTIVES.get(run["objective"], "")
+    """What to call a run that has such overrides, see `distinctions`.
+
+    Runs that differ in their seed only are called the same; every ensemble is called by
+    its folder.
+    """
+    if run["objective"] == "ensemble":
+        return f"{run['folder'].name}: {run['model']}"
+    label = run["model"] + OBJECTIVES[run["objective"]]
     for name, value in overrides.items():
         label += f", {name.removeprefix('model.')}={value}"
     return label

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from finished import OBJECTIVES, distinctions
+from finished import OBJECTIVES, distinctions, label_of
 
 from keras_caption.models.presets import PRESETS
 
@@ -81,8 +81,14 @@ def rows_of(table, runs):
         ]
         rows += known or of_cell[:1]
     if table == WITH_ENSEMBLE:
-        ensembles = [run for run in runs if run["objective"] == "ensemble"]
-        rows.append(Row("ensemble", ensembles, PRESETS["aoanet"].published["ensemble"]))
+        published = PRESETS["aoanet"].published["ensemble"]
+        ensembles = [
+            Row(label_of(run, {}), [run], published)
+            for run in runs
+            if run["objective"] == "ensemble"
+            and set(run["model"].split(" + ")) == {"aoanet"}
+        ]
+        rows += ensembles or [Row("ensemble", [], published)]
     return rows
 
 

@@ -35,6 +35,8 @@ def runs(tmp_path):
         write_run(tmp_path / f"san_{seed}", "san", cider)
     write_run(tmp_path / "san_0" / "scst", "san", 80.0, "self-critical")
     write_run(tmp_path / "deep", "san", 60.0, num_layers=4)
+    write_run(tmp_path / "two", "aoanet + aoanet", 75.0, "ensemble")
+    write_run(tmp_path / "other", "aoanet + san", 76.0, "ensemble")
     return sorted(tmp_path.iterdir())
 
 
@@ -48,11 +50,14 @@ def lines(table):
 def test_papers_tables(runs, tmp_path):
     path = tmp_path / "tables.csv"
     done = run_script(
-        *("experiments/tables.py", "--table=ngsan_1,ngsan_2", f"--csv={path}", *runs)
+        *("experiments/tables.py", "--table=aoanet_1,ngsan_1,ngsan_2"),
+        *(f"--csv={path}", *runs),
     )
     assert done.returncode == 0, done.stderr
-    _, first, second = done.stdout.split("NG-SAN, Table ")
-    depths, norms = lines(first), lines(second)
+    ensembles, depths, norms = map(lines, done.stdout.split("NG-SAN, Table "))
+    assert list(ensembles) == ["aoanet", "aoanet + SCST", "two: aoanet + aoanet"]
+    assert ensembles["two: aoanet + aoanet"]["CIDEr-D"] == "75.0"
+    assert ensembles["two: aoanet + aoanet"]["paper's CIDEr-D"] == "132.0"
     assert depths["san, L = 2"]["CIDEr-D"] == "72.0 ± 2.0"
     assert depths["san, L = 2"]["paper's parameters"] == "25.5"
     assert depths["san, L = 4"]["CIDEr-D"] == "60.0"
@@ -77,13 +82,15 @@ def test_papers_tables(runs, tmp_path):
 
 
 def test_rows_of_runs(runs):
-    twice = runs[0], runs[1] / "scst"
+    twice = runs[0], runs[0].parent / "san_0" / "scst"
     done = run_script("experiments/tables.py", *runs, *twice)
     rows = lines(done.stdout)
     assert {label: row["CIDEr-D"] for label, row in rows.items()} == {
         "san": "72.0 ± 2.0",
         "san + SCST": "80.0",
         "san, num_layers=4": "60.0",
+        "two: aoanet + aoanet": "75.0",
+        "other: aoanet + san": "76.0",
     }
 
 
