@@ -24,7 +24,8 @@ def main(argv):
     runs = find_runs(argv[1:])
     curves = collections.defaultdict(lambda: collections.defaultdict(list))
     switches = {}
-    for folder, (run, overrides) in zip(runs, distinctions(runs.values()), strict=True):
+    for run, overrides in distinctions(runs.values()):
+        folder = run["folder"]
         if run["objective"] == "ensemble" or folder.parent in runs:
             continue  # has no epochs; comes after its parent's
         curve = read_curve(folder)

@@ -24,8 +24,8 @@ def find_runs(folders):
     for folder in map(pathlib.Path, folders):
         begun = {
             path.parent
-            for name in ("history.json", "config.json")
-            for path in folder.rglob(name)
+            for path in folder.rglob("*.json")
+            if path.name in ("history.json", "config.json")
         }
         for path in sorted(begun):
             try:

@@ -26,14 +26,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from absl import app, flags
 from finished import distinctions, find_runs, label_of
-from papers import (
-    TABLES,
-    WITH_ENSEMBLE,
-    Row,
-    cells_of,
-    rows_of,
-    title_of,
-)
+from papers import TABLES, WITH_ENSEMBLE, Row, cells_of, rows_of, title_of
 
 import keras_caption as kc
 

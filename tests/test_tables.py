@@ -103,6 +103,12 @@ def test_unfinished_runs_are_told(runs, tmp_path):
     assert run_script("experiments/tables.py", "nowhere").returncode == 1
 
 
+def test_there_is_no_such_table(runs):
+    done = run_script("experiments/tables.py", "--table=ngsan_7", *runs)
+    assert done.returncode == 1
+    assert "error: there is no table 'ngsan_7': those are aoanet_1," in done.stderr
+
+
 def test_a_cell_that_fails_ends_it(tmp_path):
     done = run_script(
         *("experiments/tables.py", "--table=spatial_1", "--run", "--seeds=7"),

@@ -18,6 +18,12 @@ def members(vocabulary):
     ]
 
 
+def check_scores(log_probs, tokens, scores):
+    """Scores of captions are the sums of their words' log-probabilities."""
+    of_words = np.take_along_axis(log_probs, tokens[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose((of_words * (tokens != PAD)).sum(-1), scores, atol=1e-4)
+
+
 def test_probabilities_are_averaged(members, rng, tmp_path):
     paths = [tmp_path / f"{member.name}.keras" for member in members]
     for member, path in zip(members, paths, strict=True):
@@ -30,8 +36,7 @@ def test_probabilities_are_averaged(members, rng, tmp_path):
         np.array(ops.softmax(member({**images, "tokens": shown}))) for member in members
     ]
     mean = np.log(np.mean(p, axis=0))
-    of_words = np.take_along_axis(mean, tokens[..., None], axis=-1)[..., 0]
-    np.testing.assert_allclose((of_words * (tokens != PAD)).sum(-1), scores, atol=1e-4)
+    check_scores(mean, tokens, scores)
     assert len(ensemble.generate(images, beam_size=1)) == 3
     looks = np.array(ensemble.attention(shown, ensemble.encode(images)))
     np.testing.assert_allclose(looks.sum(-1), 1.0, atol=1e-5)
@@ -54,9 +59,8 @@ def test_regions_and_grids(members, vocabulary, rng):
     images = {**random_images(rng), "grid": grid}
     tokens, scores = ensemble.generate_tokens(images, beam_size=1, max_length=4)
     shown = np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=kc.text.BOS)
-    of_words = np.array(ensemble.logits(shown, ensemble.encode(images)))
-    of_words = np.take_along_axis(of_words, tokens[..., None], axis=-1)[..., 0]
-    np.testing.assert_allclose((of_words * (tokens != PAD)).sum(-1), scores, atol=1e-4)
+    log_probs = np.array(ensemble.logits(shown, ensemble.encode(images)))
+    check_scores(log_probs, tokens, scores)
     looks = np.array(ensemble.attention(shown, ensemble.encode(images)))
     assert looks.shape == (3, 4, 6)
 
