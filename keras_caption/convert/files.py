@@ -10,12 +10,27 @@ import numpy as np
 
 from keras_caption.errors import InputError
 
-# All that a pickle may name.
+
+class Skipped:
+    """What is read in place of a NumPy number, such as the best score so far."""
+
+    def __init__(self, *parts):
+        pass
+
+    def __setstate__(self, state):
+        pass
+
+
+# All that a pickle may name, and what it gets.
 PLAIN = {
     ("argparse", "Namespace"): argparse.Namespace,
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("builtins", "set"): set,
     ("builtins", "frozenset"): frozenset,
+    ("numpy", "dtype"): Skipped,
+    ("numpy.core.multiarray", "scalar"): Skipped,
+    ("numpy._core.multiarray", "scalar"): Skipped,
+    ("_codecs", "encode"): Skipped,  # of a number's bytes
 }
 
 
@@ -59,7 +74,10 @@ def read_tensors(path):
 
 
 class PlainUnpickler(pickle.Unpickler):
-    """Reads plain containers and `argparse.Namespace`, and refuses all else."""
+    """Reads plain containers and `argparse.Namespace`, and refuses all else.
+
+    Only NumPy's numbers are neither made nor refused: the authors' code saves one.
+    """
 
     def find_class(self, module, name):
         module = {"__builtin__": "builtins"}.get(module, module)

@@ -182,8 +182,13 @@ def test_from_files_to_a_keras_file(tensors, tmp_path, infos):
     if infos == "json":
         path.write_text(json.dumps({"vocab": vocabulary, "opt": OPTIONS}))
     else:
-        options = argparse.Namespace(**OPTIONS)
-        path.write_bytes(pickle.dumps({"vocab": vocabulary, "opt": options}))
+        # As the authors' code writes it; their scorer makes NumPy's numbers.
+        saved = {
+            "vocab": vocabulary,
+            "opt": argparse.Namespace(**OPTIONS),
+            "best_val_score": np.float64(1.178),
+        }
+        path.write_bytes(pickle.dumps(saved, protocol=2))
     command = [sys.executable, "-m", "keras_caption.convert", "aoanet", "model.npz"]
     done = subprocess.run(
         [*command, "--infos", path.name, "--output", "model.keras"],
