@@ -52,8 +52,7 @@ def beam_search(
         return scores / ((5.0 + lengths) / 6.0) ** length_penalty
 
     def rank_done(done, done_scores):
-        lengths = ops.count_nonzero(done != PAD, axis=-1)
-        return rank(done_scores, ops.cast(lengths, "float32"))
+        return rank(done_scores, ops.sum(ops.cast(done != PAD, "float32"), axis=-1))
 
     def going_on(index, tokens, scores, greedy_ended, done, done_scores, rows, cache):
         hopes = rank(ops.max(scores, axis=1), float(max_length))

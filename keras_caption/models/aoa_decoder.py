@@ -128,9 +128,11 @@ class AoADecoder(keras.layers.Layer):
     def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):
         items = self.read_memory(memory, memory_mask)
         first = self._first_state(ops.shape(tokens)[0])
-        both = keras.layers.RNN(_Cell(self, items, list(first)), return_sequences=True)(
-            self._activate(self.embedding(tokens)), initial_state=list(first.values())
-        )
+        both = keras.layers.RNN(
+            _Cell(self, items, list(first)),
+            return_sequences=True,
+            dtype=self.dtype_policy,
+        )(self._activate(self.embedding(tokens)), initial_state=list(first.values()))
         hidden, contexts = ops.split(both, 2, axis=-1)
         logits = self._logits(contexts)
         if not return_attention_scores:

@@ -10,6 +10,7 @@ from keras_caption.layers import (
 from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.captioner import (
     Captioner,
+    check_heads,
     region_inputs,
     resolve_vocabulary_size,
 )
@@ -73,15 +74,13 @@ class AoANet(Captioner):
     ):
         dtype = keras.dtype_policies.get(dtype)
         vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
-        if model_dim % num_heads or model_dim % decoder_heads:
-            raise ValueError(
-                f"model_dim={model_dim} cannot be divided among num_heads={num_heads} "
-                f"and decoder_heads={decoder_heads}."
-            )
         if refining not in REFININGS:
             raise ValueError(
                 f"`refining` must be one of {REFININGS}. Received: {refining!r}"
             )
+        check_heads(model_dim, decoder_heads)
+        if refining:
+            check_heads(model_dim, num_heads)
         inputs = region_inputs(region_dim)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]

@@ -1,3 +1,4 @@
+import importlib.util
 import itertools
 
 import numpy as np
@@ -206,13 +207,16 @@ def test_other_batch_sizes_and_numbers_of_regions(captioner, rng):
     assert whole == one_by_one
 
 
-def test_the_same_without_tensorflow(captioner, vocabulary, rng, tmp_path):
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_the_same_without_tensorflow(backend, captioner, vocabulary, rng, tmp_path):
     """Layers, models, decoding and rewards on another backend alone."""
     import subprocess
     import sys
 
     from conftest import PROJECT, tiny
 
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
     images = random_images(rng)
     references = rng.integers(4, 9, (3, 2, 6)).astype("int32")
     np.savez(tmp_path / "images.npz", **images, references=references)
@@ -227,7 +231,7 @@ import sys
 for name in ("tensorflow", "tensorflow_text", "tensorflow_datasets"):
     sys.modules[name] = None
 import keras, numpy as np, keras_caption as kc
-assert keras.backend.backend() == "jax"
+assert keras.backend.backend() == sys.argv[2]
 images = dict(np.load(sys.argv[1] + "/images.npz"))
 for name in ("ngsan", "aoanet"):
     model = keras.models.load_model(f"{sys.argv[1]}/{name}.keras")
@@ -236,13 +240,13 @@ for name in ("ngsan", "aoanet"):
         np.save(f"{sys.argv[1]}/{name}_{width}.npy", tokens)
 reward = kc.rewards.CiderD.from_references(images["references"])
 scores = reward(images["references"][:, 0], images["references"])
-np.save(sys.argv[1] + "/scores.npy", scores)
+np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
 """
     subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)],
+        [sys.executable, "-c", program, str(tmp_path), backend],
         cwd=PROJECT,
         check=True,
-        env={"KERAS_BACKEND": "jax", "PATH": ""},
+        env={"KERAS_BACKEND": backend, "PATH": ""},
     )
     for model in models:
         for width in (1, 3):
