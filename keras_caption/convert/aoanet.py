@@ -4,16 +4,15 @@ from keras_caption.errors import InputError
 from keras_caption.models import AoANet
 from keras_caption.text import BOS, PAD, UNK, Vocabulary
 
-# Added to the logits of words that the original has not: their probability is 0,
-# also in half precision.
-NEVER = -1e4
+# The logits of words that the original has not: their probability is 0.
+NEVER = -100.0
 
 
 def convert_aoanet(tensors, words, options):
     """An AoANet with the weights of the authors' code.
 
     Their index 0, which is begin, end and padding in one, becomes BOS, EOS and PAD;
-    their word UNK becomes UNK.
+    their word UNK becomes UNK, which is never said, as in their beam search.
 
     Args:
         tensors: dict from name to NumPy array, the state dict of their `AoAModel`.
@@ -25,7 +24,8 @@ def convert_aoanet(tensors, words, options):
 
     Raises:
         InputError: If an option is not that of a model that can be converted, or
-            tensors are missing, unknown or misshapen; all of them are named.
+            tensors are missing, unknown, misshapen or not finite; all of them are
+            named.
     """
     model = _model(words, options)
     taken, problems = set(), []
@@ -39,7 +39,9 @@ def convert_aoanet(tensors, words, options):
         if tensor.shape != tuple(shape):
             problems.append(f"{name} has shape {tensor.shape}, not {tuple(shape)}")
             return np.zeros(shape, "float32")
-        return tensor
+        if not np.isfinite(tensor).all():
+            problems.append(f"{name} is not finite")
+        return tensor.astype("float32")
 
     values = _values(model, words, take)
     problems += [f"{name} is unknown" for name in tensors if name not in taken]
@@ -84,8 +86,11 @@ def _model(words, options):
         }
     except KeyError as error:
         raise InputError(f"The options lack {error}.") from None
-    vocabulary = Vocabulary([word for word in words if word != "UNK"])
-    return AoANet(vocabulary, name="aoanet", **sizes)
+    try:
+        vocabulary = Vocabulary([word for word in words if word != "UNK"])
+        return AoANet(vocabulary, name="aoanet", **sizes)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The infos describe no model: {error}") from None
 
 
 def _values(model, words, take):

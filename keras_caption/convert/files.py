@@ -62,7 +62,10 @@ def read_tensors(path):
             import torch
 
             tensors = torch.load(path, map_location="cpu", weights_only=True)
-            return {name: tensor.numpy() for name, tensor in tensors.items()}
+            return {
+                name: tensor.detach().float().numpy()
+                for name, tensor in tensors.items()
+            }
     except ImportError as error:
         raise InputError(
             f"{path} takes the package {error.name} to read; an .npz of the same "
@@ -114,8 +117,11 @@ def read_infos(path):
         raise InputError(f"{path} holds no plain infos: {error}.") from None
     try:
         options, by_index = infos["opt"], infos["vocab"]
-        options = options if isinstance(options, dict) else vars(options)
         words = [by_index[str(i)] for i in range(1, len(by_index) + 1)]
-    except (KeyError, TypeError) as error:
+        return words, dict(options if isinstance(options, dict) else vars(options))
+    except KeyError as error:
         raise InputError(f"{path} lacks {error}, as infos should not.") from None
-    return words, options
+    except TypeError:
+        raise InputError(
+            f"{path} holds no infos: `vocab`, a dict from index to word, and `opt`."
+        ) from None

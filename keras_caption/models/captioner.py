@@ -59,14 +59,17 @@ def mask_regions(regions, boxes, region_mask=None):
     """Inputs of a region model, with a mask, and nothing in padded rows.
 
     Raises:
-        ValueError: If there are not as many boxes as regions.
+        ValueError: If there are not as many boxes, or values of the mask, as regions.
     """
-    counts = [x.shape[:2] for x in (regions, boxes)]
-    if None not in (*counts[0], *counts[1]) and counts[0] != counts[1]:
-        raise ValueError(
-            "An image needs as many boxes as regions. Received a batch of "
-            f"{tuple(counts[0])} regions and {tuple(counts[1])} boxes."
-        )
+    for name, others in (("boxes", boxes), ("region_mask", region_mask)):
+        if others is None:
+            continue
+        counts = [tuple(x.shape[:2]) for x in (regions, others)]
+        if None not in (*counts[0], *counts[1]) and counts[0] != counts[1]:
+            raise ValueError(
+                f"An image needs as many {name} as regions. Received a batch of "
+                f"{counts[0]} regions and {counts[1]} {name}."
+            )
     if region_mask is None:
         region_mask = ops.ones(ops.shape(regions)[:2], dtype="bool")
     else:
@@ -170,10 +173,12 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         for name, values in given.items():
             expected = names[name].shape[1:]
             found = tuple(values.shape[1:])
-            if any(e not in (f, None) for e, f in zip(expected, found, strict=True)):
+            if len(found) != len(expected) or any(
+                e not in (f, None) for e, f in zip(expected, found, strict=True)
+            ):
                 raise ValueError(
                     f"The model '{self.name}' reads {name} of shape "
-                    f"{tuple(expected)} an image. Received: {found}"
+                    f"{('batch', *expected)}. Received: {tuple(values.shape)}"
                 )
         return mask_regions(**given) if "region_mask" in names else given
 

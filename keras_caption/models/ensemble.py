@@ -1,10 +1,9 @@
-import pathlib
-
-import keras
+import numpy as np
 from keras import ops
 
 from keras_caption.errors import InputError
 from keras_caption.models.generator import Generator
+from keras_caption.models.loading import load
 
 
 class Ensemble(Generator):
@@ -17,12 +16,12 @@ class Ensemble(Generator):
     It generates as a captioner does, and `keras_caption.serving.export` takes it.
 
     Args:
-        members: Captioners, paths of saved ones, or folders that have them as
-            `best.keras`, as those of experiments/run.py do.
+        members: Captioners, or what `load` takes.
 
     Raises:
-        InputError: If there are none, a member has no vocabulary or another one
-            than the first, or features of another size or way to find them.
+        InputError: If there are none, a member cannot be loaded, or has no vocabulary
+            or another one than the first, or features of another size or way to find
+            them.
 
     Example:
 
@@ -49,9 +48,11 @@ class Ensemble(Generator):
         self.image_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"
-            if member.vocabulary is None or member.vocabulary != self.vocabulary:
+            if member.vocabulary is None:
+                raise InputError(f"{who} has no vocabulary.")
+            if member.vocabulary != self.vocabulary:
                 raise InputError(f"{who} has another vocabulary than the first.")
-            if config_of(member.extractor) != config_of(self.extractor):
+            if not are_same(member.extractor, self.extractor):
                 raise InputError(
                     f"{who} finds its features in photos in another way than the first."
                 )
@@ -117,13 +118,14 @@ class Ensemble(Generator):
         return ops.mean(ops.stack(looks), axis=0)
 
 
-def load(path):
-    path = pathlib.Path(path)
-    return keras.models.load_model(path / "best.keras" if path.is_dir() else path)
-
-
-def config_of(extractor):
-    return None if extractor is None else extractor.get_config()
+def are_same(extractor, other):
+    """Whether two extractors find the same features in a photo."""
+    if extractor is None or other is None:
+        return extractor is other
+    return extractor.get_config() == other.get_config() and all(
+        np.array_equal(x, y)
+        for x, y in zip(extractor.get_weights(), other.get_weights(), strict=True)
+    )
 
 
 def average(logits):

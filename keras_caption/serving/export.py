@@ -24,9 +24,10 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
 
     The last one is there where the model has an `extractor`.
     A region whose box is all zeros is padding: images of different numbers of
-    regions are padded with zeros, and no mask travels. Records that warm a server
-    up are written beside the graph, into `assets.extra`. The folder appears whole
-    or not at all.
+    regions are padded with zeros, and no mask travels. An image without any other
+    box, as of data that have none for AoANet, has all its regions. Records that warm
+    a server up are written beside the graph, into `assets.extra`. The folder appears
+    whole or not at all.
 
     Args:
         model: `keras_caption.models.Captioner` with a vocabulary, or an `Ensemble`.
@@ -49,7 +50,8 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
     def memory(images):
         if "boxes" in images:
             mask = tf.reduce_any(images["boxes"] != 0.0, axis=-1)
-            images = {**images, "region_mask": mask}
+            boxless = ~tf.reduce_any(mask, axis=1, keepdims=True)
+            images = {**images, "region_mask": mask | boxless}
         return model.encode(images)
 
     def answer(tokens, scores):

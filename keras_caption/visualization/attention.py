@@ -44,6 +44,7 @@ def attention_over_words(model, inputs, tokens, picture=None, figure=None):
     Returns:
         The figure; `figure.savefig(path)` writes a new one.
     """
+    inputs = model.image_inputs(inputs)
     words, weights = attention_over_regions(model, inputs, tokens)
     if picture is None:
         picture = np.full((128, 128, 3), 255, "uint8")
@@ -56,7 +57,7 @@ def attention_over_words(model, inputs, tokens, picture=None, figure=None):
             cells = np.reshape(strengths, (*model.image_specs["grid"].shape[1:3], 1))
             light = np.array(ops.image.resize(cells, picture.shape[:2]))
         else:
-            boxes = np.array(inputs["boxes"])[0]
+            boxes = ops.convert_to_numpy(inputs["boxes"])[0]
             light = _light_regions(panel, boxes, strengths, picture.shape[:2])
         # What is not looked at fades away.
         panel.imshow((255 - (255 - picture) * (0.15 + 0.85 * light)).astype("uint8"))

@@ -71,13 +71,14 @@ def test_one_savedmodel(members, rng, tmp_path):
     served = tf.saved_model.load(str(tmp_path / "both" / "1"))
     images = random_images(rng)
     images["boxes"][~images["region_mask"]] = 0.0
+    images["boxes"][0] = 0.0  # and no mask: of data without boxes
     inputs = {k: tf.constant(images[k]) for k in ("regions", "boxes")}
     answer = served.signatures["serving_default"](**inputs)
     captions = [caption.decode() for caption in answer["captions"].numpy()]
     assert captions == ensemble.generate(images, max_length=7)
 
 
-def test_members_must_fit(members):
+def test_members_must_fit(members, tmp_path):
     other = kc.models.create("san", vocabulary=kc.text.Vocabulary(["a"]), **tiny("san"))
     with pytest.raises(kc.InputError, match=r"Member 2 .* has another vocabulary"):
         kc.models.Ensemble([members[0], other])
@@ -86,5 +87,10 @@ def test_members_must_fit(members):
     )
     with pytest.raises(kc.InputError, match=r"reads regions of shape .*7\)"):
         kc.models.Ensemble([members[0], wide])
+    with pytest.raises(kc.InputError, match=r"no saved captioner .*best\.keras"):
+        kc.models.Ensemble([tmp_path])
+    keras.Sequential([keras.Input((2,))]).save(tmp_path / "best.keras")
+    with pytest.raises(kc.InputError, match=r"best\.keras is a Sequential"):
+        kc.models.Ensemble([tmp_path])
     with pytest.raises(kc.InputError, match="needs members"):
         kc.models.Ensemble([])
