@@ -20,9 +20,11 @@ def finish(model, decoding, builder, folder, about):
         folder: Where everything goes.
         about: dict, what the run is.
     """
-    evaluate(model, decoding, builder, folder)
+    (folder / "test_scores.json").unlink(missing_ok=True)
+    scores = evaluate(model, decoding, builder, folder)
     kc.serving.export(model, folder / "1", **decoding)
     write_json(folder / "config.json", {"model": model.name, **about})
+    write_json(folder / "test_scores.json", scores)  # last: it says that all is there
     print(f"\nEverything is in {folder}:")
     for name, content in {
         "best.keras": "the model, for keras.models.load_model",
@@ -41,7 +43,7 @@ def finish(model, decoding, builder, folder, about):
 
 
 def evaluate(model, decoding, builder, folder):
-    """Captions and scores the test split; writes and prints the outcome."""
+    """Captions and scores the test split; prints and returns the scores."""
     examples = kc.data.read(builder, "test")
     references = kc.data.references(examples)
     batches = kc.data.image_batches(examples, 50, model.image_specs)
@@ -52,7 +54,6 @@ def evaluate(model, decoding, builder, folder):
     if "objects" in builder.info.features:
         truth = scenes.statement_accuracy(captions, examples)
         statements = {category: share for category, (share, _) in truth.items()}
-    write_json(folder / "test_scores.json", {**scores, "statements": statements})
     draw_attention(model, decoding, builder, folder / "attention.png")
 
     print(f"\nTest split, {len(captions):,} images, beam {decoding.beam_size}\n")
@@ -66,6 +67,7 @@ def evaluate(model, decoding, builder, folder):
     print("\nSome captions, each followed by a person's:")
     for image_id in list(captions)[:SAMPLES]:
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
+    return {**scores, "statements": statements}
 
 
 def write_coco_files(captions, references, folder):

@@ -12,6 +12,7 @@ the model, the training and the decoding can be set, for instance
 """
 
 import contextlib
+import hashlib
 import importlib
 import itertools
 import json
@@ -30,8 +31,17 @@ from ml_collections import config_flags
 from report import finish
 
 import keras_caption as kc
+from keras_caption.atomic import write_json
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
+# What of --config a run depends on.
+GROUPS = {
+    "cross-entropy": ("model", "training", "decoding"),
+    "self-critical": ("model", "training", "self_critical", "decoding"),
+    "ensemble": ("decoding",),
+}
+# What may change when a run is gone on with.
+FREE = ("decoding", "training.epochs", "self_critical.epochs")
 RECIPES = pathlib.Path(__file__).parent / "configs"
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", "ngsan", f"One of {', '.join(kc.models.presets())}.")
@@ -55,22 +65,29 @@ flags.DEFINE_enum(
     "ngsan_coco, san_coco and aoanet_coco are the papers'.",
 )
 flags.DEFINE_integer(
-    "epochs", None, "Epochs of cross-entropy; the config's where left out."
+    "epochs",
+    None,
+    "Epochs of cross-entropy; the config's where left out.",
+    lower_bound=1,
 )
 flags.DEFINE_integer(
-    "scst_epochs", None, "Epochs of self-critical training after it, or the config's."
+    "scst_epochs",
+    None,
+    "Epochs of self-critical training after it, or the config's.",
+    lower_bound=0,
 )
 flags.DEFINE_string(
     "start_from",
     None,
-    "Saved captioner that self-critical training starts from, in place of "
-    "cross-entropy.",
+    "Saved captioner, or a run's folder, that self-critical training starts from, in "
+    "place of cross-entropy.",
 )
 flags.DEFINE_integer("seed", 0, "Of the weights, the order of the data and dropout.")
 flags.DEFINE_string(
     "output_dir",
     None,
-    "Where the run's files go. saved_models/MODEL_DATASET where left out.",
+    "Where the run's files go. saved_models/MODEL_DATASET where left out, or "
+    "saved_models/ensemble_DATASET.",
 )
 flags.DEFINE_list(
     "ensemble",
@@ -148,6 +165,9 @@ def main(argv):
 
 
 def run(config):
+    for name, value in config.model.items():
+        if value == "None":  # as --help writes it
+            config.model[name] = None
     if FLAGS.epochs:
         config.training.epochs = FLAGS.epochs
     if FLAGS.scst_epochs is not None:
@@ -160,8 +180,9 @@ def run(config):
         tf.config.experimental.enable_op_determinism()
     strategy = make_strategy(FLAGS.strategy)
     builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
-    folder = FLAGS.output_dir or f"saved_models/{FLAGS.model}_{FLAGS.dataset}"
-    folder, best = pathlib.Path(folder), FLAGS.start_from
+    name = "ensemble" if FLAGS.ensemble else FLAGS.model
+    folder = pathlib.Path(FLAGS.output_dir or f"saved_models/{name}_{FLAGS.dataset}")
+    best = FLAGS.start_from
     if FLAGS.ensemble:
         phases = [("ensemble", folder)]
     else:
@@ -174,8 +195,11 @@ def run(config):
             print(f"{folder} is finished: nothing to do")
         elif objective == "ensemble":
             model = kc.models.Ensemble(FLAGS.ensemble)
+            check_reads(model, builder)
             finish(model, config.decoding, builder, folder, about)
         else:
+            if FLAGS.resume:
+                refuse_others(folder, about)
             if objective == "cross-entropy":
                 train(config, builder, folder, strategy)
             else:
@@ -189,33 +213,76 @@ def run(config):
 
 def describe(config, objective):
     """What a run is, for its `config.json`, before there is anything of it."""
-    groups = {
-        "cross-entropy": ("model", "training", "decoding"),
-        "self-critical": ("model", "training", "self_critical", "decoding"),
-        "ensemble": ("decoding",),
-    }
-    defaults = default_config()
+    defaults, groups = default_config(), GROUPS[objective]
     return {
         "dataset": FLAGS.dataset,
         "data_dir": FLAGS.data_dir,
         "seed": FLAGS.seed,
         "objective": objective,
-        "members": FLAGS.ensemble,
-        "config": {group: config[group].to_dict() for group in groups[objective]},
+        "members": FLAGS.ensemble and digests(FLAGS.ensemble),
+        "config": {group: config[group].to_dict() for group in groups},
         "overrides": {
             f"{group}.{name}": value
-            for group in groups[objective]
+            for group in groups
             for name, value in config[group].items()
             if value != defaults[group][name]
         },
     }
 
 
+def digests(paths):
+    """What tells saved captioners from others at the same paths, a dict."""
+    found = {}
+    for path in paths:
+        with open(kc.models.file_of(path), "rb") as file:
+            found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def read_config(folder):
+    """What the run in a folder was begun as, where there is one."""
+    path = folder / "config.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
 def is_finished(folder, about):
     """Whether a folder holds a run that is what `about` says, trained and scored."""
-    path = folder / "config.json"
-    found = json.loads(path.read_text()) if path.exists() else {}
-    return all(key in found and found[key] == value for key, value in about.items())
+    found = read_config(folder)
+    return (folder / "test_scores.json").exists() and all(
+        key in found and found[key] == value for key, value in about.items()
+    )
+
+
+def refuse_others(folder, about):
+    """Refuses to go on with a run that was begun with other values."""
+    begun, now = (
+        {"dataset": run["dataset"], "seed": run["seed"]}
+        | {
+            f"{group}.{name}": value
+            for group, values in run["config"].items()
+            for name, value in values.items()
+            if group not in FREE and f"{group}.{name}" not in FREE
+        }
+        for run in (read_config(folder) or about, about)
+    )
+    others = [
+        f"{name}={begun.get(name)}, not {now.get(name)}"
+        for name in begun | now
+        if begun.get(name) != now.get(name)
+    ]
+    if others:
+        raise kc.InputError(
+            f"The run in {folder} was begun with {'; '.join(others)}. It goes on with "
+            "the same values; others need another --output_dir."
+        )
+
+
+def check_reads(model, builder):
+    """Refuses a saved captioner of other features than the dataset's."""
+    examples = kc.data.read(builder, "test").take(1)
+    for batch in kc.data.image_batches(examples, 1, model.image_specs):
+        with input_errors():
+            model.image_inputs(batch)
 
 
 def count_parameters(model):
@@ -288,7 +355,7 @@ def train(config, builder, folder, strategy):
         f"{model.name}: {count_parameters(model):,} parameters, "
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
-    fit(model, values, values, epoch, builder, checkpoint, strategy)
+    fit(model, config, "cross-entropy", epoch, builder, checkpoint, strategy)
 
 
 def train_self_critically(config, start, builder, folder, strategy):
@@ -301,7 +368,8 @@ def train_self_critically(config, start, builder, folder, strategy):
     with strategy.scope():
         model, epoch = resume(checkpoint, steps_per_epoch)
         if model is None:
-            model = keras.models.load_model(start)
+            model = kc.models.load(start)
+            check_reads(model, builder)
             optimizer = make_optimizer(values.learning_rate, config)
             references = kc.data.reference_tokens(
                 examples, model.vocabulary, config.training.max_words
@@ -325,7 +393,7 @@ def train_self_critically(config, start, builder, folder, strategy):
             )
         trainer.compile(optimizer)
     print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
-    fit(trainer, values, config.training, epoch, builder, checkpoint, strategy)
+    fit(trainer, config, "self-critical", epoch, builder, checkpoint, strategy)
 
 
 def sizes_of_data(builder):
@@ -393,20 +461,35 @@ def resume(checkpoint, steps_per_epoch):
     return model, epoch
 
 
-def fit(trainer, values, data, epoch, builder, checkpoint, strategy):
+def begin(folder, about, epoch):
+    """Says what is trained in a folder, before anything else there is of it."""
+    (folder / "test_scores.json").unlink(missing_ok=True)
+    if not epoch:  # of a run before
+        (folder / "last.keras").unlink(missing_ok=True)
+    write_json(folder / "config.json", about)
+
+
+def fit(trainer, config, objective, epoch, builder, checkpoint, strategy):
     """Trains from `epoch` to the last one, captioning after each.
 
     Args:
         trainer: A captioner, or what trains one.
-        values: Of `--config`, those of this phase.
-        data: Of `--config`, those that say what an epoch shows.
+        config: Of `--config`.
+        objective: `"cross-entropy"` or `"self-critical"`.
         epoch: Number of epochs that have been done.
         builder: TFDS builder.
         checkpoint: `keras_caption.training.Checkpoint`.
         strategy: Distribution strategy.
     """
-    if epoch < values.epochs:
-        (checkpoint.folder / "config.json").unlink(missing_ok=True)
+    data = config.training  # what an epoch shows
+    values = data if objective == "cross-entropy" else config.self_critical
+    if epoch > values.epochs:
+        raise kc.InputError(
+            f"The run in {checkpoint.folder} has done {epoch} epochs already, of the "
+            f"{values.epochs} it shall."
+        )
+    if epoch < values.epochs and is_chief(strategy):
+        begin(checkpoint.folder, describe(config, objective), epoch)
     examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
     inputs = kc.training.captioner_of(trainer).image_specs
     callbacks = [

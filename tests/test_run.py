@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -151,6 +152,28 @@ def test_a_run_is_not_resumed_on_other_data(folder):
     done = run(folder, "whole", "--resume", f"--data_dir={folder / 'other'}")
     assert done.returncode == 1
     assert "has another vocabulary" in done.stderr.splitlines()[-1]
+
+
+def test_a_run_is_not_resumed_with_other_values(folder):
+    assert (folder / "whole").exists(), "needs the run above"
+    config = (folder / "whole" / "config.json").read_text()
+    done = run(folder, "whole", "--resume", "--config.model.num_layers=3", "--seed=1")
+    assert done.returncode == 1
+    assert "begun with seed=0, not 1; model.num_layers=1, not 3." in done.stderr
+    assert (folder / "whole" / "config.json").read_text() == config
+
+
+def test_an_ensemble_is_of_its_members_files(folder):
+    assert (folder / "whole").exists(), "needs the run above"
+    member = folder / "member.keras"
+    shutil.copy(folder / "whole" / "best.keras", member)
+    members = f"--ensemble={folder / 'whole' / 'scst'},{member}"
+    first = run(folder, "both", members)
+    assert first.returncode == 0, first.stderr
+    assert "| ngsan + ngsan |" in first.stdout
+    shutil.copy(folder / "killed" / "scst" / "best.keras", member)
+    other = run(folder, "both", members, "--resume")
+    assert "| ngsan + ngsan |" in other.stdout
 
 
 def test_help_is_readable(folder):

@@ -39,13 +39,22 @@ def load(name, folder=None, **kwargs):
         if folder is None:
             raise InputError("A prepared dataset needs the folder that it is in.")
         return read_shards(folder)
-    if name == "scenes":
-        builder = Scenes(**kwargs)
-    elif folder is not None:
-        builder = CocoObjects.from_folder(folder, **kwargs)
-    else:
-        builder = CocoObjects(**kwargs)
-    builder.download_and_prepare()
+
+    def make():
+        if name == "scenes":
+            return Scenes(**kwargs)
+        if folder is not None:
+            return CocoObjects.from_folder(folder, **kwargs)
+        return CocoObjects(**kwargs)
+
+    builder = make()
+    try:
+        builder.download_and_prepare()
+    except OSError:
+        builder = make()
+        if not builder.data_path.exists():
+            raise
+        # Another process prepared the same meanwhile, and was faster.
     return builder
 
 

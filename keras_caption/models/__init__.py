@@ -5,7 +5,7 @@ from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
-from keras_caption.models.loading import load
+from keras_caption.models.loading import file_of, load
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.presets import arguments, create, data_arguments, presets
 from keras_caption.models.transformer_decoder import TransformerDecoder
@@ -21,6 +21,7 @@ __all__ = [
     "arguments",
     "create",
     "data_arguments",
+    "file_of",
     "load",
     "presets",
 ]

@@ -6,6 +6,16 @@ from keras_caption.errors import InputError
 from keras_caption.models.generator import Generator
 
 
+def file_of(path):
+    """The file of a saved captioner: see `load`."""
+    path = pathlib.Path(path)
+    if path.is_dir():
+        path = path / "best.keras"
+    if not path.exists():
+        raise InputError(f"There is no saved captioner {path}.")
+    return path
+
+
 def load(path):
     """A saved captioner.
 
@@ -19,11 +29,7 @@ def load(path):
     Raises:
         InputError: If there is none at `path`.
     """
-    path = pathlib.Path(path)
-    if path.is_dir():
-        path = path / "best.keras"
-    if not path.exists():
-        raise InputError(f"There is no saved captioner {path}.")
+    path = file_of(path)
     try:
         model = keras.models.load_model(path)
     except (TypeError, ValueError) as error:

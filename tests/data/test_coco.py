@@ -46,6 +46,24 @@ def test_objects_captions_and_split_of_coco_files(tmp_path):
     assert example["words"][1].decode().split()[-1] == "again"
 
 
+def test_two_processes_prepare_it_at_once(tmp_path, monkeypatch):
+    folder = coco_files.write(tmp_path / "coco", *coco_files.contents())
+    where = {"data_dir": tmp_path / "tfds"}
+    split = coco_objects.CocoObjects._split_generators
+
+    def overtaken(self, dl_manager):
+        """The other one begins and ends while this one is at work."""
+        with monkeypatch.context() as patch:
+            patch.setattr(coco_objects.CocoObjects, "_split_generators", split)
+            kc.data.load("coco_objects", folder, **where)
+        return split(self, dl_manager)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(coco_objects.CocoObjects, "_split_generators", overtaken)
+        builder = kc.data.load("coco_objects", folder, **where)
+    assert len(list(kc.data.read(builder, "train"))) == 6
+
+
 def spoil(captions, instances, split, what):
     box = instances["annotations"][3]["bbox"]
     if what == "caption without image":
