@@ -215,11 +215,16 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         With which `fit` shows the model words of its own in place of a caption's,
         for instance `keras_caption.training.ScheduledSampling`; or `None`, as at
         first. It is not saved with the model.
+
+        Raises:
+            ValueError: On JAX, whose training step cannot draw words.
         """
         return self._scheduled_sampling
 
     @scheduled_sampling.setter
     def scheduled_sampling(self, schedule):
+        if schedule is not None and keras.backend.backend() == "jax":
+            raise ValueError("Scheduled sampling takes TensorFlow or PyTorch.")
         self._scheduled_sampling = schedule
         self._sampling_seeds = keras.random.SeedGenerator()
 
