@@ -318,7 +318,7 @@ def train(config, builder, folder, strategy):
     vocabulary = kc.text.Vocabulary.build(captions, values.min_count)
     checkpoint = kc.training.Checkpoint(folder)
     with strategy.scope():
-        model, epoch = resume(checkpoint, steps_per_epoch)
+        model, epoch = resume(checkpoint)
         if model is None:
             keras.utils.set_random_seed(FLAGS.seed)
             with input_errors():
@@ -340,6 +340,7 @@ def train(config, builder, folder, strategy):
             model.compile(
                 optimizer=make_optimizer(schedule, config),
                 loss=kc.training.CaptionCrossEntropy(values.label_smoothing),
+                jit_compile=False,  # XLA would compile anew for each shape of a batch
             )
         elif model.vocabulary != vocabulary:
             raise kc.InputError(
@@ -362,11 +363,10 @@ def train_self_critically(config, start, builder, folder, strategy):
     """Trains a saved captioner with the CIDEr-D of what it draws, or goes on."""
     values = config.self_critical
     examples = kc.data.read(builder, "train")
-    steps_per_epoch = count_steps(examples, values.batch_size, strategy)
     checkpoint = kc.training.Checkpoint(folder)
     counted = folder / "document_frequencies.npz"
     with strategy.scope():
-        model, epoch = resume(checkpoint, steps_per_epoch)
+        model, epoch = resume(checkpoint)
         if model is None:
             model = kc.models.load(start)
             check_reads(model, builder)
@@ -391,7 +391,7 @@ def train_self_critically(config, start, builder, folder, strategy):
                 max_length=config.decoding.max_length,
                 seed=FLAGS.seed,
             )
-        trainer.compile(optimizer)
+        trainer.compile(optimizer, jit_compile=False)
     print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
     fit(trainer, config, "self-critical", epoch, builder, checkpoint, strategy)
 
@@ -450,13 +450,13 @@ def count_steps(examples, batch_size, strategy):
     return len(examples) // batch_size
 
 
-def resume(checkpoint, steps_per_epoch):
+def resume(checkpoint):
     """With --resume the last epoch's model, and the number of epochs it has done."""
     last = checkpoint.folder / "last.keras"
     if not (FLAGS.resume and last.exists()):
         return None, 0
     model = keras.models.load_model(last)
-    epoch = checkpoint.resume(model, steps_per_epoch)
+    epoch = checkpoint.resume(model)
     print(f"Going on after epoch {epoch} of {last}")
     return model, epoch
 

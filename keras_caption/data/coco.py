@@ -154,15 +154,19 @@ def _normalize_box(bbox, width, height, where):
     if len(bbox) != 4 or not all(math.isfinite(c) for c in bbox):
         raise InputError(f"{where}: the box {bbox} is not four finite numbers.")
     x1, y1, x2, y2 = bbox[0], bbox[1], bbox[0] + bbox[2], bbox[1] + bbox[3]
-    if x2 <= x1 or y2 <= y1:
-        raise InputError(f"{where}: the box {bbox} (x, y, width, height) is empty.")
     if min(x1, y1) < -TOLERANCE or x2 > width + TOLERANCE or y2 > height + TOLERANCE:
         raise InputError(
             f"{where}: the box {bbox} (x, y, width, height) reaches out of the image "
             f"of {width} x {height}."
         )
     corners = np.array([x1 / width, y1 / height, x2 / width, y2 / height], "float32")
-    return np.clip(corners, 0.0, 1.0)
+    corners = np.clip(corners, 0.0, 1.0)
+    if not (corners[:2] < corners[2:]).all():
+        raise InputError(
+            f"{where}: the box {bbox} (x, y, width, height) is empty within the image "
+            f"of {width} x {height}."
+        )
+    return corners
 
 
 def split_of(image):

@@ -93,7 +93,10 @@ def source_of(records, extractor):
     for weight in extractor.get_weights():
         weights.update(np.ascontiguousarray(weight))
     listed = {
-        split: [(r.name, r.captions, np.shape(r.boxes)) for r in of_split]
+        split: [
+            (r.image_id, r.name, r.captions, r.boxes and np.array(r.boxes).tolist())
+            for r in of_split
+        ]
         for split, of_split in records.items()
     }
     return [extractor.get_config(), weights.hexdigest(), listed]

@@ -41,7 +41,8 @@ def beam_search(
     Returns:
         Tokens, int32 `(batch, beam_size, max_length)`, from the first word to
         EOS, then PAD, the best caption first; and their log-probabilities, EOS
-        included, never normalized, float32 `(batch, beam_size)`.
+        included, never normalized, float32 `(batch, beam_size)`. Where there are not
+        so many captions, the last are PAD only, their log-probability -1e9.
     """
     state = decoder.start(memory, length=max_length)
     batch = batch_size(state)
@@ -129,7 +130,8 @@ def beam_search(
         ),
         maximum_iterations=max_length,
     )
-    return done, done_scores
+    there = ops.expand_dims(done_scores > IMPOSSIBLE / 2, 2)
+    return ops.where(there, done, PAD), done_scores
 
 
 def repeated_trigrams(tokens, index, vocabulary_size):
@@ -148,7 +150,7 @@ def repeated_trigrams(tokens, index, vocabulary_size):
         tokens[:, 1:-1] == ops.expand_dims(last, 1),
     )
     # A trigram that ends before the next word, so that it has been said.
-    same = ops.logical_and(same, ops.arange(2, length) < index)
+    same = ops.logical_and(same, ops.arange(2, max(length, 2)) < index)
     third = ops.where(same, tokens[:, 2:], PAD)
     said = ops.one_hot(third, vocabulary_size, dtype="bool")
     return ops.any(said, axis=1)

@@ -36,7 +36,7 @@ def sample(
     """
     rows, max_length = ops.shape(numbers)
     state = decoder.start(memory, length=max_length)
-    captions = rows // batch_size(state)
+    captions = rows // ops.maximum(batch_size(state), 1)
     is_greedy = ops.arange(rows) % captions == 0
 
     def choose(log_probs, index):

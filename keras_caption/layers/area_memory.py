@@ -64,6 +64,7 @@ class AreaMemory(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         if grid_width is None and max_height > 1:
             raise ValueError(
                 f"Areas of {max_height} rows need a grid: give its `grid_width`."

@@ -48,8 +48,9 @@ class InstanceNormalization(keras.layers.Layer):
     def call(self, inputs, mask=None):
         x = ops.cast(inputs, "float32")
         if mask is None:
-            mean, variance = ops.moments(x, axes=1, keepdims=True)
-            x = x - mean
+            # Not `ops.moments`: PyTorch's loses all digits where the mean is large.
+            x = x - ops.mean(x, axis=1, keepdims=True)
+            variance = ops.mean(ops.square(x), axis=1, keepdims=True)
         else:
             real = ops.expand_dims(mask, -1)
             count = ops.sum(ops.cast(real, "float32"), axis=1, keepdims=True)

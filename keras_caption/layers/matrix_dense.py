@@ -8,10 +8,13 @@ class MatrixDense(keras.layers.Dense):
 
     The result is the same. The product of two matrices, the bias and the activation
     are then next to each other in the graph, where TensorFlow runs them as one
-    operation; behind Keras's product of higher rank they are three.
+    operation; behind Keras's product of higher rank they are three. On other backends
+    nothing is folded.
     """
 
     def call(self, inputs, training=None):
+        if keras.backend.backend() != "tensorflow":
+            return super().call(inputs, training=training)
         outputs = super().call(
             ops.reshape(inputs, (-1, inputs.shape[-1])), training=training
         )

@@ -1,4 +1,5 @@
 import keras
+from keras import ops
 
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import build_once
@@ -65,6 +66,7 @@ class RefiningBlock(keras.layers.Layer):
                 shape = layer.compute_output_shape(shape)
 
     def call(self, inputs, mask=None, boxes=None):
+        inputs = ops.cast(inputs, self.compute_dtype)
         normalized = self.attention_norm(inputs)
         attended = self.attention(normalized, query_mask=mask, boxes=boxes)
         x = inputs + self.attention_dropout(attended)

@@ -1,4 +1,5 @@
 import keras
+from keras import ops
 
 from keras_caption.layers.feed_forward import FeedForward
 from keras_caption.layers.multi_head_attention import build_once
@@ -47,6 +48,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.feedforward.build(inputs_shape)
 
     def call(self, inputs, mask=None, boxes=None, return_attention_scores=False):
+        inputs = ops.cast(inputs, self.compute_dtype)
         attended, scores = self.attention(
             inputs, query_mask=mask, boxes=boxes, return_attention_scores=True
         )

@@ -122,9 +122,17 @@ class Generator:
         Returns:
             Tokens, int32 `(batch, max_length)`, from the first word to EOS, then
             PAD; and log-probabilities, float32 `(batch,)`. NumPy arrays.
+
+        Raises:
+            ValueError: If the temperature is not positive.
         """
         inputs = self.image_inputs(inputs)
         if temperature is not None:
+            if temperature <= 0:
+                raise ValueError(
+                    "`temperature` must be positive; greedy search is `beam_size=1`. "
+                    f"Received: {temperature}"
+                )
             shape = (len(next(iter(inputs.values()))), max_length)
             numbers = keras.random.uniform(shape, seed=seed)
             search = self._compiled(sample, temperature=temperature, top_k=top_k)

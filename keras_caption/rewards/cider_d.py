@@ -92,6 +92,7 @@ class CiderD(keras.layers.Layer):
     def call(self, captions, references):
         captions = ops.cast(captions, "int32")
         references = ops.cast(references, "int32")
+        real = ops.cast(ops.any(references != PAD, axis=-1), "float32")
         if not self.include_eos:
             captions = ops.where(captions == EOS, PAD, captions)
             references = ops.where(references == EOS, PAD, references)
@@ -110,8 +111,6 @@ class CiderD(keras.layers.Layer):
         )
         penalty = ops.exp(-ops.square(gap) / (2 * SIGMA**2))
         scores = 10.0 * ops.mean(cosines, axis=1) * penalty
-
-        real = ops.cast(ops.any(references != PAD, axis=-1), "float32")
         real = ops.expand_dims(real, 1)
         count = ops.maximum(ops.sum(real, axis=-1), 1.0)
         return ops.reshape(ops.sum(scores * real, axis=-1) / count, (-1,))

@@ -1,4 +1,5 @@
 import dataclasses
+import zipfile
 
 import numpy as np
 from keras import ops
@@ -77,7 +78,7 @@ class DocumentFrequencies:
             with np.load(path, allow_pickle=False) as data:
                 words = data["words"].tolist()
                 loaded = cls(data["keys"], data["counts"], int(data["images"]))
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise InputError(f"{path} holds no document frequencies: {error}") from None
         if words != vocabulary.words:
             raise InputError(

@@ -125,25 +125,31 @@ class Checkpoint(keras.callbacks.Callback):
         self.monitor = monitor
         self.history = []
 
-    def resume(self, model, steps_per_epoch):
+    def resume(self, model):
         """Reads the history up to the epoch that a model read back has reached.
 
         Args:
             model: What `keras.models.load_model` made of `last.keras`.
-            steps_per_epoch: Number of steps of an epoch.
 
         Returns:
             The number of epochs done.
         """
-        epochs = int(model.optimizer.iterations) // steps_per_epoch
-        self.history = json.loads((self.folder / "history.json").read_text())[:epochs]
-        return epochs
+        reached = int(model.optimizer.iterations)
+        history = json.loads((self.folder / "history.json").read_text())
+        self.history = [row for row in history if row["iterations"] <= reached]
+        return len(self.history)
 
     def on_epoch_end(self, epoch, logs=None):
         captioner = captioner_of(self.model)
         previous = max((row[self.monitor] for row in self.history), default=-np.inf)
+        # Not epochs times steps: in half precision steps that overflow are skipped.
+        iterations = int(captioner.optimizer.iterations)
         self.history.append(
-            {"epoch": epoch + 1, **{k: float(v) for k, v in logs.items()}}
+            {
+                "epoch": epoch + 1,
+                "iterations": iterations,
+                **{name: float(value) for name, value in logs.items()},
+            }
         )
         if logs[self.monitor] > previous:
             best = type(captioner).from_config(captioner.get_config())

@@ -9,8 +9,9 @@ from keras import ops, tree
 class ReplicaTraining:
     """Mixin of models that train under a distribution strategy of TensorFlow.
 
-    Gradients are clipped after they are added up, not before; and each replica has
-    dropout masks of its own, not all the same. And two things that Keras's own `fit`
+    Gradients are clipped after they are added up, not before; an overflow in half
+    precision on one replica skips the step of all; and each replica has dropout masks
+    of its own, not all the same. And two things that Keras's own `fit`
     does fail for batches with masks, or on several workers, and
     are done otherwise: to learn the shapes of a batch it averages one over the
     replicas, and it averages the logs of workers along an axis that scalars lack.
@@ -83,6 +84,8 @@ def clip_after_sum(optimizer):
     takes another step than one device with the whole batch does.
     """
     inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if inner is not optimizer:
+        skip_together(optimizer)
     clip = functools.partial(type(inner)._clip_gradients, inner)
 
     def clip_sum(gradients):
@@ -94,6 +97,20 @@ def clip_after_sum(optimizer):
         return [g / context.num_replicas_in_sync for g in clipped]  # to be added up
 
     inner._clip_gradients = clip_sum
+
+
+def skip_together(optimizer):
+    """Makes a `LossScaleOptimizer` skip a step where any replica overflows.
+
+    By itself it asks the first one, whose gradients it takes for the sum.
+    """
+
+    def all_finite(gradients):
+        finite = type(optimizer).check_finite(optimizer, gradients)
+        overflows = ops.cast(ops.logical_not(finite), "float32")
+        return sum_over_replicas(overflows) < 0.5
+
+    optimizer.check_finite = all_finite
 
 
 def draw_apart(model):

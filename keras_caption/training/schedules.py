@@ -40,7 +40,7 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.decay_rate = decay_rate
 
     def __call__(self, step):
-        epoch = ops.floor(ops.cast(step, "float32") / self.steps_per_epoch) + 1.0
+        epoch = epochs_done(step, self.steps_per_epoch) + 1.0
         warmup = ops.minimum(epoch / self.warmup_epochs, 1.0)
         decays = ops.ceil((epoch - self.decay_after) / self.decay_every)
         decay = self.decay_rate ** ops.maximum(decays, 0.0)
@@ -83,6 +83,12 @@ class ScheduledSampling:
         self.maximum = maximum
 
     def __call__(self, step):
-        epoch = ops.floor(ops.cast(step, "float32") / self.steps_per_epoch)
+        epoch = epochs_done(step, self.steps_per_epoch)
         increases = ops.floor(epoch / self.increase_every)
         return ops.minimum(increases * self.increase, self.maximum)
+
+
+def epochs_done(step, steps_per_epoch):
+    """The number of whole epochs in so many steps, float32 scalar."""
+    whole = ops.floor_divide(ops.cast(step, "int32"), steps_per_epoch)
+    return ops.cast(whole, "float32")

@@ -129,6 +129,15 @@ def test_length_penalty_prefers_longer_captions():
     assert captions == {0.0: [4, EOS], 2.0: [5, 6, 7, EOS]}
 
 
+def test_fewer_captions_than_beams(captioner, rng):
+    images = random_images(rng)
+    memory = captioner.encode(images)
+    tokens, scores = beam_search(captioner, memory, 50, 1, block_trigrams=True)
+    possible = np.array(scores) > -1e8
+    assert possible.sum(1).tolist() == [31] * 3  # 30 words, or the end at once
+    assert (np.array(tokens)[~possible] == PAD).all()
+
+
 def test_blocked_trigrams_do_not_come_twice(rng):
     log_probs = np.log(rng.dirichlet(np.full(8, 0.3), size=(3, 8)))
     log_probs[:, :, EOS] = -30.0

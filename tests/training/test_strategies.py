@@ -59,6 +59,9 @@ def train(strategy, task, path):
     data = data.with_options(options)
     done = trainer.fit(data, epochs=1, steps_per_epoch=STEPS, shuffle=False, verbose=0)
     logs = {name: values[-1] for name, values in done.history.items()}
+    if task == "cross_entropy":  # one replica gets two images, the other one
+        uneven = tf.data.Dataset.from_tensor_slices(batch).take(3).batch(3)
+        trainer.fit(uneven.with_options(options), steps_per_epoch=1, verbose=0)
     np.savez(path, *model.get_weights(), **logs)
 
 
@@ -76,6 +79,7 @@ def main(where, folder):
         train(strategy, task, f"{folder}/{task}_{where}.npz")
     if where == "mirrored":
         np.savez(f"{folder}/dropped.npz", *drop(strategy))
+        np.savez(f"{folder}/overflowed.npz", *overflow(strategy))
 
 
 def drop(strategy):
@@ -86,6 +90,22 @@ def drop(strategy):
         [layer] = [x for x in model.encoder.layers if x.name.startswith("dropout")]
         found = strategy.run(lambda: layer(tf.ones((1, 500)), training=True))
     return strategy.experimental_local_results(found)
+
+
+def overflow(strategy):
+    """Weights after a step in half precision that one replica alone cannot take."""
+    images = random_images(np.random.default_rng(0), 2, regions=3)
+    images["regions"][1] = 1e30
+    tokens = np.array([[1, 4, 5, 2]] * 2, "int32")
+    batches = tf.data.Dataset.from_tensors({**images, "tokens": tokens})
+    with strategy.scope():
+        model = kc.models.create(
+            "san", vocabulary_size=12, dtype="mixed_float16", **tiny("san")
+        )
+        optimizer = keras.optimizers.Adam(1e-2)
+        model.compile(keras.optimizers.LossScaleOptimizer(optimizer), loss=model.loss)
+    model.fit(batches, verbose=0)
+    return model.get_weights()
 
 
 def start(where, folder, **environment):
@@ -140,6 +160,11 @@ def test_replicas_have_masks_of_their_own(trained):
     assert 20 < first.sum() < 80
     assert 20 < second.sum() < 80
     assert (first & second).sum() < 20
+
+
+def test_replicas_skip_a_step_together(trained):
+    with np.load(trained / "overflowed.npz") as weights:
+        assert all(np.isfinite(weights[name]).all() for name in weights.files)
 
 
 if __name__ == "__main__":
