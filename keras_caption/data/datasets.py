@@ -73,8 +73,8 @@ def read(builder, split, pictures=False):
         InputError: If the dataset has no such split.
     """
     for part in split.split("+"):
-        name = part.partition("[")[0]
-        if name not in builder.info.splits:
+        name, splits = part.partition("[")[0], builder.info.splits
+        if name not in splits or not splits[name].num_examples:
             raise InputError(
                 f"The dataset in {builder.data_path} has no images for {name!r}."
             )

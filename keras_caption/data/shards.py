@@ -113,7 +113,7 @@ def write_shards(
         for name, shard in shards.items():
             manifest["left_out"] += shard["left_out"]
             manifest["shards"][name] = shard["sha256"]
-        if sum(lengths):
+        if shards:
             splits.append(
                 tfds.core.SplitInfo(
                     name=split,
