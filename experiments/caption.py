@@ -22,8 +22,8 @@ import keras_caption as kc
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("figure", None, "File for a picture of where the model looks.")
-flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.")
-flags.DEFINE_integer("max_length", 20, "Greatest number of words.")
+flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.", lower_bound=1)
+flags.DEFINE_integer("max_length", 20, "Greatest number of words.", lower_bound=1)
 
 
 def main(argv):

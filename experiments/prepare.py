@@ -61,8 +61,10 @@ flags.DEFINE_multi_string(
 flags.DEFINE_string(
     "detector", None, "Finds regions: an object detector of KerasHub, name or folder."
 )
-flags.DEFINE_integer("shard_size", 200, "Photos in a file.")
-flags.DEFINE_integer("batch_size", 16, "Photos whose features are found at once.")
+flags.DEFINE_integer("shard_size", 200, "Photos in a file.", lower_bound=1)
+flags.DEFINE_integer(
+    "batch_size", 16, "Photos whose features are found at once.", lower_bound=1
+)
 flags.DEFINE_bool("strict", False, "Stop at what would be left out.")
 flags.mark_flag_as_required("output_dir")
 

@@ -86,11 +86,11 @@ def write_coco_files(captions, references, folder):
 
 def draw_attention(model, decoding, builder, path):
     """Draws where the model looks in a few pictures of the test split."""
-    examples = kc.data.read(builder, f"test[:{PICTURES}]", pictures=True)
-    figure = Figure(figsize=(20, 2.2 * PICTURES), layout="constrained")
-    for part, example in zip(
-        figure.subfigures(PICTURES), examples.as_numpy_iterator(), strict=True
-    ):
+    count = min(PICTURES, builder.info.splits["test"].num_examples)
+    examples = kc.data.read(builder, f"test[:{count}]", pictures=True)
+    figure = Figure(figsize=(20, 2.2 * count), layout="constrained")
+    parts = figure.subfigures(count, squeeze=False)[:, 0]
+    for part, example in zip(parts, examples.as_numpy_iterator(), strict=True):
         names = [name for name in model.image_specs if name != "region_mask"]
         inputs = {name: example[name][None].astype("float32") for name in names}
         tokens, _ = model.generate_tokens(inputs, **decoding)

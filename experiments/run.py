@@ -40,6 +40,13 @@ GROUPS = {
     "self-critical": ("model", "training", "self_critical", "decoding"),
     "ensemble": ("decoding",),
 }
+POSITIVE = (  # of --config
+    "training.epochs",
+    "training.batch_size",
+    "self_critical.batch_size",
+    "decoding.beam_size",
+    "decoding.max_length",
+)
 # What may change when a run is gone on with.
 FREE = ("decoding", "training.epochs", "self_critical.epochs")
 RECIPES = pathlib.Path(__file__).parent / "configs"
@@ -151,7 +158,10 @@ def parse_flags(argv):
     config_flags.DEFINE_config_dict(
         "config", config, f"Values of --model and --recipe:\n{listed}"
     )
-    return app.parse_flags_with_usage(argv)
+    try:
+        return app.parse_flags_with_usage(argv)
+    except AttributeError as error:
+        sys.exit(f"error: --config has no value {error}; --help lists them.")
 
 
 def main(argv):
@@ -172,6 +182,12 @@ def run(config):
         config.training.epochs = FLAGS.epochs
     if FLAGS.scst_epochs is not None:
         config.self_critical.epochs = FLAGS.scst_epochs
+    for name in POSITIVE:
+        group, of_group = name.split(".")
+        if config[group][of_group] < 1:
+            raise kc.InputError(
+                f"--config.{name} must be at least 1, not {config[group][of_group]}."
+            )
     if FLAGS.start_from and not config.self_critical.epochs:
         raise kc.InputError("--start_from is for self-critical training only.")
     if FLAGS.mixed_precision:
@@ -190,7 +206,7 @@ def run(config):
         if config.self_critical.epochs:
             phases.append(("self-critical", folder / "scst"))
     for objective, folder in phases:
-        about = describe(config, objective)
+        about = describe(config, objective, best)
         if FLAGS.resume and is_finished(folder, about):
             print(f"{folder} is finished: nothing to do")
         elif objective == "ensemble":
@@ -201,9 +217,9 @@ def run(config):
             if FLAGS.resume:
                 refuse_others(folder, about)
             if objective == "cross-entropy":
-                train(config, builder, folder, strategy)
+                train(config, builder, folder, about, strategy)
             else:
-                train_self_critically(config, best, builder, folder, strategy)
+                train_self_critically(config, best, builder, folder, about, strategy)
             if is_chief(strategy):
                 model = keras.models.load_model(folder / "best.keras")
                 about["parameters"] = count_parameters(model)
@@ -211,22 +227,26 @@ def run(config):
         best = folder / "best.keras"
 
 
-def describe(config, objective):
+def describe(config, objective, start):
     """What a run is, for its `config.json`, before there is anything of it."""
+    members = FLAGS.ensemble
+    if objective == "self-critical":
+        members = [str(start)]
     defaults, groups = default_config(), GROUPS[objective]
     return {
         "dataset": FLAGS.dataset,
         "data_dir": FLAGS.data_dir,
         "seed": FLAGS.seed,
         "objective": objective,
-        "members": FLAGS.ensemble and digests(FLAGS.ensemble),
+        "members": members and digests(members),  # or what it starts from
         "config": {group: config[group].to_dict() for group in groups},
         "overrides": {
             f"{group}.{name}": value
             for group in groups
             for name, value in config[group].items()
             if value != defaults[group][name]
-        },
+        }
+        | ({"recipe": FLAGS.recipe} if FLAGS.recipe else {}),
     }
 
 
@@ -256,7 +276,7 @@ def is_finished(folder, about):
 def refuse_others(folder, about):
     """Refuses to go on with a run that was begun with other values."""
     begun, now = (
-        {"dataset": run["dataset"], "seed": run["seed"]}
+        {name: run[name] for name in ("dataset", "seed", "objective", "members")}
         | {
             f"{group}.{name}": value
             for group, values in run["config"].items()
@@ -309,7 +329,7 @@ def is_chief(strategy):
     return resolver is None or not resolver.task_id
 
 
-def train(config, builder, folder, strategy):
+def train(config, builder, folder, about, strategy):
     """Trains with cross-entropy, or goes on with it."""
     values = config.training
     examples = kc.data.read(builder, "train")
@@ -356,10 +376,10 @@ def train(config, builder, folder, strategy):
         f"{model.name}: {count_parameters(model):,} parameters, "
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
-    fit(model, config, "cross-entropy", epoch, builder, checkpoint, strategy)
+    fit(model, config, about, epoch, builder, checkpoint, strategy)
 
 
-def train_self_critically(config, start, builder, folder, strategy):
+def train_self_critically(config, start, builder, folder, about, strategy):
     """Trains a saved captioner with the CIDEr-D of what it draws, or goes on."""
     values = config.self_critical
     examples = kc.data.read(builder, "train")
@@ -393,7 +413,7 @@ def train_self_critically(config, start, builder, folder, strategy):
             )
         trainer.compile(optimizer, jit_compile=False)
     print(f"\n{model.name}: self-critical training, {len(examples):,} training images")
-    fit(trainer, config, "self-critical", epoch, builder, checkpoint, strategy)
+    fit(trainer, config, about, epoch, builder, checkpoint, strategy)
 
 
 def sizes_of_data(builder):
@@ -469,27 +489,28 @@ def begin(folder, about, epoch):
     write_json(folder / "config.json", about)
 
 
-def fit(trainer, config, objective, epoch, builder, checkpoint, strategy):
+def fit(trainer, config, about, epoch, builder, checkpoint, strategy):
     """Trains from `epoch` to the last one, captioning after each.
 
     Args:
         trainer: A captioner, or what trains one.
         config: Of `--config`.
-        objective: `"cross-entropy"` or `"self-critical"`.
+        about: What `describe` returned.
         epoch: Number of epochs that have been done.
         builder: TFDS builder.
         checkpoint: `keras_caption.training.Checkpoint`.
         strategy: Distribution strategy.
     """
     data = config.training  # what an epoch shows
-    values = data if objective == "cross-entropy" else config.self_critical
+    phase = {"cross-entropy": "training", "self-critical": "self_critical"}
+    values = config[phase[about["objective"]]]
     if epoch > values.epochs:
         raise kc.InputError(
             f"The run in {checkpoint.folder} has done {epoch} epochs already, of the "
             f"{values.epochs} it shall."
         )
     if epoch < values.epochs and is_chief(strategy):
-        begin(checkpoint.folder, describe(config, objective), epoch)
+        begin(checkpoint.folder, about, epoch)
     examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
     inputs = kc.training.captioner_of(trainer).image_specs
     callbacks = [

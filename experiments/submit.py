@@ -31,8 +31,8 @@ for name, count in SETS.items():
     flags.DEFINE_string(name, None, f"Prepared dataset of the {count:,} images.")
 flags.DEFINE_list("references", [], "COCO's captions_*.json to score against.")
 flags.DEFINE_string("output_dir", ".", "Where the files go.")
-flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.")
-flags.DEFINE_integer("batch_size", 50, "Images captioned at once.")
+flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.", lower_bound=1)
+flags.DEFINE_integer("batch_size", 50, "Images captioned at once.", lower_bound=1)
 flags.mark_flag_as_required("name")
 
 

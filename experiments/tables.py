@@ -52,7 +52,10 @@ def main(argv):
         folders = argv[1:]
     datasets = collections.defaultdict(list)
     for run in find_runs(folders).values():
-        datasets[run["dataset"]].append(run)
+        dataset = run["dataset"]
+        if dataset == "prepared":
+            dataset += f" from {run['data_dir']}"
+        datasets[dataset].append(run)
     printed = []
     for dataset, runs in datasets.items():
         if FLAGS.table:

@@ -80,6 +80,7 @@ def test_interrupted_and_resumed_is_uninterrupted(folder):
     assert whole.returncode == 0, whole.stderr
     check_report(folder / "whole" / "scst", whole.stdout)
 
+    options.append("--strategy=mirrored")  # of one replica: the same
     killed = folder / "killed"
     kill_after(2, killed / "history.json", folder, "killed", *options)
     kill_after(

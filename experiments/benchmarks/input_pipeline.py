@@ -3,9 +3,9 @@
     python experiments/benchmarks/input_pipeline.py [IMAGES]
 
 Writes a TSV of 2,000 images of 36 x 2048 features with five captions each, prepares
-it, and reads it as training does, without keeping it in memory. All rates are then
-held against COCO's 123,287 images, and against the cross-entropy step of
-training_step.py. Peak memory is of processes of their own, above what importing takes.
+it, and reads it as training does, without keeping it in memory. What preparing takes is
+then held against COCO's 123,287 images. Peak memory is of processes of their own, above
+what importing takes.
 """
 
 import base64

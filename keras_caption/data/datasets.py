@@ -35,6 +35,8 @@ def load(name, folder=None, **kwargs):
         InputError: If there is no such dataset, or its files are wrong.
     """
     check_name(name)
+    if name == "scenes" and folder is not None:
+        raise InputError(f"The dataset scenes is built in, and not read from {folder}.")
     if name == "prepared":
         if folder is None:
             raise InputError("A prepared dataset needs the folder that it is in.")

@@ -90,7 +90,10 @@ def score_table(captions_paths, results_path):
         InputError: As `score_files`.
     """
     rows, notes = {}, {}
-    for path in map(pathlib.Path, captions_paths):
-        rows[path.stem], missing = score_files(path, results_path)
+    paths = [pathlib.Path(path) for path in captions_paths]
+    distinct = len({path.stem for path in paths}) == len(paths)
+    for path in paths:
+        label = path.stem if distinct else str(path)
+        rows[label], missing = score_files(path, results_path)
         notes |= missing
     return "\n".join([table(rows), *(f"{name}: {why}" for name, why in notes.items())])

@@ -3,6 +3,7 @@ import pathlib
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
@@ -11,6 +12,11 @@ from keras_caption.errors import InputError
 def captioner_of(model):
     """The captioner that a model trains: a trainer's, or the model itself."""
     return getattr(model, "captioner", model)
+
+
+def steps_done(model):
+    """The number of steps that a model's optimizer has taken, int."""
+    return int(ops.convert_to_numpy(model.optimizer.iterations))
 
 
 class CaptionValidation(keras.callbacks.Callback):
@@ -134,7 +140,7 @@ class Checkpoint(keras.callbacks.Callback):
         Returns:
             The number of epochs done.
         """
-        reached = int(model.optimizer.iterations)
+        reached = steps_done(model)
         history = json.loads((self.folder / "history.json").read_text())
         self.history = [row for row in history if row["iterations"] <= reached]
         return len(self.history)
@@ -143,7 +149,7 @@ class Checkpoint(keras.callbacks.Callback):
         captioner = captioner_of(self.model)
         previous = max((row[self.monitor] for row in self.history), default=-np.inf)
         # Not epochs times steps: in half precision steps that overflow are skipped.
-        iterations = int(captioner.optimizer.iterations)
+        iterations = steps_done(captioner)
         self.history.append(
             {
                 "epoch": epoch + 1,

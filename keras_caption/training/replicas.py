@@ -35,8 +35,11 @@ class ReplicaTraining:
             return False
         import tensorflow as tf
 
-        workers = tf.distribute.MultiWorkerMirroredStrategy
-        return isinstance(self._distribute_strategy, workers)
+        strategy = self._distribute_strategy
+        if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+            return False
+        tasks = strategy.cluster_resolver.cluster_spec().as_dict().values()
+        return sum(map(len, tasks)) > 1
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         strategy = self._distribute_strategy
