@@ -229,16 +229,14 @@ def run(config):
 
 def describe(config, objective, start):
     """What a run is, for its `config.json`, before there is anything of it."""
-    members = FLAGS.ensemble
-    if objective == "self-critical":
-        members = [str(start)]
     defaults, groups = default_config(), GROUPS[objective]
     return {
         "dataset": FLAGS.dataset,
         "data_dir": FLAGS.data_dir,
         "seed": FLAGS.seed,
         "objective": objective,
-        "members": members and digests(members),  # or what it starts from
+        "members": digests(FLAGS.ensemble or []),
+        "start": digests([str(start)] if objective == "self-critical" else []),
         "config": {group: config[group].to_dict() for group in groups},
         "overrides": {
             f"{group}.{name}": value
@@ -276,7 +274,7 @@ def is_finished(folder, about):
 def refuse_others(folder, about):
     """Refuses to go on with a run that was begun with other values."""
     begun, now = (
-        {name: run[name] for name in ("dataset", "seed", "objective", "members")}
+        {name: run.get(name) for name in ("dataset", "seed", "objective", "start")}
         | {
             f"{group}.{name}": value
             for group, values in run["config"].items()
