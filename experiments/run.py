@@ -155,13 +155,13 @@ def parse_flags(argv):
         for group, of_group in config.items()
         for name, value in of_group.items()
     )
-    config_flags.DEFINE_config_dict(
-        "config", config, f"Values of --model and --recipe:\n{listed}"
-    )
-    try:
-        return app.parse_flags_with_usage(argv)
+    try:  # it looks at the command line at once
+        config_flags.DEFINE_config_dict(
+            "config", config, f"Values of --model and --recipe:\n{listed}"
+        )
     except AttributeError as error:
         sys.exit(f"error: --config has no value {error}; --help lists them.")
+    return app.parse_flags_with_usage(argv)
 
 
 def main(argv):

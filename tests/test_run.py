@@ -130,6 +130,7 @@ def check_report(output, printed):
             "error: There is no model named 'ngsam'. Did you mean ngsan",
         ),
         (["--dataset=cocoo"], "error: There is no dataset 'cocoo'. Did you mean coco"),
+        (["--config.model.depth=3"], "error: --config has no value \"'depth'\""),
         (["--config.training.batch_size=1000"], "error: A batch of 1000 images"),
         (["--start_from=some.keras"], "error: --start_from is for self-critical"),
         (["--config.model.geometry=round"], "error: `kind` must be one of"),
