@@ -2,8 +2,8 @@ from keras import ops
 
 from keras_caption.decoding.word_by_word import (
     IMPOSSIBLE,
-    batch_size,
     branch,
+    captions_per_image,
     forbidden_log_probs,
     word_by_word,
 )
@@ -36,7 +36,7 @@ def sample(
     """
     rows, max_length = ops.shape(numbers)
     state = decoder.start(memory, length=max_length)
-    captions = rows // ops.maximum(batch_size(state), 1)
+    captions = captions_per_image(state, rows)
     is_greedy = ops.arange(rows) % captions == 0
 
     def choose(log_probs, index):

@@ -1,7 +1,7 @@
 from keras import ops
 
 from keras_caption.decoding.sampling import draw, policy
-from keras_caption.decoding.word_by_word import batch_size, branch
+from keras_caption.decoding.word_by_word import branch, captions_per_image
 from keras_caption.text import PAD
 
 
@@ -30,7 +30,7 @@ def scheduled_sampling(decoder, memory, tokens, coins, numbers, probability):
     """
     rows, length = ops.shape(tokens)
     state = decoder.start(memory, length=length)
-    state = branch(state, rows // batch_size(state))
+    state = branch(state, captions_per_image(state, rows))
     replaced = ops.logical_and(coins < probability, tokens != PAD)
     positions = ops.arange(length)
 

@@ -22,6 +22,14 @@ def batch_size(state):
     return ops.shape(tree.flatten(state["cache"])[0])[0]
 
 
+def captions_per_image(state, rows):
+    """How many captions of each image so many rows are; an int where it is known."""
+    images = batch_size(state)
+    if isinstance(images, int):
+        return rows // max(images, 1)
+    return rows // ops.maximum(images, 1)  # a replica may have none
+
+
 def branch(state, captions):
     """A state of so many captions for each image, next to each other."""
     cache = tree.map_structure(

@@ -247,6 +247,7 @@ for name in ("ngsan", "aoanet"):
     for width in (1, 3):
         tokens = model.generate_tokens(images, width)[0]
         np.save(f"{sys.argv[1]}/{name}_{width}.npy", tokens)
+    assert len(model.generate_tokens(images, temperature=1.0)[0]) == 3
 reward = kc.rewards.CiderD.from_references(images["references"])
 scores = reward(images["references"][:, 0], images["references"])
 np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
