@@ -40,6 +40,8 @@ def find_runs(folders):
             else:
                 known = {"folder": path, "overrides": {}, "parameters": None}
                 runs[path] = {**known, **about, **scores}
+                if about["dataset"] == "prepared":  # of what, its folder says
+                    runs[path]["dataset"] += f" from {about['data_dir']}"
         if not begun:
             print(f"There is no run in {folder}.", file=sys.stderr)
     if not runs:

@@ -221,7 +221,7 @@ def run(config):
             else:
                 train_self_critically(config, best, builder, folder, about, strategy)
             if is_chief(strategy):
-                model = keras.models.load_model(folder / "best.keras")
+                model = kc.models.load(folder)
                 about["parameters"] = count_parameters(model)
                 finish(model, config.decoding, builder, folder, about)
         best = folder / "best.keras"
@@ -271,18 +271,23 @@ def is_finished(folder, about):
     )
 
 
+def lasting(about):
+    """What must not change of a run when it is gone on with, a flat dict."""
+    names = ("dataset", "seed", "objective", "start")
+    return {name: about.get(name) for name in names} | {
+        f"{group}.{name}": value
+        for group, values in about["config"].items()
+        for name, value in values.items()
+        if group not in FREE and f"{group}.{name}" not in FREE
+    }
+
+
 def refuse_others(folder, about):
     """Refuses to go on with a run that was begun with other values."""
-    begun, now = (
-        {name: run.get(name) for name in ("dataset", "seed", "objective", "start")}
-        | {
-            f"{group}.{name}": value
-            for group, values in run["config"].items()
-            for name, value in values.items()
-            if group not in FREE and f"{group}.{name}" not in FREE
-        }
-        for run in (read_config(folder) or about, about)
-    )
+    found = read_config(folder)
+    if not found:
+        return
+    begun, now = lasting(found), lasting(about)
     others = [
         f"{name}={begun.get(name)}, not {now.get(name)}"
         for name in begun | now
@@ -473,7 +478,7 @@ def resume(checkpoint):
     last = checkpoint.folder / "last.keras"
     if not (FLAGS.resume and last.exists()):
         return None, 0
-    model = keras.models.load_model(last)
+    model = kc.models.load(last)
     epoch = checkpoint.resume(model)
     print(f"Going on after epoch {epoch} of {last}")
     return model, epoch

@@ -52,10 +52,7 @@ def main(argv):
         folders = argv[1:]
     datasets = collections.defaultdict(list)
     for run in find_runs(folders).values():
-        dataset = run["dataset"]
-        if dataset == "prepared":
-            dataset += f" from {run['data_dir']}"
-        datasets[dataset].append(run)
+        datasets[run["dataset"]].append(run)
     printed = []
     for dataset, runs in datasets.items():
         if FLAGS.table:

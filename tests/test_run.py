@@ -78,6 +78,7 @@ def test_interrupted_and_resumed_is_uninterrupted(folder):
     options = [f"--scst_epochs={EPOCHS}", "--deterministic"]
     whole = run(folder, "whole", *options)
     assert whole.returncode == 0, whole.stderr
+    check_report(folder / "whole", whole.stdout)
     check_report(folder / "whole" / "scst", whole.stdout)
 
     options.append("--strategy=mirrored")  # of one replica: the same

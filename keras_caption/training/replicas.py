@@ -11,14 +11,16 @@ class ReplicaTraining:
 
     Gradients are clipped after they are added up, not before; an overflow in half
     precision on one replica skips the step of all; and each replica has dropout masks
-    of its own, not all the same. And two things that Keras's own `fit`
-    does fail for batches with masks, or on several workers, and
-    are done otherwise: to learn the shapes of a batch it averages one over the
-    replicas, and it averages the logs of workers along an axis that scalars lack.
+    of its own, not all the same. And two things that Keras's own `fit` does fail for
+    batches with masks, or on several workers, and are done otherwise: to learn the
+    shapes of a batch it averages one over the replicas, and it averages the logs of
+    workers along an axis that scalars lack.
     """
 
     def make_train_function(self, force=False):
         clip_after_sum(self.optimizer)
+        if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
+            skip_together(self.optimizer)
         draw_apart(self)
         return super().make_train_function(force)
 
@@ -87,8 +89,6 @@ def clip_after_sum(optimizer):
     takes another step than one device with the whole batch does.
     """
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    if inner is not optimizer:
-        skip_together(optimizer)
     clip = functools.partial(type(inner)._clip_gradients, inner)
 
     def clip_sum(gradients):
