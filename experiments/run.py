@@ -224,12 +224,12 @@ def phases_of(config, folder):
 
 def check_data(config, builder, phases, strategy):
     """Raises `InputError` if a phase could not read its data."""
-    for split in ("train", "val", "test"):
-        examples = kc.data.read(builder, split)
-        if split == "train":
-            for objective in phases.keys() & PHASES.keys():
-                batch_size = config[PHASES[objective]].batch_size
-                count_steps(examples, batch_size, strategy)
+    trained = [PHASES[objective] for objective in phases if objective in PHASES]
+    for split in ("train", "val", "test") if trained else ("test",):
+        kc.data.read(builder, split)
+    for group in trained:
+        examples = kc.data.read(builder, "train")
+        count_steps(examples, config[group].batch_size, strategy)
 
 
 def run_phase(objective, folder, start, config, builder, strategy):
@@ -479,7 +479,7 @@ def resume(checkpoint):
 
 
 def begin(folder, about, epoch):
-    """Says what is trained in a folder, before anything else there is of it."""
+    """Records in a folder what is trained there, before anything else."""
     (folder / "test_scores.json").unlink(missing_ok=True)
     if not epoch:  # of a run before
         (folder / "last.keras").unlink(missing_ok=True)

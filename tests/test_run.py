@@ -81,7 +81,12 @@ def test_interrupted_and_resumed_is_uninterrupted(folder):
     whole = run(folder, "whole", *options)
     assert whole.returncode == 0, whole.stderr
     check_report(folder / "whole", whole.stdout)
-    check_report(folder / "whole" / "scst", whole.stdout)
+    scores = check_report(folder / "whole" / "scst", whole.stdout)
+    names = ("test_references.json", "test_results.json")
+    again, _ = kc.evaluation.score_files(
+        *(folder / "whole" / "scst" / name for name in names)
+    )
+    assert again == {name: scores[name] for name in again}
 
     options.append("--strategy=mirrored")  # of one replica: the same
     killed = folder / "killed"
@@ -119,10 +124,7 @@ def check_report(output, printed):
     for name in ("attention.png", "1/saved_model.pb", "logs/train"):
         assert (output / name).exists()
         assert name.split("/")[0] in printed
-    again = kc.evaluation.score_files(
-        output / "test_references.json", output / "test_results.json"
-    )
-    assert again[0] == {name: scores[name] for name in again[0]}
+    return scores
 
 
 MISTAKES = {
