@@ -3,7 +3,7 @@ r"""Trains a captioning model, scores it, shows its captions and exports it.
     python experiments/run.py --model ngsan
 
 trains on built-in data. Everything lands in one folder, `--output_dir`; the same
-command with `--resume` goes on where an interrupted one stopped. Every value of
+command with `--resume` resumes an interrupted run. Every value of
 the model, the training and the decoding can be set, for instance
 
     python experiments/run.py --model gsan --dataset coco_objects \
@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 import importlib
 import itertools
-import json
 import math
 import os
 import pathlib
@@ -28,10 +27,12 @@ import ml_collections
 import tensorflow as tf
 from absl import app, flags, logging
 from ml_collections import config_flags
+from recorded import is_finished, refuse_others
 from report import finish
+from settings import validate
 
 import keras_caption as kc
-from keras_caption.atomic import write_json
+from keras_caption.atomic import exclusive, write_json
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
 # What of --config a run depends on.
@@ -40,15 +41,7 @@ GROUPS = {
     "self-critical": ("model", "training", "self_critical", "decoding"),
     "ensemble": ("decoding",),
 }
-POSITIVE = (  # of --config
-    "training.epochs",
-    "training.batch_size",
-    "self_critical.batch_size",
-    "decoding.beam_size",
-    "decoding.max_length",
-)
-# What may change when a run is gone on with.
-FREE = ("decoding", "training.epochs", "self_critical.epochs")
+PHASES = {"cross-entropy": "training", "self-critical": "self_critical"}
 RECIPES = pathlib.Path(__file__).parent / "configs"
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", "ngsan", f"One of {', '.join(kc.models.presets())}.")
@@ -89,7 +82,13 @@ flags.DEFINE_string(
     "Saved captioner, or a run's folder, that self-critical training starts from, in "
     "place of cross-entropy.",
 )
-flags.DEFINE_integer("seed", 0, "Of the weights, the order of the data and dropout.")
+flags.DEFINE_integer(
+    "seed",
+    0,
+    "Of the weights, the order of the data and dropout.",
+    lower_bound=0,
+    upper_bound=2**31 - 1,
+)
 flags.DEFINE_string(
     "output_dir",
     None,
@@ -118,7 +117,7 @@ flags.DEFINE_enum(
 flags.DEFINE_bool(
     "deterministic", False, "Only operations that repeat to the bit, also on GPUs."
 )
-flags.DEFINE_bool("resume", False, "Go on with the run in output_dir, if there is one.")
+flags.DEFINE_bool("resume", False, "Resume the run in output_dir, if there is one.")
 
 
 def default_config():
@@ -175,21 +174,7 @@ def main(argv):
 
 
 def run(config):
-    for name, value in config.model.items():
-        if value == "None":  # as --help writes it
-            config.model[name] = None
-    if FLAGS.epochs:
-        config.training.epochs = FLAGS.epochs
-    if FLAGS.scst_epochs is not None:
-        config.self_critical.epochs = FLAGS.scst_epochs
-    for name in POSITIVE:
-        group, of_group = name.split(".")
-        if config[group][of_group] < 1:
-            raise kc.InputError(
-                f"--config.{name} must be at least 1, not {config[group][of_group]}."
-            )
-    if FLAGS.start_from and not config.self_critical.epochs:
-        raise kc.InputError("--start_from is for self-critical training only.")
+    config = settings_of(config)
     if FLAGS.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{FLAGS.mixed_precision}")
     if FLAGS.deterministic:
@@ -197,34 +182,86 @@ def run(config):
     strategy = make_strategy(FLAGS.strategy)
     builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
     name = "ensemble" if FLAGS.ensemble else FLAGS.model
-    folder = pathlib.Path(FLAGS.output_dir or f"saved_models/{name}_{FLAGS.dataset}")
-    best = FLAGS.start_from
+    top = pathlib.Path(FLAGS.output_dir or f"saved_models/{name}_{FLAGS.dataset}")
+    phases = phases_of(config, top)
+    check_data(config, builder, phases, strategy)
+    with contextlib.ExitStack() as stack:
+        if is_chief(strategy):
+            for folder in dict.fromkeys([top, *phases.values()]):
+                stack.enter_context(exclusive(folder))
+        start = FLAGS.start_from
+        for objective, folder in phases.items():
+            run_phase(objective, folder, start, config, builder, strategy)
+            start = folder / "best.keras"
+
+
+def settings_of(config):
+    """The values of --config for a run, with those of other flags, validated."""
+    if FLAGS.ensemble is not None and not all(FLAGS.ensemble or [""]):
+        raise kc.InputError("--ensemble needs names of saved captioners.")
+    if FLAGS.epochs:
+        config.training.epochs = FLAGS.epochs
+    if FLAGS.scst_epochs is not None:
+        config.self_critical.epochs = FLAGS.scst_epochs
+    if FLAGS.start_from is not None and not config.self_critical.epochs:
+        raise kc.InputError("--start_from is for self-critical training only.")
+    values = config.to_dict()
+    for name, value in values["model"].items():
+        if value == "None":  # as --help writes it
+            values["model"][name] = None
+    return ml_collections.ConfigDict(validate(values))
+
+
+def phases_of(config, folder):
+    """The phases of a run, a dict from objective to folder."""
     if FLAGS.ensemble:
-        phases = [("ensemble", folder)]
+        return {"ensemble": folder}
+    phases = {} if FLAGS.start_from is not None else {"cross-entropy": folder}
+    if config.self_critical.epochs:
+        phases["self-critical"] = folder / "scst"
+    return phases
+
+
+def check_data(config, builder, phases, strategy):
+    """Raises `InputError` if a phase could not read its data."""
+    trained = [PHASES[objective] for objective in phases if objective in PHASES]
+    for split in ("train", "val", "test") if trained else ("test",):
+        kc.data.read(builder, split)
+    for group in trained:
+        examples = kc.data.read(builder, "train")
+        count_steps(examples, config[group].batch_size, strategy)
+
+
+def run_phase(objective, folder, start, config, builder, strategy):
+    """Trains, scores and exports, or resumes where an interrupted run stopped.
+
+    Args:
+        objective: One of `GROUPS`.
+        folder: Folder of the phase's files.
+        start: Saved captioner that self-critical training starts from.
+        config: Values of --config.
+        builder: TFDS builder.
+        strategy: Distribution strategy.
+    """
+    about = describe(config, objective, start)
+    if FLAGS.resume and is_finished(folder, about):
+        print(f"{folder} is finished: nothing to do")
+        return
+    if objective == "ensemble":
+        model = kc.models.Ensemble(FLAGS.ensemble)
+        check_reads(model, builder)
+        finish(model, config.decoding, builder, folder, about)
+        return
+    if FLAGS.resume:
+        refuse_others(folder, about)
+    if objective == "cross-entropy":
+        train(config, builder, folder, about, strategy)
     else:
-        phases = [] if best else [("cross-entropy", folder)]
-        if config.self_critical.epochs:
-            phases.append(("self-critical", folder / "scst"))
-    for objective, folder in phases:
-        about = describe(config, objective, best)
-        if FLAGS.resume and is_finished(folder, about):
-            print(f"{folder} is finished: nothing to do")
-        elif objective == "ensemble":
-            model = kc.models.Ensemble(FLAGS.ensemble)
-            check_reads(model, builder)
-            finish(model, config.decoding, builder, folder, about)
-        else:
-            if FLAGS.resume:
-                refuse_others(folder, about)
-            if objective == "cross-entropy":
-                train(config, builder, folder, about, strategy)
-            else:
-                train_self_critically(config, best, builder, folder, about, strategy)
-            if is_chief(strategy):
-                model = kc.models.load(folder)
-                about["parameters"] = count_parameters(model)
-                finish(model, config.decoding, builder, folder, about)
-        best = folder / "best.keras"
+        train_self_critically(config, start, builder, folder, about, strategy)
+    if is_chief(strategy):
+        model = kc.models.load(folder)
+        about["parameters"] = count_parameters(model)
+        finish(model, config.decoding, builder, folder, about)
 
 
 def describe(config, objective, start):
@@ -255,49 +292,6 @@ def digests(paths):
         with open(kc.models.file_of(path), "rb") as file:
             found[path] = hashlib.file_digest(file, "sha256").hexdigest()
     return found
-
-
-def read_config(folder):
-    """What the run in a folder was begun as, where there is one."""
-    path = folder / "config.json"
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
-def is_finished(folder, about):
-    """Whether a folder holds a run that is what `about` says, trained and scored."""
-    found = read_config(folder)
-    return (folder / "test_scores.json").exists() and all(
-        key in found and found[key] == value for key, value in about.items()
-    )
-
-
-def lasting(about):
-    """What must not change of a run when it is gone on with, a flat dict."""
-    names = ("dataset", "seed", "objective", "start")
-    return {name: about.get(name) for name in names} | {
-        f"{group}.{name}": value
-        for group, values in about["config"].items()
-        for name, value in values.items()
-        if group not in FREE and f"{group}.{name}" not in FREE
-    }
-
-
-def refuse_others(folder, about):
-    """Refuses to go on with a run that was begun with other values."""
-    found = read_config(folder)
-    if not found:
-        return
-    begun, now = lasting(found), lasting(about)
-    others = [
-        f"{name}={begun.get(name)}, not {now.get(name)}"
-        for name in begun | now
-        if begun.get(name) != now.get(name)
-    ]
-    if others:
-        raise kc.InputError(
-            f"The run in {folder} was begun with {'; '.join(others)}. It goes on with "
-            "the same values; others need another --output_dir."
-        )
 
 
 def check_reads(model, builder):
@@ -333,7 +327,7 @@ def is_chief(strategy):
 
 
 def train(config, builder, folder, about, strategy):
-    """Trains with cross-entropy, or goes on with it."""
+    """Trains with cross-entropy, or resumes it."""
     values = config.training
     examples = kc.data.read(builder, "train")
     steps_per_epoch = count_steps(examples, values.batch_size, strategy)
@@ -383,7 +377,7 @@ def train(config, builder, folder, about, strategy):
 
 
 def train_self_critically(config, start, builder, folder, about, strategy):
-    """Trains a saved captioner with the CIDEr-D of what it draws, or goes on."""
+    """Trains a saved captioner self-critically, or resumes it."""
     values = config.self_critical
     examples = kc.data.read(builder, "train")
     checkpoint = kc.training.Checkpoint(folder)
@@ -480,12 +474,12 @@ def resume(checkpoint):
         return None, 0
     model = kc.models.load(last)
     epoch = checkpoint.resume(model)
-    print(f"Going on after epoch {epoch} of {last}")
+    print(f"Resuming after epoch {epoch} of {last}")
     return model, epoch
 
 
 def begin(folder, about, epoch):
-    """Says what is trained in a folder, before anything else there is of it."""
+    """Records in a folder what is trained there, before anything else."""
     (folder / "test_scores.json").unlink(missing_ok=True)
     if not epoch:  # of a run before
         (folder / "last.keras").unlink(missing_ok=True)
@@ -505,8 +499,7 @@ def fit(trainer, config, about, epoch, builder, checkpoint, strategy):
         strategy: Distribution strategy.
     """
     data = config.training  # what an epoch shows
-    phase = {"cross-entropy": "training", "self-critical": "self_critical"}
-    values = config[phase[about["objective"]]]
+    values = config[PHASES[about["objective"]]]
     if epoch > values.epochs:
         raise kc.InputError(
             f"The run in {checkpoint.folder} has done {epoch} epochs already, of the "
@@ -533,7 +526,7 @@ def fit(trainer, config, about, epoch, builder, checkpoint, strategy):
         )
     if is_chief(strategy):
         callbacks += [
-            keras.callbacks.TensorBoard(checkpoint.folder / "logs", write_graph=False),
+            kc.training.TensorBoardLogs(checkpoint.folder / "logs"),
             checkpoint,
         ]
     trainer.fit(

@@ -1,5 +1,6 @@
 import os
 import pathlib
+import runpy
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 import pytest
+from absl import flags
 
 import keras_caption as kc
 
@@ -78,6 +80,31 @@ def run_script(*command, **environment):
         text=True,
         check=False,
     )
+
+
+@pytest.fixture
+def call_script(capfd, monkeypatch):
+    """Runs a script as `run_script` does, but in this process: some seconds less."""
+
+    def call(*command):
+        defined = set(flags.FLAGS)
+        monkeypatch.chdir(PROJECT)
+        monkeypatch.setattr(sys, "argv", [str(part) for part in command])
+        monkeypatch.syspath_prepend(PROJECT / "experiments")
+        capfd.readouterr()
+        try:
+            runpy.run_path(str(PROJECT / command[0]), run_name="__main__")
+        except SystemExit as end:
+            code = end.code
+        finally:
+            for name in set(flags.FLAGS) - defined:
+                delattr(flags.FLAGS, name)
+        printed, errors = capfd.readouterr()
+        if isinstance(code, str):  # printed by the interpreter at its end
+            code, errors = 1, f"{errors}{code}\n"
+        return subprocess.CompletedProcess(command, code or 0, printed, errors)
+
+    return call
 
 
 def check_trains_and_saves(model, images, rng, folder):

@@ -2,9 +2,9 @@
 
 import csv
 import json
+import subprocess
 
 import pytest
-from conftest import run_script
 
 import keras_caption as kc
 
@@ -47,9 +47,9 @@ def lines(table):
     return {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[2:]}
 
 
-def test_papers_tables(runs, tmp_path):
+def test_papers_tables(call_script, runs, tmp_path):
     path = tmp_path / "tables.csv"
-    done = run_script(
+    done = call_script(
         *("experiments/tables.py", "--table=aoanet_1,ngsan_1,ngsan_2"),
         *(f"--csv={path}", *runs),
     )
@@ -81,9 +81,9 @@ def test_papers_tables(runs, tmp_path):
     assert (row["published CIDEr-D"], row["CIDEr-D deviation"]) == ("128.6", "")
 
 
-def test_rows_of_runs(runs):
+def test_rows_of_runs(call_script, runs):
     twice = runs[0], runs[0].parent / "san_0" / "scst"
-    done = run_script("experiments/tables.py", *runs, *twice)
+    done = call_script("experiments/tables.py", *runs, *twice)
     rows = lines(done.stdout)
     assert {label: row["CIDEr-D"] for label, row in rows.items()} == {
         "san": "72.0 ± 2.0",
@@ -94,29 +94,40 @@ def test_rows_of_runs(runs):
     }
 
 
-def test_unfinished_runs_are_told(runs, tmp_path):
+def test_unfinished_runs_are_reported(call_script, runs, tmp_path):
     (tmp_path / "san_1" / "test_scores.json").unlink()
-    done = run_script("experiments/tables.py", tmp_path, "nowhere")
+    done = call_script("experiments/tables.py", tmp_path, "nowhere")
     assert lines(done.stdout)["san"]["CIDEr-D"] == "72.0 ± 2.8"
     assert "san_1 is left out: it is not finished, there is no" in done.stderr
     assert "There is no run in nowhere." in done.stderr
-    assert run_script("experiments/tables.py", "nowhere").returncode == 1
+    assert call_script("experiments/tables.py", "nowhere").returncode == 1
 
 
-def test_there_is_no_such_table(runs):
-    done = run_script("experiments/tables.py", "--table=ngsan_7", *runs)
+def test_there_is_no_such_table(call_script, runs):
+    done = call_script("experiments/tables.py", "--table=ngsan_7", *runs)
     assert done.returncode == 1
     assert "error: there is no table 'ngsan_7': those are aoanet_1," in done.stderr
 
 
-def test_a_cell_that_fails_ends_it(tmp_path):
-    done = run_script(
-        *("experiments/tables.py", "--table=spatial_1", "--run", "--seeds=7"),
-        *(f"--output_dir={tmp_path / 'cells'}", "--", "--dataset=coco_objects"),
-        "--data_dir=nowhere",
+def test_a_cell_that_fails_ends_it(call_script, monkeypatch, tmp_path):
+    commands = []
+
+    def fail(command, check):
+        commands.append([str(part) for part in command[1:]])
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    folder = tmp_path / "cells" / "spatial_7"
+    done = call_script(
+        *("experiments/tables.py", "--table=spatial_1", "--run", "--seeds=7,8"),
+        *(f"--output_dir={folder.parent}", "--", "--dataset=coco_objects"),
     )
     assert done.returncode == 1
-    assert f"spatial_1: 1 of 1, {tmp_path / 'cells' / 'spatial_7'}" in done.stdout
-    first, last = done.stderr.splitlines()[-2:]
-    assert first == "error: There is no folder nowhere to read COCO files from."
-    assert "The same command goes on there." in last
+    assert f"spatial_1: 1 of 2, {folder}" in done.stdout
+    assert f"error: the run of {folder} failed." in done.stderr
+    [[script, *flags]] = commands
+    assert script.endswith("experiments/run.py")
+    assert {"--resume", "--model=spatial", "--seed=7", f"--output_dir={folder}"} < set(
+        flags
+    )
+    assert flags[-1] == "--dataset=coco_objects"

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from keras_caption.arguments import Count, CountOrZero, check
 from keras_caption.text import BOS, EOS, PAD, UNK
 
 # Examples that are shuffled among each other: all of a small data set that is kept in
@@ -51,7 +52,12 @@ def train_batches(
         `(B, height, width, D)`; `tokens` int32 `(B, C, T)`, and all captions of the
         images, without BOS, as `references` int32 `(B, R, T')`; sizes are the
         largest of the batch.
+
+    Raises:
+        InputError: If a number is out of range.
     """
+    check(Count, batch_size=batch_size, captions_per_image=captions_per_image)
+    check(CountOrZero, seed=seed, first_epoch=first_epoch)
     tokens_of = _tokenizer(vocabulary, max_words)
 
     def prepare(example):
@@ -137,6 +143,7 @@ def _in_float32(batch):
 
 def _tokenizer(vocabulary, max_words):
     """Function from words, strings `(R,)`, to tokens, int32 `(R, T)`."""
+    check(Count, max_words=max_words)
     table = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(
             vocabulary.words, tf.range(len(vocabulary), dtype=tf.int32)

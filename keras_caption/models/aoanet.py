@@ -14,6 +14,7 @@ from keras_caption.models.captioner import (
     region_inputs,
     resolve_vocabulary_size,
 )
+from keras_caption.models.sizes import check_sizes
 
 REFININGS = (None, "attention", "aoa")
 
@@ -72,6 +73,7 @@ class AoANet(Captioner):
         dtype=None,
         **kwargs,
     ):
+        check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
         vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
         if refining not in REFININGS:

@@ -14,6 +14,7 @@ from keras_caption.models.captioner import (
     check_heads,
     resolve_vocabulary_size,
 )
+from keras_caption.models.sizes import check_sizes
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
 
@@ -86,6 +87,7 @@ class GridTransformer(Captioner):
         dtype=None,
         **kwargs,
     ):
+        check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
         vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
         check_heads(model_dim, num_heads)

@@ -8,6 +8,14 @@ from keras_caption.decoding import beam_search, greedy_search
 from keras_caption.features import resize_photo
 from keras_caption.text import BOS, EOS, PAD
 
+# All files of an export: a folder that holds others is not replaced by one.
+EXPORTED = (
+    "saved_model.pb",
+    "fingerprint.pb",
+    "variables/variables.*",
+    "assets.extra/tf_serving_warmup_requests",
+)
+
 
 def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
     """Writes a captioner as a SavedModel, ready for TensorFlow Serving.
@@ -97,7 +105,7 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
     }
     module = tf.Module()
     module.model_variables = [variable.value for variable in model.variables]
-    with replacing(path) as partial:
+    with replacing(path, EXPORTED) as partial:
         tf.saved_model.save(module, str(partial), signatures=signatures)
         requests = {
             name: {key: example_of(spec) for key, spec in inputs.items()}

@@ -2,6 +2,8 @@ import collections
 
 import keras
 
+from keras_caption.arguments import Count, check
+from keras_caption.errors import InputError
 from keras_caption.text.normalization import split_words
 
 PAD, BOS, EOS, UNK = range(4)
@@ -55,12 +57,21 @@ class Vocabulary:
 
         Args:
             captions: Iterable of str.
-            min_count: Least number of occurrences.
+            min_count: int, at least 1: least number of occurrences.
+
+        Raises:
+            InputError: If no word occurs that often.
         """
+        check(Count, min_count=min_count)
         counts = collections.Counter()
         for caption in captions:
             counts.update(split_words(caption))
         frequent = [word for word, count in counts.items() if count >= min_count]
+        if not frequent:
+            raise InputError(
+                f"No word of the captions occurs min_count={min_count} times; the "
+                f"greatest count is {max(counts.values(), default=0)}."
+            )
         return cls(sorted(frequent, key=lambda word: (-counts[word], word)))
 
     def encode(self, caption, max_words=None):

@@ -6,6 +6,7 @@ from keras_caption.training.callbacks import (
     EpochSeeds,
     HalveOnPlateau,
     StopIfNotFinite,
+    TensorBoardLogs,
     captioner_of,
 )
 from keras_caption.training.losses import CaptionCrossEntropy
@@ -23,6 +24,7 @@ __all__ = [
     "ScheduledSampling",
     "SelfCritical",
     "StopIfNotFinite",
+    "TensorBoardLogs",
     "WarmupStepDecay",
     "captioner_of",
     "sum_over_replicas",

@@ -1,4 +1,6 @@
-import json
+import contextlib
+import errno
+import os
 import pathlib
 
 import keras
@@ -7,6 +9,7 @@ from keras import ops
 
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
+from keras_caption.formats.json_files import read_json
 
 
 def captioner_of(model):
@@ -112,6 +115,44 @@ class StopIfNotFinite(keras.callbacks.Callback):
             )
 
 
+class TensorBoardLogs(keras.callbacks.TensorBoard):
+    """Writes the logs of every epoch for TensorBoard, without the graph.
+
+    Args:
+        folder: Where to write them.
+
+    Raises:
+        OSError: If they cannot be written, as on a full disk.
+    """
+
+    def __init__(self, folder):
+        super().__init__(folder, write_graph=False)
+
+    def on_train_begin(self, logs=None):
+        with self._os_errors():
+            super().on_train_begin(logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        with self._os_errors():
+            super().on_epoch_end(epoch, logs)
+            self._train_writer.flush()
+
+    def on_train_end(self, logs=None):
+        with self._os_errors():
+            super().on_train_end(logs)
+
+    @contextlib.contextmanager
+    def _os_errors(self):
+        import tensorflow as tf
+
+        try:
+            yield
+        except tf.errors.OpError as error:
+            full = isinstance(error, tf.errors.ResourceExhaustedError)
+            code = errno.ENOSPC if full else errno.EIO
+            raise OSError(code, os.strerror(code), str(self.log_dir)) from error
+
+
 class Checkpoint(keras.callbacks.Callback):
     """Keeps the best model of a run, and all that is needed to go on with it.
 
@@ -132,18 +173,31 @@ class Checkpoint(keras.callbacks.Callback):
         self.history = []
 
     def resume(self, model):
-        """Reads the history up to the epoch that a model read back has reached.
+        """Reads the history up to the epoch that a loaded model has reached.
 
         Args:
-            model: What `keras.models.load_model` made of `last.keras`.
+            model: Model that was loaded from `last.keras`.
 
         Returns:
             The number of epochs done.
+
+        Raises:
+            InputError: If `history.json` is damaged, or is not that of the model.
         """
+        path = self.folder / "history.json"
+        history = read_json(path, list[dict[str, int | float]])
         reached = steps_done(model)
-        history = json.loads((self.folder / "history.json").read_text())
-        self.history = [row for row in history if row["iterations"] <= reached]
-        return len(self.history)
+        needed = {"epoch", "iterations", self.monitor}
+        if all(needed <= set(row) for row in history):
+            self.history = [row for row in history if row["iterations"] <= reached]
+        epochs = [row["epoch"] for row in self.history]
+        steps = [row["iterations"] for row in self.history]
+        if epochs != [*range(1, len(epochs) + 1)] or steps[-1:] != [reached]:
+            raise InputError(
+                f"{path} is not the history of last.keras beside it, whose optimizer "
+                f"has done {reached} steps."
+            )
+        return len(epochs)
 
     def on_epoch_end(self, epoch, logs=None):
         captioner = captioner_of(self.model)

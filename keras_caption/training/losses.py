@@ -1,6 +1,8 @@
 import keras
 from keras import ops
 
+from keras_caption.arguments import ShareBelowOne, check
+
 
 @keras.saving.register_keras_serializable("keras_caption")
 class CaptionCrossEntropy(keras.losses.Loss):
@@ -11,7 +13,7 @@ class CaptionCrossEntropy(keras.losses.Loss):
     `keras.losses.CategoricalCrossentropy`, but it is never written out.
 
     Args:
-        label_smoothing: Between 0 and 1.
+        label_smoothing: float, at least 0 and less than 1.
 
     Call arguments:
         y_true: int `(..., T)`.
@@ -21,6 +23,7 @@ class CaptionCrossEntropy(keras.losses.Loss):
 
     def __init__(self, label_smoothing=0.0, name="caption_cross_entropy", **kwargs):
         super().__init__(name=name, **kwargs)
+        check(ShareBelowOne, label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
 
     def call(self, y_true, y_pred):

@@ -1,6 +1,8 @@
 import keras
 from keras import ops
 
+from keras_caption.arguments import Count, NotNegative, Positive, Share, check
+
 
 @keras.saving.register_keras_serializable("keras_caption")
 class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -20,7 +22,10 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         warmup_epochs: Number of epochs until it is reached.
         decay_after: Last epoch without decay.
         decay_every: Number of epochs between two decays.
-        decay_rate: What each decay multiplies by.
+        decay_rate: float between 0 and 1, what each decay multiplies by.
+
+    Raises:
+        InputError: If a number is out of range.
     """
 
     def __init__(
@@ -32,6 +37,10 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         decay_every=3,
         decay_rate=0.5,
     ):
+        check(Count, steps_per_epoch=steps_per_epoch)
+        check(Positive, learning_rate=learning_rate, decay_every=decay_every)
+        check(NotNegative, warmup_epochs=warmup_epochs, decay_after=decay_after)
+        check(Share, decay_rate=decay_rate)
         self.steps_per_epoch = steps_per_epoch
         self.learning_rate = learning_rate
         self.warmup_epochs = warmup_epochs
@@ -69,6 +78,9 @@ class ScheduledSampling:
         increase_every: Number of epochs between two increases.
         maximum: The greatest probability.
 
+    Raises:
+        InputError: If a number is out of range.
+
     Call arguments:
         step: int scalar, number of steps done.
 
@@ -77,6 +89,9 @@ class ScheduledSampling:
     """
 
     def __init__(self, steps_per_epoch, increase=0.05, increase_every=5, maximum=0.5):
+        check(Count, steps_per_epoch=steps_per_epoch)
+        check(Positive, increase_every=increase_every)
+        check(Share, increase=increase, maximum=maximum)
         self.steps_per_epoch = steps_per_epoch
         self.increase = increase
         self.increase_every = increase_every

@@ -1,7 +1,9 @@
 import keras
 from keras import ops
 
+from keras_caption.arguments import Count, CountOrZero, Positive, Share, check
 from keras_caption.decoding import policy, sample
+from keras_caption.errors import InputError
 from keras_caption.text import BOS, EOS, PAD
 from keras_caption.training.replicas import (
     ReplicaTraining,
@@ -43,11 +45,14 @@ class SelfCritical(ReplicaTraining, keras.Model):
         baseline: `"greedy"`, the reward of the image's greedy caption; or `"mean"`,
             that of its other drawn captions.
         samples: K, captions drawn for each image.
-        temperature: That they are drawn at.
+        temperature: Sampling temperature, greater than 0.
         cross_entropy: Between 0 and 1: the share of the references' cross-entropy
             in the loss.
         max_length: Greatest number of words drawn.
-        seed: int.
+        seed: int, at least 0.
+
+    Raises:
+        InputError: If there is no such baseline, or a number is out of range.
 
     A batch is a dict of the captioner's image inputs and `references`, int32
     `(B, R, T)`, PAD 0, as `CiderD` takes them. Logged are the means of `reward`,
@@ -80,14 +85,16 @@ class SelfCritical(ReplicaTraining, keras.Model):
     ):
         super().__init__(dtype=captioner.dtype_policy, **kwargs)
         if baseline not in BASELINES:
-            raise ValueError(
+            raise InputError(
                 f"`baseline` must be one of {', '.join(BASELINES)}. "
                 f"Received: {baseline!r}"
             )
-        if samples < 1 + (baseline == "mean"):
-            raise ValueError(
-                f"The baseline '{baseline}' needs more samples. Received: {samples}"
-            )
+        check(Count, samples=samples, max_length=max_length)
+        check(CountOrZero, seed=seed)
+        check(Positive, temperature=temperature)
+        check(Share, cross_entropy=cross_entropy)
+        if baseline == "mean" and samples < 2:
+            raise InputError("The baseline 'mean' needs 2 samples. Received: samples=1")
         self.captioner = captioner
         self.reward = reward
         self.baseline = baseline

@@ -47,10 +47,10 @@ def train(strategy, task, path):
             trainer = kc.training.SelfCritical(
                 model, reward, "mean", samples=2, cross_entropy=0.2, max_length=6
             )
-            trainer.compile(optimizer)
+            trainer.compile(optimizer, jit_compile=False)
         else:
             trainer = model
-            trainer.compile(optimizer, loss=model.loss)
+            trainer.compile(optimizer, loss=model.loss, jit_compile=False)
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = (
         tf.data.experimental.AutoShardPolicy.DATA
@@ -103,7 +103,8 @@ def overflow(strategy):
             "san", vocabulary_size=12, dtype="mixed_float16", **tiny("san")
         )
         optimizer = keras.optimizers.Adam(1e-2)
-        model.compile(keras.optimizers.LossScaleOptimizer(optimizer), loss=model.loss)
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+        model.compile(optimizer, loss=model.loss, jit_compile=False)
     model.fit(batches, verbose=0)
     return model.get_weights()
 
@@ -131,17 +132,25 @@ def free_ports(count):
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strategies")
     workers = [f"localhost:{port}" for port in free_ports(2)]
-    together = [["one"], ["mirrored"], ["worker_0", "worker_1"]]
-    for group in together:
-        processes = []
-        for index, where in enumerate(group):
-            task = {"type": "worker", "index": index}
-            cluster = {"cluster": {"worker": workers}, "task": task}
-            config = json.dumps(cluster if len(group) > 1 else {})
-            processes.append(start(where, folder, TF_CONFIG=config))
+    clusters = {"mirrored": {}} | {
+        f"worker_{index}": {
+            "cluster": {"worker": workers},
+            "task": {"type": "worker", "index": index},
+        }
+        for index in range(2)
+    }
+    processes = [
+        start(where, folder, TF_CONFIG=json.dumps(config))
+        for where, config in clusters.items()
+    ]
+    try:
+        main("one", folder)
         for process in processes:
-            _, errors = process.communicate(timeout=200)
+            _, errors = process.communicate(timeout=600)
             assert process.returncode == 0, errors[-3000:]
+    finally:
+        for process in processes:
+            process.kill()
     return folder
 
 

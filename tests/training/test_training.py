@@ -1,3 +1,7 @@
+import json
+import resource
+import types
+
 import keras
 import numpy as np
 import pytest
@@ -78,6 +82,90 @@ def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
         replaced = ~kept[:, 1:]
         np.testing.assert_array_equal(shown[:, 1:][replaced], drawn[replaced])
 
+    model.compile(model.optimizer, loss=model.loss, jit_compile=False)
     model.scheduled_sampling = kc.training.ScheduledSampling(1, increase_every=1)
     losses = [model.train_on_batch({**images, "tokens": tokens}) for _ in range(2)]
     assert np.isfinite(losses).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: kc.training.WarmupStepDecay(1, -1e-3), "`learning_rate`: .* -0.001"),
+        (lambda: kc.training.WarmupStepDecay(1, float("nan")), "`learning_rate`"),
+        (lambda: kc.training.WarmupStepDecay(0), "`steps_per_epoch`"),
+        (lambda: kc.training.ScheduledSampling(1, increase=2.0), "`increase`"),
+        (lambda: kc.training.CaptionCrossEntropy(2), "`label_smoothing`"),
+        (lambda: kc.models.create("san", vocabulary_size=9, num_layers=0), "layers`"),
+        (lambda: kc.models.create("san", vocabulary_size=9, num_heads=0), "heads`"),
+        (lambda: kc.models.create("area", vocabulary_size=9, dropout=1.5), "dropout`"),
+        (lambda: kc.models.create("aoanet", vocabulary_size=9, dropout=-1), "dropout`"),
+        (lambda: kc.models.NGSAN(vocabulary_size=0), "`vocabulary_size`"),
+        (lambda: kc.text.Vocabulary.build(["a dog"], min_count=0), "`min_count`"),
+        (lambda: kc.text.Vocabulary.build(["a dog"], min_count=2), "min_count=2 times"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(make, message):
+    with pytest.raises(kc.InputError, match=message):
+        make()
+
+
+def test_numpy_numbers_are_numbers():
+    model = kc.models.create("san", vocabulary_size=9, **tiny("san", num_layers=1))
+    config = {**model.get_config(), "num_layers": np.int64(1), "dropout": np.float32(0)}
+    assert type(model).from_config(config).num_layers == 1
+
+
+HISTORY = [
+    {"epoch": 1, "iterations": 3, "loss": 2.0, "val_cider": 0.1},
+    {"epoch": 2, "iterations": 6, "loss": 1.0, "val_cider": 0.2},
+]
+
+
+@pytest.mark.parametrize(("steps", "epochs"), [(3, 1), (6, 2)])
+def test_resumes_after_the_epoch_of_the_optimizers_step(tmp_path, steps, epochs):
+    (tmp_path / "history.json").write_text(json.dumps(HISTORY))
+    checkpoint = kc.training.Checkpoint(tmp_path)
+    assert checkpoint.resume(trained(steps)) == epochs
+    assert checkpoint.history == HISTORY[:epochs]
+
+
+@pytest.mark.parametrize(
+    ("history", "steps"),
+    [
+        (HISTORY, 0),  # the optimizer's step is that of no epoch
+        (HISTORY, 4),
+        (HISTORY[1:], 6),
+        ([], 6),
+        ([{**row, "iterations": None} for row in HISTORY], 6),
+        ([{**row, "loss": "small"} for row in HISTORY], 6),
+        ([{"epoch": 1, "iterations": 3}], 3),
+        (None, 6),
+        ({"epoch": 1}, 6),
+    ],
+)
+def test_a_history_that_does_not_fit_is_refused(tmp_path, history, steps):
+    (tmp_path / "history.json").write_text(json.dumps(history))
+    with pytest.raises(kc.InputError, match=r"history\.json"):
+        kc.training.Checkpoint(tmp_path).resume(trained(steps))
+
+
+def trained(steps):
+    """A model whose optimizer has done some steps."""
+    optimizer = keras.optimizers.SGD()
+    optimizer.iterations.assign(steps)
+    return types.SimpleNamespace(optimizer=optimizer)
+
+
+def test_a_full_disk_under_the_logs_ends_training(tmp_path):
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    logs = kc.training.TensorBoardLogs(tmp_path / "logs")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(OSError, match="error") as caught:
+            model.fit(np.ones((1, 1)), np.ones((1, 1)), verbose=0, callbacks=[logs])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.filename == str(tmp_path / "logs")

@@ -1,0 +1,49 @@
+"""What a run's folder records of it, and whether it can be resumed."""
+
+import keras_caption as kc
+from keras_caption.formats.begun_runs import check_scores, read_config
+
+# Settings that may change on resume.
+FREE = ("decoding", "training.epochs", "self_critical.epochs")
+
+
+def is_finished(folder, about):
+    """Whether a folder holds a run with the settings `about`, trained and scored.
+
+    Raises:
+        InputError: If `config.json` or `test_scores.json` is damaged.
+    """
+    if not (folder / "test_scores.json").exists():
+        return False
+    check_scores(folder)
+    recorded = read_config(folder) or {}
+    return all(key in recorded and recorded[key] == x for key, x in about.items())
+
+
+def refuse_others(folder, about):
+    """Raises `InputError` if the run in a folder has other settings than `about`."""
+    recorded = read_config(folder)
+    if recorded is None:
+        return
+    begun, now = lasting(recorded), lasting(about)
+    others = [
+        f"{name}={begun.get(name)}, not {now.get(name)}"
+        for name in begun | now
+        if begun.get(name) != now.get(name)
+    ]
+    if others:
+        raise kc.InputError(
+            f"The run in {folder} was begun with {'; '.join(others)}. It resumes with "
+            "the same settings; other settings need another --output_dir."
+        )
+
+
+def lasting(about):
+    """The settings that must not change on resume, a flat dict."""
+    names = ("dataset", "seed", "objective", "start")
+    return {name: about.get(name) for name in names} | {
+        f"{group}.{name}": value
+        for group, values in about["config"].items()
+        for name, value in values.items()
+        if group not in FREE and f"{group}.{name}" not in FREE
+    }

@@ -1,0 +1,91 @@
+"""The values of --config: their kinds and ranges."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+import keras_caption as kc
+from keras_caption.arguments import (
+    Count,
+    CountOrZero,
+    NotNegative,
+    Positive,
+    Share,
+    ShareBelowOne,
+)
+from keras_caption.formats.json_files import describe
+from keras_caption.models.sizes import SIZES
+
+Model = TypedDict("Model", SIZES, total=False)
+Model.__pydantic_config__ = ConfigDict(extra="allow")  # others are not numbers
+
+
+class Training(TypedDict):
+    epochs: Count
+    batch_size: Count
+    captions_per_image: Count
+    max_words: Count
+    min_count: Count
+    learning_rate: Positive
+    warmup_epochs: CountOrZero
+    decay_after: CountOrZero
+    decay_every: Count
+    decay_rate: Share
+    label_smoothing: ShareBelowOne
+    scheduled_sampling: Share
+    clip_value: NotNegative
+    validation_beam_size: Count
+
+
+class SelfCritical(TypedDict):
+    epochs: CountOrZero
+    batch_size: Count
+    learning_rate: Positive
+    baseline: Literal["greedy", "mean"]
+    samples: Count
+    temperature: Positive
+    cross_entropy: Share
+    halved_after: CountOrZero
+
+
+class Decoding(TypedDict):
+    beam_size: Count
+    max_length: Count
+    length_penalty: Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Config(TypedDict):
+    model: Model
+    training: Training
+    self_critical: SelfCritical
+    decoding: Decoding
+
+
+def validate(values):
+    """Validates the values of --config for all phases of a run.
+
+    Args:
+        values: dict of dicts, the groups of --config. Numbers may be strings, as the
+            command line gives those that are `None` by default.
+
+    Returns:
+        The values, of the types of `Config`, in the same order.
+
+    Raises:
+        kc.InputError: If a value is out of range. The message names its flag.
+    """
+    try:
+        valid = TypeAdapter(Config).validate_python(values)
+    except ValidationError as error:
+        raise kc.InputError(f"--config.{describe(error)}.") from None
+    samples = valid["self_critical"]["samples"]
+    if valid["self_critical"]["baseline"] == "mean" and samples < 2:
+        raise kc.InputError(
+            "--config.self_critical.samples: the baseline 'mean' needs at least 2, "
+            f"received {samples}."
+        )
+    return {
+        group: {name: valid[group][name] for name in of_group}
+        for group, of_group in values.items()
+    }

@@ -1,0 +1,119 @@
+"""Writing files: whole or not at all, and never over what others wrote."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import keras_caption as kc
+from keras_caption.atomic import exclusive, replacing, write_json
+
+EXPORT = ("saved_model.pb", "variables/variables.*")
+
+
+def export(path):
+    with replacing(path, EXPORT) as partial:
+        (partial / "variables").mkdir(parents=True)
+        (partial / "variables/variables.index").write_text("0")
+        (partial / "saved_model.pb").write_text(str(path))
+
+
+def files(folder):
+    return sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
+
+
+@pytest.mark.parametrize("write", [export, lambda path: write_json(path, [])])
+@pytest.mark.parametrize(
+    "existing",
+    ["best.keras", "1/saved_model.pb", "variables/variables.index", "saved_model.pb/x"],
+)
+def test_a_folder_of_other_files_is_not_replaced(tmp_path, existing, write):
+    run = tmp_path / "run"
+    (run / existing).parent.mkdir(parents=True)
+    (run / existing).write_text("kept")
+    with pytest.raises(kc.InputError, match=r"run is not"):
+        write(run)
+    assert files(tmp_path) == [f"run/{existing}"]
+
+
+def test_a_writer_replaces_what_it_wrote(tmp_path):
+    for _ in range(2):
+        export(tmp_path / "1")
+        write_json(tmp_path / "a.json", [])
+    whole = ["1/saved_model.pb", "1/variables/variables.index", "a.json"]
+    assert files(tmp_path) == whole
+    (tmp_path / "1/notes.txt").write_text("mine")
+    with pytest.raises(kc.InputError, match=r"such as notes\.txt"):
+        export(tmp_path / "1")
+    with pytest.raises(kc.InputError, match=r"a\.json is not a folder"):
+        export(tmp_path / "a.json")
+    with pytest.raises(kc.InputError, match="null is not a file"):
+        write_json("/dev/null", [])
+
+
+def test_a_failed_writer_leaves_what_was_there(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    (tmp_path / ".a.partial.txt").write_text("of another")
+
+    def write():
+        with replacing(path) as partial:
+            partial.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert path.read_text() == "old"
+    assert files(tmp_path) == [".a.partial.txt", "a.txt"]
+
+
+def test_two_writers_share_no_partial_file(tmp_path):
+    path = tmp_path / "a.txt"
+    with replacing(path) as first:
+        first.write_text("first")
+        with replacing(path) as second:
+            second.write_text("second")
+        assert path.read_text() == "second"
+    assert path.read_text() == "first"
+
+
+def test_the_mode_is_that_of_a_new_file_and_links_are_followed(tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "a.json")
+    before = os.umask(0o027)
+    try:
+        write_json(tmp_path / "link.json", [])
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a.json").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "link.json").is_symlink()
+
+
+def test_one_process_at_a_time_writes_to_a_folder(tmp_path):
+    code = (
+        "import filelock, sys\n"
+        "with filelock.FileLock(sys.argv[1]): print('locked', flush=True), input()"
+    )
+    folder = tmp_path / "run"
+    folder.mkdir()
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, folder / ".lock"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    other.stdout.readline()
+    try:
+        with pytest.raises(kc.InputError, match=r"writing to .*run"), exclusive(folder):
+            pass
+    finally:
+        other.kill()
+        other.communicate()
+    with exclusive(folder):  # the other one was killed
+        (folder / "a.txt").write_text("")
+    assert files(folder) == [".lock", "a.txt"]
+
+
+def test_nothing_is_left_of_a_folder_that_was_not_written_to(tmp_path):
+    with pytest.raises(ValueError, match="wrong"), exclusive(tmp_path / "run"):
+        raise ValueError("wrong")
+    assert not (tmp_path / "run").exists()
