@@ -2,7 +2,7 @@
 
 from typing_extensions import TypedDict
 
-from keras_caption.formats.fields import ImageId, Records, refuse_repeats
+from keras_caption.formats.fields import ImageId, refuse_repeats
 from keras_caption.formats.json_files import read_json
 
 
@@ -24,6 +24,6 @@ def read_results(path):
         InputError: If the file is not of this form, or has two captions for an
             image.
     """
-    results = read_json(path, Records[Result])
+    results = read_json(path, list[Result])
     refuse_repeats(path, "[].image_id", (result["image_id"] for result in results))
     return {result["image_id"]: result["caption"] for result in results}

@@ -21,7 +21,7 @@ class RunConfig(TypedDict):
     parameters: NotRequired[Annotated[int, Field(gt=0)] | None]
 
 
-class Epoch(TypedDict, extra_items=FiniteFloat):
+class Epoch(TypedDict):
     val_cider: FiniteFloat
 
 

@@ -14,7 +14,7 @@ def read_json(path, schema):
 
     Args:
         path: Path of the file.
-        schema: Type of the content: a `typing_extensions.TypedDict`, `list[int]` or
+        schema: Hashable type: a `typing_extensions.TypedDict`, `list[int]` or
             any other type that pydantic validates, in its strict mode. Keys that a
             `TypedDict` does not declare are dropped.
 
