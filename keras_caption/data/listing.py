@@ -14,11 +14,11 @@ TFDS_NAME = "coco_captions"
 
 
 def list_images(paths):
-    """The images of caption files, by split.
+    """Lists the images of caption files, by split.
 
     Args:
         paths: JSON files. One in Karpathy's schema (COCO, Flickr8k, Flickr30k) has
-            splits and captions, and COCO's files beside it only tell the sizes of
+            splits and captions, and COCO's files beside it only give the sizes of
             images. COCO's alone have captions too: of those with `val` in their name
             every other image is for validation, the rest for test; all other files
             are for training. A file without annotations, as that of COCO's test
@@ -26,10 +26,11 @@ def list_images(paths):
             file but COCO with Karpathy's splits as TFDS downloads it.
 
     Returns:
-        dict from split to a list of `ListedImage`.
+        dict from split to a list of `ListedImage`. One without captions in a file
+        that has captions has a `problem`, and is skipped by all that prepare data.
 
     Raises:
-        InputError: If a file is wrong, or an image is listed twice.
+        InputError: If a file is wrong, or an image or a photo is listed twice.
     """
     files = [pathlib.Path(path) for path in paths if path != TFDS_NAME]
     karpathys = [path for path in files if is_karpathy(path)]
