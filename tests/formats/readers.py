@@ -7,6 +7,7 @@ that reads the folder.
 import json
 
 import coco_files
+import numpy as np
 
 from keras_caption.data import coco_objects, list_images, records_of_photos
 from keras_caption.data.coco import CocoFiles
@@ -14,6 +15,8 @@ from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_results import read_results
 from keras_caption.formats.finished_runs import read_history, read_run
 from keras_caption.formats.karpathy import read_split
+from keras_caption.rewards import DocumentFrequencies
+from keras_caption.text import Vocabulary
 
 RESULTS = [{"image_id": i, "caption": f"dog {i}"} for i in range(3)]
 RUN = {
@@ -81,6 +84,15 @@ def write_run(folder):
         json_writer(name, content)(folder)
 
 
+VOCABULARY = Vocabulary(["a", "dog", "runs"])
+
+
+def write_frequencies(folder):
+    references = np.array([[[4, 5, 6, 2]], [[4, 5, 2, 0]]])
+    counted = DocumentFrequencies.count(references)
+    counted.save(folder / "frequencies.npz", VOCABULARY)
+
+
 def read_objects(folder):
     records = coco_objects._records_of_files(CocoFiles.find(folder))
     return [coco_objects.object_example(*record) for record in records["train"]]
@@ -120,6 +132,10 @@ READERS = {
     "results": (
         json_writer("results.json", RESULTS),
         lambda folder: read_results(folder / "results.json"),
+    ),
+    "document_frequencies": (
+        write_frequencies,
+        lambda folder: DocumentFrequencies.load(folder / "frequencies.npz", VOCABULARY),
     ),
     "run": (
         write_run,
