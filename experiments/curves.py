@@ -9,7 +9,10 @@ each dataset.
 """
 
 import collections
+import os
 import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 from absl import app, flags

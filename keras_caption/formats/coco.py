@@ -30,15 +30,18 @@ class Image(TypedDict):
     id: ImageId
 
 
-class NamedImage(Image):
-    file_name: PhotoName
+class SizedImage(Image):
+    width: Pixels
+    height: Pixels
+
+
+class MaybeSizedImage(Image):
     width: NotRequired[Pixels]
     height: NotRequired[Pixels]
 
 
-class SizedImage(Image):
-    width: Pixels
-    height: Pixels
+class NamedImage(MaybeSizedImage):
+    file_name: PhotoName
 
 
 class ImageCaption(TypedDict):
@@ -69,7 +72,7 @@ class ListingFile(TypedDict):
 
 
 class SizesFile(TypedDict):
-    images: Records[NamedImage]
+    images: Records[MaybeSizedImage]
 
 
 class InstancesFile(TypedDict):
@@ -96,20 +99,20 @@ def read_captions(path):
 
 def group_captions(path, content):
     """Groups the captions of a captions file that has been read, by image."""
-    captions = by_image(path, content["images"])
+    captions = empty_lists(path, content["images"])
     for number, annotation in enumerate(content["annotations"]):
-        of_image(path, captions, number, annotation).append(annotation["caption"])
+        list_for(path, captions, number, annotation).append(annotation["caption"])
     return captions
 
 
-def by_image(path, images):
+def empty_lists(path, images):
     """An empty list for each image of a file; refuses an image listed twice."""
     refuse_repeats(path, "images[].id", (image["id"] for image in images))
     return {image["id"]: [] for image in images}
 
 
-def of_image(path, lists, number, annotation):
-    """The list of `by_image` that an annotation belongs to."""
+def list_for(path, lists, number, annotation):
+    """The list of `empty_lists` that an annotation belongs to."""
     image_id = annotation["image_id"]
     if image_id not in lists:
         raise InputError(
@@ -139,7 +142,7 @@ def list_coco_images(path):
     images = content["images"]
     refuse_repeats(path, "images[].file_name", (i["file_name"] for i in images))
     if "annotations" not in content:
-        by_image(path, images)
+        empty_lists(path, images)
         return {"test": [listed_image(image, []) for image in images]}
     captions = group_captions(path, content)
     listed = [listed_image(image, captions[image["id"]], path) for image in images]
@@ -159,7 +162,7 @@ def listed_image(image, captions, path=None):
 
 
 def size_of(image):
-    """Width and height of a `NamedImage`, or `None`."""
+    """Width and height of a `MaybeSizedImage`, or `None`."""
     if "width" in image and "height" in image:
         return image["width"], image["height"]
     return None
@@ -196,11 +199,11 @@ def read_instances(path):
     refuse_repeats(path, "categories[].id", categories)
     known = set(categories)
     sizes = {i["id"]: (i["width"], i["height"]) for i in content["images"]}
-    objects = by_image(path, content["images"])
+    objects = empty_lists(path, content["images"])
     for number, annotation in enumerate(content["annotations"]):
         if annotation.get("iscrowd") or annotation.get("id") in FLAT_OFFICIAL_BOXES:
             continue
-        found = of_image(path, objects, number, annotation)
+        found = list_for(path, objects, number, annotation)
         category, image_id = annotation["category_id"], annotation["image_id"]
         where = f"{path}: annotations[{number}] of image {image_id}"
         if category not in known:

@@ -31,7 +31,9 @@ def read_document_frequencies(path):
     except InputError:
         raise
     except Exception as error:  # zipfile and NumPy have many
-        raise InputError(f"{path} holds no document frequencies: {error}.") from None
+        raise InputError(
+            f"{path} holds no document frequencies: {error!s:.200}."
+        ) from None
     keys, counts = arrays["keys"], arrays["counts"]
     problem = problem_of(keys, counts, arrays["images"], arrays["words"])
     if problem:
