@@ -9,12 +9,18 @@ each dataset.
 """
 
 import collections
-import json
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 from absl import app, flags
 from finished import distinctions, find_runs, label_of
 from matplotlib.figure import Figure
+
+from keras_caption.errors import InputError
+from keras_caption.formats.finished_runs import read_history
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("figure", "curves.png", "Where the picture goes.")
@@ -46,7 +52,10 @@ def main(argv):
 
 
 def read_curve(folder):
-    history = json.loads((folder / "history.json").read_text())
+    try:
+        history = read_history(folder)
+    except InputError as error:
+        sys.exit(f"error: {error}")
     return [100 * epoch["val_cider"] for epoch in history]
 
 

@@ -1,9 +1,11 @@
 """The runs that experiments/run.py has finished, and what tells them apart."""
 
 import collections
-import json
 import pathlib
 import sys
+
+from keras_caption.errors import InputError
+from keras_caption.formats.finished_runs import read_run
 
 OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
 
@@ -11,14 +13,14 @@ OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
 def find_runs(folders):
     """The finished runs in folders and below, self-critical ones among them.
 
-    One that is not finished is told and left out; without any the program ends.
+    Those that are not finished are reported and skipped; without any run the program
+    ends.
 
     Args:
         folders: Paths.
 
     Returns:
-        dict from the folder of a run to what its `config.json` and
-        `test_scores.json` hold, one dict, the `folder` with it.
+        dict from the folder of a run to what `read_run` returns, and the `folder`.
     """
     runs = {}
     for folder in map(pathlib.Path, folders):
@@ -29,19 +31,16 @@ def find_runs(folders):
         }
         for path in sorted(begun):
             try:
-                about = json.loads((path / "config.json").read_text())
-                scores = json.loads((path / "test_scores.json").read_text())
-            except FileNotFoundError as error:
+                run = read_run(path)
+            except InputError as error:
                 print(
-                    f"{path} is left out: it is not finished, there is no "
-                    f"{error.filename}.",
+                    f"{path} is skipped, it is no finished run: {error}",
                     file=sys.stderr,
                 )
-            else:
-                known = {"folder": path, "overrides": {}, "parameters": None}
-                runs[path] = {**known, **about, **scores}
-                if about["dataset"] == "prepared":  # of what, its folder says
-                    runs[path]["dataset"] += f" from {about['data_dir']}"
+                continue
+            if run["dataset"] == "prepared":  # of what, its folder says
+                run["dataset"] += f" from {run.get('data_dir')}"
+            runs[path] = {**run, "folder": path}
         if not begun:
             print(f"There is no run in {folder}.", file=sys.stderr)
     if not runs:

@@ -12,8 +12,9 @@ or
 
 A photo becomes a grid of features and regions: its annotated boxes where --instances
 has any, else what a --detector finds, else windows of three sizes and the whole photo.
-The same command goes on where an interrupted one stopped. Photos that cannot be read
-are named and left out.
+The same command resumes where an interrupted one stopped. Photos that are missing or
+cannot be read, and images without captions, are reported and skipped; a caption file
+that is wrong stops the command.
 """
 
 import ast

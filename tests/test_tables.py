@@ -96,9 +96,11 @@ def test_rows_of_runs(call_script, runs):
 
 def test_unfinished_runs_are_reported(call_script, runs, tmp_path):
     (tmp_path / "san_1" / "test_scores.json").unlink()
+    (tmp_path / "deep" / "config.json").write_text('{"model": null}')
     done = call_script("experiments/tables.py", tmp_path, "nowhere")
     assert lines(done.stdout)["san"]["CIDEr-D"] == "72.0 ± 2.8"
-    assert "san_1 is left out: it is not finished, there is no" in done.stderr
+    assert "san_1 is skipped, it is no finished run: " in done.stderr
+    assert "deep/config.json: model: Input should be a valid string" in done.stderr
     assert "There is no run in nowhere." in done.stderr
     assert call_script("experiments/tables.py", "nowhere").returncode == 1
 

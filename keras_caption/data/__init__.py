@@ -1,10 +1,10 @@
 """Captioning datasets, as TFDS builders, and the batches made from them."""
 
-from keras_caption.data.coco import CocoFiles, read_captions
+from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, read
 from keras_caption.data.examples import references, region_features
-from keras_caption.data.listing import ListedImage, list_images
+from keras_caption.data.listing import list_images
 from keras_caption.data.photo_records import (
     PhotoRecord,
     records_of_photos,
@@ -19,6 +19,8 @@ from keras_caption.data.prepared import load_extractor, prepare
 from keras_caption.data.prepared_regions import prepare_regions
 from keras_caption.data.region_files import open_regions
 from keras_caption.data.scenes import Scenes, ScenesConfig
+from keras_caption.formats.coco import read_captions
+from keras_caption.formats.listed_image import ListedImage
 
 __all__ = [
     "CocoFiles",

@@ -1,22 +1,11 @@
-"""COCO's annotation files: captions, objects, and Karpathy's split."""
+"""The files that a captioning dataset of COCO is read from."""
 
 import dataclasses
-import json
-import math
 import pathlib
 
-import numpy as np
-
 from keras_caption.errors import InputError
-from keras_caption.text import split_words
-
-SPLITS = ("train", "val", "test")
-
-# Annotations of COCO's official train files whose boxes have no height.
-FLAT_OFFICIAL_BOXES = (918, 2206849)
-
-# How far a box may reach over the border, in pixels: COCO rounds to hundredths.
-TOLERANCE = 1.0
+from keras_caption.formats.coco import read_captions, read_instances
+from keras_caption.formats.karpathy import read_split
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,144 +48,8 @@ class CocoFiles:
         return cls(tuple(captions), tuple(instances), splits[0])
 
 
-def read_json(path, *required):
-    """A JSON file's object, which must have the `required` keys.
-
-    Raises:
-        InputError: If it is missing, is cut short or lacks a key.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path} is not valid JSON, or is cut short: {error}"
-        ) from None
-    for key in required:
-        if not isinstance(content, dict) or key not in content:
-            raise InputError(f"{path} has no {key!r}, as a file of its kind should.")
-    return content
-
-
-def read_captions(path):
-    """Captions of one COCO captions file.
-
-    Args:
-        path: JSON with `images` and `annotations` (`image_id`, `caption`).
-
-    Returns:
-        dict from image id to a list of captions, in the order of the file.
-
-    Raises:
-        InputError: If a caption has no image, or no words.
-    """
-    return captions_of(read_json(path, "images", "annotations"), path)
-
-
-def captions_of(content, path):
-    """As `read_captions`, of a file that has been read."""
-    captions = {image["id"]: [] for image in content["images"]}
-    for annotation in content["annotations"]:
-        image_id, text = annotation["image_id"], annotation["caption"]
-        if image_id not in captions:
-            raise InputError(
-                f"{path}: caption {annotation['id']} belongs to image {image_id}, "
-                "which is not among the file's images."
-            )
-        if not split_words(text):
-            raise InputError(
-                f"{path}: caption {annotation['id']} of image {image_id} is empty: "
-                f"{text!r}."
-            )
-        captions[image_id].append(text.strip())
-    return captions
-
-
-def read_instances(path):
-    """Objects of one COCO instances file.
-
-    Regions of crowds (`iscrowd`) are left out.
-
-    Args:
-        path: JSON with `images`, `annotations` (`image_id`, `category_id`, `bbox` as
-            x, y, width, height in pixels) and `categories`.
-
-    Returns:
-        The category ids in rising order, and dict from image id to a list of
-        (category id, box), the box as x1, y1, x2, y2 divided by the image's width
-        and height.
-
-    Raises:
-        InputError: If a box is not finite, is empty or lies outside its image, or
-            its image or category is unknown.
-    """
-    content = read_json(path, "images", "annotations", "categories")
-    sizes = {i["id"]: (i["width"], i["height"]) for i in content["images"]}
-    categories = sorted(c["id"] for c in content["categories"])
-    objects = {image_id: [] for image_id in sizes}
-    for annotation in content["annotations"]:
-        if annotation.get("iscrowd") or annotation["id"] in FLAT_OFFICIAL_BOXES:
-            continue
-        image_id, category = annotation["image_id"], annotation["category_id"]
-        where = f"{path}: object {annotation['id']} of image {image_id}"
-        if image_id not in objects:
-            raise InputError(f"{where}: the image is not among the file's images.")
-        if category not in categories:
-            raise InputError(f"{where}: there is no category {category}.")
-        box = _normalize_box(annotation["bbox"], *sizes[image_id], where)
-        objects[image_id].append((category, box))
-    return categories, objects
-
-
-def _normalize_box(bbox, width, height, where):
-    if len(bbox) != 4 or not all(math.isfinite(c) for c in bbox):
-        raise InputError(f"{where}: the box {bbox} is not four finite numbers.")
-    x1, y1, x2, y2 = bbox[0], bbox[1], bbox[0] + bbox[2], bbox[1] + bbox[3]
-    if min(x1, y1) < -TOLERANCE or x2 > width + TOLERANCE or y2 > height + TOLERANCE:
-        raise InputError(
-            f"{where}: the box {bbox} (x, y, width, height) reaches out of the image "
-            f"of {width} x {height}."
-        )
-    corners = np.array([x1 / width, y1 / height, x2 / width, y2 / height], "float32")
-    corners = np.clip(corners, 0.0, 1.0)
-    if not (corners[:2] < corners[2:]).all():
-        raise InputError(
-            f"{where}: the box {bbox} (x, y, width, height) is empty within the image "
-            f"of {width} x {height}."
-        )
-    return corners
-
-
-def split_of(image):
-    """The split of an image of Karpathy's JSON, `restval` counting as `train`."""
-    return {"restval": "train"}.get(image.get("split"), image.get("split"))
-
-
-def read_split(path):
-    """Karpathy's split of the images; `restval` counts as `train`.
-
-    Returns:
-        dict from `"train"`, `"val"`, `"test"` to a list of image ids.
-
-    Raises:
-        InputError: If an image has no id or an unknown split.
-    """
-    splits = {split: [] for split in SPLITS}
-    for number, image in enumerate(read_json(path, "images")["images"]):
-        split = split_of(image)
-        if "cocoid" not in image or split not in splits:
-            raise InputError(
-                f"{path}: image number {number} needs a `cocoid` and a `split` of "
-                f"train, restval, val or test."
-            )
-        splits[split].append(image["cocoid"])
-    return splits
-
-
 def read_annotations(files):
-    """Captions and objects of all images of a split.
+    """Reads the captions and objects of all images of a split.
 
     Args:
         files: `CocoFiles`.
@@ -206,33 +59,47 @@ def read_annotations(files):
         (image id, captions, objects).
 
     Raises:
-        InputError: As the readers of the files; and if the split names an image
-            that has no captions or is in no instances file.
+        InputError: If a file is wrong, two files disagree about an image, or an
+            image of the split has no captions or is in no instances file.
     """
-    captions, objects, categories = {}, {}, None
+    captions, categories, objects = {}, None, {}
     for path in files.captions:
-        captions.update(read_captions(path))
+        found = {i: texts for i, texts in read_captions(path).items() if texts}
+        merge(captions, found, path, "captions")
     for path in files.instances:
         of_file, found = read_instances(path)
         if categories not in (None, of_file):
             raise InputError(f"{path} has other categories than {files.instances[0]}.")
         categories = of_file
-        objects.update(found)
-    splits = read_split(files.split)
-    for split, image_ids in splits.items():
+        merge(objects, found, path, "objects")
+    records = {}
+    for split, image_ids in read_split(files.split).items():
         for image_id in image_ids:
-            if not captions.get(image_id):
+            where = f"{files.split}: image {image_id} of split {split}"
+            if image_id not in captions:
                 raise InputError(
-                    f"{files.split}: image {image_id} of split {split} has no captions "
-                    f"in {', '.join(map(str, files.captions))}."
+                    f"{where} has no captions in {', '.join(map(str, files.captions))}."
                 )
             if image_id not in objects:
                 raise InputError(
-                    f"{files.split}: image {image_id} of split {split} is not in "
-                    f"{', '.join(map(str, files.instances))}."
+                    f"{where} is not in {', '.join(map(str, files.instances))}."
                 )
-    records = {
-        split: [(i, captions[i], objects[i]) for i in image_ids]
-        for split, image_ids in splits.items()
-    }
+        records[split] = [(i, captions[i], objects[i]) for i in image_ids]
     return categories, records
+
+
+def merge(of_images, more, path, what):
+    """Adds the lists of one file; refuses an image whose list differs between files.
+
+    Args:
+        of_images: dict from image id to a list, which is changed.
+        more: The same, of the file at `path`.
+        path: Path of the file.
+        what: Name of the lists' items, for the error message.
+    """
+    for image_id, found in more.items():
+        if sorted(of_images.get(image_id, found)) != sorted(found):
+            raise InputError(
+                f"{path}: image {image_id} has other {what} in another file."
+            )
+    of_images.update(more)

@@ -4,13 +4,11 @@ import hashlib
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_caption.data.coco import (
-    FLAT_OFFICIAL_BOXES,
-    SPLITS,
-    CocoFiles,
-    read_annotations,
-)
+from keras_caption.data.coco import CocoFiles, read_annotations
 from keras_caption.data.examples import captions_and_words, region_features
+from keras_caption.errors import InputError
+from keras_caption.formats.coco import FLAT_OFFICIAL_BOXES
+from keras_caption.formats.karpathy import SPLITS
 
 NUM_CATEGORIES = 80
 
@@ -102,6 +100,11 @@ def object_example(image_id, captions, objects):
 
 def _records_of_files(files):
     categories, records = read_annotations(files)
+    if len(categories) > NUM_CATEGORIES:
+        raise InputError(
+            f"{files.instances[0]} has {len(categories)} categories; at most "
+            f"{NUM_CATEGORIES} are expected, as COCO has."
+        )
     number = {category: i for i, category in enumerate(categories)}
     return {
         split: [

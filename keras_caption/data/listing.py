@@ -1,41 +1,24 @@
 """Images, captions and splits, as the files of COCO and Karpathy list them."""
 
-import dataclasses
 import pathlib
 
 import tensorflow as tf
 
-from keras_caption.data.coco import SPLITS, captions_of, read_json, split_of
 from keras_caption.data.coco_objects import captions_of_tfds, read_tfds
 from keras_caption.errors import InputError
-from keras_caption.text import split_words
+from keras_caption.formats.coco import list_coco_images, read_sizes
+from keras_caption.formats.karpathy import SPLITS, is_karpathy, list_karpathy_images
+from keras_caption.formats.listed_image import ListedImage
 
 TFDS_NAME = "coco_captions"
 
 
-@dataclasses.dataclass(frozen=True)
-class ListedImage:
-    """An image of a caption file.
-
-    Attributes:
-        image_id: int.
-        file_name: str.
-        captions: List of str.
-        size: Width and height in pixels, or `None` where no file tells.
-    """
-
-    image_id: int
-    file_name: str
-    captions: list
-    size: tuple | None = None
-
-
 def list_images(paths):
-    """The images of caption files, by split.
+    """Lists the images of caption files, by split.
 
     Args:
         paths: JSON files. One in Karpathy's schema (COCO, Flickr8k, Flickr30k) has
-            splits and captions, and COCO's files beside it only tell the sizes of
+            splits and captions, and COCO's files beside it only give the sizes of
             images. COCO's alone have captions too: of those with `val` in their name
             every other image is for validation, the rest for test; all other files
             are for training. A file without annotations, as that of COCO's test
@@ -43,43 +26,36 @@ def list_images(paths):
             file but COCO with Karpathy's splits as TFDS downloads it.
 
     Returns:
-        dict from split to a list of `ListedImage`.
+        dict from split to a list of `ListedImage`. One without captions in a file
+        that has captions has a `problem`, and is skipped by all that prepare data.
 
     Raises:
-        InputError: If a file is wrong, or an image is listed twice.
+        InputError: If a file is wrong, or an image or a photo is listed twice.
     """
-    contents = {
-        pathlib.Path(path): read_json(path, "images")
-        for path in paths
-        if path != TFDS_NAME
-    }
-    karpathys = {
-        path: content
-        for path, content in contents.items()
-        if content["images"] and "sentences" in content["images"][0]
-    }
-    sizes = {
-        image["id"]: (image["width"], image["height"])
-        for path, content in contents.items()
-        if path not in karpathys
-        for image in content["images"]
-    }
-    images = {split: [] for split in SPLITS}
+    files = [pathlib.Path(path) for path in paths if path != TFDS_NAME]
+    karpathys = [path for path in files if is_karpathy(path)]
+    cocos = [path for path in files if path not in karpathys]
+    if karpathys:
+        sizes = {}
+        for path in cocos:
+            sizes |= read_sizes(path)
+        listings = {path: list_karpathy_images(path, sizes) for path in karpathys}
+    else:
+        listings = {path: list_coco_images(path) for path in cocos}
     if TFDS_NAME in paths:
-        images = {k: list(map(_of_tfds, found)) for k, found in read_tfds().items()}
-    for path, content in contents.items():
-        if path in karpathys:
-            for split, image in _read_karpathy(path, content, sizes):
-                images[split].append(image)
-        elif not karpathys:
-            for split, image in _read_coco(path, content, sizes):
-                images[split].append(image)
-    seen = set()
-    for of_split in images.values():
-        for image in of_split:
-            if image.image_id in seen:
-                raise InputError(f"Image {image.image_id} is listed twice.")
-            seen.add(image.image_id)
+        listings[TFDS_NAME] = {
+            split: list(map(_of_tfds, found)) for split, found in read_tfds().items()
+        }
+    images, where = {split: [] for split in SPLITS}, {}
+    for path, listing in listings.items():
+        for split, listed in listing.items():
+            images[split] += listed
+            for image in listed:
+                if where.setdefault(image.image_id, path) != path:
+                    raise InputError(
+                        f"{path}: image {image.image_id} is listed in "
+                        f"{where[image.image_id]} too."
+                    )
     return images
 
 
@@ -92,39 +68,3 @@ def _of_tfds(example):
         captions_of_tfds(example),
         (int(width), int(height)),
     )
-
-
-def _read_karpathy(path, content, sizes):
-    """Split and `ListedImage` of every image of Karpathy's JSON."""
-    for number, image in enumerate(content["images"]):
-        split = split_of(image)
-        image_id = image.get("cocoid", image.get("imgid"))
-        captions = [s.get("raw", "").strip() for s in image.get("sentences", ())]
-        problems = {
-            "an `imgid` or a `cocoid`": image_id is not None,
-            "a `split` of train, restval, val or test": split in SPLITS,
-            "a `filename`": "filename" in image,
-            "`sentences`, none of them empty": captions
-            and all(map(split_words, captions)),
-        }
-        for needed, there in problems.items():
-            if not there:
-                raise InputError(f"{path}: image number {number} needs {needed}.")
-        size = sizes.get(image_id)
-        yield split, ListedImage(image_id, image["filename"], captions, size)
-
-
-def _read_coco(path, content, sizes):
-    """Split and `ListedImage` of every image of one of COCO's captions files."""
-    captions = captions_of(content, path) if "annotations" in content else None
-    for number, image in enumerate(content["images"]):
-        image_id, of_image = image["id"], []
-        if captions is None:
-            split = "test"
-        else:
-            split = ("val", "test")[number % 2] if "val" in path.name else "train"
-            of_image = captions[image_id]
-            if not of_image:
-                raise InputError(f"{path}: image {image_id} has no captions.")
-        size = sizes[image_id]
-        yield split, ListedImage(image_id, image["file_name"], of_image, size)

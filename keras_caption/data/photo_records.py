@@ -7,9 +7,13 @@ import pathlib
 
 import tensorflow_datasets as tfds
 
-from keras_caption.data.coco import SPLITS, read_instances
-from keras_caption.data.listing import ListedImage, list_images
+from keras_caption.data.coco import merge
+from keras_caption.data.listing import list_images
+from keras_caption.errors import InputError
 from keras_caption.features import find_photos, read_photo
+from keras_caption.formats.coco import read_instances
+from keras_caption.formats.karpathy import SPLITS
+from keras_caption.formats.listed_image import ListedImage
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,27 +84,88 @@ def records_of_photos(folder, captions=(), instances=()):
         instances: Paths of COCO's instances files, whose boxes become regions.
 
     Returns:
-        dict from split to a list of `PhotoRecord`.
+        dict from split to a list of `PhotoRecord`. `read` of a record raises an
+        `InputError` if its photo is missing, ambiguous or unreadable, or the image
+        has no captions in the files.
 
     Raises:
-        InputError: If a file is wrong.
+        InputError: If a file is wrong, or two images have the same photo.
     """
     found = find_photos(folder)
     names = [str(path.relative_to(folder)) for path in found]
-    paths = {path.name: path for path in found} | dict(zip(names, found, strict=True))
-    boxes = {}
+    objects = {}
     for path in instances:
-        for image_id, objects in read_instances(path)[1].items():
-            boxes[image_id] = [box for _, box in objects]
-
-    def record(image):
-        path = paths.get(image.file_name, pathlib.Path(folder) / image.file_name)
-        read = functools.partial(read_photo, path)
-        of_image = boxes.get(image.image_id)
-        return PhotoRecord(image.image_id, str(path), read, image.captions, of_image)
-
+        merge(objects, read_instances(path)[1], path, "objects")
+    boxes = {
+        image_id: [box for _, box in of_image] for image_id, of_image in objects.items()
+    }
     if captions:
         listed = list_images(captions)
     else:
         listed = {"test": [ListedImage(i, name, []) for i, name in enumerate(names)]}
+    photos = find_listed(folder, found, listed)
+
+    def record(image):
+        path, problem = photos[image.image_id]
+        read = functools.partial(read_photo, path)
+        if problem or image.problem:
+            read = functools.partial(refuse, problem or image.problem)
+        return PhotoRecord(
+            image.image_id,
+            str(path),
+            read,
+            image.captions,
+            boxes.get(image.image_id),
+        )
+
     return {split: list(map(record, images)) for split, images in listed.items()}
+
+
+def find_listed(folder, found, listed):
+    """Finds the photo of every listed image.
+
+    It is at the path that the caption file gives, within the folder; or, if there is
+    none, anywhere in the folder, as long as only one photo and only one listed image
+    have its name.
+
+    Args:
+        folder: The folder of photos.
+        found: Paths of all photos in it.
+        listed: dict from split to a list of `ListedImage`.
+
+    Returns:
+        dict from image id to a path and what is wrong with it, a sentence or `None`.
+
+    Raises:
+        InputError: If two images have the same photo.
+    """
+    folder = pathlib.Path(folder)
+    images = [image for of_split in listed.values() for image in of_split]
+    by_name = collections.defaultdict(list)
+    for path in found:
+        by_name[path.name].append(path)
+    known = set(found)
+    uses = collections.Counter(pathlib.PurePath(i.file_name).name for i in images)
+    photos, owners = {}, {}
+    for image in images:
+        path, problem = folder / image.file_name, None
+        candidates = by_name[path.name]
+        if path not in known and not path.is_file() and candidates:
+            if len(candidates) == uses[path.name] == 1:
+                [path] = candidates
+            else:
+                problem = (
+                    f"{path} does not exist, and {path.name} is the name of "
+                    f"{len(candidates):,} photos and {uses[path.name]:,} images."
+                )
+        owner = owners.setdefault(path, image.image_id)
+        if not problem and owner != image.image_id:
+            raise InputError(
+                f"{path} is the photo of images {owner} and {image.image_id}."
+            )
+        photos[image.image_id] = path, problem
+    return photos
+
+
+def refuse(problem):
+    raise InputError(problem)

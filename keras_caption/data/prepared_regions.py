@@ -64,10 +64,11 @@ def prepare_regions(
             else:
                 where[image_id] = source
     images = [image for of_split in listed.values() for image in of_split]
-    known = [image for image in images if image.image_id in where]
+    captioned = [image for image in images if not image.problem]
+    known = [image for image in captioned if image.image_id in where]
     if not known:
         raise InputError("None of the images with captions has features.")
-    without_captions = where.keys() - {image.image_id for image in images}
+    without_captions = where.keys() - {image.image_id for image in captioned}
     if strict and wrong:
         raise InputError(wrong[0])
     if strict and without_captions:
@@ -125,6 +126,8 @@ class RegionExamples:
         """An image's example; or what is wrong with it."""
         image = record.image
         try:
+            if image.problem:
+                raise InputError(image.problem)
             if image.image_id not in self.where:
                 raise InputError(f"{record.name} has captions, but no features.")
             source = self.where[image.image_id]

@@ -1,34 +1,10 @@
 import pathlib
 
 from keras_caption.atomic import write_json
-from keras_caption.data.coco import read_captions, read_json
 from keras_caption.errors import InputError
 from keras_caption.evaluation.metrics import score, table
-
-
-def read_results(path):
-    """Captions of a COCO results file.
-
-    Args:
-        path: JSON, a list of objects with `image_id` and `caption`.
-
-    Returns:
-        dict from image id to str.
-
-    Raises:
-        InputError: If the file is not of this form, or has two captions for an
-            image.
-    """
-    captions = {}
-    for number, result in enumerate(read_json(path)):
-        if not isinstance(result, dict) or not {"image_id", "caption"} <= set(result):
-            raise InputError(
-                f"{path}: result number {number} needs image_id and caption."
-            )
-        if result["image_id"] in captions:
-            raise InputError(f"{path}: image {result['image_id']} has two captions.")
-        captions[result["image_id"]] = result["caption"]
-    return captions
+from keras_caption.formats.coco import read_captions
+from keras_caption.formats.coco_results import read_results
 
 
 def write_results(path, captions):

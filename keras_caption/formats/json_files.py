@@ -1,8 +1,12 @@
 """JSON files, validated against a schema before anything else reads them."""
 
+import functools
+
 from pydantic import TypeAdapter, ValidationError
 
 from keras_caption.errors import InputError
+
+adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
 
 
 def read_json(path, schema):
@@ -10,7 +14,7 @@ def read_json(path, schema):
 
     Args:
         path: Path of the file.
-        schema: Type of the content: a `typing_extensions.TypedDict`, `list[int]` or
+        schema: Hashable type: a `typing_extensions.TypedDict`, `list[int]` or
             any other type that pydantic validates, in its strict mode. Keys that a
             `TypedDict` does not declare are dropped.
 
@@ -39,7 +43,7 @@ def parse_json(content, schema, where):
         where: Path, or what else the content came from, for error messages.
     """
     try:
-        return TypeAdapter(schema).validate_json(content, strict=True)
+        return adapter(schema).validate_json(content, strict=True)
     except ValidationError as error:
         raise InputError(f"{where}: {describe(error)}.") from None
 

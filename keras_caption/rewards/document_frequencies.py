@@ -1,11 +1,11 @@
 import dataclasses
-import zipfile
 
 import numpy as np
 from keras import ops
 
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
+from keras_caption.formats.document_frequencies import read_document_frequencies
 from keras_caption.rewards.ngrams import MAX_WORDS, ngram_keys
 
 # Images whose n-grams are counted at once; bounds the memory that counting takes.
@@ -72,20 +72,21 @@ class DocumentFrequencies:
         """Reads what `save` wrote.
 
         Raises:
-            InputError: If it was written for another vocabulary, or is no such file.
+            InputError: If it was written for another vocabulary, or is no such file,
+                or damaged.
         """
-        try:
-            with np.load(path, allow_pickle=False) as data:
-                words = data["words"].tolist()
-                loaded = cls(data["keys"], data["counts"], int(data["images"]))
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise InputError(f"{path} holds no document frequencies: {error}") from None
+        keys, counts, images, words = read_document_frequencies(path)
         if words != vocabulary.words:
             raise InputError(
                 f"The document frequencies of {path} are of another vocabulary, of "
                 f"{len(words):,} words; the model's has {len(vocabulary):,}."
             )
-        return loaded
+        if np.max(np.divmod(keys, MAX_WORDS), initial=0) >= len(words):
+            raise InputError(
+                f"{path} holds no document frequencies: an n-gram has a token beyond "
+                f"the {len(words):,} words."
+            )
+        return cls(keys, counts, images)
 
 
 def bucket_of(high, low, buckets, xp=ops):

@@ -94,9 +94,9 @@ def test_cider_is_the_oracles():
     ("results", "message"),
     [
         ([{"image_id": 9, "caption": "x"}], "none of its images has captions in"),
-        (RESULTS + RESULTS[:1], "image 1 has two captions"),
-        ([{"image_id": 1}], "result number 0 needs image_id and caption"),
-        (None, "is not valid JSON"),
+        (RESULTS + RESULTS[:1], r"\[3\]\.image_id is 1, as in \[0\]"),
+        ([{"image_id": 1}], r"results\.json: \[0\]\.caption: Field required"),
+        (None, "not valid JSON"),
     ],
 )
 def test_wrong_results_are_named(files, results, message):
@@ -110,7 +110,7 @@ def test_the_command_says_what_is_wrong_in_one_line(files):
     files[1].write_text("[{")
     done = run_script("-m", "keras_caption.evaluation", *files)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith(f"error: {files[1]} is not valid")
+    assert done.stderr.splitlines()[-1].startswith(f"error: {files[1]}: not valid JSON")
     assert "Traceback" not in done.stderr
 
 

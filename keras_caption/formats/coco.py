@@ -1,0 +1,236 @@
+"""COCO's annotation files: captions, lists of images, and instances."""
+
+from typing import Annotated, NotRequired
+
+import numpy as np
+from pydantic import Field, FiniteFloat
+from typing_extensions import TypedDict
+
+from keras_caption.errors import InputError
+from keras_caption.formats.fields import (
+    Caption,
+    ImageId,
+    PhotoName,
+    Records,
+    refuse_repeats,
+)
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.listed_image import ListedImage
+
+# Annotations of COCO's official train files whose boxes have no height.
+FLAT_OFFICIAL_BOXES = (918, 2206849)
+
+# How far a box may reach over the border, in pixels: COCO rounds to hundredths.
+TOLERANCE = 1.0
+
+Pixels = Annotated[int, Field(gt=0, lt=2**31)]
+
+
+class Image(TypedDict):
+    id: ImageId
+
+
+class SizedImage(Image):
+    width: Pixels
+    height: Pixels
+
+
+class MaybeSizedImage(Image):
+    width: NotRequired[Pixels]
+    height: NotRequired[Pixels]
+
+
+class NamedImage(MaybeSizedImage):
+    file_name: PhotoName
+
+
+class ImageCaption(TypedDict):
+    image_id: ImageId
+    caption: Caption
+
+
+class ImageObject(TypedDict):
+    id: NotRequired[int]
+    image_id: ImageId
+    category_id: int
+    bbox: Annotated[list[FiniteFloat], Field(min_length=4, max_length=4)]
+    iscrowd: NotRequired[bool | Annotated[int, Field(ge=0, le=1)]]
+
+
+class Category(TypedDict):
+    id: int
+
+
+class CaptionsFile(TypedDict):
+    images: Records[Image]
+    annotations: Records[ImageCaption]
+
+
+class ListingFile(TypedDict):
+    images: Annotated[Records[NamedImage], Field(min_length=1)]
+    annotations: NotRequired[Records[ImageCaption]]
+
+
+class SizesFile(TypedDict):
+    images: Records[MaybeSizedImage]
+
+
+class InstancesFile(TypedDict):
+    images: Records[SizedImage]
+    annotations: Records[ImageObject]
+    categories: Records[Category]
+
+
+def read_captions(path):
+    """Reads the captions of one COCO captions file.
+
+    Args:
+        path: JSON with `images` (`id`) and `annotations` (`image_id`, `caption`).
+
+    Returns:
+        dict from image id to a list of captions, in the order of the file.
+
+    Raises:
+        InputError: If the file is wrong, an image is listed twice, or a caption
+            has no words or belongs to no image of the file.
+    """
+    return group_captions(path, read_json(path, CaptionsFile))
+
+
+def group_captions(path, content):
+    """Groups the captions of a captions file that has been read, by image."""
+    captions = empty_lists(path, content["images"])
+    for number, annotation in enumerate(content["annotations"]):
+        list_for(path, captions, number, annotation).append(annotation["caption"])
+    return captions
+
+
+def empty_lists(path, images):
+    """An empty list for each image of a file; refuses an image listed twice."""
+    refuse_repeats(path, "images[].id", (image["id"] for image in images))
+    return {image["id"]: [] for image in images}
+
+
+def list_for(path, lists, number, annotation):
+    """The list of `empty_lists` that an annotation belongs to."""
+    image_id = annotation["image_id"]
+    if image_id not in lists:
+        raise InputError(
+            f"{path}: annotations[{number}] belongs to image {image_id}, which is not "
+            "among the file's images."
+        )
+    return lists[image_id]
+
+
+def list_coco_images(path):
+    """Lists the images of one COCO captions file, by split.
+
+    Args:
+        path: Path of the file. Every other image of a file with `val` in its name is
+            for validation, the rest for test; all other files are for training.
+            Without `annotations`, as in the file of COCO's test server, all images
+            are for test.
+
+    Returns:
+        dict from split to a list of `ListedImage`. An image without captions in a
+        file with `annotations` has a `problem`.
+
+    Raises:
+        InputError: As `read_captions`; and if a photo is listed twice.
+    """
+    content = read_json(path, ListingFile)
+    images = content["images"]
+    refuse_repeats(path, "images[].file_name", (i["file_name"] for i in images))
+    if "annotations" not in content:
+        empty_lists(path, images)
+        return {"test": [listed_image(image, []) for image in images]}
+    captions = group_captions(path, content)
+    listed = [listed_image(image, captions[image["id"]], path) for image in images]
+    if "val" in path.name:
+        return {"val": listed[::2], "test": listed[1::2]}
+    return {"train": listed}
+
+
+def listed_image(image, captions, path=None):
+    """`ListedImage` of a `NamedImage`; of `path`, if that has captions."""
+    problem = None
+    if path and not captions:
+        problem = f"{path}: image {image['id']} has no captions."
+    return ListedImage(
+        image["id"], image["file_name"], captions, size_of(image), problem
+    )
+
+
+def size_of(image):
+    """Width and height of a `MaybeSizedImage`, or `None`."""
+    if "width" in image and "height" in image:
+        return image["width"], image["height"]
+    return None
+
+
+def read_sizes(path):
+    """Reads the sizes of images, a dict from id to width and height or `None`."""
+    images = read_json(path, SizesFile)["images"]
+    return {image["id"]: size_of(image) for image in images}
+
+
+def read_instances(path):
+    """Reads the objects of one COCO instances file.
+
+    Crowd regions (`iscrowd`) are skipped.
+
+    Args:
+        path: JSON with `images` (`id`, `width`, `height`), `annotations`
+            (`image_id`, `category_id`, `bbox` as x, y, width, height in pixels) and
+            `categories` (`id`).
+
+    Returns:
+        The category ids in rising order, and dict from image id to a list of
+        (category id, box), the box as x1, y1, x2, y2 divided by the image's width
+        and height.
+
+    Raises:
+        InputError: If the file is wrong, a box is not finite, is empty or lies
+            outside its image, its image or category is unknown, or an image or a
+            category is listed twice.
+    """
+    content = read_json(path, InstancesFile)
+    categories = [category["id"] for category in content["categories"]]
+    refuse_repeats(path, "categories[].id", categories)
+    known = set(categories)
+    sizes = {i["id"]: (i["width"], i["height"]) for i in content["images"]}
+    objects = empty_lists(path, content["images"])
+    for number, annotation in enumerate(content["annotations"]):
+        if annotation.get("iscrowd") or annotation.get("id") in FLAT_OFFICIAL_BOXES:
+            continue
+        found = list_for(path, objects, number, annotation)
+        category, image_id = annotation["category_id"], annotation["image_id"]
+        where = f"{path}: annotations[{number}] of image {image_id}"
+        if category not in known:
+            raise InputError(f"{where}: there is no category {category}.")
+        box = normalize_box(annotation["bbox"], *sizes[image_id], where)
+        found.append((category, box))
+    return sorted(categories), objects
+
+
+def normalize_box(bbox, width, height, where):
+    """x, y, width, height in pixels as x1, y1, x2, y2 from 0 to 1, in float32.
+
+    Raises:
+        InputError: If the box is empty or lies outside the image.
+    """
+    x1, y1, x2, y2 = bbox[0], bbox[1], bbox[0] + bbox[2], bbox[1] + bbox[3]
+    if min(x1, y1) < -TOLERANCE or x2 > width + TOLERANCE or y2 > height + TOLERANCE:
+        raise InputError(
+            f"{where}: the box {bbox} (x, y, width, height) reaches out of the image "
+            f"of {width} x {height}."
+        )
+    corners = np.clip(
+        np.divide([x1, y1, x2, y2], [width, height, width, height]), 0.0, 1.0
+    ).astype("float32")
+    if not (corners[:2] < corners[2:]).all():
+        raise InputError(
+            f"{where}: the box {bbox} (x, y, width, height) is empty within the image "
+            f"of {width} x {height}."
+        )
+    return tuple(corners.tolist())

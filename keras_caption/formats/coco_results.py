@@ -1,0 +1,29 @@
+"""COCO's results files: one caption for each image."""
+
+from typing_extensions import TypedDict
+
+from keras_caption.formats.fields import ImageId, refuse_repeats
+from keras_caption.formats.json_files import read_json
+
+
+class Result(TypedDict):
+    image_id: ImageId
+    caption: str
+
+
+def read_results(path):
+    """Reads the captions of a COCO results file.
+
+    Args:
+        path: JSON, a list of objects with `image_id` and `caption`.
+
+    Returns:
+        dict from image id to str.
+
+    Raises:
+        InputError: If the file is not of this form, or has two captions for an
+            image.
+    """
+    results = read_json(path, list[Result])
+    refuse_repeats(path, "[].image_id", (result["image_id"] for result in results))
+    return {result["image_id"]: result["caption"] for result in results}

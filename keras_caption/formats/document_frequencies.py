@@ -1,0 +1,68 @@
+"""Document frequencies of n-grams, as `.npz`."""
+
+import pathlib
+
+import numpy as np
+
+from keras_caption.errors import InputError
+from keras_caption.formats.arrays import read_npz
+
+NAMES = ("keys", "counts", "images", "words")
+
+
+def read_document_frequencies(path):
+    """Reads what `DocumentFrequencies.save` wrote.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        Keys, int32 `(ngrams, 2)`; counts, int32 `(ngrams,)`; the number of images,
+        an int; and the words that tokens stand for, a list of str.
+
+    Raises:
+        InputError: If the file is missing, is no `.npz` of such arrays, or its
+            n-grams are not distinct and in order, or occur in fewer than one image
+            or in more than there are.
+    """
+    try:
+        arrays = read_npz(pathlib.Path(path), NAMES)
+        images, words = arrays["images"].tolist(), arrays["words"].tolist()
+    except InputError:
+        raise
+    except Exception as error:  # zipfile and NumPy have many
+        raise InputError(
+            f"{path} holds no document frequencies: {error!s:.200}."
+        ) from None
+    keys, counts = arrays["keys"], arrays["counts"]
+    problem = problem_of(keys, counts, arrays["images"], arrays["words"])
+    if problem:
+        raise InputError(f"{path} holds no document frequencies: {problem}.")
+    return keys, counts, images, words
+
+
+def problem_of(keys, counts, images, words):
+    """What is wrong with the arrays of a file, or `None`."""
+    length = keys.shape[:1]
+    expected = {
+        "keys": (keys, "int32", (*length, 2)),
+        "counts": (counts, "int32", length),
+        "images": (images, "int64", ()),
+        "words": (
+            words,
+            words.dtype if words.dtype.kind == "U" else "U",
+            words.shape[:1],
+        ),
+    }
+    for name, (array, dtype, shape) in expected.items():
+        if array.dtype != dtype or array.shape != shape:
+            return (
+                f"{name} is of type {array.dtype} and shape {array.shape}, not "
+                f"{np.dtype(dtype)} and {shape}"
+            )
+    if counts.min(initial=1) < 1 or counts.max(initial=0) > images:
+        return f"a count is not from 1 to the number of images, {images}"
+    high, low = keys.astype("int64").T
+    if keys.min(initial=0) < 0 or (np.diff((high << 32) | low) <= 0).any():
+        return "the keys are not distinct and in rising order"
+    return None

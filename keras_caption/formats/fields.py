@@ -1,0 +1,64 @@
+"""Types of the fields that several JSON formats share, for schemas of `read_json`."""
+
+import pathlib
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, FailFast, Field
+from pydantic_core import PydanticCustomError
+
+from keras_caption.errors import InputError
+from keras_caption.text.normalization import split_words
+
+Item = TypeVar("Item")
+
+
+def check_caption(text):
+    if not split_words(text):
+        raise PydanticCustomError("caption", "Caption should have at least one word")
+    return text.strip()
+
+
+def check_photo_path(text):
+    path = pathlib.PurePath(text)
+    if path.is_absolute() or ".." in path.parts or "\0" in text:
+        raise PydanticCustomError(
+            "photo_path", "Path should stay within the folder of photos"
+        )
+    if len(text.encode()) > 255:
+        raise PydanticCustomError("photo_path", "Path should have at most 255 bytes")
+    return str(path)
+
+
+def check_photo_name(text):
+    if not pathlib.PurePath(text).name:
+        raise PydanticCustomError("photo_name", "Photo should have a name")
+    return check_photo_path(text)
+
+
+Records = Annotated[list[Item], FailFast()]
+ImageId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Caption = Annotated[str, AfterValidator(check_caption)]
+PhotoPath = Annotated[str, AfterValidator(check_photo_path)]
+PhotoName = Annotated[str, AfterValidator(check_photo_name)]
+
+
+def refuse_repeats(path, key, values):
+    """Refuses records of which two have the same value.
+
+    Args:
+        path: Path of the file, for the error message.
+        key: Name of the list of records and of the field, such as `"images[].id"`.
+        values: Iterable of the values, hashable, in the order of the records; `None`
+            for a record without one.
+
+    Raises:
+        InputError: If a value other than `None` occurs twice.
+    """
+    first = {}
+    for number, value in enumerate(values):
+        if value is not None and first.setdefault(value, number) != number:
+            records, field = key.split("[].")
+            raise InputError(
+                f"{path}: {records}[{number}].{field} is {value!r}, as in "
+                f"{records}[{first[value]}]; each may be listed only once."
+            )

@@ -1,0 +1,134 @@
+"""Karpathy's JSON: the splits and captions of COCO, Flickr8k and Flickr30k."""
+
+import pathlib
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from keras_caption.errors import InputError
+from keras_caption.formats.fields import (
+    Caption,
+    ImageId,
+    PhotoName,
+    PhotoPath,
+    Records,
+    refuse_repeats,
+)
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.listed_image import ListedImage
+
+SPLITS = ("train", "val", "test")
+
+Split = Literal["train", "restval", "val", "test"]
+
+
+class SplitImage(TypedDict):
+    cocoid: ImageId
+    split: Split
+    filename: NotRequired[PhotoName]
+    filepath: NotRequired[PhotoPath]
+
+
+class Sentence(TypedDict):
+    raw: Caption
+
+
+class CaptionedImage(TypedDict):
+    cocoid: NotRequired[ImageId]
+    imgid: NotRequired[ImageId]
+    split: Split
+    filename: PhotoName
+    filepath: NotRequired[PhotoPath]
+    sentences: list[Sentence]
+
+
+class SplitFile(TypedDict):
+    images: Annotated[Records[SplitImage], Field(min_length=1)]
+
+
+class CaptionedFile(TypedDict):
+    images: Annotated[Records[CaptionedImage], Field(min_length=1)]
+
+
+class AnyImage(TypedDict):
+    split: NotRequired[object]
+    sentences: NotRequired[object]
+
+
+class AnyFile(TypedDict):
+    images: Records[AnyImage]
+
+
+def is_karpathy(path):
+    """Whether a file that lists images is in Karpathy's schema, not COCO's."""
+    return any(map(len, read_json(path, AnyFile)["images"]))
+
+
+def read_split(path):
+    """Reads Karpathy's split of the images of COCO; `restval` counts as `train`.
+
+    Returns:
+        dict from `"train"`, `"val"`, `"test"` to a list of image ids.
+
+    Raises:
+        InputError: If the file is wrong, or an image or a photo is listed twice.
+    """
+    images = read_json(path, SplitFile)["images"]
+    refuse_listed_twice(path, images)
+    splits = {split: [] for split in SPLITS}
+    for image in images:
+        splits[split_of(image)].append(image["cocoid"])
+    return splits
+
+
+def list_karpathy_images(path, sizes):
+    """Lists the images of a file in Karpathy's schema, by split.
+
+    Args:
+        path: Path of the file. The id of an image is its `cocoid`, or its `imgid` in
+            a file without.
+        sizes: dict from image id to width and height, or `None`.
+
+    Returns:
+        dict from split to a list of `ListedImage`; one without captions has a
+        `problem`.
+
+    Raises:
+        InputError: If the file is wrong, or an image or a photo is listed twice.
+    """
+    images = read_json(path, CaptionedFile)["images"]
+    refuse_listed_twice(path, images)
+    listed = {split: [] for split in SPLITS}
+    for number, image in enumerate(images):
+        image_id = image.get("cocoid", image.get("imgid"))
+        if image_id is None:
+            raise InputError(
+                f"{path}: images[{number}] needs an `imgid` or a `cocoid`."
+            )
+        captions = [sentence["raw"] for sentence in image["sentences"]]
+        problem = None if captions else f"{path}: image {image_id} has no captions."
+        listed[split_of(image)].append(
+            ListedImage(
+                image_id, photo_of(image), captions, sizes.get(image_id), problem
+            )
+        )
+    return listed
+
+
+def split_of(image):
+    return {"restval": "train"}.get(image["split"], image["split"])
+
+
+def photo_of(image):
+    """Path of an image's photo within the folder of photos, or `None`."""
+    if "filename" not in image:
+        return None
+    return str(pathlib.PurePath(image.get("filepath", ""), image["filename"]))
+
+
+def refuse_listed_twice(path, images):
+    """Refuses an image in two splits, or listed twice in one, by id and by photo."""
+    for key in ("cocoid", "imgid"):
+        refuse_repeats(path, f"images[].{key}", (image.get(key) for image in images))
+    refuse_repeats(path, "images[].filename", map(photo_of, images))

@@ -1,0 +1,90 @@
+"""Which photo belongs to an image of a caption file."""
+
+import json
+
+import pytest
+from PIL import Image
+
+import keras_caption as kc
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Photos of one colour each: a/1.png is 10, b/1.png is 20, a/2.png is 30."""
+    for name, colour in {"a/1.png": 10, "b/1.png": 20, "a/2.png": 30}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (4, 4), (colour,) * 3).save(tmp_path / name)
+    return tmp_path
+
+
+def colours(folder, images):
+    """Colour of the photo of every image; its error where it is skipped."""
+    images = [
+        {"imgid": i, "split": "train", "sentences": [{"raw": "A dog."}], **image}
+        for i, image in enumerate(images)
+    ]
+    path = folder / "captions.json"
+    path.write_text(json.dumps({"images": images}))
+    found = []
+    for record in kc.data.records_of_photos(folder, [path])["train"]:
+        try:
+            found.append(int(record.read()[0, 0, 0]))
+        except kc.InputError as error:
+            found.append(str(error).removeprefix(f"{folder}/"))
+    return found
+
+
+def test_filepath_tells_photos_of_one_name_apart(folder):
+    images = [{"filepath": f, "filename": "1.png"} for f in ("b", "a")]
+    assert colours(folder, images) == [20, 10]
+    assert colours(folder, [{"filename": "b/1.png"}]) == [20]
+
+
+@pytest.mark.parametrize("image", [{}, {"filepath": "val2014"}])
+def test_a_name_suffices_where_it_is_unambiguous(folder, image):
+    assert colours(folder, [{**image, "filename": "2.png"}]) == [30]
+
+
+def test_missing_and_ambiguous_photos_are_skipped(folder):
+    images = [
+        {"filename": "1.png"},
+        {"filepath": "c", "filename": "2.png"},
+        {"filepath": "d", "filename": "2.png"},
+        {"filename": "3.png"},
+        {"filepath": "a", "filename": "1.png", "sentences": []},
+    ]
+    ambiguous, *twice, missing, silent = colours(folder, images)
+    assert (
+        ambiguous
+        == "1.png does not exist, and 1.png is the name of 2 photos and 2 images."
+    )
+    assert [text.split(",")[0] for text in twice] == [
+        f"{f}/2.png does not exist" for f in "cd"
+    ]
+    assert missing == f"There is no file {folder}/3.png."
+    assert silent == "captions.json: image 4 has no captions."
+
+
+def test_one_photo_of_two_images_is_refused(folder):
+    for number, name in enumerate(("captions_train.json", "captions_val.json")):
+        images = [{"id": number, "file_name": "a/1.png"}]
+        captions = [{"image_id": number, "caption": "A dog."}]
+        content = {"images": images, "annotations": captions}
+        (folder / name).write_text(json.dumps(content))
+    paths = sorted(folder.glob("captions_*.json"))
+    with pytest.raises(
+        kc.InputError, match=r"a/1\.png is the photo of images 0 and 1\."
+    ):
+        kc.data.records_of_photos(folder, paths)
+    (folder / "captions_val.json").write_text(
+        (folder / "captions_train.json").read_text()
+    )
+    with pytest.raises(kc.InputError, match=r"val\.json: image 0 is listed in .*train"):
+        kc.data.records_of_photos(folder, paths)
+
+
+def test_photos_outside_the_folder_are_refused(folder):
+    (folder / "a" / "link").symlink_to(folder / "b")
+    for name in ("../a/1.png", str(folder / "b" / "1.png"), "link/../1.png"):
+        with pytest.raises(kc.InputError, match=r"images\[0\]\.filename: .* within"):
+            colours(folder / "a", [{"filename": name}])

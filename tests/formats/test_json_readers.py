@@ -1,0 +1,142 @@
+"""What is wrong with a JSON file is said in one sentence, with file and record."""
+
+import json
+
+import pytest
+import readers
+
+import keras_caption as kc
+
+MISSING = object()
+
+
+def spoil(path, keys, value):
+    """Replaces a value within a JSON file, by JSON text, or removes it."""
+    content = json.loads(path.read_text())
+    container = content
+    for key in keys[:-1]:
+        container = container[key]
+    if value is MISSING:
+        del container[keys[-1]]
+    else:
+        container[keys[-1]] = "HERE"
+    path.write_text(
+        json.dumps(content).replace('"HERE"', value if value is not MISSING else "")
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "value", "message"),
+    [
+        ("captions", ["images"], MISSING, r"images: Field required"),
+        ("captions", ["images", 2, "id"], "12.0", r"images\[2\]\.id: .* integer, rec"),
+        ("captions", ["images", 2, "id"], "true", r"images\[2\]\.id: .*ed True"),
+        ("captions", ["images", 2, "id"], "9" * 19, r"images\[2\]\.id: .* less than 9"),
+        ("captions", ["images", 2, "id"], "9" * 5000, "number out of range"),
+        ("captions", ["images", 2, "id"], "[" * 200_000, "recursion limit exceeded"),
+        (
+            "captions",
+            ["images", 2, "id"],
+            "11",
+            r"images\[2\]\.id is 11, as in .*\[1\]",
+        ),
+        ("captions", ["annotations", 7], "null", r"annotations\[7\]: .* object"),
+        ("captions", ["annotations", 7, "caption"], '" . "', r"\[7\].* one word"),
+        (
+            "captions",
+            ["annotations", 7, "caption"],
+            "null",
+            r"\[7\]\.caption: .* string",
+        ),
+        ("captions", ["annotations", 7, "image_id"], "9", r"\[7\] belongs to image 9"),
+        ("instances", ["images", 1, "width"], "0", r"images\[1\]\.width: .* than 0"),
+        ("instances", ["images", 1, "width"], "1e400", r"images\[1\]\.width: .*ed inf"),
+        ("instances", ["images", 1, "height"], "NaN", r"images\[1\]\.height: .*ed nan"),
+        (
+            "instances",
+            ["annotations", 3, "bbox", 2],
+            "NaN",
+            r"\[3\]\.bbox\[2\]: .* finite",
+        ),
+        (
+            "instances",
+            ["annotations", 3, "bbox"],
+            "[1, 2, 3]",
+            r"\[3\]\.bbox: .* 4 items",
+        ),
+        (
+            "instances",
+            ["annotations", 3, "bbox", 0],
+            "600",
+            r"\[3\].* out of the image",
+        ),
+        ("instances", ["annotations", 3, "bbox", 3], "0", r"\[3\] .* is empty"),
+        ("instances", ["annotations", 3, "category_id"], "77", r"\[3\] .* category 77"),
+        ("instances", ["categories", 1, "id"], "1", r"categories\[1\]\.id is 1, as in"),
+        ("split", ["images"], "[]", "at least 1 item"),
+        (
+            "split",
+            ["images", 3, "split"],
+            '"dev"',
+            r"images\[3\]\.split: .*'val' or 'te",
+        ),
+        ("split", ["images", 3, "cocoid"], MISSING, r"images\[3\]\.cocoid: Field req"),
+        ("split", ["images", 3, "cocoid"], "10", r"images\[3\]\.cocoid is 10, as in"),
+        (
+            "karpathy",
+            ["images", 3, "cocoid"],
+            "10",
+            r"images\[3\]\.cocoid is 10, as in",
+        ),
+        ("karpathy", ["images", 3, "imgid"], "null", r"images\[3\]\.imgid: "),
+        ("karpathy", ["images", 2, "filename"], '"0.jpg"', "'part0/0.jpg', as in"),
+        (
+            "karpathy",
+            ["images", 2, "filename"],
+            '"../0.jpg"',
+            r"\[2\]\.filename: .* wit",
+        ),
+        (
+            "karpathy",
+            ["images", 2, "filepath"],
+            '"/etc"',
+            r"\[2\]\.filepath: .* within",
+        ),
+        (
+            "karpathy",
+            ["images", 2, "sentences", 0, "raw"],
+            '""',
+            r"\[2\]\.sentences\[0\]",
+        ),
+        ("coco_listing", ["images", 2, "file_name"], '"a/../b"', r"\[2\].* within"),
+        ("coco_listing", ["images", 2, "file_name"], '"./11.jpg"', r"'11.jpg', as in"),
+        ("test_server_listing", ["images", 2, "id"], "11", r"id is 11, as in"),
+        ("results", [1], "null", r"\[1\]: .* object"),
+        ("results", [1, "caption"], "null", r"\[1\]\.caption: .* string"),
+        ("results", [1, "image_id"], "0", r"\[1\]\.image_id is 0, as in \[0\]"),
+        ("run", ["objective"], "3", r"config\.json: objective: "),
+    ],
+)
+def test_a_wrong_record_is_named(tmp_path, name, keys, value, message):
+    write, read = readers.READERS[name]
+    write(tmp_path)
+    path = sorted(tmp_path.glob("*.json"))[name == "karpathy"]
+    spoil(path, keys, value)
+    with pytest.raises(kc.InputError, match=message) as raised:
+        read(tmp_path)
+    assert str(raised.value).startswith(f"{path}: ")
+    assert "\n" not in str(raised.value)
+
+
+def test_files_that_are_no_json_are_named(tmp_path):
+    path = tmp_path / "results.json"
+    for content, message in {
+        b"null": "content: .* valid array, received None",
+        b"[{": "not valid JSON, or cut short: EOF",
+        b'["\xff"]': "not valid JSON, or cut short: invalid unicode",
+    }.items():
+        path.write_bytes(content)
+        with pytest.raises(kc.InputError, match=rf"results\.json: {message}"):
+            kc.evaluation.read_results(path)
+    with pytest.raises(kc.InputError, match="cannot be read: Is a directory"):
+        kc.evaluation.read_results(tmp_path)
