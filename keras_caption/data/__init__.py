@@ -17,8 +17,8 @@ from keras_caption.data.pipeline import (
 )
 from keras_caption.data.prepared import load_extractor, prepare
 from keras_caption.data.prepared_regions import prepare_regions
-from keras_caption.data.region_files import open_regions
 from keras_caption.data.scenes import Scenes, ScenesConfig
+from keras_caption.formats.region_files import open_regions
 
 __all__ = [
     "CocoFiles",
