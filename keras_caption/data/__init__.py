@@ -17,10 +17,10 @@ from keras_caption.data.pipeline import (
 )
 from keras_caption.data.prepared import load_extractor, prepare
 from keras_caption.data.prepared_regions import prepare_regions
-from keras_caption.data.region_files import open_regions
 from keras_caption.data.scenes import Scenes, ScenesConfig
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.region_files import open_regions
 
 __all__ = [
     "CocoFiles",

@@ -236,5 +236,5 @@ def test_pickles_may_hold_plain_data_only(tmp_path, capsys):
     with pytest.raises(kc.InputError, match="holds no plain infos"):
         read_infos(path)
     path.write_bytes(pickle.dumps({"vocab": {}}))
-    with pytest.raises(kc.InputError, match="lacks 'opt'"):
+    with pytest.raises(kc.InputError, match="holds no infos"):
         read_infos(path)

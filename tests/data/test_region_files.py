@@ -65,7 +65,7 @@ def write_vinvl(path, features):
 
 def write_npz(path, features):
     for kind in ("att", "fc", "box"):
-        (path / f"bu_{kind}").mkdir(parents=True)
+        (path / f"bu_{kind}").mkdir(parents=True, exist_ok=True)
     for i, (regions, boxes) in features.items():
         np.savez_compressed(path / "bu_att" / str(i), feat=regions)
         np.save(path / "bu_fc" / str(i), regions.mean(axis=0))
@@ -139,14 +139,14 @@ def test_what_is_wrong_with_other_forms_is_named(features, tmp_path):
         regions.read(7)
     half = folder / "bu_att" / "7.npz"
     half.write_bytes(half.read_bytes()[:100])
-    with pytest.raises(kc.InputError, match=r"7\.npz or its boxes cannot be read"):
+    with pytest.raises(kc.InputError, match=r"7\.npz is no ZIP archive, or cut"):
         regions.read(7, (WIDTH, HEIGHT))
     (folder / "bu_box" / "42.npy").unlink()
     with pytest.raises(kc.InputError, match=r"There is no file .*42\.npy"):
         regions.read(42, (WIDTH, HEIGHT))
     path = write_vinvl(tmp_path / "vinvl.tsv", features)
     path.write_text(path.read_text()[:-20])
-    with pytest.raises(kc.InputError, match=r"line 3 \(image 139\) is cut short"):
+    with pytest.raises(kc.InputError, match=r"line 3 \(image 139\): not valid JSON"):
         kc.data.open_regions(path).read(139)
     (tmp_path / "broken.h5").write_bytes(b"no HDF5")
     with pytest.raises(kc.InputError, match=r"broken\.h5 cannot be read"):

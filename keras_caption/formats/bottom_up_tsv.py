@@ -1,0 +1,35 @@
+from keras_caption.errors import InputError
+from keras_caption.formats.lines import LinesOfImages, decode, line_starts
+from keras_caption.formats.regions import divide
+
+
+class TsvRegions(LinesOfImages):
+    """The original bottom-up attention TSV, indexed by one pass over its lines.
+
+    Args:
+        path: The file. Its fields are image_id, image_w, image_h, num_boxes, boxes
+            and features, the last two base64 of float32.
+    """
+
+    fields = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
+
+    def __init__(self, path):
+        super().__init__(path, line_starts(path))
+
+    def read_record(self, place, where, size):
+        values = self.read_fields(place, where)
+        try:
+            width, height = float(values["image_w"]), float(values["image_h"])
+            count = int(values["num_boxes"])
+        except ValueError as error:
+            raise InputError(f"{where}: {error}.") from None
+        features, boxes = (
+            decode(values[name], where, name) for name in ("features", "boxes")
+        )
+        if count < 1 or len(boxes) != 4 * count or len(features) % count:
+            raise InputError(
+                f"{where}: num_boxes is {count}, but there are {len(boxes)} numbers of "
+                f"boxes and {len(features)} of features."
+            )
+        boxes = divide(boxes.reshape(count, 4), (width, height), where)
+        return features.reshape(count, -1), boxes

@@ -1,0 +1,42 @@
+from keras_caption.errors import InputError
+from keras_caption.formats.arrays import check_numbers, read_array, read_npz
+from keras_caption.formats.regions import RECORD_BYTES, Regions, divide
+
+
+class NpzRegions(Regions):
+    """The self-critical toolkits' folders: `*_att/ID.npz` and `*_box/ID.npy`.
+
+    Args:
+        path: Folder of the two folders.
+    """
+
+    def __init__(self, path):
+        super().__init__(path)
+        att, self.boxes = (self.folder(kind) for kind in ("att", "box"))
+        for file in sorted(att.glob("*.npz")):
+            self.add(file.stem, file, str(file))
+
+    def folder(self, kind):
+        found = sorted(
+            f for f in self.path.iterdir() if f.name.endswith(f"_{kind}") and f.is_dir()
+        )
+        if len(found) != 1:
+            raise InputError(f"{self.path} should hold one folder *_{kind}.")
+        return found[0]
+
+    def read_record(self, place, where, size):
+        boxes_path = self.boxes / f"{place.stem}.npy"
+        if not boxes_path.is_file():
+            raise InputError(f"There is no file {boxes_path}.")
+        if boxes_path.stat().st_size > RECORD_BYTES:
+            raise InputError(f"{boxes_path} is larger than {RECORD_BYTES:,} bytes.")
+        features = read_npz(place, ["feat"], RECORD_BYTES)["feat"]
+        check_numbers(features, f"{where}: feat")
+        if features.ndim > 2:  # a grid
+            features = features.reshape(-1, features.shape[-1])
+        try:
+            with open(boxes_path, "rb") as file:
+                boxes = read_array(file, boxes_path.stat().st_size, str(boxes_path))
+        except ValueError as error:
+            raise InputError(f"{boxes_path} cannot be read: {error}.") from None
+        return features, divide(boxes, size, str(boxes_path))
