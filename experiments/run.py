@@ -118,6 +118,9 @@ flags.DEFINE_enum(
 flags.DEFINE_bool(
     "deterministic", False, "Only operations that repeat to the bit, also on GPUs."
 )
+flags.DEFINE_bool(
+    "spice", False, "Compute SPICE too; its first use downloads 400 MB of CoreNLP."
+)
 flags.DEFINE_bool("resume", False, "Go on with the run in output_dir, if there is one.")
 
 
@@ -212,7 +215,7 @@ def run(config):
         elif objective == "ensemble":
             model = kc.models.Ensemble(FLAGS.ensemble)
             check_reads(model, builder)
-            finish(model, config.decoding, builder, folder, about)
+            finish(model, config.decoding, builder, folder, about, FLAGS.spice)
         else:
             if FLAGS.resume:
                 refuse_others(folder, about)
@@ -223,7 +226,7 @@ def run(config):
             if is_chief(strategy):
                 model = kc.models.load(folder)
                 about["parameters"] = count_parameters(model)
-                finish(model, config.decoding, builder, folder, about)
+                finish(model, config.decoding, builder, folder, about, FLAGS.spice)
         best = folder / "best.keras"
 
 
