@@ -119,7 +119,7 @@ flags.DEFINE_bool(
     "deterministic", False, "Only operations that repeat to the bit, also on GPUs."
 )
 flags.DEFINE_bool(
-    "spice", False, "Compute SPICE too; its first use downloads 400 MB of CoreNLP."
+    "spice", False, "Compute SPICE too; its first use downloads several hundred MB."
 )
 flags.DEFINE_bool("resume", False, "Go on with the run in output_dir, if there is one.")
 

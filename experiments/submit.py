@@ -31,7 +31,7 @@ for name, count in SETS.items():
     flags.DEFINE_string(name, None, f"Prepared dataset of the {count:,} images.")
 flags.DEFINE_list("references", [], "COCO's captions_*.json to score against.")
 flags.DEFINE_bool(
-    "spice", False, "Compute SPICE too; its first use downloads 400 MB of CoreNLP."
+    "spice", False, "Compute SPICE too; its first use downloads several hundred MB."
 )
 flags.DEFINE_string("output_dir", ".", "Where the files go.")
 flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.", lower_bound=1)

@@ -16,7 +16,7 @@ def main(arguments=None):
     parser.add_argument(
         "--spice",
         action="store_true",
-        help="compute SPICE too; its first use downloads 400 MB of CoreNLP",
+        help="compute SPICE too; its first use downloads several hundred MB",
     )
     values = parser.parse_args(arguments)
     try:

@@ -31,8 +31,8 @@ def score(captions, references, spice=False):
     Args:
         captions: dict from image id to str.
         references: dict from image id to a list of str, for these images at least.
-        spice: bool, whether to compute SPICE. Its first use downloads 400 MB of
-            CoreNLP, which are checked before they run. Defaults to `False`.
+        spice: bool, whether to compute SPICE. Its first use downloads several hundred
+            MB of CoreNLP, which are checked before they run. Defaults to `False`.
 
     Returns:
         dict from the names in `METRICS` to float, and dict from the names of

@@ -9,6 +9,7 @@ import urllib.request
 import zipfile
 
 from pycocoevalcap.spice import spice as pycocoevalcap_spice
+from tqdm import tqdm
 
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
@@ -42,40 +43,50 @@ def spice(references, captions):
         float, the mean over images.
 
     Raises:
-        InputError: If a jar is not the expected one, or the program fails.
-        OSError: If the jars cannot be downloaded or written.
+        InputError: If the jars cannot be had or are others, or the program fails.
     """
-    if not all((FOLDER / name).exists() for name in JARS):
-        download()
-    for name, expected in JARS.items():
-        with open(FOLDER / name, "rb") as jar:
-            check(jar, FOLDER / name, expected)
     try:
+        provide_jars()
         with contextlib.redirect_stdout(io.StringIO()):
             return pycocoevalcap_spice.Spice().compute_score(references, captions)[0]
+    except InputError:
+        raise
     except subprocess.CalledProcessError as error:
         raise InputError(
             f"SPICE, a Java program, failed (exit status {error.returncode}); it runs "
             "on Java 8 and 11, not on 17 or later."
         ) from None
-    except Exception as error:  # other people's code, and the last of many metrics
+    except Exception as error:  # of pycocoevalcap; the other metrics are not lost
         raise InputError(f"SPICE failed: {type(error).__name__}: {error}.") from error
 
 
-def download():
-    """Downloads the jars into pycocoevalcap's folder, if they are the expected ones."""
-    print(f"Downloading {URL}", flush=True)
-    with tempfile.TemporaryFile() as file:
+def provide_jars():
+    """Downloads the jars if one is missing, and checks what is there."""
+    if not all((FOLDER / name).exists() for name in JARS):
+        with tempfile.TemporaryFile() as file:
+            download(file)
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    unpack(archive)
+            except (zipfile.BadZipFile, KeyError) as error:
+                raise InputError(f"{URL} is not CoreNLP's archive: {error}.") from None
+    for name, expected in JARS.items():
+        with open(FOLDER / name, "rb") as jar:
+            check(jar, FOLDER / name, expected)
+
+
+def download(file):
+    try:
         with urllib.request.urlopen(URL, timeout=60) as response:
-            shutil.copyfileobj(response, file)
-        try:
-            with zipfile.ZipFile(file) as archive:
-                unpack(archive)
-        except (zipfile.BadZipFile, KeyError) as error:
-            raise InputError(f"{URL} is not CoreNLP's archive: {error}.") from None
+            size = int(response.headers["Content-Length"] or 0) or None
+            with tqdm.wrapattr(response, "read", size, desc=URL) as stream:
+                shutil.copyfileobj(stream, file)
+    except OSError as error:
+        raise InputError(f"{URL} cannot be downloaded: {error}.") from None
 
 
 def unpack(archive):
+    """Unpacks the jars into pycocoevalcap's folder if all are the expected ones."""
     members = {name: f"{ARCHIVE}/{name}" for name in JARS}
     for name, member in members.items():
         with archive.open(member) as jar:
