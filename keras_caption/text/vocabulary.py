@@ -2,6 +2,7 @@ import collections
 
 import keras
 
+from keras_caption.errors import InputError
 from keras_caption.text.normalization import split_words
 
 PAD, BOS, EOS, UNK = range(4)
@@ -16,10 +17,10 @@ class Vocabulary:
     follow in the order given. `len` counts all of them.
 
     Args:
-        words: Distinct words, without the special ones.
+        words: List of distinct str without white space, without the special words.
 
     Raises:
-        ValueError: If a word occurs twice.
+        InputError: If a word is not a str, is empty, has white space or occurs twice.
 
     Example:
 
@@ -31,12 +32,13 @@ class Vocabulary:
     """
 
     def __init__(self, words):
-        self.words = [*SPECIAL_WORDS, *words]
+        self.words = [*SPECIAL_WORDS, *check_words(words)]
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) < len(self.words):
             counts = collections.Counter(self.words)
-            raise ValueError(
-                "Words of a vocabulary must be distinct. "
+            raise InputError(
+                "Words of a vocabulary must be distinct and none of "
+                f"{', '.join(SPECIAL_WORDS)}. "
                 f"More than once: {[w for w, n in counts.items() if n > 1][:5]}"
             )
 
@@ -56,11 +58,18 @@ class Vocabulary:
         Args:
             captions: Iterable of str.
             min_count: Least number of occurrences.
+
+        Raises:
+            InputError: If no word occurs that often.
         """
         counts = collections.Counter()
         for caption in captions:
             counts.update(split_words(caption))
         frequent = [word for word, count in counts.items() if count >= min_count]
+        if not frequent:
+            raise InputError(
+                f"No word occurs at least {min_count} times in the captions."
+            )
         return cls(sorted(frequent, key=lambda word: (-counts[word], word)))
 
     def encode(self, caption, max_words=None):
@@ -115,3 +124,16 @@ class Vocabulary:
     @classmethod
     def from_config(cls, config):
         return cls(**config)
+
+
+def check_words(words):
+    if isinstance(words, str):
+        raise InputError(f"Words must be a list of str, received {words!r:.60}.")
+    words = list(words)
+    for index, word in enumerate(words):
+        if not isinstance(word, str) or word.split() != [word]:
+            raise InputError(
+                f"Word {index} of the vocabulary must be a str without white space, "
+                f"received {word!r:.60}."
+            )
+    return words
