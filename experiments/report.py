@@ -10,7 +10,7 @@ PICTURES = 4  # in the figure of attention
 SAMPLES = 10  # captions printed
 
 
-def finish(model, decoding, builder, folder, about):
+def finish(model, decoding, builder, folder, about, spice=False):
     """Scores and exports what was trained, and says where everything is.
 
     Args:
@@ -19,9 +19,10 @@ def finish(model, decoding, builder, folder, about):
         builder: TFDS builder, whose test split is captioned.
         folder: Where everything goes.
         about: dict, what the run is.
+        spice: bool, whether to compute SPICE.
     """
     (folder / "test_scores.json").unlink(missing_ok=True)
-    scores = evaluate(model, decoding, builder, folder)
+    scores = evaluate(model, decoding, builder, folder, spice)
     kc.serving.export(model, folder / "1", **decoding)
     write_json(folder / "config.json", {"model": model.name, **about})
     write_json(folder / "test_scores.json", scores)  # last: it says that all is there
@@ -42,14 +43,14 @@ def finish(model, decoding, builder, folder, about):
             print(f"  {name:22}{content}")
 
 
-def evaluate(model, decoding, builder, folder):
+def evaluate(model, decoding, builder, folder, spice):
     """Captions and scores the test split; prints and returns the scores."""
     examples = kc.data.read(builder, "test")
     references = kc.data.references(examples)
     batches = kc.data.image_batches(examples, 50, model.image_specs)
     captions = model.caption(batches, **decoding)
     write_coco_files(captions, references, folder)
-    scores, missing = kc.evaluation.score(captions, references)
+    scores, missing = kc.evaluation.score(captions, references, spice)
     statements = {}
     if "objects" in builder.info.features:
         truth = scenes.statement_accuracy(captions, examples)

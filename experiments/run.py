@@ -117,6 +117,9 @@ flags.DEFINE_enum(
 flags.DEFINE_bool(
     "deterministic", False, "Only operations that repeat to the bit, also on GPUs."
 )
+flags.DEFINE_bool(
+    "spice", False, "Compute SPICE too; its first use downloads several hundred MB."
+)
 flags.DEFINE_bool("resume", False, "Resume the run in output_dir, if there is one.")
 
 
@@ -250,7 +253,7 @@ def run_phase(objective, folder, start, config, builder, strategy):
     if objective == "ensemble":
         model = kc.models.Ensemble(FLAGS.ensemble)
         check_reads(model, builder)
-        finish(model, config.decoding, builder, folder, about)
+        finish(model, config.decoding, builder, folder, about, FLAGS.spice)
         return
     if FLAGS.resume:
         refuse_others(folder, about)
@@ -261,7 +264,7 @@ def run_phase(objective, folder, start, config, builder, strategy):
     if is_chief(strategy):
         model = kc.models.load(folder)
         about["parameters"] = count_parameters(model)
-        finish(model, config.decoding, builder, folder, about)
+        finish(model, config.decoding, builder, folder, about, FLAGS.spice)
 
 
 def describe(config, objective, start):

@@ -30,6 +30,9 @@ flags.DEFINE_string("name", None, "Of the algorithm, in the files' names.")
 for name, count in SETS.items():
     flags.DEFINE_string(name, None, f"Prepared dataset of the {count:,} images.")
 flags.DEFINE_list("references", [], "COCO's captions_*.json to score against.")
+flags.DEFINE_bool(
+    "spice", False, "Compute SPICE too; its first use downloads several hundred MB."
+)
 flags.DEFINE_string("output_dir", ".", "Where the files go.")
 flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.", lower_bound=1)
 flags.DEFINE_integer("batch_size", 50, "Images captioned at once.", lower_bound=1)
@@ -72,7 +75,7 @@ def submit(paths):
             if kc.data.read_captions(reference).keys() & captions.keys()
         ]
         if known:
-            print(kc.evaluation.score_table(known, path))
+            print(kc.evaluation.score_table(known, path, FLAGS.spice))
 
 
 if __name__ == "__main__":

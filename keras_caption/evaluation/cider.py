@@ -1,14 +1,15 @@
 from pycocoevalcap.cider.cider import Cider
 
+from keras_caption.evaluation.captions import check_captions
 from keras_caption.text import split_words
 
 
 def cider(captions, references):
-    """CIDEr-D of captions, for watching a training.
+    """CIDEr-D of captions, computed without Java, for use during training.
 
-    It is pycocoevalcap's figure but for the tokenizer: words are split by
-    `keras_caption.text.split_words` instead of a Java program, which makes it fast
-    enough for every epoch, and a little different from the `CIDEr-D` of `score`.
+    It differs from the `CIDEr-D` of `score` in the tokenizer only: words are split by
+    `keras_caption.text.split_words` instead of a Java program, which is fast enough
+    for every epoch.
 
     Args:
         captions: dict from image id to str.
@@ -16,7 +17,11 @@ def cider(captions, references):
 
     Returns:
         float, the mean over images.
+
+    Raises:
+        InputError: If there are no captions, or an image has no references.
     """
+    check_captions(captions, references)
 
     def words(text):
         return " ".join(split_words(text))

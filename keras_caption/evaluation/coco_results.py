@@ -17,7 +17,7 @@ def write_results(path, captions):
     write_json(path, [{"image_id": i, "caption": c} for i, c in captions.items()])
 
 
-def score_files(captions_path, results_path):
+def score_files(captions_path, results_path, spice=False):
     """Scores a COCO results file against a COCO captions file.
 
     The images that are in both files are scored, in the order of the captions file,
@@ -27,6 +27,7 @@ def score_files(captions_path, results_path):
     Args:
         captions_path: JSON with `images` and `annotations`.
         results_path: JSON, see `read_results`.
+        spice: bool, whether to compute SPICE; see `score`.
 
     Returns:
         As `score`.
@@ -48,19 +49,20 @@ def score_files(captions_path, results_path):
         f"{captions_path} have no result, {len(results) - len(captions):,} results no "
         "captions there"
     )
-    return score(captions, references)
+    return score(captions, references, spice)
 
 
-def score_table(captions_paths, results_path):
+def score_table(captions_paths, results_path, spice=False):
     """Scores a COCO results file against several captions files, such as c5 and c40.
 
     Args:
         captions_paths: List of paths, see `score_files`.
         results_path: See `score_files`.
+        spice: bool, whether to compute SPICE; see `score`.
 
     Returns:
-        str, a Markdown table with a row for each captions file, and below it what
-        could not be computed.
+        str, a Markdown table with a row for each captions file, and below it the
+        metrics that failed.
 
     Raises:
         InputError: As `score_files`.
@@ -70,6 +72,6 @@ def score_table(captions_paths, results_path):
     distinct = len({path.stem for path in paths}) == len(paths)
     for path in paths:
         label = path.stem if distinct else str(path)
-        rows[label], missing = score_files(path, results_path)
+        rows[label], missing = score_files(path, results_path, spice)
         notes |= missing
     return "\n".join([table(rows), *(f"{name}: {why}" for name, why in notes.items())])

