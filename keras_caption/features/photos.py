@@ -56,22 +56,24 @@ def read_photo(source):
         formats = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         raise InputError(f"{name} is not an image ({formats}).") from None
     except Image.DecompressionBombError:
-        raise InputError(f"{name} has more than {MAX_PIXELS:,} pixels.") from None
+        raise InputError(
+            f"{name} has far more than {MAX_PIXELS:,} pixels, the most that are read."
+        ) from None
     except Exception as error:  # Pillow's decoders raise anything at damaged files
         reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(f"{name} cannot be read: {reason}.") from None
 
 
 def check_size(size, name):
-    """Checks that an image has pixels, and not too many, before it is decoded.
+    """Checks that an image has not too many pixels, before it is decoded.
 
     Raises:
-        InputError: If it does not.
+        InputError: If it has.
     """
     width, height = size
-    if not 0 < width * height <= MAX_PIXELS:
+    if width * height > MAX_PIXELS:
         raise InputError(
-            f"{name} has {width} x {height} pixels; from 1 to {MAX_PIXELS:,} are read."
+            f"{name} has {width} x {height} pixels; at most {MAX_PIXELS:,} are read."
         )
 
 
