@@ -1,5 +1,6 @@
 from keras import ops, tree
 
+from keras_caption.decoding.options import check_values
 from keras_caption.decoding.word_by_word import (
     IMPOSSIBLE,
     batch_size,
@@ -43,7 +44,17 @@ def beam_search(
         EOS, then PAD, the best caption first; and their log-probabilities, EOS
         included, never normalized, float32 `(batch, beam_size)`. Where there are not
         so many captions, the last are PAD only, their log-probability -1e9.
+
+    Raises:
+        InputError: If an option has a wrong value.
     """
+    check_values(
+        beam_size=beam_size,
+        max_length=max_length,
+        length_penalty=length_penalty,
+        block_trigrams=block_trigrams,
+        keep_greedy=keep_greedy,
+    )
     state = decoder.start(memory, length=max_length)
     batch = batch_size(state)
     first_rows = ops.expand_dims(ops.arange(batch) * beam_size, 1)

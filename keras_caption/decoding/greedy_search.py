@@ -1,5 +1,6 @@
 from keras import ops
 
+from keras_caption.decoding.options import check_values
 from keras_caption.decoding.word_by_word import forbidden_log_probs, word_by_word
 
 
@@ -16,7 +17,11 @@ def greedy_search(decoder, memory, max_length=20):
     Returns:
         Tokens, int32 `(batch, max_length)`, from the first word to EOS, then PAD;
         and the log-probability of each caption, EOS included, float32 `(batch,)`.
+
+    Raises:
+        InputError: If `max_length` is not a positive int.
     """
+    check_values(max_length=max_length)
 
     def choose(log_probs, index):
         return ops.argmax(log_probs + forbidden_log_probs(log_probs.shape[-1]), axis=-1)

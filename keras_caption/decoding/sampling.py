@@ -1,5 +1,6 @@
 from keras import ops
 
+from keras_caption.decoding.options import check_values
 from keras_caption.decoding.word_by_word import (
     IMPOSSIBLE,
     branch,
@@ -33,7 +34,13 @@ def sample(
         Tokens, int32 `(batch * C, max_length)`, from the first word to EOS, then
         PAD; and the log-probability of each caption under the model itself (before
         temperature and cut-off), EOS included, float32 `(batch * C,)`.
+
+    Raises:
+        InputError: If `temperature` or `top_k` has a wrong value.
     """
+    check_values(temperature=temperature)
+    if top_k is not None:
+        check_values(top_k=top_k)
     rows, max_length = ops.shape(numbers)
     state = decoder.start(memory, length=max_length)
     captions = captions_per_image(state, rows)

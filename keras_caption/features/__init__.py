@@ -1,11 +1,17 @@
 """From photos to what captioners read of them: grids and regions."""
 
 from keras_caption.features.extractor import Extractor
-from keras_caption.features.photos import find_photos, read_photo, resize_photo
+from keras_caption.features.photos import (
+    MAX_PIXELS,
+    find_photos,
+    read_photo,
+    resize_photo,
+)
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
 
 __all__ = [
+    "MAX_PIXELS",
     "Extractor",
     "find_photos",
     "read_photo",

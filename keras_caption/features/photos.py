@@ -7,26 +7,37 @@ from keras import ops
 from keras_caption.errors import InputError
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".webp")
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
+# A photo takes up to 20 bytes a pixel while it is decoded and resized.
+MAX_PIXELS = 64 * 2**20
+
+# What EXIF's orientations ask for: rows and columns exchanged, then reversed.
+ORIENTATION = 0x0112
+TRANSPOSED = (5, 6, 7, 8)
+COLUMNS_REVERSED = (2, 3, 6, 7)
+ROWS_REVERSED = (3, 4, 7, 8)
 
 
 def read_photo(source):
-    """A photo's pixels, whatever its format and colours.
+    """Reads a photo's pixels, whatever its format and colours.
 
-    Grey, CMYK, palette and 16-bit pictures are converted; of several frames the
-    first is taken; transparency is dropped.
+    BMP, GIF, JPEG, PNG and WebP are read, by content and not by name. Grey, CMYK,
+    palette and 16-bit images are converted; of several frames the first is taken;
+    transparency is dropped. A JPEG's EXIF orientation is respected.
 
     Args:
-        source: Path of a picture, or the bytes of one.
+        source: Path of an image file, or its bytes.
 
     Returns:
         uint8 `(height, width, 3)`.
 
     Raises:
-        InputError: If there is no such file, or it is no picture, or is cut short.
+        InputError: If there is no such file, or it is no image, is cut short, or has
+            more than `MAX_PIXELS` pixels.
     """
     from PIL import Image, UnidentifiedImageError
 
-    name, file = "The picture", source
+    name, file = "The file", source
     if isinstance(source, bytes):
         file = io.BytesIO(source)
     else:
@@ -36,15 +47,69 @@ def read_photo(source):
         if not pathlib.Path(source).stat().st_size:
             raise InputError(f"{source} is empty.")
     try:
-        with Image.open(file) as picture:
-            if picture.mode.startswith("I"):  # 16 bits, of which 8 are kept
-                grey = (np.array(picture).astype("uint32") >> 8).astype("uint8")
-                picture = Image.fromarray(grey)
-            return np.array(picture.convert("RGB"))
+        with Image.open(file, formats=FORMATS) as image:
+            check_size(image.size, name)
+            return orient(to_rgb(image), exif_orientation(image))
+    except InputError:
+        raise
     except UnidentifiedImageError:
-        raise InputError(f"{name} is not a picture.") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise InputError(f"{name} cannot be read: {error}.") from None
+        formats = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        raise InputError(f"{name} is not an image ({formats}).") from None
+    except Image.DecompressionBombError:
+        raise InputError(
+            f"{name} has far more than {MAX_PIXELS:,} pixels, the most that are read."
+        ) from None
+    except Exception as error:  # Pillow's decoders raise anything at damaged files
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise InputError(f"{name} cannot be read: {reason}.") from None
+
+
+def check_size(size, name):
+    """Checks that an image has not too many pixels, before it is decoded.
+
+    Raises:
+        InputError: If it has.
+    """
+    width, height = size
+    if width * height > MAX_PIXELS:
+        raise InputError(
+            f"{name} has {width} x {height} pixels; at most {MAX_PIXELS:,} are read."
+        )
+
+
+def to_rgb(image):
+    """A Pillow image's pixels, uint8 `(height, width, 3)`."""
+    from PIL import Image
+
+    if image.mode.startswith("I"):  # 16 bits, of which 8 are kept
+        grey = (np.array(image).astype("uint32") >> 8).astype("uint8")
+        image = Image.fromarray(grey)
+    return np.array(image.convert("RGB"))
+
+
+def exif_orientation(image):
+    """The orientation that a JPEG's EXIF data name; 1 if they name none."""
+    from PIL import Image
+
+    if image.format not in ("JPEG", "MPO"):
+        return 1
+    exif = Image.Exif()
+    try:
+        exif.load(image.info.get("exif"))
+        return exif.get(ORIENTATION, 1)
+    except Exception:  # damaged EXIF data name none
+        return 1
+
+
+def orient(pixels, orientation):
+    """An image's pixels, `(height, width, 3)`, turned as EXIF's orientation asks."""
+    if orientation in TRANSPOSED:
+        pixels = pixels.transpose(1, 0, 2)
+    if orientation in COLUMNS_REVERSED:
+        pixels = pixels[:, ::-1]
+    if orientation in ROWS_REVERSED:
+        pixels = pixels[::-1]
+    return np.ascontiguousarray(pixels)
 
 
 def resize_photo(pixels, size):
@@ -62,15 +127,15 @@ def resize_photo(pixels, size):
 
 
 def find_photos(folder):
-    """All pictures in a folder and below it, by their endings, in order.
+    """All images in a folder and below it, by their endings, in order.
 
     Raises:
-        InputError: If there is no such folder, or no picture in it.
+        InputError: If there is no such folder, or no image in it.
     """
     folder = pathlib.Path(folder)
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
     found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES)
     if not found:
-        raise InputError(f"There is no picture in {folder} ({', '.join(SUFFIXES)}).")
+        raise InputError(f"There is no image in {folder} ({', '.join(SUFFIXES)}).")
     return found

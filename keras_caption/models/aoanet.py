@@ -47,8 +47,9 @@ class AoANet(Captioner):
 
     Call arguments:
         inputs: dict of `regions`, float `(batch, N, region_dim)`; `boxes`, float
-            `(batch, N, 4)`, which are not looked at; optionally `region_mask`, bool
-            `(batch, N)`, True where real; and `tokens`, see `Captioner`.
+            `(batch, N, 4)`, which may be omitted, as they are not attended to;
+            optionally `region_mask`, bool `(batch, N)`, True where valid; and
+            `tokens`, see `Captioner`.
 
     Reference:
         Huang et al., "Attention on Attention for Image Captioning", ICCV 2019.
@@ -135,3 +136,7 @@ class AoANet(Captioner):
         self.dropout = dropout
         self.refining_dropout = refining_dropout
         self.aoa_dropout = aoa_dropout
+
+    @property
+    def reads_boxes(self):
+        return False

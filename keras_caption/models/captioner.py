@@ -7,7 +7,6 @@ from keras import ops
 
 from keras_caption.atomic import replacing
 from keras_caption.decoding import scheduled_sampling
-from keras_caption.features import resize_photo
 from keras_caption.models.generator import Generator
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.replicas import ReplicaTraining
@@ -55,30 +54,6 @@ def check_heads(model_dim, num_heads):
         )
 
 
-def mask_regions(regions, boxes, region_mask=None):
-    """Inputs of a region model, with a mask, and nothing in padded rows.
-
-    Raises:
-        ValueError: If there are not as many boxes, or values of the mask, as regions.
-    """
-    for name, others in (("boxes", boxes), ("region_mask", region_mask)):
-        if others is None:
-            continue
-        counts = [tuple(x.shape[:2]) for x in (regions, others)]
-        if None not in (*counts[0], *counts[1]) and counts[0] != counts[1]:
-            raise ValueError(
-                f"An image needs as many {name} as regions. Received a batch of "
-                f"{counts[0]} regions and {counts[1]} {name}."
-            )
-    if region_mask is None:
-        region_mask = ops.ones(ops.shape(regions)[:2], dtype="bool")
-    else:
-        region_mask = ops.cast(region_mask, "bool")
-        real = ops.expand_dims(region_mask, -1)
-        regions, boxes = (ops.where(real, x, 0.0) for x in (regions, boxes))
-    return {"regions": regions, "boxes": boxes, "region_mask": region_mask}
-
-
 class Captioner(Generator, ReplicaTraining, keras.Model):
     """Base of all captioning models: an encoder of images and a decoder of words.
 
@@ -106,8 +81,9 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
     Call arguments:
         inputs: dict of the encoder's inputs and `tokens`, int, either `(batch, T)`
             or, with C captions for each image, `(batch, C, T)`. A `region_mask`,
-            bool `(batch, N)`, may be left out where all regions are real. Other
-            keys are ignored.
+            bool `(batch, N)`, says which regions are valid; if omitted, those whose
+            box has an area. Models that do not read `boxes` need none. Other keys
+            are ignored.
 
     Returns:
         Logits, float32, of the shape of `tokens` plus `(vocabulary_size,)`: at
@@ -147,40 +123,6 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
             inputs["tokens"] = ops.reshape(inputs["tokens"], (-1, shape[2]))
         logits = super().call(inputs, training=training)
         return ops.reshape(logits, (*shape, logits.shape[-1]))
-
-    def image_inputs(self, inputs):
-        """The encoder's inputs out of a batch, as tensors, with a mask.
-
-        Where they are not there, and an `image` is, the extractor makes them of it.
-        """
-        names = self.encoder.input
-        if self.extractor is not None and "image" in inputs:
-            needed = [name for name in names if name != "region_mask"]
-            if not all(name in inputs for name in needed):
-                size = self.extractor.image_size
-                inputs = self.extractor(resize_photo(inputs["image"], size))
-        given = {
-            name: ops.convert_to_tensor(inputs[name])
-            for name in names
-            if inputs.get(name) is not None
-        }
-        missing = [n for n in names if n not in given and n != "region_mask"]
-        if missing:
-            raise ValueError(
-                f"The model '{self.name}' needs {', '.join(names)}. "
-                f"Missing from the batch: {', '.join(missing)}"
-            )
-        for name, values in given.items():
-            expected = names[name].shape[1:]
-            found = tuple(values.shape[1:])
-            if len(found) != len(expected) or any(
-                e not in (f, None) for e, f in zip(expected, found, strict=True)
-            ):
-                raise ValueError(
-                    f"The model '{self.name}' reads {name} of shape "
-                    f"{('batch', *expected)}. Received: {tuple(values.shape)}"
-                )
-        return mask_regions(**given) if "region_mask" in names else given
 
     def train_step(self, *args):
         *state, data = args
@@ -300,6 +242,11 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
     def image_specs(self):
         """The encoder's inputs, a dict of symbolic tensors."""
         return self.encoder.input
+
+    @property
+    def reads_boxes(self):
+        """Whether predictions depend on the boxes of regions."""
+        return "boxes" in self.image_specs
 
     def save(self, filepath, overwrite=True, **kwargs):
         """Saves the model, vocabulary included, as a `.keras` file.

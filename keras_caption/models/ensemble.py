@@ -68,12 +68,10 @@ class Ensemble(Generator):
     def variables(self):
         return [v for member in self.members for v in member.variables]
 
-    def image_inputs(self, inputs):
-        """What the members' encoders read of a batch, see `Captioner`."""
-        found = {}
-        for member in self.members:
-            found |= member.image_inputs({**inputs, **found})
-        return found
+    @property
+    def reads_boxes(self):
+        """Whether predictions of a member depend on the boxes of regions."""
+        return any(member.reads_boxes for member in self.members)
 
     def encode(self, inputs):
         """What the members read of the images, a list."""

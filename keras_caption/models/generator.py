@@ -1,34 +1,48 @@
 import functools
+import os
 
 import keras
 from keras import ops
 
-from keras_caption.decoding import beam_search, compile_function, greedy_search, sample
+from keras_caption.decoding import (
+    beam_search,
+    check_options,
+    compile_function,
+    greedy_search,
+    sample,
+)
+from keras_caption.errors import InputError
 from keras_caption.features import read_photo, resize_photo
+from keras_caption.models.image_inputs import (
+    check_images,
+    mask_regions,
+    read_inputs,
+)
 
 
 class Generator:
     """Generates captions: a captioner's part, and that of an ensemble of them.
 
     Whoever inherits it has a `name`, a `vocabulary` and an `extractor` (or `None`),
-    `variables`, and `image_inputs`, `encode`, `start` and `step`.
+    `variables`, `image_specs`, `reads_boxes`, and `encode`, `start` and `step`.
     """
 
     def generate(self, inputs, **options):
-        """Captions of a batch of images.
+        """Generates captions of a batch of images.
 
         Args:
             inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
-            **options: Of `generate_tokens`.
+            **options: Options of `generate_tokens`.
 
         Returns:
             A list of str, one for each image.
 
         Raises:
-            ValueError: If the model was made without a vocabulary.
+            InputError: If the model was made without a vocabulary, or as
+                `generate_tokens` raises it.
         """
         if self.vocabulary is None:
-            raise ValueError(
+            raise InputError(
                 f"The model '{self.name}' was made without a vocabulary: it can "
                 "`generate_tokens`, but no words."
             )
@@ -36,40 +50,45 @@ class Generator:
         return [self.vocabulary.decode(row) for row in tokens]
 
     def generate_from_images(self, images, **options):
-        """Captions of photos.
+        """Generates captions of photos.
 
         Args:
             images: List of paths, or of uint8 arrays `(height, width, 3)`.
-            **options: Of `generate_tokens`.
+            **options: Options of `generate_tokens`.
 
         Returns:
             A list of str, one for each photo.
 
         Raises:
-            InputError: If a photo cannot be read.
-            ValueError: If the model has no extractor.
+            InputError: If a photo cannot be read, or the model has no extractor.
         """
         return self.generate(self.extract(images), **options)
 
     def extract(self, images):
-        """What the model reads of photos, made as the data it was trained on.
+        """Extracts what the model reads of photos, as its training data were made.
 
         Args:
-            images: Of `generate_from_images`.
+            images: List of paths, or of uint8 arrays `(height, width, 3)`.
 
         Returns:
             dict of tensors, see `keras_caption.features.Extractor`.
+
+        Raises:
+            InputError: If a photo cannot be read, or the model has no extractor.
         """
         if self.extractor is None:
-            raise ValueError(
+            raise InputError(
                 f"The model '{self.name}' does not know how its features are made of "
                 "photos: it has no `extractor`."
             )
+        if isinstance(images, (str, bytes, os.PathLike)) or not len(images):
+            raise InputError(
+                "Photos should be a list of at least one path or array. "
+                f"Received: {images!r}"
+            )
         size = self.extractor.image_size
-        photos = [
-            image if hasattr(image, "shape") else read_photo(image) for image in images
-        ]
-        photos = ops.stack([resize_photo(photo, size) for photo in photos])
+        photos = [resize_photo(to_pixels(image), size) for image in images]
+        photos = ops.stack(photos)
         if self.extractor not in self._compiled_functions:
             self._compiled_functions[self.extractor] = compile_function(
                 self.extractor, self.extractor.variables
@@ -77,12 +96,12 @@ class Generator:
         return self._compiled_functions[self.extractor](photos)
 
     def caption(self, batches, **options):
-        """Captions of a data set.
+        """Generates captions of a data set.
 
         Args:
             batches: Iterable of batches with `image_id` beside the model's inputs,
                 as `keras_caption.data.image_batches` makes them.
-            **options: Of `generate_tokens`.
+            **options: Options of `generate_tokens`.
 
         Returns:
             dict from image id to str.
@@ -94,63 +113,69 @@ class Generator:
             captions.update(zip(image_ids, generated, strict=True))
         return captions
 
-    def generate_tokens(
-        self,
-        inputs,
-        beam_size=3,
-        max_length=20,
-        length_penalty=0.0,
-        block_trigrams=False,
-        keep_greedy=True,
-        temperature=None,
-        top_k=None,
-        seed=None,
-    ):
-        """Captions of a batch of images, as tokens with their scores.
+    def generate_tokens(self, inputs, beam_size=None, **options):
+        """Generates captions of a batch of images, as tokens with their scores.
 
         Args:
             inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
-            beam_size: Branches of a beam search; 1 is greedy search.
-            max_length: Greatest number of words.
-            length_penalty, block_trigrams, keep_greedy: Of
+            beam_size: int, beam width, defaults to 3; 1 is greedy search.
+            max_length: int, greatest number of tokens, defaults to 20.
+            length_penalty, block_trigrams, keep_greedy: Options of
                 `keras_caption.decoding.beam_search`.
-            temperature: Where given, captions are drawn at random instead, at this
-                temperature.
-            top_k: With `temperature`, draw from so many most probable words.
-            seed: With `temperature`, int that makes the draw repeatable.
+            temperature: float. If given, captions are sampled at this temperature
+                instead of searched for.
+            top_k: int. With `temperature`, sample from the k most probable tokens.
+            seed: int. With `temperature`, makes the samples repeatable.
 
         Returns:
             Tokens, int32 `(batch, max_length)`, from the first word to EOS, then
             PAD; and log-probabilities, float32 `(batch,)`. NumPy arrays.
 
         Raises:
-            ValueError: If the temperature is not positive.
+            InputError: If an option is unknown, wrong or without effect, or an image
+                cannot be captioned: it has no valid region, features that are not
+                finite, or boxes that are not divided by its width and height.
         """
-        inputs = self.image_inputs(inputs)
-        if temperature is not None:
-            if temperature <= 0:
-                raise ValueError(
-                    "`temperature` must be positive; greedy search is `beam_size=1`. "
-                    f"Received: {temperature}"
-                )
-            shape = (len(next(iter(inputs.values()))), max_length)
-            numbers = keras.random.uniform(shape, seed=seed)
-            search = self._compiled(sample, temperature=temperature, top_k=top_k)
-            tokens, scores = search(inputs, numbers)
-        elif beam_size == 1:
+        options = {"beam_size": beam_size, **options}
+        options = {k: value for k, value in options.items() if value is not None}
+        check_options(options)
+        images = read_inputs(self, inputs)
+        check_images(images, inputs.get("image_id"))
+        images = self.image_inputs(images)
+        max_length = options.pop("max_length", 20)
+        if "temperature" in options:
+            shape = (len(next(iter(images.values()))), max_length)
+            numbers = keras.random.uniform(shape, seed=options.pop("seed", None))
+            tokens, scores = self._compiled(sample, **options)(images, numbers)
+        elif beam_size == 1 and not options.get("block_trigrams"):
             search = self._compiled(greedy_search, max_length=max_length)
-            tokens, scores = search(inputs)
+            tokens, scores = search(images)
         else:
-            search = self._compiled(
-                beam_search,
-                beam_size=beam_size,
-                max_length=max_length,
-                length_penalty=length_penalty,
-                block_trigrams=block_trigrams,
-                keep_greedy=keep_greedy,
-            )
-            tokens, scores = (x[:, 0] for x in search(inputs))
+            search = self._compiled(beam_search, max_length=max_length, **options)
+            tokens, scores = (x[:, 0] for x in search(images))
         return ops.convert_to_numpy(tokens), ops.convert_to_numpy(scores)
+
+    def image_inputs(self, inputs):
+        """Takes the encoder's inputs out of a batch, as tensors, with a mask.
+
+        If they are missing and an `image` is there, the extractor makes them.
+
+        Args:
+            inputs: dict as of a call, of arrays or tensors.
+
+        Returns:
+            dict of tensors.
+
+        Raises:
+            InputError: If an input is missing or has a wrong shape.
+        """
+        images = read_inputs(self, inputs)
+        if "region_mask" not in self.image_specs:
+            return images
+        names = ("regions", "boxes", "region_mask")
+        regions = {name: images[name] for name in names if name in images}
+        images |= mask_regions(**regions)
+        return {name: images[name] for name in self.image_specs}
 
     @functools.cached_property
     def _compiled_functions(self):
@@ -166,3 +191,19 @@ class Generator:
 
             self._compiled_functions[key] = compile_function(find, self.variables)
         return self._compiled_functions[key]
+
+
+def to_pixels(photo):
+    """The pixels of a photo given as a path or an array.
+
+    Raises:
+        InputError: If it cannot be read, or has another shape.
+    """
+    if not hasattr(photo, "shape"):
+        return read_photo(photo)
+    if len(photo.shape) != 3 or photo.shape[-1] != 3 or 0 in photo.shape:
+        raise InputError(
+            "A photo's array should have the shape (height, width, 3). "
+            f"Received: {tuple(photo.shape)}"
+        )
+    return photo

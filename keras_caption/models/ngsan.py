@@ -53,8 +53,9 @@ class NGSAN(Captioner):
     Call arguments:
         inputs: dict of `regions`, float `(batch, N, region_dim)`; `boxes`, float
             `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width and
-            height; optionally `region_mask`, bool `(batch, N)`, True where real;
-            and `tokens`, see `Captioner`.
+            height, which may be omitted without `geometry`; optionally
+            `region_mask`, bool `(batch, N)`, True where valid; and `tokens`, see
+            `Captioner`.
 
     Reference:
         Guo et al., "Normalized and Geometry-Aware Self-Attention Network for
@@ -153,3 +154,7 @@ class NGSAN(Captioner):
         self.geometry = geometry
         self.geometry_dim = geometry_dim
         self.gate = gate
+
+    @property
+    def reads_boxes(self):
+        return bool(self.geometry)

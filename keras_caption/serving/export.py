@@ -4,8 +4,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.atomic import replacing
-from keras_caption.decoding import beam_search, greedy_search
-from keras_caption.features import resize_photo
+from keras_caption.decoding import beam_search, check_options, greedy_search
+from keras_caption.errors import InputError
+from keras_caption.models.image_inputs import find_faults
+from keras_caption.serving.photos import decode_photos
 from keras_caption.text import BOS, EOS, PAD
 
 # All files of an export: a folder that holds others is not replaced by one.
@@ -25,70 +27,90 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
 
     | signature | inputs | outputs |
     |---|---|---|
-    | `serving_default` | `regions`, `boxes` (or `grid`) | as `greedy`, beam search |
-    | `greedy` | the same | `captions`, `tokens`, `scores` |
-    | `logits` | the same and `tokens` | `logits` of the next word, everywhere |
+    | `serving_default` | images, see below | as `greedy`, by beam search |
+    | `greedy` | images | `captions`, `tokens`, `scores` |
+    | `logits` | images and `tokens` | `logits` of the next token, everywhere |
     | `photos` | `image_bytes`: JPEG or PNG files | as `serving_default` |
 
-    The last one is there where the model has an `extractor`.
-    A region whose box is all zeros is padding: images of different numbers of
-    regions are padded with zeros, and no mask travels. An image without any other
-    box, as of data that have none for AoANet, has all its regions. Records that warm
-    a server up are written beside the graph, into `assets.extra`. The folder appears
-    whole or not at all.
+    An image is a `grid`; or `regions` with `boxes`; or, for models that do not read
+    boxes, `regions` with `num_regions`, int32 `(batch,)`. Only models with an
+    `extractor` have `photos`, which respects a JPEG's EXIF orientation.
+
+    **Padding.** A region whose box has no area is padding: images with fewer regions
+    are padded with zeros, or as TensorFlow Serving's `pad_variable_length_inputs`
+    does, with the first element of each tensor. Without `boxes`, regions from
+    `num_regions` on are padding.
+
+    **Images that cannot be captioned** have an empty caption, tokens of PAD and a
+    score of -inf; in `logits`, NaN. They are those without a valid region, with
+    features that are not finite, or with boxes that are not x1, y1, x2, y2 divided by
+    the image's width and height; and photos that cannot be decoded, or have more
+    pixels than `keras_caption.features.MAX_PIXELS`. Other images of the batch are
+    answered as without them.
+
+    Records that warm a server up are written beside the graph, into `assets.extra`.
+    The folder appears whole or not at all.
 
     Args:
         model: `keras_caption.models.Captioner` with a vocabulary, or an `Ensemble`.
-        path: Folder; TensorFlow Serving wants `NAME/VERSION`, such as
+        path: Folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
-        beam_size, max_length, length_penalty: Of the beam search.
+        beam_size, max_length, length_penalty: Options of
+            `keras_caption.decoding.beam_search`.
 
     Raises:
-        ValueError: If the model has no vocabulary.
+        InputError: If the model has no vocabulary, or an option has a wrong value.
     """
+    check_options(
+        {
+            "beam_size": beam_size,
+            "max_length": max_length,
+            "length_penalty": length_penalty,
+        }
+    )
     if model.vocabulary is None:
-        raise ValueError(f"The model '{model.name}' has no vocabulary to answer with.")
+        raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
     words = tf.constant(model.vocabulary.words)
-    specs = {
-        name: tf.TensorSpec(spec.shape, tf.float32, name=name)
-        for name, spec in model.image_specs.items()
-        if name != "region_mask"
-    }
+    specs = image_specs(model)
 
-    def memory(images):
-        if "boxes" in images:
-            mask = tf.reduce_any(images["boxes"] != 0.0, axis=-1)
-            boxless = ~tf.reduce_any(mask, axis=1, keepdims=True)
-            images = {**images, "region_mask": mask | boxless}
-        return model.encode(images)
-
-    def answer(tokens, scores):
-        said = tf.reduce_all(tokens[..., None] != [PAD, BOS, EOS], axis=-1)
-        captions = tf.where(said, tf.gather(words, tokens), "")
+    def answer(tokens, scores, good):
+        tokens = tf.where(good[:, None], tokens, PAD)
+        is_word = tf.reduce_all(tokens[..., None] != [PAD, BOS, EOS], axis=-1)
+        captions = tf.where(is_word, tf.gather(words, tokens), "")
         captions = tf.strings.strip(tf.strings.reduce_join(captions, -1, separator=" "))
+        scores = tf.where(good, scores, float("-inf"))
         return {"captions": captions, "tokens": tokens, "scores": scores}
 
-    def best(memory):
+    def search(images, good):
         tokens, scores = beam_search(
             model,
-            memory,
+            model.encode(images),
             beam_size=beam_size,
             max_length=max_length,
             length_penalty=length_penalty,
         )
-        return answer(tokens[:, 0], scores[:, 0])
+        return answer(tokens[:, 0], scores[:, 0], good)
 
     def serving_default(**images):
-        return best(memory(images))
+        return search(*without_faults(images))
 
     def greedy(**images):
-        return answer(*greedy_search(model, memory(images), max_length))
+        images, good = without_faults(images)
+        return answer(*greedy_search(model, model.encode(images), max_length), good)
 
     def logits(tokens, **images):
-        return {"logits": model.logits(tokens, memory(images))}
+        images, good = without_faults(images)
+        logits = model.logits(tokens, model.encode(images))
+        captions = tf.shape(tokens)[0] // tf.maximum(tf.size(good), 1)  # of each image
+        good = tf.repeat(good, captions)[:, None, None]
+        return {"logits": tf.where(good, logits, float("nan"))}
 
     def photos(image_bytes):
-        return best(model.encode(model.extractor(decode(image_bytes, model))))
+        pixels, decoded = decode_photos(image_bytes, model.extractor.image_size)
+        features = model.extractor(pixels)
+        images = {name: features[name] for name in model.image_specs}
+        images, good = without_faults(images)
+        return search(images, good & decoded)
 
     tokens = tf.TensorSpec((None, None), tf.int32, name="tokens")
     endpoints = {
@@ -114,26 +136,48 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
         _write_warmup(partial, pathlib.Path(path).parent.name, requests)
 
 
-def decode(image_bytes, model):
-    """Photos as a model's extractor reads them, out of the bytes of their files."""
-    size = model.extractor.image_size
+def image_specs(model):
+    """The signature's inputs that are an image, a dict of `tf.TensorSpec`."""
+    specs = {
+        name: tf.TensorSpec(spec.shape, tf.float32, name=name)
+        for name, spec in model.image_specs.items()
+        if name != "region_mask"
+    }
+    if "boxes" in specs and not model.reads_boxes:
+        del specs["boxes"]
+        specs["num_regions"] = tf.TensorSpec((None,), tf.int32, name="num_regions")
+    return specs
 
-    def decode_one(content):
-        def jpeg():
-            return tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")
 
-        def other():
-            return tf.io.decode_image(content, 3, expand_animations=False)
+def without_faults(images):
+    """A batch with zeros in place of images that cannot be captioned.
 
-        pixels = tf.cond(tf.io.is_jpeg(content), jpeg, other)
-        return resize_photo(tf.ensure_shape(pixels, (None, None, 3)), size)
+    Args:
+        images: dict of a signature's inputs.
 
-    photo = tf.TensorSpec((size, size, 3), tf.float32)
-    return tf.map_fn(decode_one, image_bytes, fn_output_signature=photo)
+    Returns:
+        dict of a model's inputs; and which images can be captioned, bool `(batch,)`.
+    """
+    images = dict(images)
+    num_regions = images.pop("num_regions", None)
+    if num_regions is not None:
+        most = tf.shape(images["regions"])[1]
+        num_regions = tf.where(num_regions <= most, num_regions, 0)
+        images["region_mask"] = tf.sequence_mask(num_regions, most)
+    faults = tf.stack(list(find_faults(images).values()))
+    good = ~tf.reduce_any(faults, axis=0)
+
+    def blank(values):
+        shape = tf.concat([tf.shape(good), tf.ones(values.shape.rank - 1, tf.int32)], 0)
+        return tf.where(tf.reshape(good, shape), values, tf.zeros_like(values))
+
+    return {name: blank(values) for name, values in images.items()}, good
 
 
 def example_of(spec, regions=36):
-    """An input for a signature: one image, with so many regions where it has any."""
+    """An input for a signature: one image, with so many regions if it has any."""
+    if spec.name == "num_regions":
+        return np.array([regions], "int32")
     if spec.dtype == tf.string:
         grey = tf.fill((32, 32, 3), tf.constant(128, tf.uint8))
         return np.array([tf.io.encode_png(grey).numpy()], object)

@@ -160,7 +160,11 @@ def test_the_served_model_reads_files(folder, model, tmp_path):
     served = tf.saved_model.load(str(tmp_path / "model" / "1"))
     photos = [folder / "photo_9.png", folder / "photo_10.jpg", folder / "photo_0.jpg"]
     files = tf.constant([path.read_bytes() for path in photos])
-    said = served.signatures["photos"](image_bytes=files)
+    broken = (folder / "photo_2.jpg").read_bytes()
+    said = served.signatures["photos"](image_bytes=tf.concat([[broken], files], 0))
+    assert said["captions"][0] == b""
+    assert said["scores"][0] == -np.inf
+    said = {name: values[1:] for name, values in said.items()}
     inputs = model.extract(photos)
     tokens, scores = model.generate_tokens(inputs)
     np.testing.assert_array_equal(said["tokens"], tokens)

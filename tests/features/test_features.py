@@ -1,9 +1,11 @@
 import io
+import struct
+import zlib
 
 import keras
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 import keras_caption as kc
 from keras_caption.features import Extractor, read_photo, roi_align, windows
@@ -75,30 +77,76 @@ def test_photos_of_all_kinds_become_rgb(tmp_path, rng):
     )
 
 
-def broken_photos(folder):
-    """Files that no one can read, each with what is said of it."""
-    whole = io.BytesIO()
-    noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3)).astype("uint8")
-    Image.fromarray(noise).save(whole, "jpeg")
-    (folder / "cut.jpg").write_bytes(whole.getvalue()[:600])
-    (folder / "nothing.jpg").write_bytes(b"")
-    (folder / "text.jpg").write_text("This is not a picture.")
-    return {
-        "cut.jpg": "cannot be read",
-        "nothing.jpg": "empty",
-        "text.jpg": "not a picture",
-    }
+def jpeg(pixels, **options):
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "jpeg", **options)
+    return file.getvalue()
 
 
-def test_broken_photos_are_named(tmp_path):
-    for name, problem in broken_photos(tmp_path).items():
-        with pytest.raises(kc.InputError, match=f"{name} .*{problem}"):
-            read_photo(tmp_path / name)
+def png_header(width, height):
+    """A PNG that names a size, and has no pixels."""
+    fields = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    checksum = struct.pack(">I", zlib.crc32(fields))
+    end = struct.pack(">I", 0) + b"IEND" + struct.pack(">I", zlib.crc32(b"IEND"))
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + fields + checksum + end
+
+
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
+NOISE = np.random.default_rng(0).integers(0, 256, (40, 40, 3)).astype("uint8")
+BROKEN = {
+    "cut.jpg": (jpeg(NOISE)[:600], "cannot be read"),
+    "nothing.jpg": (b"", "is empty"),
+    "text.jpg": (b"This is not an image.", "is not an image"),
+    "postscript.jpg": (EPS, "is not an image"),
+    "large.png": (png_header(13000, 13000), "13000 x 13000 pixels"),
+    "larger.png": (png_header(2**31 - 1, 2**31 - 1), "far more than 67,108,864 pixels"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_photos_are_named(name, tmp_path):
+    content, problem = BROKEN[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(kc.InputError, match=f"{name} .*{problem}"):
+        read_photo(tmp_path / name)
+
+
+def test_missing_photos_are_named(tmp_path):
     with pytest.raises(kc.InputError, match=r"There is no file .*away\.jpg"):
         read_photo(tmp_path / "away.jpg")
-    (tmp_path / "none").mkdir()
-    with pytest.raises(kc.InputError, match="There is no picture in"):
-        kc.features.find_photos(tmp_path / "none")
+    with pytest.raises(kc.InputError, match="There is no image in"):
+        kc.features.find_photos(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_photos_give_an_image_or_one_sentence(rng):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    files = [jpeg(NOISE[:9, :7], exif=exif.tobytes())]
+    for kind in ("bmp", "gif", "png", "webp"):
+        files.append(io.BytesIO())
+        Image.fromarray(NOISE[:9, :7]).save(files[-1], kind)
+        files[-1] = files[-1].getvalue()
+    for _ in range(40):
+        for content in map(bytearray, files):
+            for place in rng.integers(0, min(len(content), 120), 3):
+                content[place] = rng.integers(0, 256)
+            try:
+                photo = read_photo(bytes(content))
+            except kc.InputError:
+                continue
+            assert photo.shape[2] == 3
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_orientation_is_respected(orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    content = jpeg(NOISE[:24], exif=exif.tobytes())
+    with Image.open(io.BytesIO(content)) as image:
+        expected = np.array(ImageOps.exif_transpose(image))
+    np.testing.assert_array_equal(read_photo(content), expected)
 
 
 def test_extractor_makes_grids_and_regions(rng):

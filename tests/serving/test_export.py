@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 
@@ -15,7 +16,7 @@ import sys
 sys.modules["keras"] = sys.modules["keras_caption"] = None
 import json, numpy as np, tensorflow as tf
 folder = sys.argv[1]
-model = tf.saved_model.load(folder + "/ngsan/1")
+model = tf.saved_model.load(sys.argv[2])
 answers = []
 for name in ("many", "one"):
     data = dict(np.load(f"{folder}/{name}.npz"))
@@ -34,8 +35,114 @@ print(json.dumps(answers))
 """
 
 
-def test_saved_model_answers_where_there_is_only_tensorflow(captioner, rng, tmp_path):
-    kc.serving.export(captioner, tmp_path / "ngsan" / "1", max_length=9)
+LENGTH = 6
+NUMBERS = (4, 3, 1)  # of regions of three images
+
+
+@pytest.fixture(scope="module")
+def exported(captioner, tmp_path_factory):
+    """The folder of an exported NG-SAN, which reads boxes."""
+    path = tmp_path_factory.mktemp("exported") / "ngsan" / "1"
+    kc.serving.export(captioner, path, max_length=LENGTH)
+    return path
+
+
+@pytest.fixture(scope="module")
+def served(exported):
+    return tf.saved_model.load(str(exported)).signatures
+
+
+@pytest.fixture(scope="module")
+def served_without_boxes(vocabulary, tmp_path_factory):
+    path = tmp_path_factory.mktemp("exported") / "aoanet" / "1"
+    model = kc.models.create("aoanet", vocabulary=vocabulary, **tiny("aoanet"))
+    kc.serving.export(model, path, max_length=LENGTH)
+    return tf.saved_model.load(str(path)).signatures
+
+
+def pad(arrays, padding):
+    """A batch, padded with zeros or as TensorFlow Serving pads."""
+    size = max(map(len, arrays))
+    value = {"zeros": lambda x: 0.0, "first_element": lambda x: x.flat[0]}[padding]
+    return np.stack(
+        [
+            np.pad(x, [(0, size - len(x)), (0, 0)], constant_values=value(x))
+            for x in arrays
+        ]
+    )
+
+
+def answer(signature, inputs):
+    return {k: x.numpy() for k, x in signature(**tensors(inputs)).items()}
+
+
+def tensors(inputs):
+    return {name: tf.constant(values) for name, values in inputs.items()}
+
+
+@pytest.mark.parametrize("padding", ["zeros", "first_element"])
+@pytest.mark.parametrize("name", ["served", "served_without_boxes"])
+def test_padding_never_leaks(name, padding, request, rng):
+    signature = request.getfixturevalue(name)["serving_default"]
+    singles = [random_images(rng, 1, n) for n in NUMBERS]
+    for images, number in zip(singles, NUMBERS, strict=True):
+        images["num_regions"] = np.array([number], "int32")
+    batch = {
+        key: pad([images[key][0] for images in singles], padding)
+        for key in ("regions", "boxes")
+    }
+    batch["num_regions"] = np.array(NUMBERS, "int32")
+    names = list(signature.structured_input_signature[1])
+    assert sorted(names)[0] == ("boxes" if name == "served" else "num_regions")
+    together = answer(signature, {key: batch[key] for key in names})
+    for i, images in enumerate(singles):
+        alone = answer(signature, {key: images[key] for key in names})
+        np.testing.assert_array_equal(together["tokens"][i], alone["tokens"][0])
+        np.testing.assert_allclose(together["scores"][i], alone["scores"], atol=1e-5)
+
+
+def test_faulty_images_have_no_caption_and_harm_no_others(served, rng):
+    images = random_images(rng, 7, 3)
+    del images["region_mask"]
+    tokens = rng.integers(4, 34, (14, 2)).astype("int32")  # two captions each
+    faults = {
+        0: ("regions", np.nan),
+        1: ("regions", -np.inf),
+        2: ("boxes", [10, 20, 300, 400]),
+        3: ("boxes", [0.1, 0.1, np.nan, 0.2]),
+        4: ("boxes", [0.5, 0.1, 0.3, 0.2]),
+    }
+    expected = {
+        name: answer(served[name], images) for name in ("serving_default", "greedy")
+    }
+    logits = answer(served["logits"], {**images, "tokens": tokens})["logits"]
+    for image, (name, value) in faults.items():
+        images[name][image, 1] = value
+    images["boxes"][5] = 0.0
+    for name in expected:
+        found = answer(served[name], images)
+        assert (found["captions"][:6] == b"").all()
+        assert (found["tokens"][:6] == 0).all()
+        assert (found["scores"][:6] == -np.inf).all()
+        for key, values in found.items():
+            np.testing.assert_array_equal(values[6], expected[name][key][6])
+    found = answer(served["logits"], {**images, "tokens": tokens})["logits"]
+    assert np.isnan(found[:12]).all()
+    np.testing.assert_allclose(found[12:], logits[12:], atol=1e-6)
+
+
+def test_a_number_of_regions_that_are_not_there_is_a_fault(served_without_boxes, rng):
+    inputs = {
+        "regions": random_images(rng, 4, 3)["regions"],
+        "num_regions": np.array([4, 0, -1, 3], "int32"),
+    }
+    found = answer(served_without_boxes["greedy"], inputs)
+    assert (found["scores"] == -np.inf).tolist() == [True, True, True, False]
+
+
+def test_saved_model_answers_where_there_is_only_tensorflow(
+    captioner, exported, rng, tmp_path
+):
     batches = {"many": random_images(rng, 4, 7), "one": random_images(rng, 1, 1)}
     for name, images in batches.items():
         padded = ~images["region_mask"]
@@ -43,30 +150,30 @@ def test_saved_model_answers_where_there_is_only_tensorflow(captioner, rng, tmp_
         images["tokens"] = rng.integers(4, 34, (len(padded), 5)).astype("int32")
         np.savez(tmp_path / f"{name}.npz", **images)
     done = subprocess.run(
-        [sys.executable, "-c", ANSWER, str(tmp_path)],
+        [sys.executable, "-c", ANSWER, str(tmp_path), str(exported)],
         capture_output=True,
         text=True,
         check=True,
     )
     answers = json.loads(done.stdout.splitlines()[-1])
     for (name, images), answer in zip(batches.items(), answers, strict=True):
-        tokens, scores = captioner.generate_tokens(images, max_length=9)
+        tokens, scores = captioner.generate_tokens(images, max_length=LENGTH)
         np.testing.assert_array_equal(answer["tokens"], tokens)
         np.testing.assert_allclose(answer["scores"], scores, atol=1e-4)
-        assert answer["captions"] == captioner.generate(images, max_length=9)
-        greedy = captioner.generate(images, beam_size=1, max_length=9)
+        assert answer["captions"] == captioner.generate(images, max_length=LENGTH)
+        greedy = captioner.generate(images, beam_size=1, max_length=LENGTH)
         assert answer["greedy"] == greedy
         np.testing.assert_allclose(
             np.load(tmp_path / f"{name}_logits.npy"), captioner(images), atol=1e-5
         )
 
     # Every variable once; the records that warm a server up name each signature.
-    data = tmp_path / "ngsan/1/variables/variables.data-00000-of-00001"
+    data = exported / "variables/variables.data-00000-of-00001"
     assert data.stat().st_size < 6 * captioner.count_params()
     records = tf.data.TFRecordDataset(
-        str(tmp_path / "ngsan/1/assets.extra/tf_serving_warmup_requests")
+        str(exported / "assets.extra/tf_serving_warmup_requests")
     )
-    loaded = tf.saved_model.load(str(tmp_path / "ngsan/1"))
+    loaded = tf.saved_model.load(str(exported))
     warmed = []
     for record in records.as_numpy_iterator():
         log = prediction_log_pb2.PredictionLog.FromString(record)
@@ -78,9 +185,11 @@ def test_saved_model_answers_where_there_is_only_tensorflow(captioner, rng, tmp_
     assert sorted(warmed) == sorted(loaded.signatures)
 
 
-def test_failed_export_leaves_the_previous_one(captioner, tmp_path, monkeypatch):
+def test_failed_export_leaves_the_previous_one(
+    captioner, exported, tmp_path, monkeypatch
+):
     path = tmp_path / "ngsan" / "1"
-    kc.serving.export(captioner, path, max_length=3)
+    shutil.copytree(exported, path)
     before = (path / "saved_model.pb").read_bytes()
 
     def full_disk(*args):
@@ -103,3 +212,9 @@ def test_a_model_without_words_cannot_answer(tmp_path):
     model = kc.models.create("san", vocabulary_size=10, **tiny("san"))
     with pytest.raises(ValueError, match="no vocabulary"):
         kc.serving.export(model, tmp_path / "1")
+
+
+def test_wrong_options_are_refused_before_anything_is_written(captioner, tmp_path):
+    with pytest.raises(kc.InputError, match="`max_length` must be an int"):
+        kc.serving.export(captioner, tmp_path / "ngsan" / "1", max_length=0)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,161 @@
+"""Decoding of image files within an exported graph."""
+
+import tensorflow as tf
+
+from keras_caption.features import resize_photo
+from keras_caption.features.photos import (
+    COLUMNS_REVERSED,
+    MAX_PIXELS,
+    ORIENTATION,
+    ROWS_REVERSED,
+    TRANSPOSED,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n"
+START_OF_SCAN, APP1, FILL = 0xDA, 0xE1, 0xFF
+SHORT = 3  # a type of EXIF values: 16 bits
+
+
+def decode_photos(image_bytes, size):
+    """Decodes JPEG and PNG files as `keras_caption.features.read_photo` does.
+
+    One by one, so that a batch takes the memory of one photo.
+
+    Args:
+        image_bytes: string `(batch,)`, contents of the files.
+        size: int, height and width that the photos are resized to.
+
+    Returns:
+        Photos, float32 `(batch, size, size, 3)`, 0 to 255; and which of the files
+        could be decoded, bool `(batch,)`. The photos of others are black.
+    """
+
+    def decode(content):
+        return resize_photo(decode_photo(content), size), True
+
+    def decode_or_black(content):
+        photo = tf.data.Dataset.from_tensors(content).map(decode)
+        black = tf.data.Dataset.from_tensors((tf.zeros((size, size, 3)), False))
+        both = photo.ignore_errors().concatenate(black)
+        return both.take(1).get_single_element()
+
+    signature = (tf.TensorSpec((size, size, 3)), tf.TensorSpec((), tf.bool))
+    return tf.map_fn(
+        decode_or_black,
+        image_bytes,
+        fn_output_signature=signature,
+        parallel_iterations=1,
+    )
+
+
+@tf.autograph.experimental.do_not_convert
+def decode_photo(content):
+    """Decodes a JPEG or PNG file: uint8 `(height, width, 3)`.
+
+    It fails for files of other formats, damaged ones, and those of more than
+    `MAX_PIXELS` pixels, which it does not begin to decode.
+    """
+
+    def jpeg():
+        with tf.control_dependencies([check_size(tf.io.extract_jpeg_shape(content))]):
+            pixels = tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")
+        return orient(pixels, exif_orientation(content))
+
+    def png():
+        # Behind the signature: length and name of the header, width, height.
+        sides = tf.io.decode_raw(
+            tf.strings.substr(content, 16, 8), tf.int32, little_endian=False
+        )
+        is_png = tf.debugging.assert_equal(tf.strings.substr(content, 0, 8), PNG)
+        with tf.control_dependencies([is_png, check_size(sides)]):
+            return tf.io.decode_png(content, 3)
+
+    pixels = tf.cond(tf.io.is_jpeg(content), jpeg, png)
+    return tf.ensure_shape(pixels, (None, None, 3))
+
+
+def check_size(shape):
+    """Assertion that the first two numbers are not too many pixels."""
+    pixels = tf.reduce_prod(tf.cast(shape[:2], tf.int64))
+    return tf.debugging.assert_less_equal(pixels, tf.constant(MAX_PIXELS, tf.int64))
+
+
+def exif_orientation(content):
+    """The orientation that a JPEG's EXIF data name, int32; 1 if they name none."""
+    start, end = exif_segment(content)
+    byte = bytes_of(tf.strings.substr(content, start, end - start))
+    little = byte(0) == ord("I")
+
+    def number(at, size):
+        parts = [byte(at + i) for i in range(size)]
+        small = sum(part * 256**i for i, part in enumerate(parts))
+        large = sum(part * 256**i for i, part in enumerate(reversed(parts)))
+        return tf.where(little, small, large)
+
+    directory = number(4, 4)
+    entries = directory + 2 + 12 * tf.range(number(directory, 2))
+    found = (number(entries, 2) == ORIENTATION) & (number(entries + 2, 2) == SHORT)
+    values = tf.where(found, number(entries + 8, 2), 0)
+    orientation = tf.reduce_max(tf.concat([values, tf.ones(1, tf.int64)], axis=0))
+    return tf.cast(orientation, tf.int32)
+
+
+def exif_segment(content):
+    """Where the EXIF data of a JPEG begin and end, int32; an empty one at its end.
+
+    A JPEG is a list of segments: 0xFF, a marker, the length in two bytes, content.
+    """
+    byte = bytes_of(content)
+
+    def length(at):
+        return 256 * byte(at + 2) + byte(at + 3)
+
+    def is_exif(at):
+        name = tf.stack([byte(at + 4 + i) for i in range(6)])
+        named = tf.reduce_all(name == list(b"Exif\0\0"))
+        return (byte(at + 1) == APP1) & named
+
+    def is_before(at):
+        is_segment = (byte(at) == FILL) & (byte(at + 1) != START_OF_SCAN)
+        return is_segment & ~is_exif(at)
+
+    def next_segment(at):
+        return at + tf.where(
+            byte(at + 1) == FILL, tf.constant(1, tf.int64), 2 + length(at)
+        )
+
+    at = tf.while_loop(is_before, next_segment, [tf.constant(2, tf.int64)])[0]
+    size = tf.strings.length(content)
+    start, end = (
+        tf.minimum(tf.cast(x, tf.int32), size) for x in (at + 10, at + 2 + length(at))
+    )
+    return tf.cond(is_exif(at), lambda: (start, end), lambda: (size, size))
+
+
+def bytes_of(content):
+    """Function from positions, int64, to the bytes there, int64; 0 outside."""
+    data = tf.concat(
+        [tf.io.decode_raw(content, tf.uint8), tf.zeros(1, tf.uint8)], axis=0
+    )
+    last = tf.size(data, tf.int64) - 1
+
+    def byte(at):
+        at = tf.cast(at, tf.int64)
+        inside = (at >= 0) & (at < last)
+        return tf.cast(tf.gather(data, tf.where(inside, at, last)), tf.int64)
+
+    return byte
+
+
+def orient(pixels, orientation):
+    """An image's pixels, `(height, width, 3)`, turned as EXIF's orientation asks."""
+
+    def is_in(orientations):
+        return tf.reduce_any(orientation == list(orientations))
+
+    def turn(pixels, orientations, change):
+        return tf.cond(is_in(orientations), lambda: change(pixels), lambda: pixels)
+
+    pixels = turn(pixels, TRANSPOSED, lambda x: tf.transpose(x, (1, 0, 2)))
+    pixels = turn(pixels, COLUMNS_REVERSED, lambda x: tf.reverse(x, [1]))
+    return turn(pixels, ROWS_REVERSED, lambda x: tf.reverse(x, [0]))

@@ -1,0 +1,84 @@
+import io
+import struct
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from keras_caption.features import read_photo, resize_photo
+from keras_caption.serving.photos import decode_photos
+
+SIZE = 24
+
+
+@pytest.fixture(scope="module")
+def decode():
+    function = tf.function(lambda files: decode_photos(files, SIZE), autograph=False)
+    signature = tf.TensorSpec((None,), tf.string)
+    return function.get_concrete_function(signature)
+
+
+def encode(pixels, kind="jpeg", **options):
+    file = io.BytesIO()
+    image = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def exif(orientation, endian):
+    found = Image.Exif()
+    found.endian = endian
+    found[0x010F] = "Someone"
+    found[0x0112] = orientation
+    return found.tobytes()
+
+
+@pytest.fixture(scope="module")
+def noise():
+    return np.random.default_rng(0).integers(0, 256, (30, 50, 3)).astype("uint8")
+
+
+def test_python_and_the_graph_see_the_same_photo(decode, noise):
+    image = Image.fromarray(noise)
+    files = [
+        encode(noise, exif=exif(orientation, endian))
+        for orientation in range(10)
+        for endian in "<>"
+    ]
+    files += [
+        encode(noise),
+        encode(noise, progressive=True),
+        encode(noise, exif=b"Exif\0\0II*\0\xff\xff\xff\xff"),  # points nowhere
+        encode(noise, exif=b"Exif\0\0"),
+        *(encode(image.convert(mode)) for mode in ("L", "CMYK")),
+        *(encode(image.convert(mode), "png") for mode in ("L", "LA", "P", "RGBA", "1")),
+        encode((np.arange(48).reshape(6, 8) * 1300).astype("uint16"), "png"),
+    ]
+    # The graph does not stop at what stands before the EXIF data.
+    comment = b"\xff\xfe" + struct.pack(">H", 5) + b"abc"
+    files.append(files[12][:2] + comment + b"\xff" + files[12][2:])
+    photos, decoded = decode(tf.constant(files))
+    assert decoded.numpy().all()
+    for content, photo in zip(files, photos.numpy(), strict=True):
+        expected = resize_photo(read_photo(content), SIZE)
+        np.testing.assert_allclose(photo, expected, atol=1e-3)
+
+
+def test_files_that_cannot_be_decoded_harm_no_others(decode, noise):
+    png = encode(noise, "png")
+    huge = png[:16] + struct.pack(">II", 13000, 13000) + png[24:]
+    files = [
+        png,
+        b"",
+        b"\xff\xd8\xff",
+        b"This is not an image.",
+        encode(noise)[:600],
+        png[:600],
+        huge,
+        encode(noise, "gif"),
+    ]
+    photos, decoded = decode(tf.constant(files))
+    assert decoded.numpy().tolist() == [True] + 7 * [False]
+    np.testing.assert_allclose(photos[0], resize_photo(noise, SIZE), atol=1e-3)
+    assert not photos[1:].numpy().any()
