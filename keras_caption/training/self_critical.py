@@ -2,6 +2,7 @@ import keras
 from keras import ops
 
 from keras_caption.decoding import policy, sample
+from keras_caption.errors import InputError
 from keras_caption.text import BOS, EOS, PAD
 from keras_caption.training.replicas import (
     ReplicaTraining,
@@ -49,6 +50,9 @@ class SelfCritical(ReplicaTraining, keras.Model):
         max_length: Greatest number of words drawn.
         seed: int.
 
+    Raises:
+        InputError: If Keras runs on another backend than TensorFlow.
+
     A batch is a dict of the captioner's image inputs and `references`, int32
     `(B, R, T)`, PAD 0, as `CiderD` takes them. Logged are the means of `reward`,
     `baseline`, `advantage`, `length` (words) and `entropy` (nats a word).
@@ -78,6 +82,12 @@ class SelfCritical(ReplicaTraining, keras.Model):
         seed=0,
         **kwargs,
     ):
+        if keras.backend.backend() != "tensorflow":
+            raise InputError(
+                "Self-critical training needs the TensorFlow backend of Keras: set "
+                "KERAS_BACKEND=tensorflow. The backend here is "
+                f"{keras.backend.backend()}."
+            )
         super().__init__(dtype=captioner.dtype_policy, **kwargs)
         if baseline not in BASELINES:
             raise ValueError(
