@@ -48,8 +48,8 @@ class AreaMemory(keras.layers.Layer):
             query.
 
     Returns:
-        Keys and values of the areas, `(batch, heads, areas, dim)`, and their mask,
-        or `None`. Areas are ordered by height, then width, then row by row.
+        Keys and values of the areas, `(batch, heads, areas, dim)`, and, if a mask is
+        given, their mask. Areas are ordered by height, then width, then row by row.
 
     Reference:
         Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
@@ -91,18 +91,14 @@ class AreaMemory(keras.layers.Layer):
 
     def call(self, keys, values, mask=None):
         sums = self._flatten(self._grow(values, add))
-        if mask is not None:
-            # Queries stand in for channels: whether each may look at an item.
-            allowed = ops.expand_dims(ops.swapaxes(mask, 1, 2), 1)
-            allowed = self._flatten(self._grow(allowed, both))
-            mask = ops.swapaxes(ops.squeeze(allowed, 1), 1, 2)
-        if self.combined_features:
-            return self._combine(keys), sums, mask
-        means = {
-            (height, width): total / (height * width)
-            for (height, width), total in self._grow(keys, add).items()
-        }
-        return self._flatten(means), sums, mask
+        combine = self._combine if self.combined_features else self._average
+        areas = combine(keys)
+        if mask is None:
+            return areas, sums
+        # Queries stand in for channels: whether each may attend to an item.
+        allowed = ops.expand_dims(ops.swapaxes(mask, 1, 2), 1)
+        allowed = self._flatten(self._grow(allowed, both))
+        return areas, sums, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2)
 
     def share(self, weights, length):
         """Attention weights of items, each area's shared evenly by its own.
@@ -117,6 +113,14 @@ class AreaMemory(keras.layers.Layer):
         items = ops.eye(length, dtype=weights.dtype)
         belongs = self._flatten(self._grow(ops.reshape(items, (1, 1, length, -1)), add))
         return ops.matmul(weights, belongs / ops.sum(belongs, axis=-1, keepdims=True))
+
+    def _average(self, keys):
+        """Keys of areas by Eq. 3."""
+        means = {
+            (height, width): total / (height * width)
+            for (height, width), total in self._grow(keys, add).items()
+        }
+        return self._flatten(means)
 
     def _combine(self, keys):
         """Keys of areas by Eq. 9; their statistics are in float32."""

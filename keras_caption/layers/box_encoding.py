@@ -43,6 +43,7 @@ class BoxEncoding(keras.layers.Layer):
             )
 
     def call(self, inputs, boxes):
+        inputs = ops.cast(inputs, self.compute_dtype)
         boxes = ops.cast(boxes, "float32")
         corners_min, corners_max = ops.split(boxes, 2, axis=-1)
         place = ops.concatenate(

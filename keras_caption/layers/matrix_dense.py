@@ -19,3 +19,8 @@ class MatrixDense(keras.layers.Dense):
             ops.reshape(inputs, (-1, inputs.shape[-1])), training=training
         )
         return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        # Keras refuses subclasses of `Dense` unless it is told not to check.
+        checked = type_check and type(self) is not MatrixDense
+        super().quantize(mode=mode, type_check=checked, config=config)

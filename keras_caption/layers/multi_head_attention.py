@@ -1,3 +1,5 @@
+import inspect
+
 import keras
 from keras import ops
 
@@ -29,18 +31,38 @@ def make_norm(identifier, affine, dtype, name):
 
 
 def build_once(layer, *shapes):
-    """Builds a layer given by the user, unless it came built, out of a file."""
-    if layer is not None and not layer.built:
-        layer.build(*shapes)
+    """Builds a layer given by the user as its first call would, unless it is built.
+
+    Keras's contract: a `build` of one argument takes the shape of the first input;
+    of several, `x_shape` is that of the input `x` of `call`. A layer without a
+    `build` of its own is left to its first call.
+
+    Args:
+        layer: Keras layer, or `None`.
+        *shapes: Shapes of the inputs of `call`, in its order.
+    """
+    if layer is None or layer.built or type(layer).build is keras.layers.Layer.build:
+        return
+    expected = inspect.signature(layer.build).parameters
+    if len(expected) == 1:
+        layer.build(shapes[0])
+        return
+    inputs = inspect.signature(layer.call).parameters
+    # `call` may have optional inputs that there is no shape of.
+    known = zip((f"{name}_shape" for name in inputs), shapes, strict=False)
+    layer.build(**{name: shape for name, shape in known if name in expected})
+
+
+def call_with_mask(layer, x, mask):
+    """`layer(x, mask=mask)`, or `layer(x)` if its `call` takes no mask."""
+    if "mask" in inspect.signature(layer.call).parameters:
+        return layer(x, mask=mask)
+    return layer(x)
 
 
 def normalize(x, norm, mask):
-    """`norm(x)` over the real items of `x`."""
-    if norm is None:
-        return x
-    if isinstance(norm, keras.layers.LayerNormalization):
-        return norm(x)  # one item at a time: no mask to respect
-    return norm(x, mask=mask)
+    """`norm(x)` over the valid items of `x`."""
+    return x if norm is None else call_with_mask(norm, x, mask)
 
 
 def combine_masks(value_mask, attention_mask):
@@ -72,6 +94,11 @@ class MultiHeadAttention(keras.layers.Layer):
     | `memory` | `memory(keys, values, mask)` -> the same, of other length M |
     | `temperature` | `temperature(keys, mask=mask)` -> what divides the scores |
     | `gate` | `gate(attended, query)` -> `(batch, T, dim)` |
+
+    Given no mask, `memory` may return keys and values only. Norms and temperatures
+    whose `call` has no `mask` are called without it. Such a norm also sees padding:
+    it should normalize each item by itself, as RMS normalization does, or be used
+    where nothing is padded.
 
     The layer can be called at once, or in the steps that a decoder's cache needs:
     `project` makes keys and values, `items` turns them into what is attended to,
@@ -172,6 +199,9 @@ class MultiHeadAttention(keras.layers.Layer):
             self.output_dense.build(attended_shape)
             attended_shape = query_shape
         build_once(self.gate, attended_shape, query_shape)
+        keys_shape = (key_shape[0], self.num_heads, key_shape[1], self.key_dim)
+        build_once(self.memory, keys_shape, keys_shape)
+        build_once(self.temperature, keys_shape)
 
     def call(
         self,
@@ -232,7 +262,8 @@ class MultiHeadAttention(keras.layers.Layer):
         """
         if self.memory is None:
             return keys, values, mask
-        return self.memory(keys, values, mask)
+        keys, values, *masks = self.memory(keys, values, mask)
+        return keys, values, masks[0] if masks else None
 
     def attend(
         self,
@@ -262,9 +293,8 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.temperature is None:
             queries = queries * (self.key_dim**-0.5)
         else:
-            queries = queries / ops.cast(
-                self.temperature(keys, mask=mask), queries.dtype
-            )
+            temperature = call_with_mask(self.temperature, keys, mask)
+            queries = queries / ops.cast(temperature, queries.dtype)
         scores = ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
         scores = ops.cast(scores, "float32")
         if bias is not None:

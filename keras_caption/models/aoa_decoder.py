@@ -125,12 +125,21 @@ class AoADecoder(keras.layers.Layer):
             self.context_dense.build(both)
         self.output_dense.build(hidden)
 
-    def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):
+    def call(
+        self,
+        tokens,
+        memory,
+        memory_mask=None,
+        return_attention_scores=False,
+        training=None,
+    ):
         items = self.read_memory(memory, memory_mask)
         first = self._first_state(ops.shape(tokens)[0])
         both = keras.layers.RNN(
             _Cell(self, items, list(first)),
             return_sequences=True,
+            # Dropout cannot be random inside JAX's own loop.
+            unroll=bool(training) and keras.backend.backend() == "jax",
             dtype=self.dtype_policy,
         )(self._activate(self.embedding(tokens)), initial_state=list(first.values()))
         hidden, contexts = ops.split(both, 2, axis=-1)

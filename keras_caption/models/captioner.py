@@ -54,12 +54,13 @@ def check_heads(model_dim, num_heads):
         )
 
 
+@keras.saving.register_keras_serializable("keras_caption")
 class Captioner(Generator, ReplicaTraining, keras.Model):
     """Base of all captioning models: an encoder of images and a decoder of words.
 
-    A functional Keras model over a captioning batch, a dict: what the encoder
-    takes of an image (`regions`, `boxes` and, optionally, `region_mask`, for
-    models of regions; `grid` for models of grids; or, with an `extractor`, `image`,
+    A Keras model over a captioning batch, a dict: what the encoder takes of an
+    image (`regions`, `boxes` and, optionally, `region_mask`, for models of regions;
+    `grid` for models of grids; or, with an `extractor`, `image`,
     `(batch, height, width, 3)`, 0 to 255), and `tokens`. It maps them to the logits
     of the next word. It trains with `fit` on datasets of such dicts; it comes
     compiled with Adam and cross-entropy, and `compile` replaces them.
@@ -68,6 +69,10 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
     `step(tokens, state, index) -> (logits, state)`, see
     `keras_caption.models.TransformerDecoder`. Everything that generates captions
     is written once over that pair.
+
+    A subclass that makes encoder and decoder of arguments of its own keeps each
+    argument as an attribute; its config holds them. The config of any other
+    captioner holds encoder and decoder themselves.
 
     Args:
         encoder: Functional Keras model from a dict of inputs to the memory,
@@ -99,13 +104,16 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         extractor=None,
         **kwargs,
     ):
-        tokens = keras.Input((None,), dtype="int32", name="tokens")
-        logits = decoder(
-            tokens, encoder(encoder.input), memory_mask=encoder.input.get("region_mask")
+        decoder(
+            keras.Input((None,), dtype="int32"),
+            encoder(encoder.input),
+            memory_mask=encoder.input.get("region_mask"),
         )
-        super().__init__({**encoder.input, "tokens": tokens}, logits, **kwargs)
-        self.dtype_policy = keras.dtype_policies.get(dtype)
-        self.input_spec = None  # `call` takes more than the graph does
+        # Boxes keep their float32, and what the model does not read its type.
+        super().__init__(dtype=dtype, autocast=False, **kwargs)
+        self._convert_input_args = False
+        self._allow_non_tensor_positional_args = True
+        self.built = True
         self.encoder = encoder
         self.decoder = decoder
         self.vocabulary = vocabulary
@@ -116,13 +124,25 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         self._first_optimizer = weakref.ref(optimizer)
         self.compile(optimizer=optimizer, loss=CaptionCrossEntropy())
 
-    def call(self, inputs, training=None, mask=None):
-        inputs = {**self.image_inputs(inputs), "tokens": inputs["tokens"]}
-        shape = ops.shape(inputs["tokens"])
-        if len(shape) == 3:
-            inputs["tokens"] = ops.reshape(inputs["tokens"], (-1, shape[2]))
-        logits = super().call(inputs, training=training)
+    def call(self, inputs, training=None):
+        images = self.image_inputs(inputs)
+        tokens = ops.convert_to_tensor(inputs["tokens"], "int32")
+        shape = ops.shape(tokens)
+        logits = self.decoder(
+            ops.reshape(tokens, (-1, shape[-1])),
+            self.encoder(images, training=training),
+            memory_mask=images.get("region_mask"),
+            training=training,
+        )
         return ops.reshape(logits, (*shape, logits.shape[-1]))
+
+    @property
+    def layers(self):
+        return [self.encoder, self.decoder]
+
+    def _obj_type(self):
+        # Keras then saves weights under `layers`, where all files have them.
+        return "Functional"
 
     def train_step(self, *args):
         *state, data = args
@@ -267,17 +287,39 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         with replacing(filepath) as partial:
             super().save(partial, **kwargs)
 
+    def quantize(self, *args, **kwargs):
+        """Quantizes the model's matrix products, see `keras.Model.quantize`."""
+        super().quantize(*args, **kwargs)
+        self._compiled_functions.clear()
+
     def get_config(self):
+        serialize = keras.saving.serialize_keras_object
         values = {name: getattr(self, name) for name in configuration(type(self))}
+        arguments = inspect.signature(type(self)).parameters
+        parts = {"encoder", "decoder"}.intersection(arguments)
+        quantized = [
+            [number, serialize(layer.quantization_config)]
+            for number, layer in enumerate(self._flatten_layers())
+            if layer.quantization_mode
+        ]
         return {
             **values,
             "name": self.name,
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
-            "vocabulary": keras.saving.serialize_keras_object(self.vocabulary),
-            "extractor": keras.saving.serialize_keras_object(self.extractor),
+            "vocabulary": serialize(self.vocabulary),
+            "extractor": serialize(self.extractor),
+            **{part: serialize(getattr(self, part)) for part in parts},
+            **({"quantized": quantized} if quantized else {}),
         }
 
     @classmethod
     def from_config(cls, config):
-        return cls(**keras.saving.deserialize_keras_object(config))
+        config = keras.saving.deserialize_keras_object(config)
+        quantized = config.pop("quantized", [])
+        model = cls(**config)
+        layers = list(model._flatten_layers())
+        for number, quantization in quantized:
+            if not layers[number].quantization_mode:
+                layers[number].quantize(config=quantization)
+        return model

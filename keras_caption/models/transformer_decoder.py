@@ -2,10 +2,8 @@ import keras
 import keras_hub
 from keras import ops
 
-from keras_caption.layers import (
-    MatrixDense,
-    WordEmbedding,
-)
+from keras_caption.layers import MatrixDense, WordEmbedding
+from keras_caption.layers.multi_head_attention import build_once
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -57,7 +55,7 @@ class TransformerDecoder(keras.layers.Layer):
         hidden_shape = (*tokens_shape, self.model_dim)
         self.embedding.build(tokens_shape)
         for block in self.blocks:
-            block.build(hidden_shape, memory_shape)
+            build_once(block, hidden_shape, memory_shape)
         self.output_dense.build(hidden_shape)
 
     def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):

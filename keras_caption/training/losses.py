@@ -2,18 +2,27 @@ import keras
 from keras import ops
 
 from keras_caption.arguments import ShareBelowOne, check
+from keras_caption.text import EOS
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class CaptionCrossEntropy(keras.losses.Loss):
-    """Cross-entropy of the words of a caption, with label smoothing.
+    """Cross-entropy of the tokens of a caption, with label smoothing.
 
-    The target distribution is `1 - label_smoothing` at the true word plus
-    `label_smoothing / vocabulary_size` everywhere, as in
-    `keras.losses.CategoricalCrossentropy`, but it is never written out.
+    With label smoothing s and V tokens in the vocabulary, the target distribution is
+
+        q(true token) = 1 - s
+        q(PAD) = q(BOS) = 0, which no caption has to predict
+        q(any other token) = s / (V - 3), EOS and UNK among them
+
+    and the loss `- sum_i q_i log p_i`. It is AoANet's released one, whose vocabulary
+    has one token for PAD, BOS and EOS, up to the entropy of q, a constant that the
+    divergence there leaves out. (`keras.losses.CategoricalCrossentropy` adds s / V to
+    all tokens, the true one included.)
 
     Args:
-        label_smoothing: float, at least 0 and less than 1.
+        label_smoothing: float, at least 0 and below 1: the share s of the probability
+            that goes to other tokens than the true one.
 
     Call arguments:
         y_true: int `(..., T)`.
@@ -32,8 +41,9 @@ class CaptionCrossEntropy(keras.losses.Loss):
             return loss
         # -log p_i = (log sum exp z) - z_i, averaged over the smoothed targets.
         true = ops.take_along_axis(y_pred, ops.expand_dims(y_true, -1), axis=-1)
-        above_mean = ops.squeeze(true, -1) - ops.mean(y_pred, axis=-1)
-        return loss + self.label_smoothing * above_mean
+        true = ops.squeeze(true, -1)
+        others = ops.sum(y_pred[..., EOS:], axis=-1) - true
+        return loss + self.label_smoothing * (true - others / (y_pred.shape[-1] - 3))
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}

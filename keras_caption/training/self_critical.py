@@ -54,6 +54,9 @@ class SelfCritical(ReplicaTraining, keras.Model):
     Raises:
         InputError: If there is no such baseline, or a number is out of range.
 
+    Raises:
+        InputError: If Keras runs on another backend than TensorFlow.
+
     A batch is a dict of the captioner's image inputs and `references`, int32
     `(B, R, T)`, PAD 0, as `CiderD` takes them. Logged are the means of `reward`,
     `baseline`, `advantage`, `length` (words) and `entropy` (nats a word).
@@ -83,6 +86,12 @@ class SelfCritical(ReplicaTraining, keras.Model):
         seed=0,
         **kwargs,
     ):
+        if keras.backend.backend() != "tensorflow":
+            raise InputError(
+                "Self-critical training needs the TensorFlow backend of Keras: set "
+                "KERAS_BACKEND=tensorflow. The backend here is "
+                f"{keras.backend.backend()}."
+            )
         super().__init__(dtype=captioner.dtype_policy, **kwargs)
         if baseline not in BASELINES:
             raise InputError(

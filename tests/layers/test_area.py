@@ -40,13 +40,13 @@ def put_weights(memory, data, name):
 @pytest.mark.parametrize("grid", GRIDS)
 def test_areas_are_the_official(oracle, grid):
     features = oracle[f"{grid}.features"][:, None]
-    keys, sums, _ = AreaMemory(**GRIDS[grid])(features, features)
+    keys, sums = AreaMemory(**GRIDS[grid])(features, features)
     np.testing.assert_allclose(keys[:, 0], oracle[f"{grid}.area_mean@f64"], atol=1e-5)
     np.testing.assert_allclose(sums[:, 0], oracle[f"{grid}.area_sum@f64"], atol=1e-5)
     memory = AreaMemory(**GRIDS[grid], combined_features=True)
     memory.build(features.shape)
     put_weights(memory, oracle, f"{grid}.key_concat.w")
-    keys, _, _ = memory(features, features)
+    keys, _ = memory(features, features)
     np.testing.assert_allclose(keys[:, 0], oracle[f"{grid}.key_concat@f64"], atol=1e-4)
 
 
@@ -115,7 +115,7 @@ def test_deviations_do_not_cancel_where_the_mean_is_large(rng, mean):
     inputs = tf.constant(x[None, None])
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        found, sums, _ = memory(inputs, inputs)
+        found, sums = memory(inputs, inputs)
         total = tf.reduce_sum(found)
     _, deviations, expected_sums = brute_force(x, 14, 14, 4, 4)
     np.testing.assert_allclose(found[0, 0], deviations, atol=1e-4)
@@ -124,7 +124,7 @@ def test_deviations_do_not_cancel_where_the_mean_is_large(rng, mean):
     np.testing.assert_allclose(gradient, gradient_of_deviations(x), atol=1e-2)
 
     half = AreaMemory(4, 4, grid_width=14, combined_features=True, dtype="float16")
-    keys, values, _ = half(inputs / mean, inputs / mean)
+    keys, values = half(inputs / mean, inputs / mean)
     assert np.isfinite(keys).all()
     assert np.isfinite(values).all()
 
@@ -132,7 +132,7 @@ def test_deviations_do_not_cancel_where_the_mean_is_large(rng, mean):
 @pytest.mark.parametrize(("length", "most"), [(1, 3), (2, 3), (7, 3), (7, 1), (5, 5)])
 def test_number_of_areas_and_any_length(rng, length, most):
     x = rng.normal(size=(2, 3, length, 4)).astype("float32")
-    keys, sums, _ = AreaMemory(max_width=most)(x, x)
+    keys, sums = AreaMemory(max_width=most)(x, x)
     if length >= most:
         expected = (length - most) * most + (most + 1) * most // 2
         assert keys.shape[2] == expected

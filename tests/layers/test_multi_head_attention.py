@@ -164,6 +164,100 @@ def test_every_socket_is_used_and_saved(rng, tmp_path):
     np.testing.assert_allclose(np.array(loaded([x, mask])), out, atol=1e-6)
 
 
+@keras.saving.register_keras_serializable("test")
+class Plain(keras.layers.Layer):
+    """Fills any socket but `memory`: no `build`, no mask, a layer of its own."""
+
+    def __init__(self, units, as_scores=False, **kwargs):
+        super().__init__(**kwargs)
+        self.units = units
+        self.as_scores = as_scores
+        self.dense = keras.layers.Dense(units, dtype=self.dtype_policy)
+
+    def call(self, x, *others):
+        y = self.dense(x)
+        return ops.transpose(y, (0, 2, 1))[:, :, None] if self.as_scores else y
+
+    def get_config(self):
+        config = {"units": self.units, "as_scores": self.as_scores}
+        return {**super().get_config(), **config}
+
+
+@keras.saving.register_keras_serializable("test")
+class BoxScores(keras.layers.Layer):
+    """Fills `bias`: its `build` wants the shape of its last input only."""
+
+    def build(self, boxes_shape, query_shape):
+        self.kernel = self.add_weight((boxes_shape[-1], query_shape[-1]))
+
+    def call(self, query, key, boxes):
+        scores = ops.matmul(ops.matmul(boxes, self.kernel), ops.swapaxes(key, 1, 2))
+        return ops.expand_dims(scores, 1)
+
+
+def scale_by_rms(x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + keras.config.epsilon())
+
+
+SOCKETS = {
+    "rms": lambda: {"query_norm": keras.layers.RMSNormalization()},
+    "rms of keys": lambda: {"key_norm": keras.layers.RMSNormalization()},
+    "group": lambda: {
+        name: keras.layers.GroupNormalization(2) for name in ("query_norm", "key_norm")
+    },
+    "batch": lambda: {
+        name: keras.layers.BatchNormalization() for name in ("query_norm", "key_norm")
+    },
+    "layer": lambda: {"query_norm": keras.layers.LayerNormalization()},
+    "plain norms": lambda: {"query_norm": Plain(8), "key_norm": Plain(8)},
+    "plain gate": lambda: {"gate": Plain(8)},
+    "plain bias": lambda: {"bias": Plain(2, as_scores=True)},
+    "bias": lambda: {"bias": BoxScores()},
+    "plain temperature": lambda: {"temperature": Plain(1)},
+}
+
+
+@pytest.mark.parametrize("name", SOCKETS)
+def test_sockets_take_any_layer(rng, name, tmp_path):
+    x, boxes = rng.normal(size=(2, 5, 8)).astype("float32"), random_boxes(rng, 2, 5)
+    mask = np.ones((2, 5), bool)
+    sockets = SOCKETS[name]()
+    layer = MultiHeadAttention(2, 4, **sockets)
+    shapes = [(5, 8), (5, 4), (5,)]
+    a, b, c = (
+        keras.Input(shape, dtype=dtype)
+        for shape, dtype in zip(shapes, ("float32", "float32", "bool"), strict=True)
+    )
+    model = keras.Model([a, b, c], layer(a, boxes=b, query_mask=c))
+    plain = MultiHeadAttention(2, 4)
+    plain.build(x.shape)
+    for own, of_plain in (
+        (getattr(layer, part), getattr(plain, part))
+        for part in ("query_dense", "key_dense", "value_dense", "output_dense")
+    ):
+        of_plain.set_weights(own.get_weights())
+    out = np.array(model([x, boxes, mask]))
+    if name != "batch":  # which is the identity before any training
+        assert np.abs(out - plain(x)).max() > 1e-3
+    if name == "rms":
+        row = x[0].astype("float64")
+        q, k, v = (
+            reference.dense(part, row)
+            for part in (layer.query_dense, layer.key_dense, layer.value_dense)
+        )
+        q = scale_by_rms(q)
+        heads = [
+            np.stack([reference.softmax(s) for s in q[:, h] @ k[:, h].T / 2]) @ v[:, h]
+            for h in (slice(0, 4), slice(4, 8))
+        ]
+        expected = reference.dense(layer.output_dense, np.concatenate(heads, -1))
+        np.testing.assert_allclose(out[0], expected, atol=1e-5)
+
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(np.array(loaded([x, boxes, mask])), out, atol=1e-6)
+
+
 def test_blocks_share_one_memory_among_captions_and_grow_word_by_word(rng):
     x = rng.normal(size=(6, 4, 8)).astype("float32")  # 3 captions of 2 images
     memory = rng.normal(size=(2, 5, 8)).astype("float32")

@@ -1,8 +1,10 @@
+import functools
 import json
 import os
 import resource
 import subprocess
 import sys
+import warnings
 
 import keras
 import numpy as np
@@ -170,6 +172,83 @@ def test_optimizer_is_saved_with_the_model(vocabulary, rng, tmp_path):
     loaded = keras.models.load_model(tmp_path / "model.keras")
     for a, b in zip(model.optimizer.variables, loaded.optimizer.variables, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def own_encoder(units=16):
+    inputs = {
+        "regions": keras.Input((None, 6), name="regions"),
+        "boxes": keras.Input((None, 4), name="boxes"),
+        "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
+    }
+    return keras.Model(inputs, keras.layers.Dense(units)(inputs["regions"]))
+
+
+def own_decoder(size):
+    attention = functools.partial(kc.layers.MultiHeadAttention, 2, 8)
+    block = kc.layers.TransformerDecoderBlock(attention(), attention(), 32)
+    return kc.models.TransformerDecoder(size, 16, [block])
+
+
+def test_captioner_of_own_parts_is_checkpointed_loaded_and_cloned(
+    vocabulary, rng, tmp_path
+):
+    model = kc.models.Captioner(own_encoder(), own_decoder(34), vocabulary)
+    images = random_images(rng)
+    checkpoint = kc.training.Checkpoint(tmp_path)
+    checkpoint.set_model(model)
+    model.train_on_batch(random_batch(rng))
+    checkpoint.on_epoch_end(0, {"val_cider": 1.0})
+    for name in ("best.keras", "last.keras"):
+        loaded = kc.models.load(tmp_path / name)
+        assert type(loaded) is kc.models.Captioner
+        assert loaded.generate(images) == model.generate(images)
+    clone = keras.models.clone_model(model)
+    assert clone.vocabulary == vocabulary
+    clone.set_weights(model.get_weights())
+    assert clone.generate(images) == model.generate(images)
+
+
+@pytest.mark.parametrize("name", ["ngsan_aoa", "aoanet", "area_3x3_2"])
+def test_clone_has_weights_of_its_own(name, vocabulary):
+    sizes = tiny(name)
+    if name.startswith("area"):
+        sizes.pop("region_dim")
+        sizes |= {"grid_height": 3, "grid_width": 3, "grid_dim": 6, "area_layers": 1}
+    model = kc.models.create(name, vocabulary=vocabulary, **sizes)
+    model.compile(optimizer=keras.optimizers.SGD(0.5), loss=model.loss)
+    clone = keras.models.clone_model(model)
+    assert type(clone) is type(model)
+    assert clone.get_config() == model.get_config()
+    assert isinstance(clone.optimizer, keras.optimizers.SGD)
+    pairs = list(zip(model.weights, clone.weights, strict=True))
+    assert all(a is not b and a.shape == b.shape for a, b in pairs)
+    assert any((np.array(a) != np.array(b)).any() for a, b in pairs)
+
+
+def test_quantized_captioner_saves_and_captions_alike(vocabulary, rng, tmp_path):
+    model = kc.models.create("ngsan", vocabulary=vocabulary, **tiny("ngsan"))
+    batch = random_batch(rng)
+    images, logits = random_images(rng), np.array(model(batch))
+    model.train_on_batch(batch | {"tokens": batch["tokens"] * 0})  # builds Adam
+    before = model.generate_tokens(images)[1]
+    with warnings.catch_warnings():  # for each layer without a matrix product
+        warnings.simplefilter("ignore")
+        model.quantize("int8")
+    dense = [
+        layer
+        for layer in model._flatten_layers()
+        if isinstance(layer, keras.layers.Dense)
+    ]
+    assert {layer.quantization_mode for layer in dense} == {"int8"}
+    assert (model.generate_tokens(images)[1] != before).any()
+    np.testing.assert_allclose(np.array(model(batch)), logits, atol=0.05)
+    model.save(tmp_path / "model.keras")
+    for other in (
+        keras.models.load_model(tmp_path / "model.keras"),
+        keras.models.clone_model(model),
+    ):
+        other.set_weights(model.get_weights())
+        assert other.generate(images) == model.generate(images)
 
 
 def test_failed_save_leaves_the_previous_file(captioner, tmp_path):

@@ -22,15 +22,23 @@ def test_schedule_is_the_papers():
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
-def test_cross_entropy_is_keras_own_over_written_out_targets(rng, smoothing):
-    logits = rng.normal(size=(2, 5, 7)).astype("float32")
-    targets = rng.integers(0, 7, (2, 5))
-    weights = rng.random((2, 5)).astype("float32")
-    loss = kc.training.CaptionCrossEntropy(smoothing)(targets, logits, weights)
-    expected = keras.losses.CategoricalCrossentropy(
-        from_logits=True, label_smoothing=smoothing
-    )(ops.one_hot(targets, 7), logits, weights)
-    np.testing.assert_allclose(float(loss), float(expected), rtol=1e-5)
+def test_smoothed_cross_entropy_is_that_of_the_released_code(rng, smoothing):
+    """1 - s at the true token; s among the others but PAD and BOS, evenly."""
+    logits = rng.normal(size=(2, 5, 9))
+    targets = rng.integers(2, 9, (2, 5))
+    weights = rng.random((2, 5))
+    loss = kc.training.CaptionCrossEntropy(smoothing)(
+        targets, logits.astype("float32"), weights.astype("float32")
+    )
+    log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    losses = np.zeros((2, 5))
+    for place in np.ndindex(2, 5):
+        expected = np.full(9, smoothing / 6)
+        expected[[0, 1]] = 0
+        expected[targets[place]] = 1 - smoothing
+        assert np.isclose(expected.sum(), 1)
+        losses[place] = -expected @ log_probs[place]
+    np.testing.assert_allclose(float(loss), (losses * weights).mean(), rtol=1e-5)
 
 
 def test_repeated_words_train_like_one_summed_gradient(rng):
