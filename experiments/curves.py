@@ -26,8 +26,10 @@ def main(argv):
     switches = {}
     for run, overrides in distinctions(runs.values()):
         folder = run["folder"]
-        if run["objective"] == "ensemble" or folder.parent in runs:
-            continue  # has no epochs; comes after its parent's
+        if run["objective"] == "ensemble" or "trained_on" in run:
+            continue  # has no epochs
+        if folder.parent in runs:
+            continue  # comes after its parent's
         curve = read_curve(folder)
         if folder / "scst" in runs:
             switches[run["dataset"]] = len(curve)

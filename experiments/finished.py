@@ -40,13 +40,22 @@ def find_runs(folders):
             else:
                 known = {"folder": path, "overrides": {}, "parameters": None}
                 runs[path] = {**known, **about, **scores}
-                if about["dataset"] == "prepared":  # of what, its folder says
-                    runs[path]["dataset"] += f" from {about['data_dir']}"
+                runs[path]["dataset"] = dataset_of(about)
         if not begun:
             print(f"There is no run in {folder}.", file=sys.stderr)
     if not runs:
         sys.exit("error: name folders that have finished runs in them.")
     return runs
+
+
+def dataset_of(about):
+    """Name of the dataset that a run was scored on, and of another's it trained on."""
+    name = about["dataset"]
+    if name == "prepared":  # of what, its folder says
+        name += f" from {about['data_dir']}"
+    if "trained_on" in about:
+        name += f", trained on {dataset_of(about['trained_on'])}"
+    return name
 
 
 def distinctions(runs):
