@@ -19,6 +19,7 @@ from keras_caption.data.prepared import load_extractor, prepare
 from keras_caption.data.prepared_regions import prepare_regions
 from keras_caption.data.region_files import open_regions
 from keras_caption.data.scenes import Scenes, ScenesConfig
+from keras_caption.data.vocabulary import build_vocabulary
 
 __all__ = [
     "CocoFiles",
@@ -28,6 +29,7 @@ __all__ = [
     "PhotoRecord",
     "Scenes",
     "ScenesConfig",
+    "build_vocabulary",
     "check_name",
     "image_batches",
     "list_images",
