@@ -157,6 +157,26 @@ def test_published_tables_are_whole(papers):
         assert papers.notes_of(name)
 
 
+def test_an_ensemble_of_four_needs_four_seeds(papers, tmp_path, monkeypatch):
+    tables = importlib.import_module("tables")
+    tables.FLAGS(["tables.py", f"--output_dir={tmp_path}"])
+    commands = []
+
+    def call(command, folder):
+        commands.append(command)
+        folder.mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr(tables, "call", call)
+    folders = tables.train("aoanet_1", ["--scst_epochs=0"])
+    assert [folder.name for folder in folders[:4]] == [f"aoanet_{n}" for n in range(4)]
+    [ensemble] = commands[4:]  # of none after self-critical training
+    assert ensemble[0] == f"--ensemble={','.join(map(str, folders[:4]))}"
+    tables.FLAGS(["tables.py", "--seeds=0,1,2"])
+    commands.clear()
+    tables.train("aoanet_1", [])
+    assert len(commands) == 3
+
+
 def test_rows_of_runs(runs):
     twice = runs[0], runs[0].parent / "san_0" / "scst"
     done = run_script("experiments/tables.py", *runs, *twice)

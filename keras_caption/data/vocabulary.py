@@ -13,9 +13,9 @@ def build_vocabulary(builder, min_count=5, split="train"):
 
     With `split="train"` nothing is known of the other captions. With `"all"` words
     are counted as for the published vocabularies of COCO, in all images of
-    Karpathy's file whatever their split: those that occur more than five times
-    (`min_count=6`) are NG-SAN's 9,487 words, those that occur at least five times
-    are AoANet's 10,369, each with the word for unknown ones.
+    Karpathy's file whatever their split: more than five times (`min_count=6`) for the
+    9,487 words of NG-SAN, UNK included, and at least five times for the 10,369 of
+    AoANet.
 
     Args:
         builder: What `load` returned.
