@@ -19,11 +19,11 @@ from keras_caption.models.transformer_decoder import TransformerDecoder
 
 @keras.saving.register_keras_serializable("keras_caption")
 class GridTransformer(Captioner):
-    """A Transformer over the grid of features that a convolutional network makes.
+    """Transformer over a grid of convolutional features.
 
-    Features are brought to the model's size by a linear layer, get a sinusoidal
-    encoding of their place, and go row by row through Transformer blocks. Two papers
-    change its attention:
+    A linear layer projects the features to the model's size, sinusoidal encodings of
+    row and column are added, and Transformer blocks read the cells row by row. Two
+    papers change its attention:
 
     *Area attention* (section 3.2 of its paper) lets the first `area_layers` blocks of
     the encoder and of the decoder attend to areas. The image and the caption have
@@ -35,30 +35,30 @@ class GridTransformer(Captioner):
     *Spatial self-attention* divides scores by `sqrt(length + d)` in place of
     `sqrt(d)` in self- and inter-attention (Eq. 2), and has dropout on embeddings,
     features and attention weights only (section 3). `length` is the number of keys,
-    also of those behind the causal mask: that of the grid's cells, and
-    `caption_length` for captions. A constant is ours: with the length of each batch,
-    a cached decoder would differ from a teacher-forced one. Its paper adds the
-    attended values' input back to the result (section 2.3); in the decoder's
-    attention to the grid there are more values than queries, so that this cannot be
-    meant, and here it is the queries' input that is added, in all blocks, as in
-    every other Transformer. Its captions have at most 14 words, which is the training
-    data's and the search's business.
+    masked ones included: all cells of the grid, and `caption_length` for captions.
+    That this is a constant is ours: with the length of each batch, a cached decoder
+    would differ from a teacher-forced one. The paper adds the input of the values to
+    the attended result (section 2.3), which the decoder's attention to the grid
+    cannot do, as it has more values than queries; here it is the input of the
+    queries, as in every other Transformer. The paper's limit of 14 words is set in
+    the training data, not here.
 
-    Neither paper describes how features are brought to the model's size, nor how
-    positions of a grid are encoded in two dimensions: both are ours.
+    Neither paper describes a projection of the features, or how positions of a grid
+    are encoded in two dimensions: both are ours.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
-        vocabulary_size: Number of words where there is no vocabulary.
-        grid_height, grid_width: Rows and columns of the grid.
-        grid_dim: Size of a cell's feature vector.
-        num_layers: Encoder blocks.
-        decoder_layers: Decoder blocks; as many where `None`.
-        model_dim: Size of hidden states and embeddings; divisible by 4.
-        num_heads: Attention heads; divides `model_dim`.
-        feedforward_dim: Size of the feed-forward layers between their two parts.
-        dropout: Dropout rate of features, embeddings and attention weights.
-        branch_dropout: Dropout rate of the blocks' branches; `dropout` where `None`.
+        vocabulary_size: int, needed without a `vocabulary`.
+        grid_height, grid_width: int, rows and columns of the grid.
+        grid_dim: int, size of a cell's feature vector.
+        num_layers: int, number of encoder blocks.
+        decoder_layers: int, number of decoder blocks. Defaults to `num_layers`.
+        model_dim: int, size of hidden states and embeddings; divisible by 4.
+        num_heads: int, number of attention heads; divides `model_dim`.
+        feedforward_dim: int, inner size of the feed-forward layers.
+        dropout: float, dropout rate of features, embeddings and attention weights.
+        branch_dropout: float, dropout rate of the blocks' branches. Defaults to
+            `dropout`.
         image_area: int, rows and columns of the largest area of the grid; 1 for
             plain attention.
         caption_area: int, tokens of the largest area of the caption; 1 for plain

@@ -126,7 +126,7 @@ def _find(name):
 
 
 def arguments(name):
-    """All arguments of a preset's model that are not about data, by name.
+    """Arguments of a preset's model, except those that the data decide.
 
     Args:
         name: One of `presets()`.
@@ -154,13 +154,13 @@ def data_arguments(name):
 
 
 def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
-    """A captioning model of a published configuration.
+    """Creates a captioning model from a preset.
 
     Args:
         name: One of `presets()`.
         vocabulary: `keras_caption.text.Vocabulary`; the model carries it, and
             generates strings.
-        vocabulary_size: Number of words where there is no vocabulary.
+        vocabulary_size: int, needed without a `vocabulary`.
         **overrides: Arguments of the model's class that replace the preset's, such
             as `region_dim`, `num_layers`, `model_dim`, `num_heads`,
             `feedforward_dim` and `dropout`.
