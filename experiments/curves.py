@@ -20,7 +20,7 @@ from finished import distinctions, find_runs, label_of
 from matplotlib.figure import Figure
 
 from keras_caption.errors import InputError
-from keras_caption.formats.finished_runs import read_history
+from keras_caption.formats.runs import read_history
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("figure", "curves.png", "Where the picture goes.")
@@ -32,8 +32,10 @@ def main(argv):
     switches = {}
     for run, overrides in distinctions(runs.values()):
         folder = run["folder"]
-        if run["objective"] == "ensemble" or folder.parent in runs:
-            continue  # has no epochs; comes after its parent's
+        if run["objective"] == "ensemble" or "trained_on" in run:
+            continue  # has no epochs
+        if folder.parent in runs:
+            continue  # comes after its parent's
         curve = read_curve(folder)
         if folder / "scst" in runs:
             switches[run["dataset"]] = len(curve)

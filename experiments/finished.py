@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 from keras_caption.errors import InputError
-from keras_caption.formats.finished_runs import read_run
+from keras_caption.formats.runs import read_finished
 
 OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
 
@@ -20,7 +20,7 @@ def find_runs(folders):
         folders: Paths.
 
     Returns:
-        dict from the folder of a run to what `read_run` returns, and the `folder`.
+        dict from the folder of a run to what `read_finished` returns, and the `folder`.
     """
     runs = {}
     for folder in map(pathlib.Path, folders):
@@ -31,21 +31,30 @@ def find_runs(folders):
         }
         for path in sorted(begun):
             try:
-                run = read_run(path)
+                run = read_finished(path)
             except InputError as error:
                 print(
                     f"{path} is skipped, it is no finished run: {error}",
                     file=sys.stderr,
                 )
                 continue
-            if run["dataset"] == "prepared":  # of what, its folder says
-                run["dataset"] += f" from {run.get('data_dir')}"
+            run["dataset"] = dataset_of(run)
             runs[path] = {**run, "folder": path}
         if not begun:
             print(f"There is no run in {folder}.", file=sys.stderr)
     if not runs:
         sys.exit("error: name folders that have finished runs in them.")
     return runs
+
+
+def dataset_of(about):
+    """Name of the dataset that a run was scored on, and of another's it trained on."""
+    name = about["dataset"]
+    if name == "prepared":  # of what, its folder says
+        name += f" from {about['data_dir']}"
+    if "trained_on" in about:
+        name += f", trained on {dataset_of(about['trained_on'])}"
+    return name
 
 
 def distinctions(runs):

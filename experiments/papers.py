@@ -2,100 +2,110 @@
 
 import dataclasses
 
-from finished import OBJECTIVES, distinctions, label_of
+from finished import OBJECTIVES, distinctions
+from published import CROSS_ENTROPY, SELF_CRITICAL, TABLES
 
-from keras_caption.models.presets import PRESETS
+import keras_caption as kc
 
-PAPERS = {
-    "ngsan": "NG-SAN",
-    "aoanet": "AoANet",
-    "area": "Area Attention",
-    "spatial": "Spatial self-attention",
+PHASES = {
+    (CROSS_ENTROPY,): "All scores are after cross-entropy only, the paper's and ours.",
+    (SELF_CRITICAL,): (
+        "The paper's scores are after self-critical training. Of ours, rows with "
+        "+ SCST are, all others are after cross-entropy only."
+    ),
+    (CROSS_ENTROPY, SELF_CRITICAL): (
+        "Rows with + SCST are after self-critical training, all others after "
+        "cross-entropy only, the paper's and ours."
+    ),
 }
-TABLES = sorted({table for preset in PRESETS.values() for table in preset.tables})
-
-# NG-SAN's Table 1: numbers of layers, and the millions of parameters they come to.
-DEPTHS = {1: 18.1, 2: 25.5, 4: 40.2, 6: 54.9}
-PUBLISHED_DEPTH = 4  # of all its other tables
-
-# AoANet's Table 1 ends with an ensemble.
-WITH_ENSEMBLE = "aoanet_1"
 
 
 @dataclasses.dataclass
 class Row:
-    """A line of a table.
+    """A row of a table.
 
     Attributes:
         label: What it is of.
-        runs: What is in the files of its finished runs, a list of dicts.
-        published: Scores times 100, a dict from metric; `parameters` are in millions.
+        runs: List of dicts, what the files of its finished runs hold.
+        published: dict from metric to score times 100; `parameters` are in millions.
+        objective: What its models were last trained with.
     """
 
     label: str
     runs: list
     published: dict = dataclasses.field(default_factory=dict)
+    objective: str = ""
 
 
 def cells_of(table):
-    """Models and overrides of their arguments, those of a paper's table."""
-    names = [name for name, preset in PRESETS.items() if table in preset.tables]
-    if table == "ngsan_1":
-        return [(name, {"model.num_layers": n}) for name in names for n in DEPTHS]
-    return [(name, {}) for name in names]
+    """The models that a table compares: names of presets and their overrides."""
+    cells = []
+    for row in TABLES[table].rows:
+        cell = (row.model, row.overrides)
+        if row.model and cell not in cells:
+            cells.append(cell)
+    return cells
 
 
-def title_of(table):
-    """The name of a table, as people know it."""
-    paper, number = table.split("_")
-    return f"{PAPERS[paper]}, Table {number}"
+def ensembles_of(table):
+    """The rows of a table that are of ensembles."""
+    return [row for row in TABLES[table].rows if row.model and row.members > 1]
+
+
+def notes_of(table):
+    """What a reader must know to compare ours with the paper's, str."""
+    table = TABLES[table]
+    return f"{PHASES[tuple(table.objectives)]} {table.notes}".strip()
 
 
 def rows_of(table, runs):
-    """The rows of a paper's table, those without runs too."""
-    rows, distinct = [], list(distinctions(runs))
-    for name, overrides in cells_of(table):
-        published, parameters = PRESETS[name].published, {}
-        label = name
-        if overrides:
-            depth = overrides["model.num_layers"]
-            label += f", L = {depth}"
-            parameters = {"parameters": DEPTHS[depth]}
-            if depth != PUBLISHED_DEPTH:
-                published = {}
-        of_cell = [
-            Row(
-                label + suffix,
-                [
-                    run
-                    for run, changed in distinct
-                    if (run["model"], run["objective"]) == (name, objective)
-                    and is_of_cell(run, changed, overrides)
-                ],
-                {**parameters, **published.get(objective, {})},
-            )
-            for objective, suffix in OBJECTIVES.items()
-        ]
-        known = [
-            row for row in of_cell if row.runs or row.published.keys() - parameters
-        ]
-        rows += known or of_cell[:1]
-    if table == WITH_ENSEMBLE:
-        published = PRESETS["aoanet"].published["ensemble"]
-        ensembles = [
-            Row(label_of(run, {}), [run], published)
-            for run in runs
-            if run["objective"] == "ensemble"
-            and set(run["model"].split(" + ")) == {"aoanet"}
-        ]
-        rows += ensembles or [Row("ensemble", [], published)]
+    """The rows of a paper's table; those without runs of ours too."""
+    objectives = TABLES[table].objectives
+    distinct, rows = list(distinctions(runs)), []
+    for published in TABLES[table].rows:
+        if published.model and CROSS_ENTROPY not in objectives:
+            # What the paper does not report: ours before self-critical training.
+            before = dataclasses.replace(published, objective=CROSS_ENTROPY, scores={})
+            row = row_of(before, distinct)
+            rows += [row] if row.runs else []
+        rows.append(row_of(published, distinct))
     return rows
 
 
-def is_of_cell(run, changed, overrides):
-    """Whether a run's model has these values, and its preset's in all else."""
+def row_of(published, distinct):
+    """A published row, with the runs that belong to it."""
+    label = published.label
+    if published.model:
+        label += f" ({published.model})"
+    for name, value in published.overrides.items():
+        label += f", {name.removeprefix('model.')}={value}"
+    runs = [run for run, changed in distinct if is_of(published, run, changed)]
+    return Row(
+        label + OBJECTIVES[published.objective],
+        runs,
+        published.scores,
+        published.objective,
+    )
+
+
+def is_of(published, run, changed):
+    """Whether a run is of a published row's model, with its values and no others."""
+    if not published.model:
+        return False
+    if published.members > 1:
+        return (
+            run["objective"] == "ensemble"
+            and run["model"].split(" + ") == [published.model] * published.members
+            and run.get("member_objectives")
+            == [published.objective] * published.members
+        )
+    if (run["model"], run["objective"]) != (published.model, published.objective):
+        return False
+    values = run["config"]["model"]
+    if not values.keys() <= kc.models.arguments(published.model).keys():
+        return False  # trained when the model of that name was another
     changed = {name for name in changed if name.startswith("model.")}
-    return changed <= overrides.keys() and all(
-        run["config"]["model"][name.removeprefix("model.")] == value
-        for name, value in overrides.items()
+    return changed <= published.overrides.keys() and all(
+        values[name.removeprefix("model.")] == value
+        for name, value in published.overrides.items()
     )

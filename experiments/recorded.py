@@ -1,7 +1,7 @@
 """What a run's folder records of it, and whether it can be resumed."""
 
 import keras_caption as kc
-from keras_caption.formats.begun_runs import check_scores, read_config
+from keras_caption.formats.runs import read_begun, read_scores
 
 # Settings that may change on resume.
 FREE = ("decoding", "training.epochs", "self_critical.epochs")
@@ -15,14 +15,14 @@ def is_finished(folder, about):
     """
     if not (folder / "test_scores.json").exists():
         return False
-    check_scores(folder)
-    recorded = read_config(folder) or {}
+    read_scores(folder)
+    recorded = read_begun(folder) or {}
     return all(key in recorded and recorded[key] == x for key, x in about.items())
 
 
 def refuse_others(folder, about):
     """Raises `InputError` if the run in a folder has other settings than `about`."""
-    recorded = read_config(folder)
+    recorded = read_begun(folder)
     if recorded is None:
         return
     begun, now = lasting(recorded), lasting(about)

@@ -14,7 +14,6 @@ the model, the training and the decoding can be set, for instance
 import contextlib
 import hashlib
 import importlib
-import itertools
 import math
 import os
 import pathlib
@@ -33,6 +32,7 @@ from settings import validate
 
 import keras_caption as kc
 from keras_caption.atomic import exclusive, write_json
+from keras_caption.formats.runs import read_begun
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
 # What of --config a run depends on.
@@ -62,7 +62,7 @@ flags.DEFINE_enum(
     None,
     sorted(path.stem for path in RECIPES.glob("*.py") if path.stem != "defaults"),
     "Values of --config to begin with; those made for the dataset where left out. "
-    "ngsan_coco, san_coco and aoanet_coco are the papers'.",
+    "Those whose names end in _coco are the papers'.",
 )
 flags.DEFINE_integer(
     "epochs",
@@ -276,6 +276,7 @@ def describe(config, objective, start):
         "seed": FLAGS.seed,
         "objective": objective,
         "members": digests(FLAGS.ensemble or []),
+        **({"member_objectives": objectives()} if objective == "ensemble" else {}),
         "start": digests([str(start)] if objective == "self-critical" else []),
         "config": {group: config[group].to_dict() for group in groups},
         "overrides": {
@@ -295,6 +296,12 @@ def digests(paths):
         with open(kc.models.file_of(path), "rb") as file:
             found[path] = hashlib.file_digest(file, "sha256").hexdigest()
     return found
+
+
+def objectives():
+    """What the members of --ensemble were last trained with, `None` if not known."""
+    folders = [kc.models.file_of(path).parent for path in FLAGS.ensemble]
+    return [(read_begun(folder) or {}).get("objective") for folder in folders]
 
 
 def check_reads(model, builder):
@@ -334,8 +341,9 @@ def train(config, builder, folder, about, strategy):
     values = config.training
     examples = kc.data.read(builder, "train")
     steps_per_epoch = count_steps(examples, values.batch_size, strategy)
-    captions = itertools.chain(*kc.data.references(examples).values())
-    vocabulary = kc.text.Vocabulary.build(captions, values.min_count)
+    vocabulary = kc.data.build_vocabulary(
+        builder, values.min_count, values.vocabulary_split
+    )
     checkpoint = kc.training.Checkpoint(folder)
     with strategy.scope():
         model, epoch = resume(checkpoint)
@@ -349,14 +357,7 @@ def train(config, builder, folder, about, strategy):
                     **sizes_of_data(builder),
                     **config.model,
                 )
-            schedule = kc.training.WarmupStepDecay(
-                steps_per_epoch,
-                values.learning_rate,
-                values.warmup_epochs,
-                values.decay_after,
-                values.decay_every,
-                values.decay_rate,
-            )
+            schedule = schedule_of(values, steps_per_epoch)
             model.compile(
                 optimizer=make_optimizer(schedule, config),
                 loss=kc.training.CaptionCrossEntropy(values.label_smoothing),
@@ -390,7 +391,11 @@ def train_self_critically(config, start, builder, folder, about, strategy):
         if model is None:
             model = kc.models.load(start)
             check_reads(model, builder)
-            optimizer = make_optimizer(values.learning_rate, config)
+            rate = values.learning_rate
+            if rate is None:
+                steps = count_steps(examples, values.batch_size, strategy)
+                rate = schedule_of(config.training, steps, config.training.epochs)
+            optimizer = make_optimizer(rate, config)
             references = kc.data.reference_tokens(
                 examples, model.vocabulary, config.training.max_words
             )
@@ -437,6 +442,19 @@ def extractor_of(builder):
     if FLAGS.dataset != "prepared":
         return None
     return kc.data.load_extractor(FLAGS.data_dir)
+
+
+def schedule_of(values, steps_per_epoch, first_epoch=0):
+    """The learning rate of cross-entropy, and of what follows after so many epochs."""
+    return kc.training.WarmupStepDecay(
+        steps_per_epoch,
+        values.learning_rate,
+        values.warmup_epochs,
+        values.decay_after,
+        values.decay_every,
+        values.decay_rate,
+        first_epoch,
+    )
 
 
 def make_optimizer(learning_rate, config):

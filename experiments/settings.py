@@ -27,6 +27,7 @@ class Training(TypedDict):
     captions_per_image: Count
     max_words: Count
     min_count: Count
+    vocabulary_split: Literal["train", "all"]
     learning_rate: Positive
     warmup_epochs: CountOrZero
     decay_after: CountOrZero
@@ -41,7 +42,7 @@ class Training(TypedDict):
 class SelfCritical(TypedDict):
     epochs: CountOrZero
     batch_size: Count
-    learning_rate: Positive
+    learning_rate: Positive | None  # `None` continues the schedule before it
     baseline: Literal["greedy", "mean"]
     samples: Count
     temperature: Positive
@@ -79,11 +80,16 @@ def validate(values):
         valid = TypeAdapter(Config).validate_python(values)
     except ValidationError as error:
         raise kc.InputError(f"--config.{describe(error)}.") from None
-    samples = valid["self_critical"]["samples"]
-    if valid["self_critical"]["baseline"] == "mean" and samples < 2:
+    scst = valid["self_critical"]
+    if scst["baseline"] == "mean" and scst["samples"] < 2:
         raise kc.InputError(
             "--config.self_critical.samples: the baseline 'mean' needs at least 2, "
-            f"received {samples}."
+            f"received {scst['samples']}."
+        )
+    if scst["halved_after"] and scst["learning_rate"] is None:
+        raise kc.InputError(
+            "--config.self_critical.halved_after needs a "
+            "--config.self_critical.learning_rate that can be halved."
         )
     return {
         group: {name: valid[group][name] for name in of_group}

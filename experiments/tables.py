@@ -4,14 +4,15 @@ r"""Prints the scores of finished runs as tables, the papers' own among them.
     python experiments/tables.py --table ngsan_2,ngsan_4 saved_models
 
 takes all that experiments/run.py has finished in these folders or below. Runs that
-differ in their seed only make one row, of means and standard deviations. A paper's
-table has the paper's rows, and the published scores beside ours.
+differ in their seed only make one row, of means and standard deviations; `seeds` says
+how many there are. A paper's table has the paper's rows, and all its scores beside
+ours.
 
     python experiments/tables.py --table ngsan_2 --run -- --dataset coco_objects \
         --data_dir annotations
 
-trains what the table needs, one folder a cell, and goes on where it was interrupted.
-What follows `--` is for experiments/run.py.
+trains what the table needs, three seeds of each cell, and resumes if it was
+interrupted. What follows `--` is for experiments/run.py.
 """
 
 import collections
@@ -26,7 +27,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from absl import app, flags
 from finished import distinctions, find_runs, label_of
-from papers import TABLES, WITH_ENSEMBLE, Row, cells_of, rows_of, title_of
+from papers import Row, cells_of, ensembles_of, notes_of, rows_of
+from published import SELF_CRITICAL, TABLES
 
 import keras_caption as kc
 
@@ -34,7 +36,12 @@ FLAGS = flags.FLAGS
 flags.DEFINE_list("table", [], f"Of the papers': {', '.join(TABLES)}.")
 flags.DEFINE_string("csv", None, "File that the tables are written to as well.")
 flags.DEFINE_bool("run", False, "Train what is missing of --table.")
-flags.DEFINE_list("seeds", ["0", "1", "2"], "With --run: of each cell's runs.")
+flags.DEFINE_list(
+    "seeds",
+    [],
+    "With --run: of each cell's runs. Three if omitted, or as many as the table's "
+    "ensembles have members.",
+)
 flags.DEFINE_string("output_dir", "saved_models/tables", "With --run: of the runs.")
 
 
@@ -57,12 +64,12 @@ def main(argv):
     for dataset, runs in datasets.items():
         if FLAGS.table:
             for table in FLAGS.table:
-                title = f"{title_of(table)}: {dataset}"
-                printed.append((title, rows_of(table, runs)))
+                title = f"{TABLES[table].title}: {dataset}"
+                printed.append((title, rows_of(table, runs), notes_of(table)))
         else:
-            printed.append((dataset, rows_of_runs(runs)))
-    for title, rows in printed:
-        show(title, rows)
+            printed.append((dataset, rows_of_runs(runs), ""))
+    for title, rows, notes in printed:
+        show(title, rows, notes)
     if FLAGS.csv:
         write_csv(FLAGS.csv, printed)
 
@@ -72,21 +79,24 @@ def rows_of_runs(runs):
     groups = collections.defaultdict(list)
     for run, overrides in distinctions(runs):
         groups[label_of(run, overrides)].append(run)
-    return [Row(label, of_row) for label, of_row in groups.items()]
+    return [
+        Row(label, of_row, objective=of_row[0]["objective"])
+        for label, of_row in groups.items()
+    ]
 
 
 def train(table, arguments):
     """Makes the runs of a table; returns their folders."""
-    cells = cells_of(table)
+    cells, ensembles = cells_of(table), ensembles_of(table)
+    most = max((row.members for row in ensembles), default=0)
+    seeds = FLAGS.seeds or [str(seed) for seed in range(max(3, most))]
     folders = []
-    for seed in FLAGS.seeds:
+    for seed in seeds:
         for name, overrides in cells:
-            values = "".join(f"_{value}" for value in overrides.values())
-            folder = pathlib.Path(FLAGS.output_dir) / f"{name}{values}_{seed}"
+            folder = folder_of(name, overrides, seed)
             folders.append(folder)
             print(
-                f"\n{table}: {len(folders)} of {len(cells) * len(FLAGS.seeds)}, "
-                f"{folder}",
+                f"\n{table}: {len(folders)} of {len(cells) * len(seeds)}, {folder}",
                 flush=True,
             )
             command = [
@@ -96,36 +106,48 @@ def train(table, arguments):
                 *arguments,
             ]
             call(command, folder)
-    if table == WITH_ENSEMBLE:
-        folder = pathlib.Path(FLAGS.output_dir) / "ensemble"
-        last = [f / "scst" if (f / "scst").exists() else f for f in folders]
-        members = ",".join(map(str, last))
-        print(f"\n{table}: {folder}", flush=True)
-        command = [
-            *("--model=aoanet", f"--ensemble={members}"),
-            f"--output_dir={folder}",
-            *arguments,
-        ]
-        call(command, folder)
-        folders.append(folder)
-    return folders
+    return folders + [
+        folder
+        for row in ensembles
+        if (folder := make_ensemble(row, seeds[: row.members], arguments))
+    ]
+
+
+def folder_of(name, overrides, seed):
+    values = "".join(f"_{value}" for value in overrides.values())
+    return pathlib.Path(FLAGS.output_dir) / f"{name}{values}_{seed}"
+
+
+def make_ensemble(row, seeds, arguments):
+    """Scores the ensemble of a row; returns its folder, or `None` without members."""
+    part = "scst" if row.objective == SELF_CRITICAL else "."
+    members = [folder_of(row.model, row.overrides, seed) / part for seed in seeds]
+    if len(members) < row.members or not all(f.exists() for f in members):
+        print(f"\n{row.label}, {row.objective}: skipped, its members are not trained")
+        return None
+    folder = pathlib.Path(FLAGS.output_dir) / f"{row.model}_ensemble" / part
+    print(f"\n{row.label}: {folder}", flush=True)
+    ensemble = f"--ensemble={','.join(map(str, members))}"
+    call([ensemble, f"--output_dir={folder}", *arguments], folder)
+    return folder
 
 
 def call(command, folder):
     script = pathlib.Path(__file__).with_name("run.py")
     done = subprocess.run([sys.executable, script, "--resume", *command], check=False)
     if done.returncode:
-        sys.exit(f"error: the run of {folder} failed. The same command goes on there.")
+        sys.exit(f"error: the run of {folder} failed. The same command resumes it.")
 
 
-def show(title, rows):
+def show(title, rows, notes):
     """Prints rows as Markdown."""
     published = published_of(rows)
-    counts = sorted({len(row.runs) for row in rows if row.runs})
-    print(f"\n{title}, {' or '.join(map(str, counts)) or 'no'} seeds\n")
-    columns = list(kc.evaluation.METRICS)
-    if any(run["parameters"] for row in rows for run in row.runs):
-        columns.insert(0, "parameters")
+    print(f"\n{title}\n")
+    if notes:
+        print(f"{notes}\n")
+    columns = ["seeds", "parameters", *kc.evaluation.METRICS]
+    if not any(run["parameters"] for row in rows for run in row.runs):
+        columns.remove("parameters")
     print_table(
         columns + [f"paper's {name}" for name in published],
         {
@@ -159,7 +181,7 @@ def print_table(columns, rows):
 
 
 def published_of(rows):
-    """What the papers tell of any of the rows."""
+    """Names of the values that the papers report of any of the rows."""
     names = ["parameters", *kc.evaluation.METRICS]
     return [name for name in names if any(name in row.published for row in rows)]
 
@@ -168,9 +190,11 @@ def cell(row, name):
     """Text of a cell: mean and standard deviation over runs."""
     if not row.runs:
         return ""
+    if name == "seeds":
+        return str(len(row.runs))
     if name == "parameters":
         count = row.runs[0]["parameters"]
-        return f"{count / 1e6:.1f}M" if count else ""
+        return f"{count / 1e6:.2f}M" if count else ""
     mean, spread = mean_and_spread(row, name)
     if mean is None:
         return "n/a"
@@ -190,15 +214,16 @@ def write_csv(path, tables):
     """All tables in one file: a line for each row."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        heads = ["table", "row", "seeds", "parameters", "published parameters"]
+        heads = ["table", "row", "objective", "seeds"]
+        heads += ["parameters", "published parameters"]
         for name in kc.evaluation.METRICS:
             heads += [name, f"{name} deviation", f"published {name}"]
         writer.writerow(heads)
-        for title, rows in tables:
+        for title, rows, _ in tables:
             for row in rows:
                 count = row.runs[0]["parameters"] if row.runs else None
-                published = row.published.get("parameters")
-                line = [title, row.label, len(row.runs), count, published]
+                line = [title, row.label, row.objective, len(row.runs)]
+                line += [count, row.published.get("parameters")]
                 for name in kc.evaluation.METRICS:
                     line += [*mean_and_spread(row, name), row.published.get(name)]
                 writer.writerow(line)

@@ -245,6 +245,30 @@ def test_an_ensemble_is_of_its_members_files(folder, call):
         str(member): hashlib.sha256(file.read_bytes()).hexdigest()
         for member, file in zip(members, files, strict=True)
     }
+    assert about["member_objectives"] == ["cross-entropy", "self-critical"]
+
+
+def test_a_run_is_scored_on_other_data(folder):
+    assert (folder / "whole").exists(), "needs the run above"
+    coco_files.write(folder / "elsewhere", *coco_files.contents(images=20, seed=1))
+    done = run_script(
+        *("experiments/evaluate.py", folder / "whole", "--dataset=coco_objects"),
+        f"--data_dir={folder / 'elsewhere'}",
+        TFDS_DATA_DIR=str(folder / "tfds"),
+    )
+    assert done.returncode == 0, done.stderr
+    output = folder / "whole" / "on_elsewhere"
+    scores = json.loads((output / "test_scores.json").read_text())
+    again = kc.evaluation.score_files(
+        output / "test_references.json", output / "test_results.json"
+    )
+    assert again[0] == {name: scores[name] for name in again[0]}
+    assert len(json.loads((output / "test_results.json").read_text())) == 5
+    own = json.loads((folder / "whole" / "config.json").read_text())
+    about = json.loads((output / "config.json").read_text())
+    assert about["data_dir"] == str(folder / "elsewhere")
+    assert about["trained_on"] == {name: own[name] for name in ("dataset", "data_dir")}
+    assert about["config"] == own["config"]
 
 
 def test_help_is_readable(call):

@@ -1,27 +1,35 @@
 """The papers' tables, of runs that are finished."""
 
 import csv
+import importlib
 import json
 import subprocess
 
 import pytest
+from conftest import PROJECT
 
 import keras_caption as kc
 
+PUBLISHED = "paper's CIDEr-D"
+DECODING = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}
 
-def write_run(folder, model, cider, objective="cross-entropy", **overrides):
+
+def write_run(
+    folder, model, cider, objective="cross-entropy", members=None, **overrides
+):
     """The files of a finished run that tables.py reads."""
     folder.mkdir(parents=True)
     about = {
         "model": model,
         "dataset": "coco_objects",
         "objective": objective,
-        "config": {"model": {"num_layers": 2, **overrides}},
+        "config": {"model": {"num_layers": 2, **overrides}, "decoding": DECODING},
         "overrides": {
             "model.model_dim": 16,  # the scale that was chosen for all
             **{f"model.{k}": v for k, v in overrides.items()},
         },
         "parameters": 1_250_000,
+        **({"member_objectives": members} if members else {}),
     }
     scores = dict.fromkeys(kc.evaluation.METRICS[:-1], cider / 200)
     (folder / "config.json").write_text(json.dumps(about))
@@ -35,7 +43,12 @@ def runs(tmp_path):
         write_run(tmp_path / f"san_{seed}", "san", cider)
     write_run(tmp_path / "san_0" / "scst", "san", 80.0, "self-critical")
     write_run(tmp_path / "deep", "san", 60.0, num_layers=4)
-    write_run(tmp_path / "two", "aoanet + aoanet", 75.0, "ensemble")
+    four = " + ".join(["aoanet"] * 4)
+    for members in ("cross-entropy", "self-critical"):
+        write_run(tmp_path / members, four, 75.0, "ensemble", [members] * 4)
+    both = ["cross-entropy", *["self-critical"] * 3]
+    write_run(tmp_path / "mixed", four, 1.0, "ensemble", both)
+    write_run(tmp_path / "two", "aoanet + aoanet", 1.0, "ensemble", both[1:3])
     write_run(tmp_path / "other", "aoanet + san", 76.0, "ensemble")
     return sorted(tmp_path.iterdir())
 
@@ -55,43 +68,126 @@ def test_papers_tables(call_script, runs, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     ensembles, depths, norms = map(lines, done.stdout.split("NG-SAN, Table "))
-    assert list(ensembles) == ["aoanet", "aoanet + SCST", "two: aoanet + aoanet"]
-    assert ensembles["two: aoanet + aoanet"]["CIDEr-D"] == "75.0"
-    assert ensembles["two: aoanet + aoanet"]["paper's CIDEr-D"] == "132.0"
-    assert depths["san, L = 2"]["CIDEr-D"] == "72.0 ± 2.0"
-    assert depths["san, L = 2"]["paper's parameters"] == "25.5"
-    assert depths["san, L = 4"]["CIDEr-D"] == "60.0"
-    assert depths["san, L = 4 + SCST"]["paper's CIDEr-D"] == "128.6"
-    assert norms["san"]["CIDEr-D"] == "72.0 ± 2.0"
-    assert norms["san"]["SPICE"] == "n/a"
-    assert norms["san"]["parameters"] == "1.2M"
-    assert norms["san + SCST"]["CIDEr-D"] == "80.0"
-    assert norms["nsan + SCST"] == {
-        **dict.fromkeys(norms["san"], ""),
-        "": "nsan + SCST",
-        "paper's CIDEr-D": "130.8",
-    }
-    assert norms["nsan_batch"]["CIDEr-D"] == ""  # no run, and nothing published
+    # Only an ensemble of four carries the scores of one, each after its own training.
+    four = "AoANet, ensemble of 4 (aoanet)"
+    for row, published in (four, "122.7"), (f"{four} + SCST", "132.0"):
+        assert ensembles[row]["CIDEr-D"] == "75.0"
+        assert ensembles[row][PUBLISHED] == published
+    assert ensembles["AoANet (aoanet)"][PUBLISHED] == "119.8"
+    assert ensembles["GCN-LSTM"]["paper's SPICE"] == "20.9"  # not a model of ours
+    two, four = "num_layers=2", "num_layers=4"
+    assert depths[f"SAN (san), {two}"]["CIDEr-D"] == "72.0 ± 2.0"
+    assert depths[f"SAN (san), {two}"][PUBLISHED] == ""
+    assert depths[f"SAN (san), {two} + SCST"]["paper's parameters"] == "25.5"
+    assert depths[f"SAN (san), {four}"]["CIDEr-D"] == "60.0"
+    assert depths[f"SAN (san), {four} + SCST"][PUBLISHED] == "128.6"
+    assert norms["SAN (san)"]["CIDEr-D"] == "72.0 ± 2.0"
+    assert norms["SAN (san)"]["SPICE"] == "n/a"
+    assert norms["SAN (san)"]["seeds"] == "3"
+    assert norms["SAN (san)"]["parameters"] == "1.25M"
+    assert norms["SAN (san) + SCST"]["CIDEr-D"] == "80.0"
+    assert norms["BN (nsan_batch_affine) + SCST"][PUBLISHED] == "129.4"  # no run
+    assert "rows with + SCST are, all others are after cross-entropy" in done.stdout
     with open(path, newline="") as file:
         table = {(row["table"], row["row"]): row for row in csv.DictReader(file)}
-    row = table["NG-SAN, Table 2: coco_objects", "san"]
+    row = table["NG-SAN, Table 2: coco_objects", "SAN (san)"]
     assert (row["seeds"], float(row["CIDEr-D"])) == ("3", pytest.approx(72))
+    assert (row["objective"], row["published CIDEr-D"]) == ("cross-entropy", "")
     assert float(row["CIDEr-D deviation"]) == pytest.approx(2)
-    row = table["NG-SAN, Table 2: coco_objects", "san + SCST"]
+    row = table["NG-SAN, Table 2: coco_objects", "SAN (san) + SCST"]
     assert (row["published CIDEr-D"], row["CIDEr-D deviation"]) == ("128.6", "")
+
+
+@pytest.fixture
+def papers(monkeypatch):
+    monkeypatch.syspath_prepend(PROJECT / "experiments")
+    return importlib.import_module("papers")
+
+
+def test_a_run_of_a_model_that_has_changed_is_not_a_papers(papers, tmp_path):
+    for name, areas in ("old", {"max_area": 2}), ("new", {"image_area": 2}):
+        write_run(tmp_path / name, "area_2x2", 1.0, **areas)
+        edit_config(tmp_path / name, overrides={})
+    rows = papers.rows_of("area_4", list(find_runs(tmp_path).values()))
+    assert [run["folder"].name for row in rows for run in row.runs] == ["new"]
+
+
+def test_what_is_scored_on_other_data_has_a_table_of_its_own(papers, tmp_path):
+    here, there = (
+        {"dataset": "prepared", "data_dir": f"prepared/{name}"}
+        for name in ("flickr", "coco")
+    )
+    write_run(tmp_path / "run", "area_2x2", 20.0)
+    edit_config(tmp_path / "run", **here, trained_on=there)
+    [run] = find_runs(tmp_path).values()
+    assert run["dataset"] == (
+        "prepared from prepared/flickr, trained on prepared from prepared/coco"
+    )
+
+
+def find_runs(folder):
+    return importlib.import_module("finished").find_runs([folder])
+
+
+def edit_config(folder, **values):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+# Numbers of rows, and sums of all scores, of the papers' own tables.
+SUMS = {
+    "aoanet_1": (24, 7525.9),
+    "aoanet_4": (10, 2542.1),
+    "area_4": (4, 310.5),
+    "ngsan_1": (8, 2488.9),
+    "ngsan_2": (5, 1393.7),
+    "ngsan_3": (4, 1118.7),
+    "ngsan_4": (5, 1598.4),
+    "ngsan_6": (11, 3247.6),
+    "spatial_1": (2, 395.5),
+}
+
+
+def test_published_tables_are_whole(papers):
+    assert papers.TABLES.keys() == SUMS.keys()
+    for name, table in papers.TABLES.items():
+        total = sum(sum(row.scores.values()) for row in table.rows)
+        assert (len(table.rows), round(total, 1)) == SUMS[name]
+        models = {row.model for row in table.rows} - {None}
+        assert models <= set(kc.models.presets())
+        assert papers.notes_of(name)
+
+
+def test_an_ensemble_of_four_needs_four_seeds(papers, tmp_path, monkeypatch):
+    tables = importlib.import_module("tables")
+    tables.FLAGS(["tables.py", f"--output_dir={tmp_path}"])
+    commands = []
+
+    def call(command, folder):
+        commands.append(command)
+        folder.mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr(tables, "call", call)
+    folders = tables.train("aoanet_1", ["--scst_epochs=0"])
+    assert [folder.name for folder in folders[:4]] == [f"aoanet_{n}" for n in range(4)]
+    [ensemble] = commands[4:]  # of none after self-critical training
+    assert ensemble[0] == f"--ensemble={','.join(map(str, folders[:4]))}"
+    tables.FLAGS(["tables.py", "--seeds=0,1,2"])
+    commands.clear()
+    tables.train("aoanet_1", [])
+    assert len(commands) == 3
 
 
 def test_rows_of_runs(call_script, runs):
     twice = runs[0], runs[0].parent / "san_0" / "scst"
     done = call_script("experiments/tables.py", *runs, *twice)
-    rows = lines(done.stdout)
-    assert {label: row["CIDEr-D"] for label, row in rows.items()} == {
+    rows = {label: row["CIDEr-D"] for label, row in lines(done.stdout).items()}
+    assert {label: x for label, x in rows.items() if "aoanet" not in label} == {
         "san": "72.0 ± 2.0",
         "san + SCST": "80.0",
         "san, num_layers=4": "60.0",
-        "two: aoanet + aoanet": "75.0",
-        "other: aoanet + san": "76.0",
     }
+    assert rows["two: aoanet + aoanet"] == "1.0"
 
 
 def test_unfinished_runs_are_reported(call_script, runs, tmp_path):

@@ -1,5 +1,7 @@
 """What the configurations of all datasets begin with."""
 
+import ml_collections
+
 
 def small_model(dim, num_heads, dropout=0.1):
     """Sizes that two cores train in minutes."""
@@ -18,6 +20,7 @@ TRAINING = {
     "captions_per_image": 5,
     "max_words": 16,
     "min_count": 5,
+    "vocabulary_split": "train",
     "warmup_epochs": 1,
     "decay_every": 2,
     "decay_rate": 0.5,
@@ -36,4 +39,7 @@ SELF_CRITICAL = {
     "cross_entropy": 0.0,
     "halved_after": 0,
 }
+# A learning rate of self-critical training that continues the schedule of the phase
+# before it.
+CONTINUED = ml_collections.config_dict.placeholder(float)
 DECODING = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}

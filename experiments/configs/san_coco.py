@@ -1,4 +1,4 @@
-"""SAN's training on COCO: that of NG-SAN, its paper's Section 5.1."""
+"""SAN's training on COCO: that of NG-SAN, its paper's section 5.1."""
 
 from configs.ngsan_coco import get_config
 

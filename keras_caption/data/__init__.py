@@ -18,6 +18,7 @@ from keras_caption.data.pipeline import (
 from keras_caption.data.prepared import load_extractor, prepare
 from keras_caption.data.prepared_regions import prepare_regions
 from keras_caption.data.scenes import Scenes, ScenesConfig
+from keras_caption.data.vocabulary import build_vocabulary
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.region_files import open_regions
@@ -30,6 +31,7 @@ __all__ = [
     "PhotoRecord",
     "Scenes",
     "ScenesConfig",
+    "build_vocabulary",
     "check_name",
     "image_batches",
     "list_images",

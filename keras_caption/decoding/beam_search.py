@@ -33,11 +33,11 @@ def beam_search(
         max_length: Greatest number of words; a caption of that many has no EOS.
         length_penalty: Exponent alpha of the length normalization of Wu et al.,
             2016: ended branches are ranked by `log p / ((5 + length) / 6) ** alpha`.
-            The papers' 0 ranks by log-probability.
+            0 ranks by log-probability, as AoANet's released code does.
         block_trigrams: Whether to forbid repeating three words in a row.
         keep_greedy: Whether the greedy caption always keeps one of the branches, so
             that the best caption is at least as probable, which a plain beam search
-            (`False`, as in the papers' code) does not promise.
+            (`False`, as in AoANet's released code) does not promise.
 
     Returns:
         Tokens, int32 `(batch, beam_size, max_length)`, from the first word to

@@ -37,7 +37,7 @@ class Extractor(keras.Model):
     Of the papers' networks, InceptionResNetV2 (8 x 8 x 1536 for 299 pixels, area
     attention), ResNet101 (7 x 7 x 2048 for 224) and VGG16 or VGG19 (14 x 14 x 512 at
     `layer="block5_conv3"` or `"block5_conv4"`; spatial self-attention used VGG-11,
-    which `keras.applications` lacks) are at hand.
+    which `keras.applications` lacks) are there.
 
     Args:
         backbone: Name of a function of `keras.applications`, such as `"MobileNet"`.

@@ -14,8 +14,9 @@ class AreaMemory(keras.layers.Layer):
     An area is a run of neighbouring items or, on a grid, a rectangle of them. Its
     value is the sum of its items' values (Eq. 4). Its key is the mean of its items'
     keys (Eq. 3), or a two-layer perceptron of their mean, their standard deviation
-    and learned embeddings of the area's height and width (Eq. 5 to 9), shared by all
-    heads. There are
+    and learned embeddings of the area's height and width (Eq. 5 to 9). That heads
+    share it, its biases and the embeddings' size, half a head's, are the released
+    code's. There are (section 2)
 
         (L - S) S + (S + 1) S / 2
 

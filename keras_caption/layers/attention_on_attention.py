@@ -12,9 +12,10 @@ class AttentionOnAttention(keras.layers.Layer):
         G = sigmoid(W_g [v; q] + b_g)          (Eq. 4, the attention gate)
         AoA(v, q) = G * I                      (Eq. 5)
 
-    with v the attended vector and q the query it was found for, as it was before its
-    projection. It fills the `gate` socket of `MultiHeadAttention`, which then has
-    no output projection of its own.
+    with v the attended vector and q the query it was found for. In the paper q is the
+    projected query (Eq. 6, 7 and 14); here, as in the released code, it is what it was
+    before its projection. It fills the `gate` socket of `MultiHeadAttention`, which
+    then has no output projection of its own.
 
     Args:
         dropout: Dropout rate of [v; q].
@@ -38,7 +39,8 @@ class AttentionOnAttention(keras.layers.Layer):
     ```
 
     Reference:
-        Huang et al., "Attention on Attention for Image Captioning", ICCV 2019.
+        Huang et al., "Attention on Attention for Image Captioning", ICCV 2019, section
+        3.1.
     """
 
     def __init__(self, dropout=0.0, **kwargs):

@@ -9,9 +9,10 @@ class BoxEncoding(keras.layers.Layer):
     """Adds a sinusoidal encoding of each region's box to its features.
 
     The absolute counterpart of `GeometryBias`, the baseline of the paper's
-    Table 4. Centre, width and height of a box, in percent of the image, are each
-    encoded by sines and cosines of geometrically growing wavelengths, as word
-    positions are in a Transformer, on a quarter of the channels each.
+    Table 4. Centre, width and height of a box are each encoded by sines and cosines
+    of geometrically growing wavelengths, as word positions are in a Transformer.
+    The quarter of the channels that each has, and percent of the image as the unit,
+    are ours: the paper gives neither.
 
     Args:
         max_wavelength: The longest wavelength, in percent of the image.
@@ -28,7 +29,7 @@ class BoxEncoding(keras.layers.Layer):
         ValueError: If `dim` is not divisible by 8.
 
     Reference:
-        Guo et al., CVPR 2020, Table 4, "absolute".
+        Guo et al., CVPR 2020, section 5.3 and Table 4, "absolute".
     """
 
     def __init__(self, max_wavelength=10000.0, **kwargs):

@@ -21,7 +21,7 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
         key_dim: Size of a query and a key per head.
         kind: `"content_independent"`, `"query"`, `"key"`, or several joined by
             `"+"`: what the bias depends on besides the geometry.
-        geometry_dim: Size of the geometry vector G_ij (d_g).
+        geometry_dim: Size of the geometry vector G_ij (d_g); the paper gives none.
         **kwargs: Of `MultiHeadAttention`, such as `query_norm` and `dropout`.
 
     Call arguments:
@@ -40,7 +40,7 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
     ```
 
     Reference:
-        Guo et al., CVPR 2020, section 4, Eq. 8 to 13.
+        Guo et al., CVPR 2020, section 4.2, Eq. 8 to 13.
     """
 
     def __init__(self, num_heads, key_dim, *, kind="query", geometry_dim=64, **kwargs):

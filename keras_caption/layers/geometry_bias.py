@@ -49,15 +49,16 @@ class GeometryBias(keras.layers.Layer):
     """Attention bias from the relative geometry of boxes: the heart of GSA.
 
     The relative geometry f_ij of two boxes (`relative_geometry`, Eq. 8) becomes
-    a vector G_ij = ReLU(FC(f_ij)) (Eq. 9), shared by all heads. Each head then
-    reads a bias for its scores off it, in one or more of three ways:
+    a vector G_ij = ReLU(FC(f_ij)) (Eq. 9). Each head then reads a bias for its
+    scores off it, in one or more of three ways:
 
         content_independent   phi_1 = ReLU(w^T G_ij)          (Eq. 11)
         query                 phi_2 = q'_i^T G_ij             (Eq. 12)
         key                   phi_3 = k'_j^T G_ij             (Eq. 13)
 
     where w is a vector per head, and q' and k' are projections, per head, of the
-    layer's input. Several kinds are added up.
+    layer's input. Several kinds are added up. That heads share G_ij, and not w, q'
+    and k', is ours: the paper writes one head.
 
     Fills the `bias` socket of `keras_caption.layers.MultiHeadAttention`.
 
@@ -65,7 +66,8 @@ class GeometryBias(keras.layers.Layer):
         num_heads: Number of attention heads.
         kind: One of `"content_independent"`, `"query"`, `"key"`, or several
             joined by `"+"`, as in `"query+key"`.
-        geometry_dim: Size of G_ij, and of q' and k' per head (d_g).
+        geometry_dim: Size of G_ij, and of q' and k' per head (d_g). The paper gives
+            none.
 
     Call arguments:
         query: `(batch, N, dim)`, the input of the attention layer.
@@ -80,7 +82,7 @@ class GeometryBias(keras.layers.Layer):
         ValueError: If `kind` names an unknown kind.
 
     Reference:
-        Guo et al., CVPR 2020, section 4.
+        Guo et al., CVPR 2020, section 4.2.
     """
 
     def __init__(self, num_heads, kind="query", geometry_dim=64, **kwargs):

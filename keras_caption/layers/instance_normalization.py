@@ -30,7 +30,7 @@ class InstanceNormalization(keras.layers.Layer):
 
     Reference:
         Guo et al., "Normalized and Geometry-Aware Self-Attention Network for
-        Image Captioning", CVPR 2020, Eq. 6 and 7.
+        Image Captioning", CVPR 2020, section 4.1, Eq. 6 and 7.
     """
 
     def __init__(self, affine=False, epsilon=1e-5, **kwargs):

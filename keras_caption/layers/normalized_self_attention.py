@@ -37,7 +37,7 @@ class NormalizedSelfAttention(MultiHeadAttention):
     ```
 
     Reference:
-        Guo et al., CVPR 2020, section 3, Eq. 4 to 7.
+        Guo et al., CVPR 2020, section 4.1, Eq. 5 to 7.
     """
 
     def __init__(self, num_heads, key_dim, *, query_norm="instance", **kwargs):

@@ -15,8 +15,8 @@ class RefiningBlock(keras.layers.Layer):
         x = x + Dropout(Attention(LayerNorm(x)))
         x = x + Dropout(FeedForward(LayerNorm(x)))     where there is a feed-forward
 
-    The paper's Eq. 7 puts the normalization behind the sum; its released code,
-    which the published scores come from, has it as here.
+    The paper's Eq. 7 puts the normalization behind the sum; its released code has it
+    as here.
 
     Args:
         attention: A `keras_caption.layers.MultiHeadAttention`, sockets filled as
@@ -34,7 +34,7 @@ class RefiningBlock(keras.layers.Layer):
         `(batch, N, dim)`.
 
     Reference:
-        Huang et al., ICCV 2019, section 3.2.1.
+        Huang et al., ICCV 2019, section 3.2.1, Eq. 7; without AoA, section 4.4.
     """
 
     def __init__(self, attention, feedforward_dim=None, dropout=0.1, **kwargs):

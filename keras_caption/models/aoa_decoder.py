@@ -18,15 +18,15 @@ class AoADecoder(keras.layers.Layer):
 
     At each word, with a the mean of the memory and c the context vector,
 
-        h, m = LSTM([W_e word; a + c], h, m)              (Eq. 12)
+        h, m = LSTM([W_e word; a + c], h, m)              (Eq. 12 and 13)
         v = MultiHeadAttention(LayerNorm(h), memory)
-        c = AoA(v, h)                                     (Eq. 13)
-        p = softmax(W_p c)                                (Eq. 14)
+        c = AoA(v, h)                                     (Eq. 14)
+        p = softmax(W_p c)                                (Eq. 11)
 
-    Where paper and released code differ it follows the code, which the published
-    scores come from: the attention's query is normalized, the gate sees h as it is;
-    words pass a ReLU; a is the mean of the refined regions; context, words and
-    output are dropped out at `dropout`, and the context is kept as it was before.
+    Where paper and released code differ it follows the code: the attention's query
+    is normalized, the gate sees h as it is; words pass a ReLU; a is the mean of the
+    refined regions; context, words and output are dropped out at `dropout`, and the
+    context is kept as it was before.
 
     Args:
         vocabulary_size: Number of words, special tokens included.
@@ -34,8 +34,9 @@ class AoADecoder(keras.layers.Layer):
         embedding_dim: Size of a word embedding.
         num_heads: Number of attention heads; divides `model_dim`.
         context: How c is made of v and h: `"aoa"`; `"linear"`, a linear layer with
-            ReLU; `"lstm"`, a second LSTM; or `"lstm_aoa"`, AoA of v and the second
-            LSTM's output. The paper's Table 4 compares them.
+            ReLU (section 4.4 names no ReLU, the released code has it); `"lstm"`, a
+            second LSTM; or `"lstm_aoa"`, AoA of v and the second LSTM's output, whose
+            training the paper calls unstable. Its Table 4 compares them.
         dropout: Dropout rate of words, fed-back context and output.
         attention_dropout: Dropout rate of the attention weights.
 
@@ -54,7 +55,8 @@ class AoADecoder(keras.layers.Layer):
         ValueError: If there is no such context.
 
     Reference:
-        Huang et al., "Attention on Attention for Image Captioning", ICCV 2019.
+        Huang et al., "Attention on Attention for Image Captioning", ICCV 2019,
+        section 3.2.2.
     """
 
     def __init__(

@@ -31,7 +31,8 @@ class Ensemble(Generator):
     ```
 
     Reference:
-        Huang et al., ICCV 2019, Table 1; averages of probabilities, as there.
+        Huang et al., ICCV 2019, Table 1, has ensembles of four models that differ in
+        their first weights. That probabilities are averaged is ours: it does not say.
     """
 
     def __init__(self, members):

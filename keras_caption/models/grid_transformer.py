@@ -20,41 +20,56 @@ from keras_caption.models.transformer_decoder import TransformerDecoder
 
 @keras.saving.register_keras_serializable("keras_caption")
 class GridTransformer(Captioner):
-    """A Transformer over the grid of features that a convolutional network makes.
+    """Transformer over a grid of convolutional features.
 
-    Features are brought to the model's size by a linear layer, get a sinusoidal
-    encoding of their place, and go row by row through Transformer blocks. Two papers
-    change its attention:
+    A linear layer projects the features to the model's size, sinusoidal encodings of
+    row and column are added, and Transformer blocks read the cells row by row. Two
+    papers change its attention:
 
-    *Area attention* lets the first `area_layers` blocks of the encoder and of the
-    decoder attend to areas: rectangles of up to `max_area` x `max_area` cells of the
-    grid, runs of up to `max_area` words of the caption.
+    *Area attention* (section 3.2 of its paper) lets the first `area_layers` blocks of
+    the encoder and of the decoder attend to areas. The image and the caption have
+    settings of their own, the two columns of the paper's Table 4: rectangles of up to
+    `image_area` x `image_area` cells, in the encoder's self-attention and in the
+    decoder's attention to the grid, and runs of up to `caption_area` tokens, in the
+    decoder's self-attention.
 
     *Spatial self-attention* divides scores by `sqrt(length + d)` in place of
-    `sqrt(d)`, and has dropout on embeddings, features and attention weights only.
-    Its paper adds the attended values' input back to the result; in the decoder's
-    attention to the grid there are more values than queries, so that this cannot be
-    meant, and here it is the queries' input that is added, in all blocks, as in
-    every other Transformer. Its captions have at most 14 words, which is the training
-    data's and the search's business.
+    `sqrt(d)` in self- and inter-attention (Eq. 2), and has dropout on embeddings,
+    features and attention weights only (section 3). `length` is the number of keys,
+    masked ones included: all cells of the grid, and `caption_length` for captions.
+    That this is a constant is ours: with the length of each batch, a cached decoder
+    would differ from a teacher-forced one. The paper adds the input of the values to
+    the attended result (section 2.3), which the decoder's attention to the grid
+    cannot do, as it has more values than queries; here it is the input of the
+    queries, as in every other Transformer. The paper's limit of 14 words is set in
+    the training data, not here.
+
+    Neither paper describes a projection of the features, or how positions of a grid
+    are encoded in two dimensions: both are ours.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
-        vocabulary_size: Number of words where there is no vocabulary.
-        grid_height, grid_width: Rows and columns of the grid.
-        grid_dim: Size of a cell's feature vector.
-        num_layers: Encoder blocks.
-        decoder_layers: Decoder blocks; as many where `None`.
-        model_dim: Size of hidden states and embeddings; divisible by 4.
-        num_heads: Attention heads; divides `model_dim`.
-        feedforward_dim: Size of the feed-forward layers between their two parts.
-        dropout: Dropout rate of features, embeddings and attention weights.
-        branch_dropout: Dropout rate of the blocks' branches; `dropout` where `None`.
-        max_area: Rows and columns of the largest area; 1 for plain attention.
-        combined_features: Whether areas have the combined features of the area
-            paper's Eq. 9 as keys.
-        area_layers: Blocks, of encoder and decoder each, that attend to areas.
+        vocabulary_size: int, needed without a `vocabulary`.
+        grid_height, grid_width: int, rows and columns of the grid.
+        grid_dim: int, size of a cell's feature vector.
+        num_layers: int, number of encoder blocks.
+        decoder_layers: int, number of decoder blocks. Defaults to `num_layers`.
+        model_dim: int, size of hidden states and embeddings; divisible by 4.
+        num_heads: int, number of attention heads; divides `model_dim`.
+        feedforward_dim: int, inner size of the feed-forward layers.
+        dropout: float, dropout rate of features, embeddings and attention weights.
+        branch_dropout: float, dropout rate of the blocks' branches. Defaults to
+            `dropout`.
+        image_area: int, rows and columns of the largest area of the grid; 1 for
+            plain attention.
+        caption_area: int, tokens of the largest area of the caption; 1 for plain
+            attention.
+        combined_features: bool, whether the keys of areas are the combined features
+            of the area paper's Eq. 9, not the means of Eq. 3.
+        area_layers: int, blocks, of encoder and decoder each, that attend to areas.
         temperature: `None`, or `"length"` for the spatial paper's.
+        caption_length: int, number of keys that this temperature counts in a
+            caption. Defaults to 15, BOS and the paper's 14 words.
 
     Call arguments:
         inputs: dict of `grid`, float `(batch, height, width, grid_dim)`, and
@@ -80,10 +95,12 @@ class GridTransformer(Captioner):
         feedforward_dim=2048,
         dropout=0.1,
         branch_dropout=None,
-        max_area=1,
+        image_area=1,
+        caption_area=1,
         combined_features=False,
         area_layers=2,
         temperature=None,
+        caption_length=15,
         dtype=None,
         **kwargs,
     ):
@@ -98,22 +115,25 @@ class GridTransformer(Captioner):
             )
         on_branches = dropout if branch_dropout is None else branch_dropout
 
-        def attention(layer, of_grid):
+        def attention(layer, area, grid_width=None, length=None):
             areas = None
-            if max_area > 1 and layer < area_layers:
+            if area > 1 and layer < area_layers:
                 areas = AreaMemory(
-                    max_height=max_area if of_grid else 1,
-                    max_width=max_area,
-                    grid_width=grid_width if of_grid else None,
+                    max_height=area if grid_width else 1,
+                    max_width=area,
+                    grid_width=grid_width,
                     combined_features=combined_features,
                     dtype=dtype,
                 )
+            by_length = None
+            if temperature:
+                by_length = LengthTemperature(length, dtype=dtype)
             return MultiHeadAttention(
                 num_heads,
                 model_dim // num_heads,
                 dropout=dropout,
                 memory=areas,
-                temperature=LengthTemperature(dtype=dtype) if temperature else None,
+                temperature=by_length,
                 dtype=dtype,
             )
 
@@ -124,7 +144,7 @@ class GridTransformer(Captioner):
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers):
             x = TransformerEncoderBlock(
-                attention(i, of_grid=True),
+                attention(i, image_area, grid_width),
                 feedforward_dim,
                 on_branches,
                 dtype=dtype,
@@ -132,8 +152,8 @@ class GridTransformer(Captioner):
             )(x)
         blocks = [
             TransformerDecoderBlock(
-                attention(i, of_grid=False),
-                attention(i, of_grid=True),
+                attention(i, caption_area, length=caption_length),
+                attention(i, image_area, grid_width),
                 feedforward_dim,
                 on_branches,
                 dtype=dtype,
@@ -156,7 +176,20 @@ class GridTransformer(Captioner):
         self.feedforward_dim = feedforward_dim
         self.dropout = dropout
         self.branch_dropout = branch_dropout
-        self.max_area = max_area
+        self.image_area = image_area
+        self.caption_area = caption_area
         self.combined_features = combined_features
         self.area_layers = area_layers
         self.temperature = temperature
+        self.caption_length = caption_length
+
+    @classmethod
+    def from_config(cls, config):
+        if "max_area" in config:  # of a file saved when one size served for both
+            size = config["max_area"]
+            others = {name: x for name, x in config.items() if name != "max_area"}
+            areas = {"image_area": size, "caption_area": size}
+            # Such a model counted the keys up to the query, as its cached steps still
+            # do without a constant: it generates the same captions.
+            config = {**others, **areas, "caption_length": None}
+        return super().from_config(config)

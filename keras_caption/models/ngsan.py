@@ -46,7 +46,8 @@ class NGSAN(Captioner):
         geometry: `None`, or one of `"content_independent"`, `"query"` and `"key"`,
             for GSA, and `"absolute"`, for an encoding of the boxes added to the
             regions; or several of them, joined by `"+"`.
-        geometry_dim: Size of a geometry vector (d_g).
+        geometry_dim: Size of a geometry vector per head (d_g). The paper gives none:
+            64 makes 41.25M parameters, not its 41.5M.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
 

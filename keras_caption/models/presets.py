@@ -25,113 +25,79 @@ GIVEN_BY_DATA = (
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """A published configuration.
+    """A configuration with a name.
 
     Attributes:
         model: The model's class.
-        tables: The papers' tables that it is in, such as `"ngsan_2"`, NG-SAN's
-            Table 2.
-        arguments: Arguments of the class that differ from its defaults.
-        published: Its scores on COCO's Karpathy test split times 100: dict from
-            `"cross-entropy"`, `"self-critical"` or `"ensemble"` to dict from metric to
-            float.
+        arguments: dict, arguments of the class that differ from its defaults.
     """
 
     model: type[Captioner]
-    tables: tuple
     arguments: dict
-    published: dict = dataclasses.field(default_factory=dict)
 
 
-def _ngsan(*tables, published=None, **arguments):
-    published = {"self-critical": published} if published else {}
-    return Preset(NGSAN, tuple(f"ngsan_{n}" for n in tables), arguments, published)
+def _ngsan(**arguments):
+    return Preset(NGSAN, arguments)
 
 
-def _aoanet(*tables, published=None, **arguments):
-    tables = tuple(f"aoanet_{n}" for n in tables)
-    return Preset(AoANet, tables, arguments, published or {})
+def _aoanet(**arguments):
+    return Preset(AoANet, arguments)
 
 
-def _area(*tables, **arguments):
-    return Preset(GridTransformer, tables, arguments)
+def _area(**arguments):
+    return Preset(GridTransformer, arguments)
 
+
+# The last row of the area paper's Table 4, which it calls the best overall.
+BEST_AREAS = {"image_area": 3, "caption_area": 2, "combined_features": True}
 
 PRESETS = {
-    "san": _ngsan(1, 2, 3, 4, 6, published={"CIDEr-D": 128.6}),
-    # What is normalized, and how.
-    "nsan_layer": _ngsan(2, query_norm="layer"),
-    "nsan_layer_affine": _ngsan(2, query_norm="layer", norm_affine=True),
-    "nsan_batch": _ngsan(2, query_norm="batch"),
-    "nsan_batch_affine": _ngsan(2, query_norm="batch", norm_affine=True),
-    "nsan_affine": _ngsan(2, query_norm="instance", norm_affine=True),
-    "nsan": _ngsan(1, 2, 3, 6, published={"CIDEr-D": 130.8}, query_norm="instance"),
-    "nsan_key": _ngsan(3, key_norm="instance"),
-    "nsan_query_key": _ngsan(3, query_norm="instance", key_norm="instance"),
-    # What the geometric bias depends on.
-    "gsan_absolute": _ngsan(4, geometry="absolute"),
-    "gsan_content_independent": _ngsan(4, geometry="content_independent"),
-    "gsan_key": _ngsan(4, geometry="key"),
-    "gsan": _ngsan(4, 6, published={"CIDEr-D": 131.4}, geometry="query"),
-    "gsan_query_key": _ngsan(4, geometry="query+key"),
-    "gsan_all": _ngsan(4, geometry="content_independent+query+key"),
+    "san": _ngsan(),
+    # What is normalized, and how (NG-SAN, Tables 2 and 3). That layer and batch
+    # normalization learn a gain and an offset is ours: the paper does not say.
+    "nsan_layer_affine": _ngsan(query_norm="layer", norm_affine=True),
+    "nsan_batch_affine": _ngsan(query_norm="batch", norm_affine=True),
+    "nsan_affine": _ngsan(query_norm="instance", norm_affine=True),
+    "nsan": _ngsan(query_norm="instance"),
+    "nsan_key": _ngsan(key_norm="instance"),
+    "nsan_query_key": _ngsan(query_norm="instance", key_norm="instance"),
+    # What the geometric bias depends on (Table 4).
+    "gsan_absolute": _ngsan(geometry="absolute"),
+    "gsan_content_independent": _ngsan(geometry="content_independent"),
+    "gsan_key": _ngsan(geometry="key"),
+    "gsan": _ngsan(geometry="query"),
+    # Several at once: the paper reports no gain, and no scores (section 5.3).
+    "gsan_query_key": _ngsan(geometry="query+key"),
+    "gsan_all": _ngsan(geometry="content_independent+query+key"),
     # Both.
-    "ngsan": _ngsan(
-        6,
-        published={
-            "BLEU-4": 39.9,
-            "METEOR": 29.3,
-            "ROUGE-L": 59.2,
-            "CIDEr-D": 132.1,
-            "SPICE": 23.3,
-        },
-        query_norm="instance",
-        geometry="query",
+    "ngsan": _ngsan(query_norm="instance", geometry="query"),
+    # In no paper.
+    "ngsan_key": _ngsan(query_norm="instance", geometry="key"),
+    "ngsan_aoa": _ngsan(query_norm="instance", geometry="query", gate="aoa"),
+    # AoANet's Table 4. The base model neither refines regions nor gates its context,
+    # and attends with a single head; that its attention is a scaled dot product is
+    # ours, the paper does not say.
+    "aoanet_base": _aoanet(refining=None, context="linear", decoder_heads=1),
+    "aoanet_refine": _aoanet(refining="attention", context="linear", decoder_heads=1),
+    "aoanet_refine_aoa": _aoanet(context="linear", decoder_heads=1),
+    "aoanet_single_lstm": _aoanet(refining=None, context="lstm", decoder_heads=1),
+    "aoanet_single_aoa": _aoanet(refining=None, context="aoa", decoder_heads=1),
+    "aoanet_single_lstm_aoa": _aoanet(
+        refining=None, context="lstm_aoa", decoder_heads=1
     ),
-    "ngsan_key": _ngsan(6, query_norm="instance", geometry="key"),
-    # Of two papers: nobody has published it.
-    "ngsan_aoa": Preset(
-        NGSAN, (), {"query_norm": "instance", "geometry": "query", "gate": "aoa"}
-    ),
-    # Without refining, with and without AoA in it, and what the decoder makes of
-    # one head's or several heads' attention.
-    "aoanet_base": _aoanet(4, refining=None, context="linear", decoder_heads=1),
-    "aoanet_refine": _aoanet(
-        4, refining="attention", context="linear", decoder_heads=1
-    ),
-    "aoanet_refine_aoa": _aoanet(4, context="linear", decoder_heads=1),
-    **{
-        f"aoanet_{heads}_{context}": _aoanet(
-            4, refining=None, context=context, decoder_heads=number
-        )
-        for heads, number in (("single", 1), ("multi", 8))
-        for context in ("lstm", "lstm_aoa", "aoa")
-    },
-    "aoanet": _aoanet(
-        *(1, 4),
-        published={
-            "cross-entropy": {"CIDEr-D": 119.8},
-            "self-critical": {
-                "BLEU-1": 80.2,
-                "BLEU-4": 38.9,
-                "METEOR": 29.2,
-                "ROUGE-L": 58.8,
-                "CIDEr-D": 129.8,
-                "SPICE": 22.4,
-            },
-            "ensemble": {"CIDEr-D": 132.0},
-        },
-    ),
-    # On grids: how large areas are, whose keys are means and values sums (Eq. 3 and 4),
-    # or the keys combined features (Eq. 9).
-    "area": _area(max_area=3),
-    "area_regular": _area("area_4"),
-    "area_2x2": _area("area_4", max_area=2),
-    "area_3x3": _area("area_4", max_area=3),
-    "area_3x3_2": _area("area_4", max_area=3, combined_features=True),
+    "aoanet_multi_linear": _aoanet(refining=None, context="linear"),
+    "aoanet_multi_lstm": _aoanet(refining=None, context="lstm"),
+    "aoanet_multi_aoa": _aoanet(refining=None, context="aoa"),
+    "aoanet": _aoanet(),
+    # The area paper's Table 4: areas of the image (its self-attention, and the
+    # decoder's attention to it), and of the caption (the decoder's self-attention).
+    "area_regular": _area(),
+    "area_2x2": _area(image_area=2),
+    "area_3x3": _area(image_area=3, combined_features=True),
+    "area_3x3_2": _area(**BEST_AREAS),
+    "area": _area(**BEST_AREAS),
     "spatial": Preset(
         GridTransformer,
-        ("spatial_1",),
         {
             "grid_height": 14,
             "grid_width": 14,
@@ -147,7 +113,7 @@ PRESETS = {
 
 
 def presets():
-    """Names of the published configurations, in the order of their papers."""
+    """Names of all configurations, in the order of their papers."""
     return list(PRESETS)
 
 
@@ -160,7 +126,7 @@ def _find(name):
 
 
 def arguments(name):
-    """All arguments of a preset's model that are not about data, by name.
+    """Arguments of a preset's model, except those that the data decide.
 
     Args:
         name: One of `presets()`.
@@ -188,13 +154,13 @@ def data_arguments(name):
 
 
 def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
-    """A captioning model of a published configuration.
+    """Creates a captioning model from a preset.
 
     Args:
         name: One of `presets()`.
         vocabulary: `keras_caption.text.Vocabulary`; the model carries it, and
             generates strings.
-        vocabulary_size: Number of words where there is no vocabulary.
+        vocabulary_size: int, needed without a `vocabulary`.
         **overrides: Arguments of the model's class that replace the preset's, such
             as `region_dim`, `num_layers`, `model_dim`, `num_heads`,
             `feedforward_dim` and `dropout`.

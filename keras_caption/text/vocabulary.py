@@ -45,16 +45,14 @@ class Vocabulary:
 
     @classmethod
     def build(cls, captions, min_count=5):
-        """The vocabulary of a set of training captions.
+        """Builds the vocabulary of a set of captions.
 
         Keeps the words that occur at least `min_count` times, the most frequent
         first, words of one frequency in alphabetical order.
 
-        Published COCO vocabularies count differently: they count the words of
-        all splits of Karpathy's file and keep those that occur *more* than five
-        times (9,487 with UNK; NG-SAN) or more than four times (10,369; AoANet).
-        Training captions alone hold nothing back from the test, and give
-        somewhat fewer words.
+        Which images the captions are of decides how many words there are:
+        `keras_caption.data.build_vocabulary` counts those of the training images, or
+        of all images, as the published vocabularies of COCO do.
 
         Args:
             captions: Iterable of str.

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
-from keras_caption.formats.json_files import read_json
+from keras_caption.formats.runs import read_history
 
 
 def captioner_of(model):
@@ -184,18 +184,14 @@ class Checkpoint(keras.callbacks.Callback):
         Raises:
             InputError: If `history.json` is damaged, or is not that of the model.
         """
-        path = self.folder / "history.json"
-        history = read_json(path, list[dict[str, int | float]])
-        reached = steps_done(model)
-        needed = {"epoch", "iterations", self.monitor}
-        if all(needed <= set(row) for row in history):
-            self.history = [row for row in history if row["iterations"] <= reached]
+        history, reached = read_history(self.folder, self.monitor), steps_done(model)
+        self.history = [row for row in history if row["iterations"] <= reached]
         epochs = [row["epoch"] for row in self.history]
         steps = [row["iterations"] for row in self.history]
         if epochs != [*range(1, len(epochs) + 1)] or steps[-1:] != [reached]:
             raise InputError(
-                f"{path} is not the history of last.keras beside it, whose optimizer "
-                f"has done {reached} steps."
+                f"{self.folder / 'history.json'} is not the history of last.keras, "
+                f"whose optimizer has done {reached} steps."
             )
         return len(epochs)
 

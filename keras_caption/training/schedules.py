@@ -8,13 +8,13 @@ from keras_caption.arguments import Count, NotNegative, Positive, Share, check
 class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A learning rate that grows and then falls in steps, epoch by epoch.
 
-    In epoch t, counted from 1, it is
+    In epoch t, counted from `first_epoch + 1`, it is
 
         learning_rate * min(t, warmup_epochs) / warmup_epochs
 
     times `decay_rate` at the first epoch after epoch `decay_after`, and again every
-    `decay_every` epochs. The defaults are NG-SAN's: min(t, 3) x 1e-4, halved every
-    3 epochs after the 6th.
+    `decay_every` epochs. The defaults are NG-SAN's (section 5.1): min(t, 3) x 1e-4,
+    halved every 3 epochs after the 6th.
 
     Args:
         steps_per_epoch: Number of steps of an epoch.
@@ -23,6 +23,7 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         decay_after: Last epoch without decay.
         decay_every: Number of epochs between two decays.
         decay_rate: float between 0 and 1, what each decay multiplies by.
+        first_epoch: int, number of epochs before the first step, in another phase.
 
     Raises:
         InputError: If a number is out of range.
@@ -36,6 +37,7 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         decay_after=6,
         decay_every=3,
         decay_rate=0.5,
+        first_epoch=0,
     ):
         check(Count, steps_per_epoch=steps_per_epoch)
         check(Positive, learning_rate=learning_rate, decay_every=decay_every)
@@ -47,9 +49,10 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.decay_after = decay_after
         self.decay_every = decay_every
         self.decay_rate = decay_rate
+        self.first_epoch = first_epoch
 
     def __call__(self, step):
-        epoch = epochs_done(step, self.steps_per_epoch) + 1.0
+        epoch = self.first_epoch + epochs_done(step, self.steps_per_epoch) + 1.0
         warmup = ops.minimum(epoch / self.warmup_epochs, 1.0)
         decays = ops.ceil((epoch - self.decay_after) / self.decay_every)
         decay = self.decay_rate ** ops.maximum(decays, 0.0)
@@ -63,14 +66,15 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
             "decay_after": self.decay_after,
             "decay_every": self.decay_every,
             "decay_rate": self.decay_rate,
+            "first_epoch": self.first_epoch,
         }
 
 
 class ScheduledSampling:
     """How often words are the model's own, growing in steps, epoch by epoch.
 
-    The defaults are AoANet's: 5 % more every 5 epochs, 50 % at most. Set it as a
-    captioner's `scheduled_sampling`.
+    The defaults are AoANet's: 5 % more every 5 epochs (section 3.4), 50 % at most (its
+    released code). Set it as a captioner's `scheduled_sampling`.
 
     Args:
         steps_per_epoch: Number of steps of an epoch.

@@ -13,8 +13,8 @@ from keras_caption.data import coco_objects, list_images, records_of_photos
 from keras_caption.data.coco import CocoFiles
 from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_results import read_results
-from keras_caption.formats.finished_runs import read_history, read_run
 from keras_caption.formats.karpathy import read_split
+from keras_caption.formats.runs import read_finished, read_history
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
 
@@ -26,12 +26,18 @@ RUN = {
         "data_dir": "prepared/coco",
         "seed": 1,
         "objective": "cross-entropy",
-        "config": {"model": {"num_layers": 2}},
+        "config": {
+            "model": {"num_layers": 2},
+            "decoding": {"beam_size": 3, "max_length": 20, "length_penalty": 0.0},
+        },
         "overrides": {"model.num_layers": 2},
         "parameters": 1000,
     },
     "test_scores.json": {"CIDEr-D": 1.5, "statements": {"all": 0.5}},
-    "history.json": [{"epoch": 1, "val_cider": 0.5}, {"epoch": 2, "val_cider": 0.75}],
+    "history.json": [
+        {"epoch": 1, "iterations": 3, "val_cider": 0.5},
+        {"epoch": 2, "iterations": 6, "val_cider": 0.75},
+    ],
 }
 
 
@@ -139,6 +145,6 @@ READERS = {
     ),
     "run": (
         write_run,
-        lambda folder: (read_run(folder), read_history(folder)),
+        lambda folder: (read_finished(folder), read_history(folder)),
     ),
 }

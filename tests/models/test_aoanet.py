@@ -148,7 +148,7 @@ def test_a_word_of_the_decoder_is_the_official(oracle, kind):
 
 
 @pytest.mark.parametrize(
-    "name", ["aoanet", "aoanet_base", "aoanet_refine", "aoanet_multi_lstm_aoa"]
+    "name", ["aoanet", "aoanet_base", "aoanet_refine", "aoanet_single_lstm_aoa"]
 )
 def test_variants_train_caption_and_save(rng, tmp_path, vocabulary, name):
     model = kc.models.create(name, vocabulary=vocabulary, **tiny(name))

@@ -9,7 +9,8 @@ from keras_caption.text import BOS
 
 GRID = {"grid_height": 3, "grid_width": 5, "grid_dim": 6}
 SIZE = {"num_layers": 2, "model_dim": 16, "num_heads": 2, "feedforward_dim": 24}
-NAMES = ["spatial", "area_regular", "area_2x2", "area_3x3_2"]
+SMALL = {**SIZE, "num_layers": 2, "area_layers": 1}
+NAMES = ["spatial", "area_regular", "area_3x3_2"]
 
 
 def grids(rng, batch=3):
@@ -17,7 +18,9 @@ def grids(rng, batch=3):
 
 
 def test_train_caption_and_save(rng, tmp_path, vocabulary):
-    model = kc.models.create("area_3x3_2", vocabulary=vocabulary, **GRID, **SIZE)
+    model = kc.models.create(
+        "area_3x3_2", vocabulary=vocabulary, **GRID, **{**SIZE, "num_layers": 1}
+    )
     check_trains_and_saves(model, grids(rng), rng, tmp_path)
 
 
@@ -28,7 +31,7 @@ def test_word_by_word_is_teacher_forced(rng, vocabulary, name):
     tokens[:, 0] = BOS
     memory = model.encode(grids(rng))
     expected = ops.convert_to_numpy(model.logits(tokens, memory))
-    state = model.start(memory, length=7)
+    state = model.start(memory, length=9)  # of a caption that may go on
     state["cache"] = keras.tree.map_structure(
         lambda x: ops.repeat(x, 2, axis=0), state["cache"]
     )
@@ -40,41 +43,86 @@ def test_word_by_word_is_teacher_forced(rng, vocabulary, name):
     np.testing.assert_allclose(looks.sum(axis=-1), 1.0, atol=1e-5)
 
 
-def test_no_word_sees_a_later_one(rng, vocabulary):
-    model = kc.models.create("area_3x3_2", vocabulary=vocabulary, **GRID, **SIZE)
+@pytest.mark.parametrize("name", ["spatial", "area_3x3_2"])
+def test_no_word_sees_a_later_one(rng, vocabulary, name):
+    model = kc.models.create(name, vocabulary=vocabulary, **GRID, **SIZE)
     images = grids(rng)
     tokens = rng.integers(4, 34, (3, 7)).astype("int32")
     before = model({**images, "tokens": tokens})
     tokens[:, 4:] = 5
     after = model({**images, "tokens": tokens})
     np.testing.assert_allclose(before[:, :4], after[:, :4], atol=1e-5)
+    shorter = model({**images, "tokens": tokens[:, :4]})
+    np.testing.assert_allclose(before[:, :4], shorter, atol=1e-5)
 
 
-def test_sizes_are_the_papers():
-    models = {
-        name: kc.models.create(name, vocabulary_size=100)
-        for name in ("area_regular", "area_3x3", "area_3x3_2", "spatial")
-    }
-    regular = models["area_regular"].count_params()
-    assert models["area_3x3"].count_params() == regular  # parameter free
-    # Six attention layers: hidden and key layers, and the embeddings of Eq. 7, 8.
-    hidden, key = (4 - 1) * 64 * 64 + 64, 64 * 64 + 64
-    of_grid, of_words = 2 * 3 * 32, (1 + 3) * 32
-    extra = 6 * (hidden + key) + 4 * of_grid + 2 * of_words
-    assert models["area_3x3_2"].count_params() == regular + extra
-    spatial = models["spatial"]
-    assert len(spatial.decoder.blocks) == 4
-    assert spatial.encoder.input["grid"].shape == (None, 14, 14, 512)
+# Table 4 of the area paper: what is attended to in the first layers.
+ROWS = {
+    "area_regular": (None, None),
+    "area_2x2": ((2, 2, False), None),
+    "area_3x3": ((3, 3, True), None),
+    "area_3x3_2": ((3, 3, True), (1, 2, True)),
+}
 
 
-def test_the_temperature_grows_with_what_a_query_sees(rng):
+def areas_of(attention):
+    areas = attention.memory
+    return areas and (areas.max_height, areas.max_width, areas.combined_features)
+
+
+def test_areas_are_the_papers():
+    sizes = {}
+    for name, (of_image, of_caption) in ROWS.items():
+        model = kc.models.create(name, vocabulary_size=9, **GRID, **SMALL)
+        sizes[name] = model.count_params()
+        for i, other in enumerate(model.decoder.blocks):
+            expected = (of_image, of_caption) if i < 1 else (None, None)
+            block = model.encoder.get_layer(f"encoder_{i}")
+            assert areas_of(block.attention) == expected[0]
+            assert areas_of(other.cross_attention) == expected[0]
+            assert areas_of(other.self_attention) == expected[1]
+    assert sizes["area_2x2"] == sizes["area_regular"]  # parameter free
+    # Hidden and key layers, and the embeddings of Eq. 6 and 7.
+    dense = (4 - 1) * 8 * 8 + 8 + 8 * 8 + 8
+    of_image, of_caption = dense + 2 * 3 * 4, dense + (1 + 2) * 4
+    assert sizes["area_3x3"] == sizes["area_regular"] + 2 * of_image
+    assert sizes["area_3x3_2"] == sizes["area_3x3"] + of_caption
+    full = kc.models.arguments("area_3x3_2")
+    names = ("num_layers", "area_layers", "model_dim", "num_heads")
+    assert [full[name] for name in names] == [6, 2, 512, 8]
+
+
+def test_files_with_one_size_of_areas_load():
+    config = {**GRID, **SIZE, "num_layers": 1, "vocabulary_size": 9, "max_area": 2}
+    loaded = kc.models.GridTransformer.from_config(
+        {**config, "combined_features": True, "dtype": "float32"}
+    )
+    assert (loaded.image_area, loaded.caption_area) == (2, 2)
+    assert areas_of(loaded.decoder.blocks[0].self_attention) == (1, 2, True)
+
+
+def test_spatial_is_the_papers():
+    model = kc.models.create("spatial", vocabulary_size=100)
+    assert len(model.decoder.blocks) == 4
+    assert model.encoder.input["grid"].shape == (None, 14, 14, 512)
+    block = model.decoder.blocks[0]
+    assert block.self_attention.temperature.length == 15  # BOS and 14 words
+    assert block.cross_attention.temperature.length is None  # all cells
+    assert block.dropout == 0.0
+    assert block.cross_attention.dropout == 0.1
+
+
+def test_the_temperature_grows_with_the_number_of_keys(rng):
     layer = kc.layers.LengthTemperature()
     keys = np.zeros((2, 3, 7, 16), "float32")
     assert float(layer(keys)) == pytest.approx(23**0.5)
-    mask = np.tril(np.ones((7, 7), bool))[None]
-    found = ops.convert_to_numpy(layer(keys, mask=mask))
-    expected = np.sqrt(np.arange(1, 8) + 16.0)
-    np.testing.assert_allclose(found[0, 0, :, 0], expected, rtol=1e-6)
+    # A causal mask takes nothing off the length (Eq. 2); padding does.
+    causal = np.tril(np.ones((7, 7), bool))[None]
+    np.testing.assert_allclose(np.ravel(layer(keys, mask=causal)), 23**0.5, rtol=1e-6)
+    padding = np.arange(7) < np.array([[7], [4]])
+    found = layer(keys, mask=padding[:, None] & causal)
+    np.testing.assert_allclose(np.ravel(found), [23**0.5, 20**0.5], rtol=1e-6)
+    assert float(kc.layers.LengthTemperature(9)(keys)) == 5.0
     # Against Eq. 2, written out.
     attention = kc.layers.MultiHeadAttention(
         1, 4, temperature=kc.layers.LengthTemperature(), output_projection=False

@@ -1,0 +1,44 @@
+"""Area attention's captioning on COCO: section 3.2 of the paper.
+
+Features are of a pre-trained Inception-ResNet, 8 x 8:
+
+    python experiments/prepare.py --backbone InceptionResNetV2 --image_size 299 \
+        --photos coco --captions dataset_coco.json --output_dir prepared/coco_grid
+
+The paper trains on COCO's 82,000 images for training and 40,000 for validation and
+tests on Flickr 1K, for which there is experiments/evaluate.py; that validation images
+are kept apart, as Karpathy's split has them, is ours. It gives the model's layers,
+heads and size, but no feed-forward size, dropout, learning rate, batch size, number of
+epochs, vocabulary or search, nor whether the network is trained further: values marked
+as ours.
+"""
+
+import ml_collections
+from configs.defaults import DECODING, SELF_CRITICAL
+
+
+def get_config():
+    return ml_collections.ConfigDict(
+        {
+            "model": {},  # 3.2; feed-forward size 2,048 and dropout 0.1 are ours
+            "training": {
+                "epochs": 15,  # ours, NG-SAN's
+                "batch_size": 10,  # ours, AoANet's
+                "captions_per_image": 5,  # "at least 5", 3.2
+                "max_words": 16,  # ours
+                "min_count": 5,  # ours
+                "vocabulary_split": "train",  # ours
+                "learning_rate": 3e-4,  # ours, with its schedule: NG-SAN's
+                "warmup_epochs": 3,
+                "decay_after": 6,
+                "decay_every": 3,
+                "decay_rate": 0.5,
+                "label_smoothing": 0.0,  # none is mentioned
+                "scheduled_sampling": 0.0,  # none is mentioned
+                "clip_value": 0.0,  # none is mentioned
+                "validation_beam_size": 1,  # ours
+            },
+            "self_critical": SELF_CRITICAL,  # 0 epochs of it; none is mentioned
+            "decoding": {**DECODING, "beam_size": 3},  # ours
+        }
+    )

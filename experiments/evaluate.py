@@ -1,0 +1,84 @@
+r"""Scores a finished run on another dataset than the one that it was trained on.
+
+    python experiments/evaluate.py saved_models/area_prepared --dataset prepared \
+        --data_dir prepared/flickr30k
+
+captions the test split, by the search of the run, and writes captions, references,
+scores and a figure as experiments/run.py does, into a folder within the run's. The
+model must read the features of the dataset: photos are prepared with the same network.
+experiments/tables.py shows the scores in a table of their own.
+"""
+
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import ml_collections
+from absl import app, flags, logging
+from report import evaluate
+
+import keras_caption as kc
+from keras_caption.atomic import write_json
+from keras_caption.formats.runs import read_config
+from keras_caption.models.ensemble import are_same
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("dataset", "prepared", "scenes, coco_objects or prepared.")
+flags.DEFINE_string("data_dir", None, "Folder of the dataset, as for run.py.")
+flags.DEFINE_string(
+    "output_dir", None, "Where the files go. RUN/on_DATA_DIR if omitted."
+)
+
+
+def main(argv):
+    if len(argv) != 2:
+        sys.exit("error: name the folder of one finished run; see --help.")
+    logging.set_verbosity(logging.WARNING)
+    try:
+        score(pathlib.Path(argv[1]))
+    except (kc.InputError, OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+def score(folder):
+    """Scores the model of a run's folder, by the search that the run used."""
+    run = read_config(folder)
+    model = kc.models.load(folder)
+    builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
+    check_extractor(model)
+    name = pathlib.Path(FLAGS.data_dir or FLAGS.dataset).name
+    output = pathlib.Path(FLAGS.output_dir or folder / f"on_{name}")
+    if (output / "best.keras").exists():
+        raise kc.InputError(f"{output} holds a trained model: give another folder.")
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "test_scores.json").unlink(missing_ok=True)
+    scores = evaluate(
+        model, ml_collections.ConfigDict(run["config"]["decoding"]), builder, output
+    )
+    about = {
+        **run,
+        "dataset": FLAGS.dataset,
+        "data_dir": FLAGS.data_dir,
+        "trained_on": {name: run.get(name) for name in ("dataset", "data_dir")},
+    }
+    write_json(output / "config.json", about)
+    write_json(output / "test_scores.json", scores)  # last: it says that all is there
+    print(f"\nWrote captions, references, scores and a figure to {output}")
+
+
+def check_extractor(model):
+    """Refuses photos whose features were made by another network than the model's."""
+    if FLAGS.dataset != "prepared" or model.extractor is None:
+        return
+    extractor = kc.data.load_extractor(FLAGS.data_dir)
+    if extractor is not None and not are_same(extractor, model.extractor):
+        raise kc.InputError(
+            f"The features in {FLAGS.data_dir} were made by another network than those "
+            f"that the model '{model.name}' was trained on."
+        )
+
+
+if __name__ == "__main__":
+    app.run(main)

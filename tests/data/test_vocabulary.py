@@ -1,0 +1,50 @@
+"""The rules behind the published vocabularies of COCO, on synthetic text."""
+
+import coco_files
+import pytest
+
+import keras_caption as kc
+
+# How many captions of each split hold a word; all hold "a".
+COUNTS = {
+    "train": {"dog": 4, "fox": 6, "cat": 3},
+    "val": {"dog": 1},
+    "test": {"dog": 1, "cat": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    captions, instances, split = coco_files.contents(images=8)
+    names = {image["cocoid"]: image["split"] for image in split["images"]}
+    waiting = {
+        part: [f"A {word}." for word, n in words.items() for _ in range(n)]
+        for part, words in COUNTS.items()
+    }
+    for annotation in captions["annotations"]:
+        texts = waiting[names[annotation["image_id"]].replace("restval", "train")]
+        annotation["caption"] = texts.pop() if texts else "A."
+    assert not any(waiting.values())
+    coco_files.write(folder / "coco", captions, instances, split)
+    return kc.data.load("coco_objects", folder / "coco", data_dir=folder / "tfds")
+
+
+@pytest.mark.parametrize(
+    ("min_count", "split", "words"),
+    [
+        (5, "train", ["a", "fox"]),
+        (5, "all", ["a", "dog", "fox", "cat"]),  # AoANet's: at least five times
+        (6, "all", ["a", "dog", "fox"]),  # NG-SAN's: more than five times
+    ],
+)
+def test_words_are_counted_in_training_or_in_all_captions(
+    builder, min_count, split, words
+):
+    vocabulary = kc.data.build_vocabulary(builder, min_count, split)
+    assert vocabulary.words[4:] == words
+
+
+def test_other_splits_are_refused(builder):
+    with pytest.raises(kc.InputError, match="must be train or all, not 'test'"):
+        kc.data.build_vocabulary(builder, 5, "test")
