@@ -59,8 +59,8 @@ def read_annotations(files):
         (image id, captions, objects).
 
     Raises:
-        InputError: If a file is wrong, two files disagree about an image, or an
-            image of the split has no captions or is in no instances file.
+        InputError: If a file is wrong, two files disagree about an image, a split is
+            empty, or an image of it has no captions or is in no instances file.
     """
     captions, categories, objects = {}, None, {}
     for path in files.captions:
@@ -74,6 +74,8 @@ def read_annotations(files):
         merge(objects, found, path, "objects")
     records = {}
     for split, image_ids in read_split(files.split).items():
+        if not image_ids:
+            raise InputError(f"{files.split} has no image of split {split}.")
         for image_id in image_ids:
             where = f"{files.split}: image {image_id} of split {split}"
             if image_id not in captions:

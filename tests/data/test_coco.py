@@ -66,6 +66,8 @@ def test_two_processes_prepare_it_at_once(tmp_path, monkeypatch):
 def spoil(captions, instances, split, what):
     if what == "leak":
         split["images"].append({**split["images"][0], "split": "test"})
+    elif what == "empty split":
+        split["images"] = [i for i in split["images"] if i["split"] != "val"]
     elif what == "unknown image":
         split["images"][3]["cocoid"] = 999
     elif what == "no captions":
@@ -83,6 +85,7 @@ def spoil(captions, instances, split, what):
     ("what", "message"),
     [
         ("leak", r"dataset_tiny.json: images\[12\]\.cocoid is 10, as in images\[0\]"),
+        ("empty split", r"dataset_tiny.json has no image of split val"),
         (
             "unknown image",
             r"dataset_tiny.json: image 999 of split test has no captions",
