@@ -9,7 +9,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 import pytest
-from absl import flags
+from absl import app, flags
 
 import keras_caption as kc
 
@@ -85,6 +85,7 @@ def run_script(*command, **environment):
 @pytest.fixture
 def call_script(capfd, monkeypatch):
     """Runs a script as `run_script` does, but in this process: some seconds less."""
+    app.define_help_flags()
 
     def call(*command):
         defined = set(flags.FLAGS)

@@ -160,7 +160,7 @@ def call(call_script, folder, monkeypatch):
 def test_mistakes_are_reported_in_one_sentence(folder, call, flag):
     done = call("mistake", f"--scst_epochs={0 if 'start_from' in flag else 1}", flag)
     assert done.returncode == 1
-    [line] = [line for line in done.stderr.splitlines() if "error: " in line]
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert MISTAKES[flag] in line
     assert "Traceback" not in done.stderr
     assert not (folder / "mistake").exists()
@@ -205,18 +205,20 @@ def cut(content):
     ],
 )
 def test_damaged_files_are_named_on_resume(folder, call, name, damage):
-    assert (folder / "whole").exists(), "needs the run above"
-    damaged = folder / "damaged"
-    shutil.copytree(folder / "whole", damaged)
+    whole, kept = folder / "whole", folder / "kept"
+    assert whole.exists(), "needs the run above"
+    shutil.copytree(whole, kept)
+    damaged = whole / name
     if name not in ("config.json", "test_scores.json"):
-        (damaged / name).with_name("test_scores.json").unlink()
-    (damaged / name).write_bytes(damage((damaged / name).read_bytes()))
-    before = contents(damaged)
-    done = call("damaged", f"--scst_epochs={EPOCHS}", "--resume")
-    after = contents(damaged)
-    shutil.rmtree(damaged)
+        damaged.with_name("test_scores.json").unlink()
+    damaged.write_bytes(damage(damaged.read_bytes()))
+    before = contents(whole)
+    done = call("whole", f"--scst_epochs={EPOCHS}", "--resume")
+    after = contents(whole)
+    shutil.rmtree(whole)
+    kept.rename(whole)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith(f"error: {damaged / name}")
+    assert done.stderr.splitlines()[-1].startswith(f"error: {damaged}")
     assert after == before
 
 
