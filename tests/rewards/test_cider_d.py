@@ -169,6 +169,17 @@ def test_references_of_another_form_are_refused(references, message):
         CiderD.from_references(references)
 
 
+def test_tokens_without_keys_have_no_score(rng):
+    references, captions = random_captions(rng, (4, 3)), random_captions(rng, (4, 2))
+    reward = CiderD.from_references(references)
+    expected = np.array(reward(captions.reshape(8, -1), references))
+    captions[1, 0, 3], references[2, 1, 0], captions[3, 1, 0] = 46_340, 2**30, -1
+    scores = np.array(reward(captions.reshape(8, -1), references))
+    wrong = [2, 4, 5, 7]
+    assert np.isnan(scores[wrong]).all()
+    np.testing.assert_array_equal(np.delete(scores, wrong), np.delete(expected, wrong))
+
+
 def test_tokens_of_another_form_are_refused(rng):
     references, captions = random_captions(rng, (2, 3)), random_captions(rng, (2,))
     reward = CiderD.from_references(references)
