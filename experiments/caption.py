@@ -1,13 +1,13 @@
-r"""Captions pictures with a trained model.
+r"""Captions photos with a trained model.
 
     python experiments/caption.py saved_models/spatial_prepared/best.keras photo.jpg
     python experiments/caption.py saved_models/spatial_prepared a.jpg b.png \
         --figure looks.png
 
-The model must know how its features are made of photos, as those do that were trained
-on what prepare.py made. A folder stands for the best.keras in it; several models,
-separated by commas, caption as an ensemble. Pictures that cannot be read are named; the
-others are captioned all the same.
+The model must know how its features are made of photos, as models trained on the output
+of prepare.py do. A folder stands for the best.keras in it; several models, separated by
+commas, caption as an ensemble. Photos that cannot be read are named, and the others are
+captioned.
 """
 
 import os
@@ -21,14 +21,14 @@ from matplotlib.figure import Figure
 import keras_caption as kc
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("figure", None, "File for a picture of where the model looks.")
-flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.", lower_bound=1)
-flags.DEFINE_integer("max_length", 20, "Greatest number of words.", lower_bound=1)
+flags.DEFINE_string("figure", None, "File for a figure of the attention weights.")
+flags.DEFINE_integer("beam_size", 3, "Beam width; 1 is greedy search.", lower_bound=1)
+flags.DEFINE_integer("max_length", 20, "Greatest number of tokens.", lower_bound=1)
 
 
 def main(argv):
     if len(argv) < 3:
-        sys.exit("error: name a saved model and at least one picture; see --help.")
+        sys.exit("error: name a saved model and at least one photo; see --help.")
     try:
         failed = caption(argv[1], argv[2:])
     except (kc.InputError, OSError, ValueError) as error:
@@ -37,7 +37,7 @@ def main(argv):
 
 
 def caption(paths, names):
-    """Prints a caption for every picture, and returns how many had none."""
+    """Prints a caption for every photo; returns how many could not be read."""
     model = kc.models.Ensemble(paths.split(","))
     photos = {}
     for name in names:

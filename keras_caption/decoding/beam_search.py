@@ -2,7 +2,7 @@ from keras import ops, tree
 
 from keras_caption.decoding.options import check_values
 from keras_caption.decoding.word_by_word import (
-    IMPOSSIBLE,
+    NEG_INF,
     batch_size,
     branch,
     forbidden_log_probs,
@@ -19,31 +19,32 @@ def beam_search(
     block_trigrams=False,
     keep_greedy=True,
 ):
-    """The most probable captions that a search of `beam_size` branches finds.
+    """Searches for the most probable captions with a beam of hypotheses.
 
-    A branch that ends leaves its place to the next best one, and joins the best
-    `beam_size` of those that have ended; the search is over once no open branch can
-    join them any more. PAD, BOS and UNK are never chosen. The memory is shared by
-    the branches of an image; only what the decoder keeps per caption is reordered.
+    A finished hypothesis leaves its place to the next best one, and joins the best
+    `beam_size` finished ones; the search ends once no unfinished hypothesis can join
+    them any more. PAD, BOS and UNK are never chosen. The memory is shared by the
+    hypotheses of an image; only what the decoder keeps per caption is reordered.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
         memory: What the decoder starts from.
-        beam_size: Number of branches.
-        max_length: Greatest number of words; a caption of that many has no EOS.
-        length_penalty: Exponent alpha of the length normalization of Wu et al.,
-            2016: ended branches are ranked by `log p / ((5 + length) / 6) ** alpha`.
+        beam_size: int, beam width.
+        max_length: int, greatest number of tokens; a caption of that many has no EOS.
+        length_penalty: float, exponent alpha of the length normalization of Wu et al.,
+            2016: finished hypotheses are ranked by
+            `log p / ((5 + length) / 6) ** alpha`.
             0 ranks by log-probability, as AoANet's released code does.
-        block_trigrams: Whether to forbid repeating three words in a row.
-        keep_greedy: Whether the greedy caption always keeps one of the branches, so
-            that the best caption is at least as probable, which a plain beam search
-            (`False`, as in AoANet's released code) does not promise.
+        block_trigrams: bool, whether to forbid repeating three tokens in a row.
+        keep_greedy: bool, whether the greedy caption always keeps its place in the
+            beam, so that the best caption is at least as probable, which a plain beam
+            search (`False`, as in AoANet's released code) does not promise.
 
     Returns:
         Tokens, int32 `(batch, beam_size, max_length)`, from the first word to
         EOS, then PAD, the best caption first; and their log-probabilities, EOS
-        included, never normalized, float32 `(batch, beam_size)`. Where there are not
-        so many captions, the last are PAD only, their log-probability -1e9.
+        included, never normalized, float32 `(batch, beam_size)`. If there are fewer
+        captions, the last are PAD only, their log-probability -1e9.
 
     Raises:
         InputError: If an option has a wrong value.
@@ -66,12 +67,16 @@ def beam_search(
     def rank_done(done, done_scores):
         return rank(done_scores, ops.sum(ops.cast(done != PAD, "float32"), axis=-1))
 
-    def going_on(index, tokens, scores, greedy_ended, done, done_scores, rows, cache):
+    def is_unfinished(
+        index, tokens, scores, greedy_finished, done, done_scores, rows, cache
+    ):
         hopes = rank(ops.max(scores, axis=1), float(max_length))
         worst = ops.min(rank_done(done, done_scores), axis=1)
         return ops.any(hopes > worst)
 
-    def next_word(index, tokens, scores, greedy_ended, done, done_scores, rows, cache):
+    def next_step(
+        index, tokens, scores, greedy_finished, done, done_scores, rows, cache
+    ):
         # Right before it is written to: nothing else holds the reordered cache.
         cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), cache)
         flat_tokens = ops.reshape(tokens, (-1, max_length))
@@ -82,53 +87,53 @@ def beam_search(
         log_probs = ops.log_softmax(logits) + forbidden_log_probs(vocabulary_size)
         if block_trigrams:
             repeated = repeated_trigrams(flat_tokens, index, vocabulary_size)
-            log_probs = ops.where(repeated, IMPOSSIBLE, log_probs)
+            log_probs = ops.where(repeated, NEG_INF, log_probs)
 
-        # The best branches of an image are among the best words of its branches.
-        ways = min(beam_size, vocabulary_size)
-        word_scores, words = ops.top_k(log_probs, ways)
-        word_scores = ops.reshape(word_scores, (-1, beam_size, ways))
+        # The best hypotheses of an image are among the best tokens of each.
+        width = min(beam_size, vocabulary_size)
+        word_scores, words = ops.top_k(log_probs, width)
+        word_scores = ops.reshape(word_scores, (-1, beam_size, width))
         totals = ops.expand_dims(scores, 2) + word_scores
-        totals = ops.reshape(totals, (-1, beam_size * ways))
-        words = ops.reshape(ops.cast(words, "int32"), (-1, beam_size * ways))
+        totals = ops.reshape(totals, (-1, beam_size * width))
+        words = ops.reshape(ops.cast(words, "int32"), (-1, beam_size * width))
         ranks = totals
-        if keep_greedy:  # the first branch, and its first word
+        if keep_greedy:  # the first hypothesis, and its first token
             kept = ops.logical_and(
-                ops.arange(beam_size * ways) == 0,
-                ops.logical_not(ops.expand_dims(greedy_ended, 1)),
+                ops.arange(beam_size * width) == 0,
+                ops.logical_not(ops.expand_dims(greedy_finished, 1)),
             )
             ranks = ops.where(kept, float("inf"), totals)
         chosen = ops.cast(ops.top_k(ranks, beam_size)[1], "int32")
         scores = ops.take_along_axis(totals, chosen, axis=1)
         words = ops.take_along_axis(words, chosen, axis=1)
-        rows = ops.reshape(chosen // ways + first_rows, (-1,))
+        rows = ops.reshape(chosen // width + first_rows, (-1,))
         tokens = ops.reshape(ops.take(flat_tokens, rows, axis=0), ops.shape(tokens))
         tokens = ops.where(positions == index, ops.expand_dims(words, 2), tokens)
 
-        # Those that have ended leave, and compete with those that had before.
+        # Finished hypotheses leave the beam, and compete with those finished before.
         ends = ops.logical_or(words == EOS, index == max_length - 1)
         done = ops.concatenate([done, tokens], axis=1)
         done_scores = ops.concatenate(
-            [done_scores, ops.where(ends, scores, IMPOSSIBLE)], axis=1
+            [done_scores, ops.where(ends, scores, NEG_INF)], axis=1
         )
         best = ops.top_k(rank_done(done, done_scores), beam_size)[1]
         return (
             index + 1,
             tokens,
-            ops.where(ends, IMPOSSIBLE, scores),
-            ops.logical_or(greedy_ended, ends[:, 0]),
+            ops.where(ends, NEG_INF, scores),
+            ops.logical_or(greedy_finished, ends[:, 0]),
             ops.take_along_axis(done, ops.expand_dims(best, 2), axis=1),
             ops.take_along_axis(done_scores, best, axis=1),
             rows,
             new_state["cache"],
         )
 
-    nothing = ops.full((batch, beam_size), IMPOSSIBLE, "float32")
-    only_first = ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE)
+    nothing = ops.full((batch, beam_size), NEG_INF, "float32")
+    only_first = ops.where(ops.arange(beam_size) == 0, 0.0, NEG_INF)
     no_tokens = ops.zeros((batch, beam_size, max_length), "int32")
     _, _, _, _, done, done_scores, _, _ = ops.while_loop(
-        going_on,
-        next_word,
+        is_unfinished,
+        next_step,
         (
             0,
             no_tokens,
@@ -141,7 +146,7 @@ def beam_search(
         ),
         maximum_iterations=max_length,
     )
-    there = ops.expand_dims(done_scores > IMPOSSIBLE / 2, 2)
+    there = ops.expand_dims(done_scores > NEG_INF / 2, 2)
     return ops.where(there, done, PAD), done_scores
 
 

@@ -5,14 +5,14 @@ from keras_caption.decoding.word_by_word import forbidden_log_probs, word_by_wor
 
 
 def greedy_search(decoder, memory, max_length=20):
-    """The caption that takes the most probable word every time.
+    """Generates captions of the most probable token at every step.
 
     PAD, BOS and UNK are never chosen.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
         memory: What the decoder starts from.
-        max_length: Greatest number of words; a caption of that many has no EOS.
+        max_length: int, greatest number of tokens; a caption of that many has no EOS.
 
     Returns:
         Tokens, int32 `(batch, max_length)`, from the first word to EOS, then PAD;

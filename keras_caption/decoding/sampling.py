@@ -2,7 +2,7 @@ from keras import ops
 
 from keras_caption.decoding.options import check_values
 from keras_caption.decoding.word_by_word import (
-    IMPOSSIBLE,
+    NEG_INF,
     branch,
     captions_per_image,
     forbidden_log_probs,
@@ -13,22 +13,22 @@ from keras_caption.decoding.word_by_word import (
 def sample(
     decoder, memory, numbers, temperature=1.0, top_k=None, first_is_greedy=False
 ):
-    """Random captions, each word drawn from the model's probabilities.
+    """Samples captions token by token.
 
-    PAD, BOS and UNK are never drawn. A word is drawn by inverting the cumulative
-    distribution at a uniform number. All numbers are drawn beforehand, by the
-    caller: what is left is a pure function.
+    PAD, BOS and UNK are never sampled. A token is sampled by inverting the cumulative
+    distribution at a uniform number. The caller generates all uniform numbers, so
+    that this is a pure function.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
         memory: What the decoder starts from.
-        numbers: float32 `(batch * C, max_length)`, uniform in [0, 1), as
-            `keras.random.uniform` draws them, for C captions of each image, next to
-            each other. A caption of `max_length` words has no EOS.
-        temperature: Divides the log-probabilities; below 1 is safer, above wilder.
-        top_k: Draw from so many most probable words only; all where `None`.
-        first_is_greedy: Whether the first caption of each image is the greedy one
-            instead, in the same pass.
+        numbers: float32 `(batch * C, max_length)`, uniform in [0, 1), as of
+            `keras.random.uniform`, for C captions of each image, next to each other.
+            A caption of `max_length` tokens has no EOS.
+        temperature: float, sampling temperature, which divides the log-probabilities.
+        top_k: int, sample from the k most probable tokens only, or `None`.
+        first_is_greedy: bool, whether the first caption of each image is the greedy
+            one instead, in the same pass.
 
     Returns:
         Tokens, int32 `(batch * C, max_length)`, from the first word to EOS, then
@@ -47,10 +47,10 @@ def sample(
     is_greedy = ops.arange(rows) % captions == 0
 
     def choose(log_probs, index):
-        drawn_from = policy(log_probs, temperature, top_k)
-        words = draw(drawn_from, ops.take(numbers, index, axis=1))
+        log_policy = policy(log_probs, temperature, top_k)
+        words = sample_tokens(log_policy, ops.take(numbers, index, axis=1))
         if first_is_greedy:
-            greedy = ops.cast(ops.argmax(drawn_from, axis=-1), "int32")
+            greedy = ops.cast(ops.argmax(log_policy, axis=-1), "int32")
             words = ops.where(is_greedy, greedy, words)
         return words
 
@@ -58,21 +58,21 @@ def sample(
 
 
 def policy(logits, temperature=1.0, top_k=None):
-    """Log-probabilities that words are drawn with, `(..., vocabulary_size)`.
+    """Log-probabilities that tokens are sampled with, `(..., vocabulary_size)`.
 
     Args:
         logits: `(..., vocabulary_size)`, normalized or not.
-        temperature, top_k: Of `sample`.
+        temperature, top_k: Options of `sample`.
     """
     log_probs = logits + forbidden_log_probs(logits.shape[-1])
     if top_k is not None and top_k < logits.shape[-1]:
         least = ops.top_k(log_probs, top_k)[0][..., -1:]
-        log_probs = ops.where(log_probs < least, IMPOSSIBLE, log_probs)
+        log_probs = ops.where(log_probs < least, NEG_INF, log_probs)
     return ops.log_softmax(log_probs / temperature)
 
 
-def draw(log_probs, numbers):
-    """Words at which cumulative distributions pass uniform numbers.
+def sample_tokens(log_probs, numbers):
+    """Samples tokens: those at which cumulative distributions pass uniform numbers.
 
     Args:
         log_probs: `(rows, vocabulary_size)`.

@@ -1,23 +1,23 @@
 from keras import ops
 
-from keras_caption.decoding.sampling import draw, policy
+from keras_caption.decoding.sampling import policy, sample_tokens
 from keras_caption.decoding.word_by_word import branch, captions_per_image
 from keras_caption.text import PAD
 
 
 def scheduled_sampling(decoder, memory, tokens, coins, numbers, probability):
-    """Captions, some of whose words the model has drawn itself.
+    """Replaces some tokens of captions by samples from the model.
 
-    From left to right each word but the first is replaced, with `probability`, by
-    one drawn from what the model makes of the words before it, replaced ones among
-    them. Trained on these, a model has seen what its own mistakes lead to.
+    From left to right each token but the first is replaced, with `probability`, by
+    one sampled from the model's predictions after the tokens before it, replaced
+    ones included. Training on these shows a model the consequences of its mistakes.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
         memory: What the decoder starts from.
         tokens: int32 `(batch * C, T)`, C captions of each image, next to each other,
             from BOS on.
-        coins, numbers: float32 `(batch * C, T)`, uniform in [0, 1): whether a word
+        coins, numbers: float32 `(batch * C, T)`, uniform in [0, 1): whether a token
             is replaced, and by which.
         probability: float scalar.
 
@@ -34,15 +34,15 @@ def scheduled_sampling(decoder, memory, tokens, coins, numbers, probability):
     replaced = ops.logical_and(coins < probability, tokens != PAD)
     positions = ops.arange(length)
 
-    def going_on(index, shown, cache):
+    def is_unfinished(index, shown, cache):
         return index < length - 1
 
-    def next_word(index, shown, cache):
+    def next_step(index, shown, cache):
         last = ops.take(shown, index, axis=1)
         logits, new_state = decoder.step(last, {**state, "cache": cache}, index)
-        drawn = draw(policy(logits), ops.take(numbers, index, axis=1))
+        sampled = sample_tokens(policy(logits), ops.take(numbers, index, axis=1))
         here = ops.logical_and(positions == index + 1, replaced)
-        shown = ops.where(here, ops.expand_dims(drawn, 1), shown)
+        shown = ops.where(here, ops.expand_dims(sampled, 1), shown)
         return index + 1, shown, new_state["cache"]
 
-    return ops.while_loop(going_on, next_word, (0, tokens, state["cache"]))[1]
+    return ops.while_loop(is_unfinished, next_step, (0, tokens, state["cache"]))[1]

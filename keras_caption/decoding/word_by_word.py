@@ -2,19 +2,19 @@ from keras import ops, tree
 
 from keras_caption.text import BOS, EOS, PAD, UNK
 
-# Never generated. Their probability is not given to other words, so that scores
-# stay the model's own.
+# Tokens that are never generated. Their probability is not given to other tokens, so
+# that scores stay the model's own.
 FORBIDDEN = (PAD, BOS, UNK)
-IMPOSSIBLE = -1e9
+NEG_INF = -1e9
 
 
 def forbidden_log_probs(vocabulary_size):
     """`(vocabulary_size,)`: to be added to log-probabilities before choosing."""
-    words = ops.arange(vocabulary_size)
+    tokens = ops.arange(vocabulary_size)
     forbidden = ops.any(
-        ops.expand_dims(words, 1) == ops.convert_to_tensor(FORBIDDEN), axis=1
+        ops.expand_dims(tokens, 1) == ops.convert_to_tensor(FORBIDDEN), axis=1
     )
-    return ops.where(forbidden, IMPOSSIBLE, 0.0)
+    return ops.where(forbidden, NEG_INF, 0.0)
 
 
 def batch_size(state):
@@ -23,7 +23,7 @@ def batch_size(state):
 
 
 def captions_per_image(state, rows):
-    """How many captions of each image so many rows are; an int where it is known."""
+    """Number of captions of each image in a number of rows; an int if it is known."""
     images = batch_size(state)
     if isinstance(images, int):
         return rows // max(images, 1)
@@ -31,7 +31,7 @@ def captions_per_image(state, rows):
 
 
 def branch(state, captions):
-    """A state of so many captions for each image, next to each other."""
+    """Repeats a state for several captions of each image, next to each other."""
     cache = tree.map_structure(
         lambda x: ops.repeat(x, captions, axis=0), state["cache"]
     )
@@ -39,14 +39,14 @@ def branch(state, captions):
 
 
 def word_by_word(decoder, state, max_length, choose):
-    """One caption for each image, each word chosen once and for all.
+    """Generates one caption for each row, choosing one token at every step.
 
     Args:
         decoder: Has `step`.
         state: What the decoder's `start` returned.
-        max_length: Greatest number of words.
+        max_length: int, greatest number of tokens.
         choose: Function of log-probabilities `(batch, vocabulary_size)` and the
-            word's index, returning tokens `(batch,)`.
+            step's index, returning tokens `(batch,)`.
 
     Returns:
         Tokens, int32 `(batch, max_length)`, from the first word to EOS, then PAD;
@@ -54,25 +54,25 @@ def word_by_word(decoder, state, max_length, choose):
     """
     batch = batch_size(state)
 
-    def going_on(index, last, tokens, scores, cache):
-        return ops.logical_not(ops.all(ended(last)))
+    def is_unfinished(index, last, tokens, scores, cache):
+        return ops.logical_not(ops.all(finished(last)))
 
-    def next_word(index, last, tokens, scores, cache):
+    def next_step(index, last, tokens, scores, cache):
         logits, new_state = decoder.step(last, {**state, "cache": cache}, index)
         log_probs = ops.log_softmax(logits)
         words = ops.cast(choose(log_probs, index), "int32")
         word_scores = ops.take_along_axis(log_probs, ops.expand_dims(words, 1), axis=1)
-        over = ended(last)
-        words = ops.where(over, PAD, words)
-        scores = scores + ops.where(over, 0.0, ops.squeeze(word_scores, 1))
+        done = finished(last)
+        words = ops.where(done, PAD, words)
+        scores = scores + ops.where(done, 0.0, ops.squeeze(word_scores, 1))
         tokens = ops.where(
             ops.arange(max_length) == index, ops.expand_dims(words, 1), tokens
         )
         return index + 1, words, tokens, scores, new_state["cache"]
 
     _, _, tokens, scores, _ = ops.while_loop(
-        going_on,
-        next_word,
+        is_unfinished,
+        next_step,
         (
             0,
             ops.full((batch,), BOS, "int32"),
@@ -85,6 +85,6 @@ def word_by_word(decoder, state, max_length, choose):
     return tokens, scores
 
 
-def ended(last):
-    """Whether a caption whose last token is `last` is over."""
+def finished(last):
+    """Whether captions whose last tokens are `last` are finished."""
     return ops.logical_or(last == EOS, last == PAD)

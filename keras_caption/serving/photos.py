@@ -83,8 +83,10 @@ def check_size(shape):
 def exif_orientation(content):
     """The orientation that a JPEG's EXIF data name, int32; 1 if they name none."""
     start, end = exif_segment(content)
-    byte = bytes_of(tf.strings.substr(content, start, end - start))
-    little = byte(0) == ord("I")
+    exif = tf.strings.substr(content, start, end - start)
+    byte = bytes_of(exif)
+    order = tf.strings.substr(exif, 0, 4)
+    little = order == b"II*\0"
 
     def number(at, size):
         parts = [byte(at + i) for i in range(size)]
@@ -95,6 +97,7 @@ def exif_orientation(content):
     directory = number(4, 4)
     entries = directory + 2 + 12 * tf.range(number(directory, 2))
     found = (number(entries, 2) == ORIENTATION) & (number(entries + 2, 2) == SHORT)
+    found &= little | (order == b"MM\0*")
     values = tf.where(found, number(entries + 8, 2), 0)
     orientation = tf.reduce_max(tf.concat([values, tf.ones(1, tf.int64)], axis=0))
     return tf.cast(orientation, tf.int32)
