@@ -4,6 +4,10 @@ import os
 import pathlib
 import shutil
 
+import filelock
+
+from keras_caption.errors import InputError
+
 
 @contextlib.contextmanager
 def replacing(path):
@@ -49,3 +53,26 @@ def remove(path):
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def exclusive(folder):
+    """Keeps other processes from writing a folder at the same time.
+
+    Args:
+        folder: Path of the folder, made if missing.
+
+    Raises:
+        InputError: If another living process is writing it.
+    """
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder / ".lock", blocking=False)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise InputError(f"Another process is writing {folder}.") from None
+    try:
+        yield
+    finally:
+        lock.release()

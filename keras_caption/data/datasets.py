@@ -4,8 +4,8 @@ import tensorflow_datasets as tfds
 
 from keras_caption.data.coco_objects import CocoObjects
 from keras_caption.data.scenes import Scenes
-from keras_caption.data.shards import read_shards
 from keras_caption.errors import InputError
+from keras_caption.formats.prepared_folder import read_prepared
 
 DATASETS = ("scenes", "coco_objects", "prepared")
 
@@ -32,7 +32,8 @@ def load(name, folder=None, **kwargs):
         A prepared TFDS builder with splits `train`, `val` and `test`.
 
     Raises:
-        InputError: If there is no such dataset, or its files are wrong.
+        InputError: If there is no such dataset, or its files are wrong. All of a
+            prepared dataset is read once to compare its checksums.
     """
     check_name(name)
     if name == "scenes" and folder is not None:
@@ -40,7 +41,7 @@ def load(name, folder=None, **kwargs):
     if name == "prepared":
         if folder is None:
             raise InputError("A prepared dataset needs the folder that it is in.")
-        return read_shards(folder)
+        return read_prepared(folder)
 
     def make():
         if name == "scenes":

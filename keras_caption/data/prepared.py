@@ -4,7 +4,6 @@ import concurrent.futures
 import hashlib
 import pathlib
 
-import keras
 import numpy as np
 import tensorflow as tf
 import tensorflow_datasets as tfds
@@ -15,7 +14,8 @@ from keras_caption.data.examples import captions_and_words, region_features
 from keras_caption.data.scenes.builder import Scenes
 from keras_caption.data.shards import write_shards
 from keras_caption.errors import InputError
-from keras_caption.features import resize_photo
+from keras_caption.features import Extractor, resize_photo
+from keras_caption.formats.keras_files import load_keras
 
 EXTRACTOR = "extractor.keras"
 THUMBNAIL = 160  # pixels, of the longer side of the pictures kept to look at
@@ -58,16 +58,24 @@ def prepare(records, extractor, folder, *, batch_size=16, **options):
 
 
 def load_extractor(folder):
-    """What made the features of a prepared dataset, where they are of photos.
+    """Loads what made the features of a prepared dataset of photos.
 
     Args:
         folder: Of the dataset.
 
     Returns:
-        `keras_caption.features.Extractor`, or `None`.
+        `keras_caption.features.Extractor`, or `None` if the dataset has none.
+
+    Raises:
+        InputError: If its file is damaged.
     """
     path = pathlib.Path(folder) / EXTRACTOR
-    return keras.models.load_model(path) if path.exists() else None
+    if not path.exists():
+        return None
+    extractor = load_keras(path)
+    if not isinstance(extractor, Extractor):
+        raise InputError(f"{path} is a {type(extractor).__name__}, not an extractor.")
+    return extractor
 
 
 def features_of(extractor, with_objects):

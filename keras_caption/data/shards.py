@@ -1,4 +1,4 @@
-"""Datasets written shard by shard, so that an interrupted one can be gone on with."""
+"""Datasets written shard by shard, so that an interrupted one can be resumed."""
 
 import concurrent.futures
 import contextlib
@@ -14,13 +14,20 @@ import threading
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from keras_caption.atomic import replacing, write_json
+from keras_caption.atomic import exclusive, replacing, write_json
 from keras_caption.errors import InputError
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.prepared_folder import (
+    MANIFEST,
+    SOURCE,
+    Shard,
+    Source,
+    description_of,
+    read_shards,
+)
 
 FILE_NAME = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 NAME = "prepared"
-MANIFEST = "manifest.json"
-SOURCE = "source.json"
 
 
 def write_shards(
@@ -35,12 +42,12 @@ def write_shards(
     about=None,
     processes=1,
 ):
-    """Writes a dataset that TFDS reads, or goes on with one.
+    """Writes a dataset that TFDS reads, or resumes writing it.
 
     Records of the training split are shuffled, always in the same way, for those who
     will read them in their order. A shard appears whole, and then a file beside it
-    that says what is in it; a shard that has one is not made again. What is wrong with
-    a record is told, counted and written down, and the record left out.
+    that says what is in it; a shard that has one, and its checksum, is not made again.
+    A record that is wrong is skipped, counted and written down with the reason.
 
     Args:
         records: dict from split to a list of records, each with a `name`.
@@ -52,7 +59,7 @@ def write_shards(
         source: What goes into JSON and tells whether records and examples are the
             same as before.
         shard_size: Number of records of a shard.
-        strict: Whether a record that is wrong ends everything.
+        strict: Whether to raise what is wrong with a record.
         about: dict to go into the manifest too.
         processes: Number of processes that write shards at the same time.
 
@@ -62,91 +69,108 @@ def write_shards(
         reason; and checksums of all `shards`.
 
     Raises:
-        InputError: If the folder was begun with another source; or, with `strict`, if
-            a record is wrong.
+        InputError: If the folder was begun with another source, or another process
+            writes it; or, with `strict`, if a record is wrong.
         OSError: If a shard cannot be written, as on a full disk.
     """
-    from tqdm import tqdm
-
     folder = pathlib.Path(folder)
     stamp = hashlib.sha256(json.dumps([source, shard_size]).encode()).hexdigest()
+    writer = ShardWriter(examples_of, features, strict)
+    with exclusive(folder):
+        _begin(folder, stamp)
+        chunks = {
+            split: _chunks(folder, split, of_split, shard_size)
+            for split, of_split in records.items()
+        }
+        _write_missing(writer, chunks, processes)
+        manifest = {**(about or {}), "splits": {}, "left_out": [], "shards": {}}
+        splits = []
+        for split, of_split in chunks.items():
+            shards = {p: read_json(description_of(p), Shard) for p in of_split}
+            _count(manifest, split, len(records[split]), shards)
+            if shards:
+                splits.append(_split_info(folder, split, shards.values()))
+        with _full_disks_told(folder):
+            tfds.folder_dataset.write_metadata(
+                data_dir=folder,
+                features=features,
+                split_infos=splits,
+                filename_template=FILE_NAME,
+                description="A captioning dataset.",
+            )
+        write_json(folder / MANIFEST, manifest)
+    return manifest
+
+
+def _begin(folder, stamp):
+    """Stamps a new folder, and refuses one that was begun with another stamp."""
     if not (folder / SOURCE).exists():
         write_json(folder / SOURCE, {"stamp": stamp})
-    elif json.loads((folder / SOURCE).read_text())["stamp"] != stamp:
+    elif read_json(folder / SOURCE, Source)["stamp"] != stamp:
         raise InputError(
             f"{folder} was begun with other data, or other ways to prepare them: name "
             "another folder, or remove it."
         )
-    paths, missing = {}, {}
-    for split, of_split in records.items():
-        if split == "train":
-            of_split = random.Random(0).sample(of_split, len(of_split))
-        starts = range(0, len(of_split), shard_size)
-        paths[split] = [
-            folder / f"{NAME}-{split}.tfrecord-{number:05d}-of-{len(starts):05d}"
-            for number in range(len(starts))
-        ]
-        for path, start in zip(paths[split], starts, strict=True):
-            shard = _finished(path)
-            if not shard or (strict and shard["left_out"]):
-                missing[path] = of_split[start : start + shard_size]
-    total = sum(map(len, records.values()))
+
+
+def _chunks(folder, split, records, shard_size):
+    """The records of each shard of a split, by the path of the shard."""
+    if split == "train":
+        records = random.Random(0).sample(records, len(records))
+    starts = range(0, len(records), shard_size)
+    name = f"{NAME}-{split}.tfrecord-{{:05d}}-of-{len(starts):05d}"
+    return {
+        folder / name.format(number): records[start : start + shard_size]
+        for number, start in enumerate(starts)
+    }
+
+
+def _write_missing(writer, chunks, processes):
+    """Writes the shards that are missing or damaged."""
+    from tqdm import tqdm
+
+    chunks = {
+        p: records for of_split in chunks.values() for p, records in of_split.items()
+    }
+    missing = {}
+    for path, shard in zip(chunks, read_shards(list(chunks)), strict=True):
+        is_bad = isinstance(shard, InputError)
+        if is_bad or (writer.strict and shard["left_out"]):
+            missing[path] = chunks[path]
+    total = sum(map(len, chunks.values()))
     with tqdm(
         total=total,
         initial=total - sum(map(len, missing.values())),
         unit=" images",
         smoothing=0.05,
     ) as progress:
-        writer = ShardWriter(examples_of, features, strict)
         processes = min(processes, len(missing))
         if processes > 1:
             _write_in_processes(writer, missing, processes, progress)
         else:
             for path, chunk in missing.items():
                 writer(path, chunk, progress.update)
-    manifest = {**(about or {}), "splits": {}, "left_out": [], "shards": {}}
-    splits = []
-    for split, of_split in records.items():
-        shards = {path.name: _finished(path) for path in paths[split]}
-        lengths = [shard["examples"] for shard in shards.values()]
-        manifest["splits"][split] = {"listed": len(of_split), "prepared": sum(lengths)}
-        for name, shard in shards.items():
-            manifest["left_out"] += shard["left_out"]
-            manifest["shards"][name] = shard["sha256"]
-        if shards:
-            splits.append(
-                tfds.core.SplitInfo(
-                    name=split,
-                    shard_lengths=lengths,
-                    num_bytes=sum(shard["bytes"] for shard in shards.values()),
-                    filename_template=tfds.core.ShardedFileTemplate(
-                        folder, FILE_NAME, NAME, split, "tfrecord"
-                    ),
-                )
-            )
-    with _full_disks_told(folder):
-        tfds.folder_dataset.write_metadata(
-            data_dir=folder,
-            features=features,
-            split_infos=splits,
-            filename_template=FILE_NAME,
-            description="A captioning dataset.",
-        )
-    write_json(folder / MANIFEST, manifest)
-    return manifest
 
 
-def _about(path):
-    """The file that says what is in a shard."""
-    return path.with_name(f"{path.name}.json")
+def _count(manifest, split, listed, shards):
+    """Enters the shards of a split, what `Shard` describes by path, in a manifest."""
+    prepared = sum(shard["examples"] for shard in shards.values())
+    manifest["splits"][split] = {"listed": listed, "prepared": prepared}
+    for path, shard in shards.items():
+        manifest["left_out"] += shard["left_out"]
+        manifest["shards"][path.name] = shard["sha256"]
 
 
-def _finished(path):
-    """What is in a shard, or `None` where it is not there, or not whole."""
-    if not (_about(path).exists() and path.exists()):
-        return None
-    shard = json.loads(_about(path).read_text())
-    return shard if path.stat().st_size == shard["bytes"] else None
+def _split_info(folder, split, shards):
+    """TFDS's description of a split."""
+    return tfds.core.SplitInfo(
+        name=split,
+        shard_lengths=[shard["examples"] for shard in shards],
+        num_bytes=sum(shard["bytes"] for shard in shards),
+        filename_template=tfds.core.ShardedFileTemplate(
+            folder, FILE_NAME, NAME, split, "tfrecord"
+        ),
+    )
 
 
 class ShardWriter:
@@ -174,7 +198,7 @@ class ShardWriter:
                     tick()
             content = partial.read_bytes()
         write_json(
-            _about(path),
+            description_of(path),
             {
                 "examples": count,
                 "bytes": len(content),
@@ -234,24 +258,3 @@ def _full_disks_told(what):
             f"{what}: cannot be written: {error.message}. The same command goes on "
             "from here."
         ) from error
-
-
-def read_shards(folder):
-    """The TFDS builder of a folder that `write_shards` has filled.
-
-    Raises:
-        InputError: If it has not, or not to the end.
-    """
-    folder = pathlib.Path(folder)
-    if not (folder / MANIFEST).exists():
-        raise InputError(
-            f"{folder} holds no prepared dataset, or an unfinished one: "
-            "experiments/prepare.py makes one, and goes on with one."
-        )
-    for name in json.loads((folder / MANIFEST).read_text())["shards"]:
-        if not _finished(folder / name):
-            raise InputError(
-                f"{folder / name} is missing or cut short: experiments/prepare.py "
-                "makes it again."
-            )
-    return tfds.builder_from_directory(folder)

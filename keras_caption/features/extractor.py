@@ -205,4 +205,10 @@ class Extractor(keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        return cls(**keras.saving.deserialize_keras_object(config))
+        config = keras.saving.deserialize_keras_object(config)
+        if "weights" in config or isinstance(config.get("detector"), str):
+            raise InputError(
+                "A saved extractor names no weights and no preset of a detector: they "
+                "would be downloaded."
+            )
+        return cls(**config)

@@ -1,9 +1,8 @@
-"""HDF5 files: datasets of numbers within one file, of bounded size."""
+"""HDF5 files: datasets within one file, of bounded size."""
 
 import math
 
 from keras_caption.errors import InputError
-from keras_caption.formats.arrays import check_numbers
 
 
 def open_hdf5(path):
@@ -25,7 +24,7 @@ def names_in(group, path):
 
 
 def plain_dataset(group, name, where, limit):
-    """A dataset of numbers that lies in the file itself, not yet read.
+    """Finds a dataset that lies in the file itself, and does not read it yet.
 
     Args:
         group: `h5py.Group`.
@@ -35,8 +34,7 @@ def plain_dataset(group, name, where, limit):
 
     Raises:
         InputError: If there is none, it is a group or a link, lies in other files,
-            holds anything but real numbers, takes more than `limit`, or was never
-            written.
+            takes more than `limit`, or was never written.
     """
     import h5py
 
@@ -52,13 +50,12 @@ def plain_dataset(group, name, where, limit):
         raise InputError(f"{where}: {name} lies in other files.")
     if dataset.shape is None:
         raise InputError(f"{where}: {name} is empty.")
-    check_numbers(dataset, f"{where}: {name}")
     claimed = math.prod(dataset.shape) * dataset.dtype.itemsize
     if claimed > limit:
         raise InputError(
             f"{where}: {name} of shape {dataset.shape} takes {claimed:,} bytes; at "
             f"most {limit:,} are read."
         )
-    if not dataset.id.get_storage_size():
+    if claimed and not dataset.id.get_storage_size():
         raise InputError(f"{where}: {name} was never written.")
     return dataset

@@ -1,3 +1,4 @@
+from keras_caption.formats.arrays import check_numbers
 from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
 from keras_caption.formats.regions import RECORD_BYTES, Regions, divide
 
@@ -28,7 +29,10 @@ class Hdf5Regions(Regions):
 
     def read_record(self, place, where, size):
         features, boxes = (
-            plain_dataset(self.file, f"{place}_{kind}", where, RECORD_BYTES)[()]
+            plain_dataset(self.file, f"{place}_{kind}", where, RECORD_BYTES)
             for kind in ("features", "boxes")
         )
+        check_numbers(features, f"{where}: {features.name}")
+        check_numbers(boxes, f"{where}: {boxes.name}")
+        features, boxes = features[()], boxes[()]
         return features, divide(boxes, size, where)

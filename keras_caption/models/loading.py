@@ -1,8 +1,7 @@
 import pathlib
 
-import keras
-
 from keras_caption.errors import InputError
+from keras_caption.formats.keras_files import load_keras
 from keras_caption.models.generator import Generator
 
 
@@ -17,7 +16,7 @@ def file_of(path):
 
 
 def load(path):
-    """A saved captioner.
+    """Loads a saved captioner.
 
     Args:
         path: A `.keras` file, or a folder that has it as `best.keras`, as those of
@@ -27,13 +26,11 @@ def load(path):
         `keras_caption.models.Captioner`.
 
     Raises:
-        InputError: If there is none at `path`.
+        InputError: If there is none at `path`, or the file is damaged, see
+            `keras_caption.formats.keras_files.load_keras`.
     """
     path = file_of(path)
-    try:
-        model = keras.models.load_model(path)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path} is no saved captioner: {error}") from error
+    model = load_keras(path)
     if not isinstance(model, Generator):
         raise InputError(f"{path} is a {type(model).__name__}, not a captioner.")
     return model

@@ -1,0 +1,111 @@
+"""`.keras` files: checked whole before Keras makes anything of them."""
+
+import io
+import pathlib
+import re
+
+import h5py
+from typing_extensions import TypedDict
+
+from keras_caption.errors import InputError
+from keras_caption.formats.arrays import open_zip
+from keras_caption.formats.hdf5 import plain_dataset
+from keras_caption.formats.json_files import parse_json
+
+CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
+JSON_BYTES = 16 * 2**20  # a vocabulary of a million words
+# Keras has functions that download weights when called; no layer of ours needs one.
+ONLINE = "keras.applications"
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
+
+
+class SavedObject(TypedDict):
+    module: str | None
+    class_name: str
+    config: dict[str, object]
+
+
+def load_keras(path):
+    """Loads a saved Keras model, in Keras's safe mode and without going online.
+
+    All of the file is read and checked first: Keras itself would take up gigabytes
+    for a small file, and weights whose checksum is wrong.
+
+    Args:
+        path: Path of a `.keras` file.
+
+    Returns:
+        `keras.Model`.
+
+    Raises:
+        InputError: If there is no such file, it is damaged or claims too much
+            memory, or Keras cannot make a model of it.
+    """
+    import keras
+
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise InputError(f"There is no saved model {path}.")
+    if path.suffix != ".keras":
+        raise InputError(f"{path} should end in .keras: a saved model.")
+    try:
+        check(path)
+        return keras.models.load_model(path, safe_mode=True)
+    except InputError as error:
+        where = "" if str(path) in str(error) else f"{path} is no saved model: "
+        raise InputError(f"{where}{error}") from None
+    except Exception as error:  # Keras passes on all of its parts'
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = lines[0][:200].rstrip(". ")
+        raise InputError(f"{path} is no saved model: {reason}.") from error
+
+
+def check(path):
+    """Refuses damaged files, and those that claim more memory than they should."""
+    with open_zip(path) as archive:
+        sizes = {member.filename: member.file_size for member in archive.infolist()}
+        for name in (CONFIG, METADATA, WEIGHTS):
+            if name not in sizes:
+                raise InputError(f"{path} has no {name}: it is no saved model.")
+        for name in (CONFIG, METADATA):
+            if sizes[name] > JSON_BYTES:
+                raise InputError(
+                    f"{path}: {name} takes {sizes[name]:,} bytes; at most "
+                    f"{JSON_BYTES:,} are read."
+                )
+        # Reading a member to its end compares its checksum.
+        parse_json(archive.read(METADATA), dict, f"{path}, {METADATA}")
+        config = archive.read(CONFIG)
+        saved = parse_json(config, SavedObject, f"{path}, {CONFIG}")
+        check_offline(saved["config"], f"{path}, {CONFIG}")
+        check_weights(archive.read(WEIGHTS), sizes[WEIGHTS], f"{path}, {WEIGHTS}")
+        for name in sizes.keys() - {CONFIG, METADATA, WEIGHTS}:
+            with archive.open(name) as file:
+                while file.read(2**20):
+                    pass
+
+
+def check_offline(config, where):
+    """Refuses addresses, and names of functions that could download something."""
+    if isinstance(config, str) and ADDRESS.match(config):
+        raise InputError(f"{where} has the address {config[:60]}.")
+    if isinstance(config, dict):
+        module = config.get("module")
+        if isinstance(module, str) and ONLINE in module.replace(".src.", "."):
+            raise InputError(f"{where} names a function of {module}.")
+        config = list(config.values())
+    if isinstance(config, list):
+        for value in config:
+            check_offline(value, where)
+
+
+def check_weights(content, size, where):
+    """Refuses weights that lie in other files, or claim more than their file."""
+    with h5py.File(io.BytesIO(content), "r") as file:
+
+        def visit(name, item):
+            if isinstance(item, h5py.Dataset) and item.size:
+                parent, _, child = name.rpartition("/")
+                plain_dataset(file[parent or "/"], child, where, size)
+
+        file.visititems(visit)  # which does not follow links

@@ -1,0 +1,196 @@
+"""Folders of prepared datasets: shards, what is in each, and the manifest."""
+
+import concurrent.futures
+import functools
+import hashlib
+import os
+import pathlib
+
+from typing_extensions import TypedDict
+
+from keras_caption.errors import InputError
+from keras_caption.formats.json_files import read_json
+
+MANIFEST = "manifest.json"
+SOURCE = "source.json"
+LARGE = 2**30  # bytes whose reading takes about a second
+
+
+class Source(TypedDict):
+    """What a folder was begun with."""
+
+    stamp: str
+
+
+class Shard(TypedDict):
+    """What is in a shard, and which records were skipped and why."""
+
+    examples: int
+    bytes: int
+    sha256: str
+    left_out: list[list[str]]
+
+
+class Split(TypedDict):
+    listed: int
+    prepared: int
+
+
+class Manifest(TypedDict):
+    """What is in a whole dataset; checksums by the names of the shards."""
+
+    splits: dict[str, Split]
+    left_out: list[list[str]]
+    shards: dict[str, str]
+
+
+def description_of(path):
+    """The file that says what is in a shard."""
+    return path.with_name(f"{path.name}.json")
+
+
+def read_shard(path):
+    """Reads what is in a shard, whose size and checksum have to be as written there.
+
+    A process reads a shard for its checksum once, unless it changes.
+
+    Args:
+        path: `pathlib.Path` of the shard.
+
+    Returns:
+        dict, see `Shard`.
+
+    Raises:
+        InputError: If the shard is missing, cut short or damaged, or the file beside
+            it is.
+    """
+    description = description_of(path)
+    if not (path.exists() and description.exists()):
+        raise InputError(f"{path} is missing or cut short: {REMEDY}.")
+    shard = read_json(description, Shard)
+    status = path.stat()
+    if status.st_size != shard["bytes"]:
+        raise InputError(f"{path} is missing or cut short: {REMEDY}.")
+    if sha256_of(path, status.st_size, status.st_mtime_ns) != shard["sha256"]:
+        raise InputError(
+            f"{path} is damaged, its checksum is not that in {description.name}: "
+            f"{REMEDY}."
+        )
+    return shard
+
+
+REMEDY = "experiments/prepare.py makes it again"
+
+
+@functools.cache
+def sha256_of(path, size, modified):
+    """The checksum of a file of a size and a time of modification."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_shards(paths):
+    """Reads what is in several shards, with a progress bar where they are large.
+
+    Args:
+        paths: List of `pathlib.Path`.
+
+    Returns:
+        A list with, for each path, what `read_shard` returned, or the `InputError`
+        that it raised.
+    """
+    from tqdm import tqdm
+
+    def read(path):
+        try:
+            return read_shard(path)
+        except InputError as error:
+            return error
+
+    total = sum(path.stat().st_size for path in paths if path.exists())
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(
+            tqdm(
+                pool.map(read, paths),
+                total=len(paths),
+                desc="Comparing checksums",
+                unit=" shards",
+                leave=False,
+                disable=total < LARGE,
+            )
+        )
+
+
+def read_prepared(folder):
+    """Opens a finished folder, after its checksums and counts are compared.
+
+    Args:
+        folder: What `keras_caption.data.prepare` has filled.
+
+    Returns:
+        A TFDS builder.
+
+    Raises:
+        InputError: If the folder is unfinished, a file is missing or damaged, or
+            their counts differ.
+    """
+    folder = pathlib.Path(folder)
+    if not (folder / MANIFEST).exists():
+        raise InputError(
+            f"{folder} holds no prepared dataset, or an unfinished one: "
+            "experiments/prepare.py makes one, or resumes it."
+        )
+    manifest = read_json(folder / MANIFEST, Manifest)
+    for name in manifest["shards"]:
+        if pathlib.Path(name).name != name:
+            raise InputError(f"{folder / MANIFEST} names the shard {name!r}.")
+    shards = read_shards([folder / name for name in manifest["shards"]])
+    for (name, checksum), shard in zip(manifest["shards"].items(), shards, strict=True):
+        if isinstance(shard, InputError):
+            raise shard
+        if shard["sha256"] != checksum:
+            raise InputError(f"{folder / name} is not the shard of {MANIFEST}.")
+    builder = open_builder(folder)
+    lengths = dict(
+        zip(manifest["shards"], (shard["examples"] for shard in shards), strict=True)
+    )
+    check_counts(builder, manifest, lengths, folder)
+    return builder
+
+
+def open_builder(folder):
+    """The TFDS builder of a folder."""
+    import tensorflow_datasets as tfds
+
+    try:
+        return tfds.builder_from_directory(folder)
+    except Exception as error:  # TFDS passes on those of protobuf, JSON and others
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(
+            f"{folder}: TFDS cannot read dataset_info.json or features.json: "
+            f"{lines[0].rstrip('.')}."
+        ) from None
+
+
+def check_counts(builder, manifest, lengths, folder):
+    """Refuses a folder whose files do not agree on what is in it.
+
+    Args:
+        builder: TFDS builder of the folder.
+        manifest: dict, see `Manifest`.
+        lengths: dict from names of shards to numbers of examples.
+        folder: `pathlib.Path`.
+    """
+    described, splits = {}, {}
+    for name, split in builder.info.splits.items():
+        files = (file.name for file in map(pathlib.Path, split.filenames))
+        described |= dict(zip(files, split.shard_lengths, strict=True))
+        splits[name] = split.num_examples
+    prepared = {name: split["prepared"] for name, split in manifest["splits"].items()}
+    for found, expected in ((lengths, described), (prepared, splits)):
+        for name in found | expected:
+            if found.get(name, 0) != expected.get(name, 0):
+                raise InputError(
+                    f"{folder}: {name} has {found.get(name, 0)} images; "
+                    f"dataset_info.json says {expected.get(name, 0)}."
+                )
