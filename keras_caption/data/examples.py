@@ -36,6 +36,31 @@ def region_features(region_dim, dtype=np.float32, **more):
     )
 
 
+def in_half_precision(features, name):
+    """Converts features to the precision that prepared datasets keep them in.
+
+    Args:
+        features: float array.
+        name: What to call the record in messages.
+
+    Returns:
+        float16 NumPy array.
+
+    Raises:
+        InputError: If a feature is not finite, or is not in half precision.
+    """
+    features = np.asarray(features)
+    with np.errstate(over="ignore"):
+        half = features.astype("float16")
+    if not np.isfinite(half).all():
+        value = features[~np.isfinite(half)][0]
+        raise InputError(
+            f"{name} has a feature of {value:,.6g}; features are kept in half "
+            "precision, which ends at 65,504."
+        )
+    return half
+
+
 def captions_and_words(captions):
     """The `captions` and `words` of an example, from what people wrote."""
     words = [" ".join(split_words(caption)) for caption in captions]

@@ -10,7 +10,11 @@ import tensorflow_datasets as tfds
 from keras import ops
 
 from keras_caption.atomic import replacing
-from keras_caption.data.examples import captions_and_words, region_features
+from keras_caption.data.examples import (
+    captions_and_words,
+    in_half_precision,
+    region_features,
+)
 from keras_caption.data.scenes.builder import Scenes
 from keras_caption.data.shards import write_shards
 from keras_caption.errors import InputError
@@ -143,8 +147,9 @@ class PhotoExamples:
         return {**example, "objects": record.objects} if record.objects else example
 
     def examples_of(self, records, found):
-        """Examples of records that have been read, in place of their photos."""
-        good = [example for example in found if not isinstance(example, InputError)]
+        """Examples of records that have been read, or what is wrong with them."""
+        read = [i for i, e in enumerate(found) if not isinstance(e, InputError)]
+        good = [found[i] for i in read]
         if not good:
             return found
         photos = np.stack([example.pop("photo") for example in good])
@@ -162,12 +167,15 @@ class PhotoExamples:
         for row, example in zip(boxes, good, strict=True):
             row[: len(example["boxes"])] = example["boxes"]
         made = self.extract(photos, boxes)
-        grids, regions = (
-            made[k].numpy().astype("float16") for k in ("grid", "regions")
-        )
-        for example, grid, of_image in zip(good, grids, regions, strict=True):
-            example["grid"] = grid
-            example["regions"] = of_image[: len(example["boxes"])]
+        for i, grid, regions in zip(
+            read, made["grid"].numpy(), made["regions"].numpy(), strict=True
+        ):
+            regions = regions[: len(found[i]["boxes"])]
+            try:
+                found[i]["grid"] = in_half_precision(grid, records[i].name)
+                found[i]["regions"] = in_half_precision(regions, records[i].name)
+            except InputError as error:
+                found[i] = error
         return found
 
 

@@ -6,7 +6,11 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.data.examples import captions_and_words, region_features
+from keras_caption.data.examples import (
+    captions_and_words,
+    in_half_precision,
+    region_features,
+)
 from keras_caption.data.shards import write_shards
 from keras_caption.errors import InputError
 
@@ -31,9 +35,9 @@ def prepare_regions(
 ):
     """Writes region features as a dataset for `keras_caption.data.load`.
 
-    Features are kept in half precision. An image without features is left out, and
-    counted; so are features without captions, and records of which it cannot be told
-    whose they are.
+    Features are kept in half precision. An image whose features are missing or
+    damaged, or do not fit into half precision, is skipped and counted; so are features
+    without captions, and records of no known image.
 
     Args:
         listed: What `list_images` returned.
@@ -134,11 +138,12 @@ class RegionExamples:
                     f"{record.name} has {regions.shape[1]} features a region, not "
                     f"{self.dim} as the first image."
                 )
+            regions = in_half_precision(regions, f"{source.path}, {record.name}")
         except InputError as error:
             return error
         return {
             "image_id": image.image_id,
-            "regions": regions.astype("float16"),
+            "regions": regions,
             "boxes": boxes,
             **captions_and_words(image.captions),
         }

@@ -18,10 +18,12 @@ from keras_caption.atomic import exclusive, replacing, write_json
 from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.prepared_folder import (
+    DESCRIPTIONS,
     MANIFEST,
     SOURCE,
     Shard,
     Source,
+    checksums,
     description_of,
     read_shards,
 )
@@ -98,6 +100,7 @@ def write_shards(
                 filename_template=FILE_NAME,
                 description="A captioning dataset.",
             )
+        manifest["descriptions"] = checksums(folder, DESCRIPTIONS)
         write_json(folder / MANIFEST, manifest)
     return manifest
 

@@ -28,6 +28,8 @@ def open_zip(path, limit=None):
     """
     try:
         archive = zipfile.ZipFile(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise InputError(f"{path} is no ZIP archive, or cut short: {error}.") from None
     with archive:

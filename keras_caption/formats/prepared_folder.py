@@ -5,6 +5,7 @@ import functools
 import hashlib
 import os
 import pathlib
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
@@ -12,6 +13,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 
 MANIFEST = "manifest.json"
+DESCRIPTIONS = "dataset_info.json", "features.json"  # TFDS's
 SOURCE = "source.json"
 LARGE = 2**30  # bytes whose reading takes about a second
 
@@ -37,11 +39,12 @@ class Split(TypedDict):
 
 
 class Manifest(TypedDict):
-    """What is in a whole dataset; checksums by the names of the shards."""
+    """What is in a whole dataset; checksums by the names of the files."""
 
     splits: dict[str, Split]
     left_out: list[list[str]]
     shards: dict[str, str]
+    descriptions: NotRequired[dict[str, str]]  # earlier folders have none
 
 
 def description_of(path):
@@ -80,6 +83,18 @@ def read_shard(path):
 
 
 REMEDY = "experiments/prepare.py makes it again"
+
+
+def checksums(folder, names):
+    """The checksums of a folder's files, `None` of one that is missing, by name."""
+    found = {}
+    for path in (folder / name for name in names):
+        if path.is_file():
+            status = path.stat()
+            found[path.name] = sha256_of(path, status.st_size, status.st_mtime_ns)
+        else:
+            found[path.name] = None
+    return found
 
 
 @functools.cache
@@ -141,56 +156,43 @@ def read_prepared(folder):
             "experiments/prepare.py makes one, or resumes it."
         )
     manifest = read_json(folder / MANIFEST, Manifest)
-    for name in manifest["shards"]:
-        if pathlib.Path(name).name != name:
-            raise InputError(f"{folder / MANIFEST} names the shard {name!r}.")
+    for name, checksum in manifest.get("descriptions", {}).items():
+        if checksums(folder, [name]) != {name: checksum}:
+            raise InputError(f"{folder / name} is missing or damaged: {REMEDY}.")
     shards = read_shards([folder / name for name in manifest["shards"]])
     for (name, checksum), shard in zip(manifest["shards"].items(), shards, strict=True):
         if isinstance(shard, InputError):
             raise shard
         if shard["sha256"] != checksum:
             raise InputError(f"{folder / name} is not the shard of {MANIFEST}.")
-    builder = open_builder(folder)
-    lengths = dict(
-        zip(manifest["shards"], (shard["examples"] for shard in shards), strict=True)
-    )
-    check_counts(builder, manifest, lengths, folder)
+    builder, described = open_builder(folder)
+    lengths = [shard["examples"] for shard in shards]
+    found = dict(zip(manifest["shards"], lengths, strict=True))
+    found |= {name: split["prepared"] for name, split in manifest["splits"].items()}
+    for name in found | described:
+        if found.get(name, 0) != described.get(name, 0):
+            raise InputError(
+                f"{folder}: {name} has {found.get(name, 0)} images; dataset_info.json "
+                f"says {described.get(name, 0)}."
+            )
     return builder
 
 
 def open_builder(folder):
-    """The TFDS builder of a folder."""
+    """The TFDS builder of a folder, and its counts by shard and split, a dict."""
     import tensorflow_datasets as tfds
 
     try:
-        return tfds.builder_from_directory(folder)
+        builder = tfds.builder_from_directory(folder)
+        counts = {}
+        for name, split in builder.info.splits.items():
+            files = [pathlib.Path(file).name for file in split.filenames]
+            counts |= dict(zip(files, split.shard_lengths, strict=True))
+            counts[name] = split.num_examples
     except Exception as error:  # TFDS passes on those of protobuf, JSON and others
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(
-            f"{folder}: TFDS cannot read dataset_info.json or features.json: "
-            f"{lines[0].rstrip('.')}."
+            f"{folder}: TFDS cannot read {' or '.join(DESCRIPTIONS)}: "
+            f"{lines[0][:200].rstrip('.')}."
         ) from None
-
-
-def check_counts(builder, manifest, lengths, folder):
-    """Refuses a folder whose files do not agree on what is in it.
-
-    Args:
-        builder: TFDS builder of the folder.
-        manifest: dict, see `Manifest`.
-        lengths: dict from names of shards to numbers of examples.
-        folder: `pathlib.Path`.
-    """
-    described, splits = {}, {}
-    for name, split in builder.info.splits.items():
-        files = (file.name for file in map(pathlib.Path, split.filenames))
-        described |= dict(zip(files, split.shard_lengths, strict=True))
-        splits[name] = split.num_examples
-    prepared = {name: split["prepared"] for name, split in manifest["splits"].items()}
-    for found, expected in ((lengths, described), (prepared, splits)):
-        for name in found | expected:
-            if found.get(name, 0) != expected.get(name, 0):
-                raise InputError(
-                    f"{folder}: {name} has {found.get(name, 0)} images; "
-                    f"dataset_info.json says {expected.get(name, 0)}."
-                )
+    return builder, counts

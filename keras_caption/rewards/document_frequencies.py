@@ -1,11 +1,11 @@
 import dataclasses
-import zipfile
 
 import numpy as np
 from keras import ops
 
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
+from keras_caption.formats.frequency_files import read_frequencies
 from keras_caption.rewards.ngrams import MAX_WORDS, ngram_keys
 
 # Images whose n-grams are counted at once; bounds the memory that counting takes.
@@ -74,18 +74,13 @@ class DocumentFrequencies:
         Raises:
             InputError: If it was written for another vocabulary, or is no such file.
         """
-        try:
-            with np.load(path, allow_pickle=False) as data:
-                words = data["words"].tolist()
-                loaded = cls(data["keys"], data["counts"], int(data["images"]))
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise InputError(f"{path} holds no document frequencies: {error}") from None
+        keys, counts, images, words = read_frequencies(path)
         if words != vocabulary.words:
             raise InputError(
                 f"The document frequencies of {path} are of another vocabulary, of "
                 f"{len(words):,} words; the model's has {len(vocabulary):,}."
             )
-        return loaded
+        return cls(keys, counts, images)
 
 
 def bucket_of(high, low, buckets, xp=ops):

@@ -65,7 +65,7 @@ def write_vinvl(path, features):
 
 def write_npz(path, features):
     for kind in ("att", "fc", "box"):
-        (path / f"bu_{kind}").mkdir(parents=True)
+        (path / f"bu_{kind}").mkdir(parents=True, exist_ok=True)
     for i, (regions, boxes) in features.items():
         np.savez_compressed(path / "bu_att" / str(i), feat=regions)
         np.save(path / "bu_fc" / str(i), regions.mean(axis=0))
