@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import read_npz
+from keras_caption.formats.faults import reading
 
 
 def read_frequencies(path):
@@ -20,12 +21,8 @@ def read_frequencies(path):
         InputError: If the file is missing, damaged, or holds anything else.
     """
     path = pathlib.Path(path)
-    try:
+    with reading(path):
         arrays = read_npz(path, ("keys", "counts", "images", "words"))
-    except InputError:
-        raise
-    except Exception as error:  # NumPy and zipfile have many
-        raise InputError(f"{path} cannot be read: {error}.") from None
     keys, counts, images, words = arrays.values()
     is_right = (
         keys.dtype == counts.dtype == np.int32
