@@ -29,8 +29,8 @@ class SavedObject(TypedDict):
 def load_keras(path):
     """Loads a saved Keras model, in Keras's safe mode and without going online.
 
-    All of the file is read and checked first: Keras itself would take up gigabytes
-    for a small file, and weights whose checksum is wrong.
+    All of the file is read and checked first: Keras itself takes gigabytes for a
+    small file that claims them.
 
     Args:
         path: Path of a `.keras` file.
