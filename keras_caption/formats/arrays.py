@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 
 from keras_caption.errors import InputError
+from keras_caption.formats.faults import reading
 
 # Members of a ZIP archive may take this much, and so many times the archive's size:
 # weights compress little, and a few bytes of zeros must not become gigabytes.
@@ -26,12 +27,8 @@ def open_zip(path, limit=None):
     Raises:
         InputError: If the file is no ZIP archive, or its members claim more.
     """
-    try:
+    with reading(path):
         archive = zipfile.ZipFile(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise InputError(f"{path} is no ZIP archive, or cut short: {error}.") from None
     with archive:
         claimed = sum(member.file_size for member in archive.infolist())
         size = path.stat().st_size

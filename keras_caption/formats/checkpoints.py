@@ -4,6 +4,7 @@ import pathlib
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_npz
+from keras_caption.formats.faults import reading
 
 
 def read_tensors(path):
@@ -25,16 +26,13 @@ def read_tensors(path):
     if path.suffix not in READERS:
         raise InputError(f"{path} must end in .npz, .safetensors, .pth or .pt.")
     try:
-        tensors = READERS[path.suffix](path)
-    except InputError:
-        raise
+        with reading(path):
+            tensors = READERS[path.suffix](path)
     except ImportError as error:
         raise InputError(
             f"{path} takes the package {error.name} to read; an .npz of the same "
             "names takes none."
         ) from None
-    except Exception as error:  # each of the libraries raises others
-        raise InputError(f"{path} is no checkpoint of tensors: {error}.") from None
     for name, tensor in tensors.items():
         check_numbers(tensor, f"{path}, {name}")
     return tensors

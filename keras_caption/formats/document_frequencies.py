@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import read_npz
+from keras_caption.formats.faults import reading
 
 NAMES = ("keys", "counts", "images", "words")
 
@@ -25,15 +26,9 @@ def read_document_frequencies(path):
             n-grams are not distinct and in order, or occur in fewer than one image
             or in more than there are.
     """
-    try:
+    with reading(path):
         arrays = read_npz(pathlib.Path(path), NAMES)
         images, words = arrays["images"].tolist(), arrays["words"].tolist()
-    except InputError:
-        raise
-    except Exception as error:  # zipfile and NumPy have many
-        raise InputError(
-            f"{path} holds no document frequencies: {error!s:.200}."
-        ) from None
     keys, counts = arrays["keys"], arrays["counts"]
     problem = problem_of(keys, counts, arrays["images"], arrays["words"])
     if problem:

@@ -3,24 +3,23 @@
 import math
 
 from keras_caption.errors import InputError
+from keras_caption.formats.faults import reading
 
 
 def open_hdf5(path):
     """Opens an HDF5 file for reading."""
     import h5py
 
-    try:
+    with reading(path):
         return h5py.File(path, "r")
-    except Exception as error:  # h5py passes on all of the library's
-        raise InputError(f"{path} cannot be read: {error}.") from None
 
 
 def names_in(group, path):
     """The names in a group of a file, a list of str."""
-    try:
-        return list(group)
-    except Exception as error:
-        raise InputError(f"{path} cannot be read: {error}.") from None
+    with reading(path):
+        names = list(group)
+    # h5py gives those that are no UTF-8 as bytes.
+    return [n if isinstance(n, str) else n.decode("latin1") for n in names]
 
 
 def plain_dataset(group, name, where, limit):

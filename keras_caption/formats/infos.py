@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
+from keras_caption.formats.faults import reading
 from keras_caption.formats.json_files import read_json
 
 INFOS_BYTES = 64 * 2**20
@@ -125,12 +126,10 @@ def read_pickle(path):
     if path.stat().st_size > INFOS_BYTES:
         raise InputError(f"{path} is larger than {INFOS_BYTES:,} bytes: no infos.")
     content = path.read_bytes()
-    try:
+    with reading(path):
         for _ in pickletools.genops(content):  # raises where data are cut short
             pass
         infos = PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
-    except Exception as error:  # whatever a broken pickle leads to
-        raise InputError(f"{path} holds no plain infos: {error}.") from None
     try:
         return TypeAdapter(Infos).validate_python(infos, strict=True)
     except ValidationError:  # whose text could be of any length

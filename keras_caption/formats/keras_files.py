@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import open_zip
+from keras_caption.formats.faults import reading
 from keras_caption.formats.hdf5 import plain_dataset
 from keras_caption.formats.json_files import parse_json
 
@@ -28,8 +29,8 @@ class SavedObject(TypedDict):
 def load_keras(path):
     """Loads a saved Keras model, in Keras's safe mode and without going online.
 
-    All of the file is read and checked first: Keras itself would take up gigabytes
-    for a small file, and weights whose checksum is wrong.
+    All of the file is read and checked first: Keras itself takes gigabytes for a
+    small file that claims them.
 
     Args:
         path: Path of a `.keras` file.
@@ -48,16 +49,12 @@ def load_keras(path):
         raise InputError(f"There is no saved model {path}.")
     if path.suffix != ".keras":
         raise InputError(f"{path} should end in .keras: a saved model.")
-    try:
+    with reading(path):
         check(path)
-        return keras.models.load_model(path, safe_mode=True)
-    except InputError as error:
-        where = "" if str(path) in str(error) else f"{path} is no saved model: "
-        raise InputError(f"{where}{error}") from None
-    except Exception as error:  # Keras passes on all of its parts'
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        reason = lines[0][:200].rstrip(". ")
-        raise InputError(f"{path} is no saved model: {reason}.") from error
+        try:
+            return keras.models.load_model(path, safe_mode=True)
+        except InputError as error:  # of a layer of ours, which knows no path
+            raise ValueError(str(error)) from None
 
 
 def check(path):

@@ -1,5 +1,6 @@
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_array, read_npz
+from keras_caption.formats.faults import reading
 from keras_caption.formats.regions import RECORD_BYTES, Regions, divide
 
 
@@ -34,9 +35,6 @@ class NpzRegions(Regions):
         check_numbers(features, f"{where}: feat")
         if features.ndim > 2:  # a grid
             features = features.reshape(-1, features.shape[-1])
-        try:
-            with open(boxes_path, "rb") as file:
-                boxes = read_array(file, boxes_path.stat().st_size, str(boxes_path))
-        except ValueError as error:
-            raise InputError(f"{boxes_path} cannot be read: {error}.") from None
+        with reading(boxes_path), open(boxes_path, "rb") as file:
+            boxes = read_array(file, boxes_path.stat().st_size, str(boxes_path))
         return features, divide(boxes, size, str(boxes_path))

@@ -10,6 +10,7 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
+from keras_caption.formats.faults import reading
 from keras_caption.formats.json_files import read_json
 
 MANIFEST = "manifest.json"
@@ -182,17 +183,11 @@ def open_builder(folder):
     """The TFDS builder of a folder, and its counts by shard and split, a dict."""
     import tensorflow_datasets as tfds
 
-    try:
+    with reading(f"{folder}, {' or '.join(DESCRIPTIONS)},"):
         builder = tfds.builder_from_directory(folder)
         counts = {}
         for name, split in builder.info.splits.items():
             files = [pathlib.Path(file).name for file in split.filenames]
             counts |= dict(zip(files, split.shard_lengths, strict=True))
             counts[name] = split.num_examples
-    except Exception as error:  # TFDS passes on those of protobuf, JSON and others
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(
-            f"{folder}: TFDS cannot read {' or '.join(DESCRIPTIONS)}: "
-            f"{lines[0][:200].rstrip('.')}."
-        ) from None
     return builder, counts

@@ -2,6 +2,7 @@ import pathlib
 
 from keras_caption.errors import InputError
 from keras_caption.formats.bottom_up_tsv import TsvRegions
+from keras_caption.formats.faults import reading
 from keras_caption.formats.hdf5_regions import Hdf5Regions
 from keras_caption.formats.npz_folder import NpzRegions
 from keras_caption.formats.vinvl import VinvlRegions
@@ -32,10 +33,8 @@ def open_regions(path):
     path = pathlib.Path(path)
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.")
-    try:
+    with reading(path):
         return reader_for(path)(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error}.") from None
 
 
 def reader_for(path):

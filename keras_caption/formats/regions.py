@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers
+from keras_caption.formats.faults import reading
 
 # A record takes at most this much: 2,048 regions of 2,048 numbers.
 RECORD_BYTES = 16 * 2**20
@@ -73,13 +74,8 @@ class Regions:
             InputError: If the record is damaged or of another kind.
         """
         place, where = self.records[image_id]
-        try:
+        with reading(where):
             features, boxes = self.read_record(place, where, size)
-        except InputError:
-            raise
-        except Exception as error:  # NumPy, zipfile and h5py have many
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise InputError(f"{where} cannot be read: {reason}.") from None
         return check(features, boxes, where)
 
     def read_record(self, place, where, size):

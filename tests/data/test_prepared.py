@@ -10,6 +10,7 @@ from conftest import run_script
 from PIL import Image
 
 import keras_caption as kc
+from keras_caption.data.prepared import PhotoExamples
 
 SPLITS = ["train"] * 7 + ["val"] * 2 + ["test"] * 2
 
@@ -81,6 +82,22 @@ def test_interrupted_preparation_goes_on(folder, prepared):
         kc.data.prepare(records, new_extractor(), prepared, shard_size=4)
     with pytest.raises(kc.InputError, match=r"photo_2\.jpg cannot be read"):
         kc.data.prepare(records, new_extractor(), folder / "strict", strict=True)
+
+
+def test_features_beyond_half_precision_are_skipped(folder):
+    records = kc.data.records_of_photos(folder, [folder / "captions.json"])["train"]
+    examples = PhotoExamples(new_extractor(), 2)
+    extract = examples.extract
+
+    def with_one_large(photos, boxes):
+        made = extract(photos, boxes)
+        return {**made, "grid": made["grid"] + [[[[0.0]]], [[[70_000.0]]]]}
+
+    examples.extract = with_one_large
+    good, wrong = examples(records[:2])
+    assert np.isfinite(good["grid"]).all()
+    with pytest.raises(kc.InputError, match=r"photo_1\.png has a feature of 70,0"):
+        raise wrong
 
 
 def test_coco_files_give_splits_and_boxes(folder, tmp_path):

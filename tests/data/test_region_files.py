@@ -139,7 +139,9 @@ def test_what_is_wrong_with_other_forms_is_named(features, tmp_path):
         regions.read(7)
     half = folder / "bu_att" / "7.npz"
     half.write_bytes(half.read_bytes()[:100])
-    with pytest.raises(kc.InputError, match=r"7\.npz is no ZIP archive, or cut"):
+    with pytest.raises(
+        kc.InputError, match=r"7\.npz cannot be read: File is not a zip"
+    ):
         regions.read(7, (WIDTH, HEIGHT))
     (folder / "bu_box" / "42.npy").unlink()
     with pytest.raises(kc.InputError, match=r"There is no file .*42\.npy"):

@@ -197,7 +197,7 @@ def fuzz(name, count, folder, seed=0):
         path.write_bytes(changed)
         try:
             found = read(path)
-            messages += found if read is read_regions else []
+            messages += found if isinstance(found, list) else []
         except kc.InputError as error:
             messages.append(str(error))
         except Exception:

@@ -1,0 +1,25 @@
+"""What libraries raise of a damaged file, as one sentence."""
+
+import contextlib
+
+from keras_caption.errors import InputError
+
+
+@contextlib.contextmanager
+def reading(where):
+    """Turns whatever the block raises into an `InputError` that names the file.
+
+    NumPy, zipfile, h5py, Keras and TFDS have many kinds of exceptions for damaged
+    files, of several lines or of the length of the file.
+
+    Args:
+        where: Path, and record where known, for the message.
+    """
+    try:
+        yield
+    except (InputError, ImportError):
+        raise
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = lines[0][:200].rstrip(". ")
+        raise InputError(f"{where} cannot be read: {reason}.") from error

@@ -1,0 +1,321 @@
+"""What damaged or hostile binary files end in, and the limits to what they claim."""
+
+import json
+import multiprocessing
+import pickle
+import struct
+import time
+import zipfile
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+import keras_caption as kc
+from keras_caption.atomic import exclusive
+
+SIZE = (200, 100)
+FEATURES = np.ones((2, 5), "float32")
+BOXES = np.float32([[10, 10, 90, 90], [20, 20, 50, 50]])
+
+
+def hdf5_with(kind, path):
+    """An HDF5 file whose features of image 7 are of a wrong kind."""
+    with h5py.File(path, "w") as file:
+        file["7_boxes"] = BOXES
+        file["other"] = FEATURES
+        if kind == "group":
+            file.create_group("7_features")
+        elif kind == "soft link":
+            file["7_features"] = h5py.SoftLink("/other")
+        elif kind == "external link":
+            file["7_features"] = h5py.ExternalLink("elsewhere.h5", "/7_features")
+        elif kind == "virtual":
+            layout = h5py.VirtualLayout((2, 5), "float32")
+            layout[:] = h5py.VirtualSource("elsewhere.h5", "x", (2, 5))
+            file.create_virtual_dataset("7_features", layout)
+        elif kind == "no data":
+            file["7_features"] = h5py.Empty("float32")
+        elif kind == "huge":
+            file.create_dataset("7_features", (10**7, 2048), "f4", chunks=(1, 2048))
+        elif kind == "unwritten":
+            file.create_dataset("7_features", (2, 5), "f4")
+        else:
+            values = {
+                "strings": np.array([b"a", b"b"]),
+                "complex": FEATURES.astype("complex64"),
+                "compound": np.zeros(2, [("a", "f4"), ("b", "f4")]),
+                "no dimensions": np.float32(1),
+                "no regions": np.zeros((0, 5), "float32"),
+                "one dimension": np.ones(5, "float32"),
+            }
+            file["7_features"] = values[kind]
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("group", "7_features is a Group"),
+        ("soft link", "7_features is a link"),
+        ("external link", "7_features is a link"),
+        ("virtual", "7_features lies in other files"),
+        ("no data", "7_features is empty"),
+        ("huge", "at most 16,777,216 are read"),
+        ("unwritten", "7_features was never written"),
+        ("strings", "it should be real numbers"),
+        ("complex", "it should be real numbers"),
+        ("compound", "it should be real numbers"),
+        ("no dimensions", "has features of shape"),
+        ("no regions", "is empty: its shape is"),
+        ("one dimension", "has features of shape"),
+    ],
+)
+def test_hdf5_of_a_wrong_kind(kind, message, tmp_path):
+    path = hdf5_with(kind, tmp_path / "a.h5")
+    regions = kc.data.open_regions(path)
+    assert regions.wrong == [f"{path}, other: neither ID_features nor ID_boxes."]
+    with pytest.raises(kc.InputError, match=rf"a\.h5, image 7.*{message}"):
+        regions.read(7, SIZE)
+
+
+def array_bytes(shape, values=b""):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}".encode()
+    header = header.ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + values
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"feat": pickle.dumps([1])}, "cannot be read"),
+        ({"feat": array_bytes((10**9, 2048))}, "takes 8,192,000,000,128"),
+        ({"feat": array_bytes((2, 5), bytes(2**25))}, "at most 16,777,216 are read"),
+        ({"other": array_bytes((1,), bytes(4))}, "has no array 'feat'"),
+        ({"feat": array_bytes((2, 0))}, "is empty"),
+        ({"feat": array_bytes((), bytes(4))}, "features of shape"),
+    ],
+)
+def test_npz_of_a_wrong_kind(content, message, tmp_path):
+    (tmp_path / "a_att").mkdir()
+    (tmp_path / "a_box").mkdir()
+    np.save(tmp_path / "a_box" / "7.npy", BOXES)
+    path = tmp_path / "a_att" / "7.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in content.items():
+            archive.writestr(f"{name}.npy", value)
+    with pytest.raises(kc.InputError, match=rf"7\.npz.*{message}"):
+        kc.data.open_regions(tmp_path).read(7, SIZE)
+
+
+def vinvl_line(**changes):
+    return f"7\t{json.dumps({'num_boxes': 1, 'features': 'AAAA', **changes})}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (vinvl_line(num_boxes=True), "num_boxes: Input should be a valid integer"),
+        (vinvl_line(num_boxes=1.5), "num_boxes: Input should be a valid integer"),
+        (vinvl_line(num_boxes=-3, features=""), "num_boxes is -3"),
+        (vinvl_line(features=None), "features: Input should be a valid string"),
+        (vinvl_line(features="é"), "features cannot be decoded"),
+        ("7\tnull\n", "content: Input should be an object"),
+        ("7\t" + "[" * 200_000, "not valid JSON"),
+        ("7\t{}\n", "Field required"),
+    ],
+)
+def test_vinvl_of_a_wrong_kind(line, message, tmp_path):
+    (tmp_path / "a.tsv").write_text(line)
+    (tmp_path / "a.lineidx").write_text("0\n")
+    with pytest.raises(kc.InputError, match=rf"line 1 \(image 7\).*{message}"):
+        kc.data.open_regions(tmp_path / "a.tsv").read(7)
+
+
+def test_a_wrong_index_finds_no_other_record(tmp_path):
+    path, index = tmp_path / "a.tsv", tmp_path / "a.lineidx"
+    path.write_text("10007\t{}\n8\t{}\n")
+    # Within an id, twice the same, and beyond the file.
+    index.write_text("2\n9\n9\n900\n")
+    regions = kc.data.open_regions(path)
+    assert regions.ids == [8]
+    assert regions.wrong == [
+        f"{path}, line 1: no line starts at byte 2.",
+        f"{path}, line 3: image 8 comes twice.",
+        f"{path}, line 4: no line starts at byte 900.",
+    ]
+    for text, message in (
+        ("-1", r"a\.lineidx, line 1: '-1' is no number of a byte"),
+        ("9" * 5000, "is larger than"),
+        ("0\n", r"goes on after the last line of .*a\.lineidx"),
+    ):
+        index.write_text(text)
+        with pytest.raises(kc.InputError, match=message):
+            kc.data.open_regions(path)
+
+
+def twice(depth):
+    """A tuple of a tuple twice, `depth` times: its hash takes 2 to that power."""
+    return b"K\x01" + b"2\x86" * depth
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x96" + struct.pack("<Q", 9 * 2**30),  # an array of bytes
+        b"\x80\x04\x95" + struct.pack("<Q", 9 * 2**30),  # a frame
+        b"Nr\xff\xff\xff\x7f.",  # an index of the memo
+        b"}" + twice(60) + b"Ns.",  # a key of a dict
+        b"}(X\x05\0\0\0vocab" + twice(60) + b"X\x03\0\0\0opt}u.",
+    ],
+)
+def test_small_pickles_claim_nothing(content, tmp_path):
+    (tmp_path / "infos.pkl").write_bytes(content)
+    with pytest.raises(kc.InputError, match=r"infos\.pkl"):
+        kc.convert.read_infos(tmp_path / "infos.pkl")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "whole.keras"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)]).save(path)
+    return path
+
+
+def zip_members(source, **changes):
+    """The members of a `.keras` file, some of them changed or, if `None`, gone."""
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members |= {name.replace("_", "."): value for name, value in changes.items()}
+    return {name: value for name, value in members.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"config_json": None}, "has no config.json"),
+        ({"metadata_json": None}, "has no metadata.json"),
+        ({"model_weights_h5": None}, "has no model.weights.h5"),
+        ({"config_json": b"null"}, "config.json: content: Input should be an object"),
+        ({"config_json": b" " * 2**27}, "claims to hold"),
+        ({"config_json": b" " * 2**25}, "at most 16,777,216 are read"),
+        (
+            {"config_json": b'{"module": null, "class_name": "X", "config": {}}'},
+            "Could not locate class 'X'",
+        ),
+        (
+            {
+                "config_json": b'{"module": "keras_caption.features.extractor", '
+                b'"class_name": "Extractor", "registered_name": '
+                b'"keras_caption>Extractor", "config": {"weights": "imagenet"}}'
+            },
+            "would be downloaded",
+        ),
+        (
+            {
+                "config_json": b'{"module": "keras.layers", "class_name": "Dense", '
+                b'"config": {"activation": {"module": "keras.applications"}}}'
+            },
+            "names a function of keras.applications",
+        ),
+        ({"model_weights_h5": b"none"}, "cannot be read"),
+    ],
+)
+def test_saved_models_of_a_wrong_kind(changes, message, saved, tmp_path):
+    path = tmp_path / "best.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in zip_members(saved, **changes).items():
+            archive.writestr(name, value)
+    with pytest.raises(kc.InputError, match=rf"best\.keras.*{message}"):
+        kc.models.load(tmp_path)
+
+
+def test_a_saved_model_that_is_damaged_is_not_loaded(saved, tmp_path):
+    content = bytearray(saved.read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "flipped.keras").write_bytes(content)
+    with pytest.raises(kc.InputError, match=r"flipped\.keras cannot be read: Bad CRC"):
+        kc.models.load(tmp_path / "flipped.keras")
+    (tmp_path / "last.keras").write_bytes(content[: len(content) // 2])
+    with pytest.raises(kc.InputError, match=r"last\.keras cannot be read: .*not a zip"):
+        kc.models.load(tmp_path / "last.keras")
+
+
+@pytest.fixture
+def listed():
+    image = [kc.data.ListedImage(i, f"{i}.jpg", ["A dog."], SIZE) for i in (7, 8)]
+    return {"train": image}
+
+
+def prepare(folder, listed, largest=1.0):
+    path = folder / "a.h5"
+    with h5py.File(path, "w") as file:
+        for i in (7, 8):
+            file[f"{i}_features"], file[f"{i}_boxes"] = FEATURES, BOXES
+        file["8_features"][0, 0] = largest
+    sources = [kc.data.open_regions(path)]
+    return kc.data.prepare_regions(listed, sources, folder / "out", shard_size=1)
+
+
+def test_features_beyond_half_precision_are_skipped(listed, tmp_path):
+    manifest = prepare(tmp_path, listed, largest=70_000)
+    assert manifest["splits"]["train"] == {"listed": 2, "prepared": 1}
+    [[name, reason]] = manifest["left_out"]
+    assert name == "image 8"
+    assert "a.h5, image 8 has a feature of 70,000; features are kept in half" in reason
+
+
+def test_damaged_shards_are_named_and_made_again(listed, tmp_path):
+    prepare(tmp_path, listed)
+    out = tmp_path / "out"
+    shard = sorted(out.glob("*-of-00002"))[1]
+    good = shard.read_bytes()
+    shard.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    with pytest.raises(kc.InputError, match=f"{shard.name} is damaged, its checksum"):
+        kc.data.load("prepared", out)
+    prepare(tmp_path, listed)
+    assert shard.read_bytes() == good
+    assert len(kc.data.read(kc.data.load("prepared", out), "train")) == 2
+    info = out / "dataset_info.json"
+    info.write_text(info.read_text().replace("prepared", "Prepared"))
+    with pytest.raises(kc.InputError, match=r"dataset_info\.json is missing or damag"):
+        kc.data.load("prepared", out)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"shards": None}, "shards: Input should be an object"),
+        ({"splits": {"train": {"listed": 2}}}, "splits.train.prepared: Field required"),
+        ({"splits": {"train": {"listed": 2, "prepared": 3}}}, "train has 3 images"),
+        ({"shards": {}}, "has 0 images; dataset_info"),
+    ],
+)
+def test_manifests_of_a_wrong_kind(change, message, listed, tmp_path):
+    prepare(tmp_path, listed)
+    path = tmp_path / "out" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(kc.InputError, match=message):
+        kc.data.load("prepared", tmp_path / "out")
+
+
+def hold(folder, ready):
+    with exclusive(folder):
+        ready.set()
+        time.sleep(60)
+
+
+def test_a_second_writer_is_refused(listed, tmp_path):
+    context = multiprocessing.get_context("fork")  # starts at once
+    ready = context.Event()
+    first = context.Process(target=hold, args=(tmp_path / "out", ready))
+    first.start()
+    try:
+        assert ready.wait(30)
+        with pytest.raises(kc.InputError, match=r"Another process is writing .*out"):
+            prepare(tmp_path, listed)
+    finally:
+        first.kill()
+        first.join()
+    assert prepare(tmp_path, listed)["splits"]["train"]["prepared"] == 2
