@@ -245,7 +245,7 @@ def test_quantized_captioner_saves_and_captions_alike(vocabulary, rng, tmp_path)
     model.save(tmp_path / "model.keras")
     expected = model.generate_tokens(images)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # as of an optimizer of another size
+        warnings.simplefilter("error", UserWarning)  # of optimizers of other sizes
         loaded = keras.models.load_model(tmp_path / "model.keras")
     for found, of_model in zip(loaded.generate_tokens(images), expected, strict=True):
         np.testing.assert_allclose(found, of_model, atol=1e-5)
