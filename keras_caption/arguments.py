@@ -3,14 +3,13 @@
 They are types for pydantic, so that schemas of configurations share them.
 """
 
-import functools
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from keras_caption.errors import InputError
-from keras_caption.formats.json_files import describe
+from keras_caption.formats.json_files import adapter, describe
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
@@ -33,12 +32,7 @@ def check(kind, **arguments):
     for name, value in arguments.items():
         value = value.item() if isinstance(value, np.generic) else value
         try:
-            _adapter(kind).validate_python(value, strict=True)
+            adapter(kind).validate_python(value, strict=True)
         except ValidationError as error:
             problem = describe(error).removeprefix("content: ")
             raise InputError(f"`{name}`: {problem}.") from None
-
-
-@functools.cache
-def _adapter(kind):
-    return TypeAdapter(kind)

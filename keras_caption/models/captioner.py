@@ -1,3 +1,5 @@
+import contextlib
+import gc
 import inspect
 import os
 import weakref
@@ -52,6 +54,16 @@ def check_heads(model_dim, num_heads):
         raise ValueError(
             f"model_dim={model_dim} cannot be divided among num_heads={num_heads}."
         )
+
+
+@contextlib.contextmanager
+def short_collections():
+    """Spares garbage collections all that lives: Keras has one for each layer."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -288,9 +300,27 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
             super().save(partial, **kwargs)
 
     def quantize(self, *args, **kwargs):
-        """Quantizes the model's matrix products, see `keras.Model.quantize`."""
-        super().quantize(*args, **kwargs)
+        """Quantizes the matrix products of dense layers, see `keras.Model.quantize`.
+
+        Embeddings, normalizations and LSTM cells stay as they are. The optimizer
+        starts anew: the weights that it had moments of are gone.
+
+        Example:
+
+        ```python
+        model.quantize("int8")
+        # Nearer to the captions of before, and faster on CPUs: weights only.
+        model.quantize(
+            config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+        )
+        ```
+        """
+        with short_collections():
+            super().quantize(*args, **kwargs)
         self._compiled_functions.clear()
+        compile_config = self.get_compile_config()
+        if compile_config:
+            self.compile_from_config(compile_config)
 
     def get_config(self):
         serialize = keras.saving.serialize_keras_object
@@ -319,7 +349,8 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         quantized = config.pop("quantized", [])
         model = cls(**config)
         layers = list(model._flatten_layers())
-        for number, quantization in quantized:
-            if not layers[number].quantization_mode:
-                layers[number].quantize(config=quantization)
+        with short_collections():
+            for number, quantization in quantized:
+                if not layers[number].quantization_mode:
+                    layers[number].quantize(config=quantization)
         return model

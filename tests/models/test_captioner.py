@@ -229,7 +229,7 @@ def test_quantized_captioner_saves_and_captions_alike(vocabulary, rng, tmp_path)
     model = kc.models.create("ngsan", vocabulary=vocabulary, **tiny("ngsan"))
     batch = random_batch(rng)
     images, logits = random_images(rng), np.array(model(batch))
-    model.train_on_batch(batch | {"tokens": batch["tokens"] * 0})  # builds Adam
+    model.optimizer.build(model.trainable_variables)
     before = model.generate_tokens(images)[1]
     with warnings.catch_warnings():  # for each layer without a matrix product
         warnings.simplefilter("ignore")
@@ -241,14 +241,17 @@ def test_quantized_captioner_saves_and_captions_alike(vocabulary, rng, tmp_path)
     ]
     assert {layer.quantization_mode for layer in dense} == {"int8"}
     assert (model.generate_tokens(images)[1] != before).any()
-    np.testing.assert_allclose(np.array(model(batch)), logits, atol=0.05)
+    np.testing.assert_allclose(np.array(model(batch)), logits, atol=0.2)
     model.save(tmp_path / "model.keras")
-    for other in (
-        keras.models.load_model(tmp_path / "model.keras"),
-        keras.models.clone_model(model),
-    ):
-        other.set_weights(model.get_weights())
-        assert other.generate(images) == model.generate(images)
+    expected = model.generate_tokens(images)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # of optimizers of other sizes
+        loaded = keras.models.load_model(tmp_path / "model.keras")
+    for found, of_model in zip(loaded.generate_tokens(images), expected, strict=True):
+        np.testing.assert_allclose(found, of_model, atol=1e-5)
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    np.testing.assert_array_equal(clone(batch), model(batch))
 
 
 def test_failed_save_leaves_the_previous_file(captioner, tmp_path):
