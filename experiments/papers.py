@@ -101,11 +101,11 @@ def is_of(published, run, changed):
         )
     if (run["model"], run["objective"]) != (published.model, published.objective):
         return False
-    values = run["config"]["model"]
+    values = run["config"].get("model", {})
     if not values.keys() <= kc.models.arguments(published.model).keys():
         return False  # trained when the model of that name was another
     changed = {name for name in changed if name.startswith("model.")}
     return changed <= published.overrides.keys() and all(
-        values[name.removeprefix("model.")] == value
+        values.get(name.removeprefix("model.")) == value
         for name, value in published.overrides.items()
     )

@@ -3,6 +3,7 @@
 import csv
 import importlib
 import json
+import pathlib
 import subprocess
 
 import pytest
@@ -158,23 +159,25 @@ def test_published_tables_are_whole(papers):
         assert papers.notes_of(name)
 
 
-def test_an_ensemble_of_four_needs_four_seeds(papers, tmp_path, monkeypatch):
-    tables = importlib.import_module("tables")
-    tables.FLAGS(["tables.py", f"--output_dir={tmp_path}"])
+def test_an_ensemble_of_four_needs_four_seeds(call_script, monkeypatch, tmp_path):
     commands = []
 
-    def call(command, folder):
-        commands.append(command)
-        folder.mkdir(parents=True, exist_ok=True)
+    def succeed(command, check):
+        flags = dict(part.split("=", 1) for part in command[3:])
+        pathlib.Path(flags["--output_dir"]).mkdir(parents=True, exist_ok=True)
+        commands.append(flags)
+        return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(tables, "call", call)
-    folders = tables.train("aoanet_1", ["--scst_epochs=0"])
-    assert [folder.name for folder in folders[:4]] == [f"aoanet_{n}" for n in range(4)]
+    monkeypatch.setattr(subprocess, "run", succeed)
+    command = "experiments/tables.py", "--table=aoanet_1", "--run"
+    command = *command, f"--output_dir={tmp_path}", "--", "--scst_epochs=0"
+    call_script(*command)
+    members = [tmp_path / f"aoanet_{seed}" for seed in range(4)]
+    assert [flags["--output_dir"] for flags in commands[:4]] == list(map(str, members))
     [ensemble] = commands[4:]  # of none after self-critical training
-    assert ensemble[0] == f"--ensemble={','.join(map(str, folders[:4]))}"
-    tables.FLAGS(["tables.py", "--seeds=0,1,2"])
+    assert ensemble["--ensemble"] == ",".join(map(str, members))
     commands.clear()
-    tables.train("aoanet_1", [])
+    call_script(*command[:3], "--seeds=0,1,2", *command[3:])
     assert len(commands) == 3
 
 

@@ -20,6 +20,7 @@ def reading(where):
     except (InputError, ImportError):
         raise
     except Exception as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
+        message = getattr(error, "strerror", None) or str(error)
+        lines = message.strip().splitlines() or [type(error).__name__]
         reason = lines[0][:200].rstrip(". ")
         raise InputError(f"{where} cannot be read: {reason}.") from error

@@ -6,7 +6,7 @@ epochs, and `test_scores.json`, written last, its scores.
 
 from typing import Annotated, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, FiniteFloat
+from pydantic import Field, FiniteFloat
 from typing_extensions import TypedDict
 
 from keras_caption.formats.json_files import read_json
@@ -19,16 +19,13 @@ class Dataset(TypedDict):
     data_dir: NotRequired[str | None]
 
 
-class Decoding(TypedDict):
-    __pydantic_config__ = ConfigDict(extra="allow")
+class Decoding(TypedDict, extra_items=object):
     beam_size: int
     max_length: int
     length_penalty: float
 
 
-class Settings(TypedDict):
-    __pydantic_config__ = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, dict[str, object]]
+class Settings(TypedDict, extra_items=dict[str, object]):
     decoding: Decoding
 
 
