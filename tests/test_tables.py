@@ -199,7 +199,7 @@ def test_unfinished_runs_are_reported(call_script, runs, tmp_path):
     done = call_script("experiments/tables.py", tmp_path, "nowhere")
     assert lines(done.stdout)["san"]["CIDEr-D"] == "72.0 ± 2.8"
     assert "san_1 is skipped, it is no finished run: " in done.stderr
-    assert "deep/config.json: model: Input should be a valid string" in done.stderr
+    assert "deep/config.json: dataset: Field required" in done.stderr
     assert "There is no run in nowhere." in done.stderr
     assert call_script("experiments/tables.py", "nowhere").returncode == 1
 
