@@ -8,7 +8,7 @@ BIN := .venv/bin
 .PHONY: run test lint format clean
 
 run: .venv/installed
-	$(BIN)/python experiments/run.py --model ngsan
+	$(BIN)/python experiments/run.py --model ngsan --resume
 
 test: lint
 	$(BIN)/python -m pytest

@@ -15,7 +15,8 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from absl import app, flags
+from absl import flags
+from command import start
 from matplotlib.figure import Figure
 
 import keras_caption as kc
@@ -29,11 +30,8 @@ flags.DEFINE_integer("max_length", 20, "Greatest number of tokens.", lower_bound
 def main(argv):
     if len(argv) < 3:
         sys.exit("error: name a saved model and at least one photo; see --help.")
-    try:
-        failed = caption(argv[1], argv[2:])
-    except (kc.InputError, OSError, ValueError) as error:
-        sys.exit(f"error: {error}")
-    sys.exit(1 if failed else 0)
+    failed = caption(argv[1], argv[2:])
+    return 1 if failed else 0
 
 
 def caption(paths, names):
@@ -65,4 +63,4 @@ def caption(paths, names):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    start(main)

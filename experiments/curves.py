@@ -10,16 +10,15 @@ each dataset.
 
 import collections
 import os
-import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
-from absl import app, flags
+from absl import flags
+from command import start
 from finished import distinctions, find_runs, label_of
 from matplotlib.figure import Figure
 
-from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_history
 
 FLAGS = flags.FLAGS
@@ -54,11 +53,7 @@ def main(argv):
 
 
 def read_curve(folder):
-    try:
-        history = read_history(folder)
-    except InputError as error:
-        sys.exit(f"error: {error}")
-    return [100 * epoch["val_cider"] for epoch in history]
+    return [100 * epoch["val_cider"] for epoch in read_history(folder)]
 
 
 def draw(panel, models):
@@ -71,4 +66,4 @@ def draw(panel, models):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    start(main)

@@ -16,7 +16,8 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import ml_collections
-from absl import app, flags, logging
+from absl import flags
+from command import start
 from report import evaluate
 
 import keras_caption as kc
@@ -35,11 +36,7 @@ flags.DEFINE_string(
 def main(argv):
     if len(argv) != 2:
         sys.exit("error: name the folder of one finished run; see --help.")
-    logging.set_verbosity(logging.WARNING)
-    try:
-        score(pathlib.Path(argv[1]))
-    except (kc.InputError, OSError, ValueError) as error:
-        sys.exit(f"error: {error}")
+    score(pathlib.Path(argv[1]))
 
 
 def score(folder):
@@ -81,4 +78,4 @@ def check_extractor(model):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    start(main)

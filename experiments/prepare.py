@@ -24,7 +24,8 @@ import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from absl import app, flags, logging
+from absl import flags
+from command import start
 
 import keras_caption as kc
 
@@ -73,11 +74,7 @@ flags.mark_flag_as_required("output_dir")
 def main(argv):
     if len(argv) > 1:
         sys.exit(f"error: unexpected argument {argv[1]!r}; see --help.")
-    logging.set_verbosity(logging.WARNING)
-    try:
-        prepare()
-    except (kc.InputError, OSError) as error:
-        sys.exit(f"error: {error}")
+    prepare()
 
 
 def prepare():
@@ -150,4 +147,4 @@ def parse_argument(text):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    start(main)

@@ -3,8 +3,16 @@
 import keras_caption as kc
 from keras_caption.formats.runs import read_begun, read_scores
 
-# Settings that may change on resume.
-FREE = ("decoding", "training.epochs", "self_critical.epochs")
+# Settings that may change on resume. How long captions are decides what self-critical
+# training samples.
+FREE = {
+    "cross-entropy": ("decoding", "training.epochs"),
+    "self-critical": (
+        "decoding.beam_size",
+        "decoding.length_penalty",
+        "self_critical.epochs",
+    ),
+}
 
 
 def is_finished(folder, about):
@@ -18,6 +26,16 @@ def is_finished(folder, about):
     read_scores(folder)
     recorded = read_begun(folder) or {}
     return all(key in recorded and recorded[key] == x for key, x in about.items())
+
+
+def refuse_used(folder):
+    """Raises `InputError` if a folder holds files of a run."""
+    for name in ("config.json", "last.keras", "best.keras"):
+        if (folder / name).exists():
+            raise kc.InputError(
+                f"{folder} holds a run already: resume it with --resume, or name "
+                "another --output_dir."
+            )
 
 
 def refuse_others(folder, about):
@@ -40,10 +58,11 @@ def refuse_others(folder, about):
 
 def lasting(about):
     """The settings that must not change on resume, a flat dict."""
-    names = ("dataset", "seed", "objective", "start")
+    names = ("dataset", "seed", "precision", "strategy", "objective", "start")
+    free = FREE[about["objective"]]
     return {name: about.get(name) for name in names} | {
         f"{group}.{name}": value
         for group, values in about["config"].items()
         for name, value in values.items()
-        if group not in FREE and f"{group}.{name}" not in FREE
+        if group not in free and f"{group}.{name}" not in free
     }

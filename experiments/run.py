@@ -24,14 +24,16 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no notes on start-up
 import keras
 import ml_collections
 import tensorflow as tf
-from absl import app, flags, logging
+from absl import app, flags
+from command import start
 from ml_collections import config_flags
-from recorded import is_finished, refuse_others
+from recorded import is_finished, refuse_others, refuse_used
 from report import finish
 from settings import validate
 
 import keras_caption as kc
 from keras_caption.atomic import exclusive, write_json
+from keras_caption.errors import hint
 from keras_caption.formats.runs import read_begun
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
@@ -162,18 +164,15 @@ def parse_flags(argv):
             "config", config, f"Values of --model and --recipe:\n{listed}"
         )
     except AttributeError as error:
-        sys.exit(f"error: --config has no value {error}; --help lists them.")
+        name, names = str(error).strip("\"'"), [n for g in config.values() for n in g]
+        sys.exit(f"error: --config has no {name!r}. {hint(name, names)}")
     return app.parse_flags_with_usage(argv)
 
 
 def main(argv):
     if len(argv) > 1:
         sys.exit(f"error: unexpected argument {argv[1]!r}; see --help.")
-    logging.set_verbosity(logging.WARNING)
-    try:
-        run(FLAGS.config)
-    except (kc.InputError, OSError) as error:
-        sys.exit(f"error: {error}")
+    run(FLAGS.config)
 
 
 def run(config):
@@ -192,6 +191,8 @@ def run(config):
         if is_chief(strategy):
             for folder in dict.fromkeys([top, *phases.values()]):
                 stack.enter_context(exclusive(folder))
+                if not FLAGS.resume:
+                    refuse_used(folder)
         start = FLAGS.start_from
         for objective, folder in phases.items():
             run_phase(objective, folder, start, config, builder, strategy)
@@ -274,6 +275,8 @@ def describe(config, objective, start):
         "dataset": FLAGS.dataset,
         "data_dir": FLAGS.data_dir,
         "seed": FLAGS.seed,
+        "precision": FLAGS.mixed_precision or "float32",
+        "strategy": FLAGS.strategy,
         "objective": objective,
         "members": digests(FLAGS.ensemble or []),
         **({"member_objectives": objectives()} if objective == "ensemble" else {}),
@@ -285,7 +288,8 @@ def describe(config, objective, start):
             for name, value in config[group].items()
             if value != defaults[group][name]
         }
-        | ({"recipe": FLAGS.recipe} if FLAGS.recipe else {}),
+        | ({"recipe": FLAGS.recipe} if FLAGS.recipe else {})
+        | ({"precision": FLAGS.mixed_precision} if FLAGS.mixed_precision else {}),
     }
 
 
@@ -359,7 +363,7 @@ def train(config, builder, folder, about, strategy):
                 )
             schedule = schedule_of(values, steps_per_epoch)
             model.compile(
-                optimizer=make_optimizer(schedule, config),
+                optimizer=make_optimizer(schedule, values),
                 loss=kc.training.CaptionCrossEntropy(values.label_smoothing),
                 jit_compile=False,  # XLA would compile anew for each shape of a batch
             )
@@ -395,7 +399,7 @@ def train_self_critically(config, start, builder, folder, about, strategy):
             if rate is None:
                 steps = count_steps(examples, values.batch_size, strategy)
                 rate = schedule_of(config.training, steps, config.training.epochs)
-            optimizer = make_optimizer(rate, config)
+            optimizer = make_optimizer(rate, values)
             references = kc.data.reference_tokens(
                 examples, model.vocabulary, config.training.max_words
             )
@@ -457,10 +461,8 @@ def schedule_of(values, steps_per_epoch, first_epoch=0):
     )
 
 
-def make_optimizer(learning_rate, config):
-    return keras.optimizers.Adam(
-        learning_rate, clipvalue=config.training.clip_value or None
-    )
+def make_optimizer(learning_rate, values):
+    return keras.optimizers.Adam(learning_rate, clipvalue=values.clip_value or None)
 
 
 @contextlib.contextmanager
@@ -499,11 +501,9 @@ def resume(checkpoint):
     return model, epoch
 
 
-def begin(folder, about, epoch):
+def begin(folder, about):
     """Records in a folder what is trained there, before anything else."""
     (folder / "test_scores.json").unlink(missing_ok=True)
-    if not epoch:  # of a run before
-        (folder / "last.keras").unlink(missing_ok=True)
     write_json(folder / "config.json", about)
 
 
@@ -527,7 +527,7 @@ def fit(trainer, config, about, epoch, builder, checkpoint, strategy):
             f"{values.epochs} it shall."
         )
     if epoch < values.epochs and is_chief(strategy):
-        begin(checkpoint.folder, about, epoch)
+        begin(checkpoint.folder, about)
     examples, validation = (kc.data.read(builder, split) for split in ("train", "val"))
     inputs = kc.training.captioner_of(trainer).image_specs
     callbacks = [
@@ -537,6 +537,7 @@ def fit(trainer, config, about, epoch, builder, checkpoint, strategy):
             kc.data.image_batches(validation, 50, inputs),
             kc.data.references(validation),
             data.validation_beam_size,
+            config.decoding.max_length,
         ),
     ]
     if values.get("halved_after"):
@@ -578,4 +579,4 @@ def fit(trainer, config, about, epoch, builder, checkpoint, strategy):
 
 
 if __name__ == "__main__":
-    app.run(main, flags_parser=parse_flags)
+    start(main, parse_flags)

@@ -48,6 +48,7 @@ class SelfCritical(TypedDict):
     temperature: Positive
     cross_entropy: Share
     halved_after: CountOrZero
+    clip_value: NotNegative
 
 
 class Decoding(TypedDict):

@@ -19,7 +19,8 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from absl import app, flags, logging
+from absl import flags
+from command import start
 from tqdm import tqdm
 
 import keras_caption as kc
@@ -42,11 +43,7 @@ flags.mark_flag_as_required("name")
 def main(argv):
     if len(argv) != 2:
         sys.exit("error: name one saved model, or several separated by commas.")
-    logging.set_verbosity(logging.WARNING)
-    try:
-        submit(argv[1].split(","))
-    except (kc.InputError, OSError, ValueError) as error:
-        sys.exit(f"error: {error}")
+    submit(argv[1].split(","))
 
 
 def submit(paths):
@@ -79,4 +76,4 @@ def submit(paths):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    start(main)

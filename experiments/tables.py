@@ -25,7 +25,8 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from absl import app, flags
+from absl import flags
+from command import start
 from finished import distinctions, find_runs, label_of
 from papers import Row, cells_of, ensembles_of, notes_of, rows_of
 from published import SELF_CRITICAL, TABLES
@@ -230,4 +231,4 @@ def write_csv(path, tables):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    start(main)

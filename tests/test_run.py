@@ -130,7 +130,7 @@ def check_report(output, printed):
 MISTAKES = {
     "--model=ngsam": "There is no model named 'ngsam'. Did you mean ngsan",
     "--dataset=cocoo": "There is no dataset 'cocoo'. Did you mean coco",
-    "--config.model.depth=3": "--config has no value \"'depth'\"",
+    "--config.model.num_layer=3": "--config has no 'num_layer'. Did you mean num_",
     "--config.model.geometry=round": "`kind` must be one of",
     "--config.model.num_layers=0": "--config.model.num_layers: Input should be greater",
     "--config.training.batch_size=1000": "A batch of 1000 images",
@@ -180,10 +180,24 @@ def test_a_run_is_not_resumed_on_other_data(folder, call):
 def test_a_run_is_not_resumed_with_other_values(folder, call):
     assert (folder / "whole").exists(), "needs the run above"
     config = (folder / "whole" / "config.json").read_text()
-    done = call("whole", "--resume", "--config.model.num_layers=3", "--seed=1")
+    others = "--config.model.num_layers=3", "--seed=1", "--mixed_precision=bfloat16"
+    done = call("whole", "--resume", *others)
+    keras.config.set_dtype_policy("float32")
     assert done.returncode == 1
-    assert "begun with seed=0, not 1; model.num_layers=1, not 3." in done.stderr
+    assert (
+        "begun with seed=0, not 1; precision=float32, not bfloat16; "
+        "model.num_layers=1, not 3." in done.stderr
+    )
     assert (folder / "whole" / "config.json").read_text() == config
+
+
+def test_a_run_is_not_trained_over(folder, call):
+    assert (folder / "whole").exists(), "needs the run above"
+    before = contents(folder / "whole")
+    done = call("whole")
+    assert done.returncode == 1
+    assert f"{folder / 'whole'} holds a run already: resume it with" in done.stderr
+    assert contents(folder / "whole") == before
 
 
 def cut(content):
@@ -229,7 +243,7 @@ def contents(folder):
 def test_one_process_at_a_time_writes_to_a_run(folder, call):
     assert (folder / "whole").exists(), "needs the run above"
     with exclusive(folder / "whole" / "scst"):
-        done = call("whole", f"--scst_epochs={EPOCHS}")
+        done = call("whole", f"--scst_epochs={EPOCHS}", "--resume")
     assert done.returncode == 1
     assert f"Another process is writing to {folder / 'whole' / 'scst'}" in done.stderr
 
@@ -275,5 +289,6 @@ def test_a_run_is_scored_on_other_data(folder):
 
 def test_help_is_readable(call):
     done = call("help", "--help")
+    assert done.returncode == 0
     for text in ("--model", "ngsan", "--config.training.epochs=", "--resume"):
         assert text in done.stdout

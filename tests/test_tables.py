@@ -204,6 +204,12 @@ def test_unfinished_runs_are_reported(call_script, runs, tmp_path):
     assert call_script("experiments/tables.py", "nowhere").returncode == 1
 
 
+def test_a_table_that_cannot_be_written_is_named(call_script, runs):
+    done = call_script("experiments/tables.py", "--csv=nowhere/a.csv", *runs)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: [Errno 2] No such file")
+
+
 def test_there_is_no_such_table(call_script, runs):
     done = call_script("experiments/tables.py", "--table=ngsan_7", *runs)
     assert done.returncode == 1

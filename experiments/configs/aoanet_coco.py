@@ -40,6 +40,7 @@ def get_config():
                 # 3.4 says "some training steps"; the released code takes three looks,
                 # 3,000 steps apart, which are 0.8 epochs.
                 "halved_after": 1,
+                "clip_value": 0.1,  # released code
             },
             # Beam 2 is that of the released code's command; the paper gives none.
             "decoding": {**DECODING, "beam_size": 2},

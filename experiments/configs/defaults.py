@@ -38,6 +38,7 @@ SELF_CRITICAL = {
     "temperature": 1.0,
     "cross_entropy": 0.0,
     "halved_after": 0,
+    "clip_value": 0.0,
 }
 # A learning rate of self-critical training that continues the schedule of the phase
 # before it.

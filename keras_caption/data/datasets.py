@@ -1,20 +1,17 @@
-import difflib
-
 import tensorflow_datasets as tfds
 
 from keras_caption.data.coco_objects import CocoObjects
 from keras_caption.data.scenes import Scenes
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, hint
 from keras_caption.formats.prepared_folder import read_prepared
 
 DATASETS = ("scenes", "coco_objects", "prepared")
 
 
 def check_name(name):
-    """Refuses names of datasets that there are not, with the nearest one."""
+    """Raises `InputError` if there is no dataset of a name."""
     if name not in DATASETS:
-        near = difflib.get_close_matches(name, DATASETS, n=1, cutoff=0.0)
-        raise InputError(f"There is no dataset {name!r}. Did you mean {near[0]}?")
+        raise InputError(f"There is no dataset {name!r}. {hint(name, DATASETS)}")
 
 
 def load(name, folder=None, **kwargs):

@@ -1,10 +1,9 @@
-import difflib
 import inspect
 
 import keras
 from keras import ops
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, hint
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
 
@@ -98,9 +97,8 @@ class Extractor(keras.Model):
                 for n in dir(keras.applications)
                 if inspect.isfunction(getattr(keras.applications, n))
             ]
-            near = difflib.get_close_matches(backbone, networks, n=1, cutoff=0.0)
             raise InputError(
-                f"keras.applications has no {backbone!r}. Did you mean {near[0]}?"
+                f"keras.applications has no {backbone!r}. {hint(backbone, networks)}"
             )
         self.preprocess = inspect.getmodule(make).preprocess_input
         try:
@@ -118,10 +116,8 @@ class Extractor(keras.Model):
         if layer is not None:
             names = [of_network.name for of_network in network.layers]
             if layer not in names:
-                near = difflib.get_close_matches(layer, names, n=3, cutoff=0.0)
                 raise InputError(
-                    f"{backbone} has no layer {layer!r}. Did you mean "
-                    f"{' or '.join(near)}?"
+                    f"{backbone} has no layer {layer!r}. {hint(layer, names)}"
                 )
             network = keras.Model(network.input, network.get_layer(layer).output)
         self.network = network

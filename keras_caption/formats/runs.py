@@ -31,6 +31,8 @@ class Settings(TypedDict, extra_items=dict[str, object]):
 
 class Begun(Dataset):
     seed: NotRequired[int]
+    precision: NotRequired[str]
+    strategy: NotRequired[str]
     objective: Literal["cross-entropy", "self-critical", "ensemble"]
     members: NotRequired[dict[str, str]]
     member_objectives: NotRequired[list[str | None]]

@@ -6,9 +6,8 @@ models' classes.
 """
 
 import dataclasses
-import difflib
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, hint
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner, configuration
 from keras_caption.models.grid_transformer import GridTransformer
@@ -119,9 +118,7 @@ def presets():
 
 def _find(name):
     if name not in PRESETS:
-        near = difflib.get_close_matches(str(name), PRESETS, n=3, cutoff=0.4)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "See presets()."
-        raise InputError(f"There is no model named {name!r}. {hint}")
+        raise InputError(f"There is no model named {name!r}. {hint(name, PRESETS)}")
     return PRESETS[name]
 
 
@@ -184,9 +181,8 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     known = [*configuration(preset.model), "name", "dtype", "trainable", "extractor"]
     for override in overrides:
         if override not in known:
-            near = difflib.get_close_matches(override, known, n=1, cutoff=0.0)
             raise InputError(
-                f"The model '{name}' has no {override!r}. Did you mean {near[0]!r}?"
+                f"The model '{name}' has no {override!r}. {hint(override, known)}"
             )
     values = {"name": name, **preset.arguments, **overrides}
     return preset.model(vocabulary, vocabulary_size, **values)

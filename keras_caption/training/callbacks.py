@@ -30,20 +30,21 @@ class CaptionValidation(keras.callbacks.Callback):
     Args:
         batches: Iterable of dicts with `image_id` beside the model's inputs.
         references: dict from image id to a list of str.
-        beam_size: Of the search; 1, greedy search, is the fastest.
+        beam_size: int, beam width; 1, greedy search, is the fastest.
+        max_length: int, greatest number of tokens of a caption.
     """
 
-    def __init__(self, batches, references, beam_size=1):
+    def __init__(self, batches, references, beam_size=1, max_length=20):
         super().__init__()
         self.batches = batches
         self.references = references
-        self.beam_size = beam_size
+        self.options = {"beam_size": beam_size, "max_length": max_length}
 
     def on_epoch_end(self, epoch, logs=None):
         from keras_caption.evaluation import cider
 
         captioner = captioner_of(self.model)
-        captions = captioner.caption(self.batches, beam_size=self.beam_size)
+        captions = captioner.caption(self.batches, **self.options)
         logs["val_cider"] = cider(captions, self.references)
 
 
