@@ -21,8 +21,8 @@ from command import start
 from report import evaluate
 
 import keras_caption as kc
-from keras_caption.atomic import write_json
-from keras_caption.formats.runs import read_config
+from keras_caption.atomic import exclusive, write_json
+from keras_caption.formats.runs import read_begun, read_config
 from keras_caption.models.ensemble import are_same
 
 FLAGS = flags.FLAGS
@@ -41,28 +41,39 @@ def main(argv):
 
 def score(folder):
     """Scores the model of a run's folder, by the search that the run used."""
+    if not (folder / "test_scores.json").exists():
+        raise kc.InputError(f"{folder} holds no finished run.")
     run = read_config(folder)
     model = kc.models.load(folder)
     builder = kc.data.load(FLAGS.dataset, FLAGS.data_dir)
     check_extractor(model)
     name = pathlib.Path(FLAGS.data_dir or FLAGS.dataset).name
     output = pathlib.Path(FLAGS.output_dir or folder / f"on_{name}")
-    if (output / "best.keras").exists():
-        raise kc.InputError(f"{output} holds a trained model: give another folder.")
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "test_scores.json").unlink(missing_ok=True)
-    scores = evaluate(
-        model, ml_collections.ConfigDict(run["config"]["decoding"]), builder, output
-    )
     about = {
         **run,
         "dataset": FLAGS.dataset,
         "data_dir": FLAGS.data_dir,
         "trained_on": {name: run.get(name) for name in ("dataset", "data_dir")},
     }
-    write_json(output / "config.json", about)
-    write_json(output / "test_scores.json", scores)  # last: it says that all is there
+    decoding = ml_collections.ConfigDict(run["config"]["decoding"])
+    with exclusive(output):
+        refuse_others(output, about)
+        (output / "test_scores.json").unlink(missing_ok=True)
+        scores = evaluate(model, decoding, builder, output)
+        write_json(output / "config.json", about)
+        write_json(output / "test_scores.json", scores)  # last: now all is there
     print(f"\nWrote captions, references, scores and a figure to {output}")
+
+
+def refuse_others(folder, about):
+    """Refuses a folder that holds a run, or scores on another dataset."""
+    recorded = read_begun(folder)
+    names = ("dataset", "data_dir", "trained_on")
+    if recorded and any(recorded.get(name) != about[name] for name in names):
+        raise kc.InputError(
+            f"{folder} holds a run, or scores on another dataset: name another "
+            "--output_dir."
+        )
 
 
 def check_extractor(model):

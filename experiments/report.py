@@ -43,7 +43,7 @@ def finish(model, decoding, builder, folder, about, spice=False):
             print(f"  {name:22}{content}")
 
 
-def evaluate(model, decoding, builder, folder, spice):
+def evaluate(model, decoding, builder, folder, spice=False):
     """Captions and scores the test split; prints and returns the scores."""
     examples = kc.data.read(builder, "test")
     references = kc.data.references(examples)

@@ -1,8 +1,8 @@
 """The values of --config: their kinds and ranges."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 import keras_caption as kc
@@ -14,6 +14,7 @@ from keras_caption.arguments import (
     Share,
     ShareBelowOne,
 )
+from keras_caption.decoding.options import KINDS
 from keras_caption.formats.json_files import describe
 from keras_caption.models.sizes import SIZES
 
@@ -51,10 +52,10 @@ class SelfCritical(TypedDict):
     clip_value: NotNegative
 
 
-class Decoding(TypedDict):
-    beam_size: Count
-    max_length: Count
-    length_penalty: Annotated[float, Field(allow_inf_nan=False)]
+Decoding = TypedDict(
+    "Decoding",
+    {name: KINDS[name] for name in ("beam_size", "max_length", "length_penalty")},
+)
 
 
 class Config(TypedDict):

@@ -141,6 +141,7 @@ MISTAKES = {
     "--config.self_critical.batch_size=1000": "A batch of 1000 images",
     "--config.self_critical.baseline=best": "Input should be 'greedy' or 'mean'",
     "--config.self_critical.temperature=0": "--config.self_critical.temperature: Input",
+    "--config.decoding.length_penalty=-1": "--config.decoding.length_penalty: Input",
     "--seed=-1": "flag --seed=-1: -1 is not an integer in the range",
     "--ensemble=": "--ensemble needs names of saved captioners.",
     "--start_from=": "--start_from is for self-critical training only.",
@@ -264,14 +265,18 @@ def test_an_ensemble_is_of_its_members_files(folder, call):
     assert about["member_objectives"] == ["cross-entropy", "self-critical"]
 
 
-def test_a_run_is_scored_on_other_data(folder):
+def test_a_run_is_scored_on_other_data(folder, call, call_script):
     assert (folder / "whole").exists(), "needs the run above"
     coco_files.write(folder / "elsewhere", *coco_files.contents(images=20, seed=1))
-    done = run_script(
-        *("experiments/evaluate.py", folder / "whole", "--dataset=coco_objects"),
-        f"--data_dir={folder / 'elsewhere'}",
-        TFDS_DATA_DIR=str(folder / "tfds"),
-    )
+
+    def score(run, data, *more):
+        data = f"--data_dir={folder / data}"
+        return call_script(
+            *("experiments/evaluate.py", folder / run, "--dataset=coco_objects", data),
+            *more,
+        )
+
+    done = score("whole", "elsewhere")
     assert done.returncode == 0, done.stderr
     output = folder / "whole" / "on_elsewhere"
     scores = json.loads((output / "test_scores.json").read_text())
@@ -285,6 +290,19 @@ def test_a_run_is_scored_on_other_data(folder):
     assert about["data_dir"] == str(folder / "elsewhere")
     assert about["trained_on"] == {name: own[name] for name in ("dataset", "data_dir")}
     assert about["config"] == own["config"]
+
+    before = contents(folder / "whole")
+    for done, message in [
+        (score("nowhere", "elsewhere"), f"{folder / 'nowhere'} holds no finished run."),
+        (score("whole", "coco", f"--output_dir={output}"), f"{output} holds a run, or"),
+        (
+            score("whole", "coco", f"--output_dir={folder / 'whole'}"),
+            f"{folder / 'whole'} holds a run, or scores on another dataset",
+        ),
+    ]:
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].startswith(f"error: {message}")
+    assert contents(folder / "whole") == before
 
 
 def test_help_is_readable(call):

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import math
 import pathlib
 
 import tensorflow_datasets as tfds
@@ -11,9 +12,13 @@ from keras_caption.data.coco import merge
 from keras_caption.data.listing import list_images
 from keras_caption.errors import InputError
 from keras_caption.features import find_photos, read_photo
-from keras_caption.formats.coco import read_instances
+from keras_caption.formats.coco import read_instances, read_sizes
 from keras_caption.formats.karpathy import SPLITS
 from keras_caption.formats.listed_image import ListedImage
+
+# How far the logarithms of a photo's and its annotations' proportions may differ: a
+# resized photo has whole pixels.
+PROPORTIONS = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,21 +86,24 @@ def records_of_photos(folder, captions=(), instances=()):
         folder: Holds the photos, at any depth.
         captions: Paths of caption files, see `list_images`. Without any, all photos
             are for the test split, and have no captions.
-        instances: Paths of COCO's instances files, whose boxes become regions.
+        instances: Paths of COCO's instances files, whose boxes become regions. They
+            lie within the photo as `read_photo` turns it by its EXIF orientation.
 
     Returns:
         dict from split to a list of `PhotoRecord`. `read` of a record raises an
-        `InputError` if its photo is missing, ambiguous or unreadable, or the image
-        has no captions in the files.
+        `InputError` if its photo is missing, ambiguous or unreadable, or of other
+        proportions than the image of its boxes, or the image has no captions in the
+        files.
 
     Raises:
         InputError: If a file is wrong, or two images have the same photo.
     """
     found = find_photos(folder)
     names = [str(path.relative_to(folder)) for path in found]
-    objects = {}
+    objects, sizes = {}, {}
     for path in instances:
         merge(objects, read_instances(path)[1], path, "objects")
+        sizes |= read_sizes(path)
     boxes = {
         image_id: [box for _, box in of_image] for image_id, of_image in objects.items()
     }
@@ -107,7 +115,7 @@ def records_of_photos(folder, captions=(), instances=()):
 
     def record(image):
         path, problem = photos[image.image_id]
-        read = functools.partial(read_photo, path)
+        read = functools.partial(read_proportioned, path, sizes.get(image.image_id))
         if problem or image.problem:
             read = functools.partial(refuse, problem or image.problem)
         return PhotoRecord(
@@ -165,6 +173,23 @@ def find_listed(folder, found, listed):
             )
         photos[image.image_id] = path, problem
     return photos
+
+
+def read_proportioned(path, size):
+    """Reads a photo whose boxes are of an image of a size, or of no known one.
+
+    Raises:
+        InputError: As `read_photo`, and if width and height are in another proportion:
+            of another photo, or of this one before its EXIF orientation turned it.
+    """
+    photo = read_photo(path)
+    height, width = photo.shape[:2]
+    if size and abs(math.log(width * size[1] / (height * size[0]))) > PROPORTIONS:
+        raise InputError(
+            f"{path} has {width} x {height} pixels, but its boxes are of an image of "
+            f"{size[0]} x {size[1]}."
+        )
+    return photo
 
 
 def refuse(problem):

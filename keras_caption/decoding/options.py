@@ -1,9 +1,8 @@
 """Options of the searches, validated in one place."""
 
 import difflib
-import math
-import numbers
 
+from keras_caption.arguments import Count, NotNegative, Positive, Seed, check
 from keras_caption.errors import InputError
 
 
@@ -20,8 +19,8 @@ def check_options(options):
             beam.
     """
     for name in options:
-        if name not in EXPECTED:
-            near = difflib.get_close_matches(name, EXPECTED, n=1, cutoff=0.0)[0]
+        if name not in KINDS:
+            near = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.0)[0]
             raise InputError(
                 f"There is no decoding option `{name}`; did you mean `{near}`?"
             )
@@ -43,47 +42,18 @@ def check_values(**options):
         InputError: If a value is wrong.
     """
     for name, value in options.items():
-        is_valid, expected = EXPECTED[name]
-        if not is_valid(value):
-            raise InputError(f"`{name}` must be {expected}. Received: {value!r}")
-
-
-def is_positive_int(value):
-    return is_int(value) and value > 0
-
-
-def is_seed(value):
-    return is_int(value) and 0 <= value < 2**32
-
-
-def is_int(value):
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def is_positive(value):
-    return is_not_negative(value) and value > 0
-
-
-def is_not_negative(value):
-    return isinstance(value, numbers.Real) and 0 <= value < math.inf
-
-
-def is_bool(value):
-    return isinstance(value, bool)
+        check(KINDS[name], **{name: value})
 
 
 SEARCH_ONLY = ("beam_size", "length_penalty", "block_trigrams", "keep_greedy")
 SAMPLING_ONLY = ("top_k", "seed")
-EXPECTED = {
-    "beam_size": (is_positive_int, "an int of at least 1"),
-    "max_length": (is_positive_int, "an int of at least 1"),
-    "length_penalty": (is_not_negative, "a finite number of at least 0"),
-    "block_trigrams": (is_bool, "True or False"),
-    "keep_greedy": (is_bool, "True or False"),
-    "temperature": (
-        is_positive,
-        "a finite number above 0 (greedy search is `beam_size=1`)",
-    ),
-    "top_k": (is_positive_int, "an int of at least 1"),
-    "seed": (is_seed, "an int of at least 0 and below 2 ** 32"),
+KINDS = {
+    "beam_size": Count,
+    "max_length": Count,
+    "length_penalty": NotNegative,
+    "block_trigrams": bool,
+    "keep_greedy": bool,
+    "temperature": Positive,
+    "top_k": Count,
+    "seed": Seed,
 }

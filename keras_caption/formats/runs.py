@@ -40,11 +40,11 @@ class Begun(Dataset):
     config: Settings
     overrides: NotRequired[dict[str, Value]]
     parameters: NotRequired[Annotated[int, Field(gt=0)] | None]
+    trained_on: NotRequired[Dataset]
 
 
 class Finished(Begun):
     model: str
-    trained_on: NotRequired[Dataset]
 
 
 class Scores(TypedDict, extra_items=FiniteFloat):

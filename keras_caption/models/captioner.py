@@ -98,9 +98,9 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
     Call arguments:
         inputs: dict of the encoder's inputs and `tokens`, int, either `(batch, T)`
             or, with C captions for each image, `(batch, C, T)`. A `region_mask`,
-            bool `(batch, N)`, says which regions are valid; if omitted, those whose
-            box has an area. Models that do not read `boxes` need none. Other keys
-            are ignored.
+            bool `(batch, N)`, may say which regions are padding; those whose box has
+            no area always are. Models that do not read `boxes` need none. Other
+            keys are ignored.
 
     Returns:
         Logits, float32, of the shape of `tokens` plus `(vocabulary_size,)`: at

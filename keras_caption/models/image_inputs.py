@@ -56,6 +56,8 @@ def read_inputs(model, inputs):
         if inputs.get(name) is not None
     }
     check_shapes(model, images)
+    if "region_mask" in images and not model.reads_boxes:
+        images.pop("boxes", None)  # which a mask makes superfluous
     return images
 
 
@@ -105,34 +107,38 @@ def check_shapes(model, images):
 
 
 def valid_regions(regions, boxes=None, region_mask=None):
-    """Which regions are valid: those of the mask or, without one, with an area.
+    """Which regions are valid: those of the mask whose box has an area.
 
     Whoever pads with zeros, or with any other one number as TensorFlow Serving does,
-    pads with boxes that have no area. Without boxes all regions are valid.
+    pads with boxes that have no area. Without a mask or without boxes, all regions
+    are as far as these are concerned.
 
     Returns:
         bool `(batch, N)`.
     """
-    if region_mask is not None:
-        return ops.cast(region_mask, "bool")
+    if region_mask is None:
+        mask = ops.ones(ops.shape(regions)[:2], "bool")
+    else:
+        mask = ops.cast(region_mask, "bool")
     if boxes is None:
-        return ops.ones(ops.shape(regions)[:2], "bool")
+        return mask
     flat = ops.any(boxes[..., :2] == boxes[..., 2:], axis=-1)
-    return ~ops.logical_and(flat, ops.all(ops.isfinite(boxes), axis=-1))
+    flat = ops.logical_and(flat, ops.all(ops.isfinite(boxes), axis=-1))
+    return ops.logical_and(mask, ~flat)
 
 
 def mask_regions(regions, boxes=None, region_mask=None):
     """Completes the inputs of a region model: with a mask, and zeros in padded rows.
 
-    If no mask is given and none of an image's boxes has an area, all its regions
-    count: a training batch without boxes means that.
+    If none of an image's regions is valid because no box has an area, those of the
+    mask are: a training batch without boxes means that.
 
     Returns:
         dict of `regions`, `boxes` and `region_mask`.
     """
     mask = valid_regions(regions, boxes, region_mask)
-    if region_mask is None:
-        mask = ops.logical_or(mask, ~ops.any(mask, axis=1, keepdims=True))
+    no_area = ~ops.any(mask, axis=1, keepdims=True)
+    mask = ops.where(no_area, valid_regions(regions, None, region_mask), mask)
     if boxes is None:
         boxes = ops.zeros((*ops.shape(regions)[:2], 4))
     valid = ops.expand_dims(mask, -1)
@@ -153,7 +159,9 @@ def find_faults(images):
     if "regions" in images:
         regions = {"regions", "boxes", "region_mask"} & set(images)
         mask = valid_regions(**{name: images[name] for name in regions})
-        problem = "has no valid region: one needs a box with an area, or a mask of True"
+        problem = (
+            "has no valid region: one needs a box with an area, and a mask of True"
+        )
         faults[problem] = ~ops.any(mask, axis=1)
     if "boxes" in images:
         boxes = ops.cast(images["boxes"], "float32")

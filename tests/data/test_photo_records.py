@@ -2,6 +2,7 @@
 
 import json
 
+import coco_files
 import pytest
 from PIL import Image
 
@@ -88,3 +89,23 @@ def test_photos_outside_the_folder_are_refused(folder):
     for name in ("../a/1.png", str(folder / "b" / "1.png"), "link/../1.png"):
         with pytest.raises(kc.InputError, match=r"images\[0\]\.filename: .* within"):
             colours(folder / "a", [{"filename": name}])
+
+
+@pytest.mark.parametrize(("orientation", "is_read"), [(1, True), (3, True), (6, False)])
+def test_boxes_are_of_the_photo_as_its_orientation_turns_it(
+    tmp_path, orientation, is_read
+):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.new("RGB", (16, 12)).save(tmp_path / "10.jpg", exif=exif.tobytes())
+    captions, instances, _ = coco_files.contents(images=1)  # of 640 x 480 pixels
+    captions["images"][0]["file_name"] = "10.jpg"
+    paths = tmp_path / "captions.json", tmp_path / "instances.json"
+    for path, content in zip(paths, (captions, instances), strict=True):
+        path.write_text(json.dumps(content))
+    [record] = kc.data.records_of_photos(tmp_path, paths[:1], paths[1:])["train"]
+    if is_read:
+        assert record.read().shape == (12, 16, 3)
+    else:
+        with pytest.raises(kc.InputError, match=r"12 x 16 .* of 640 x 480"):
+            record.read()

@@ -10,16 +10,19 @@ MISTAKES = [
     ({"seed": 1}, "`seed` needs `temperature`"),
     ({"temperature": 1.0, "beam_size": 2}, "`beam_size` has no effect with"),
     ({"beam_width": 3}, "no decoding option `beam_width`; did you mean `beam_size`"),
-    ({"beam_size": 0}, "`beam_size` must be an int of at least 1"),
-    ({"beam_size": 2.0}, "`beam_size` must be an int of at least 1"),
-    ({"max_length": 0}, "`max_length` must be an int of at least 1"),
-    ({"length_penalty": float("nan")}, "`length_penalty` must be a finite number"),
-    ({"block_trigrams": "no"}, "`block_trigrams` must be True or False"),
-    ({"temperature": 0}, "`temperature` must be a finite number above 0"),
-    ({"temperature": -1.0}, "`temperature` must be a finite number above 0"),
-    ({"temperature": float("nan")}, "`temperature` must be a finite number above 0"),
-    ({"temperature": 1.0, "top_k": 0}, "`top_k` must be an int of at least 1"),
-    ({"temperature": 1.0, "seed": -1}, "`seed` must be an int of at least 0"),
+    ({"beam_size": 0}, "`beam_size`: Input should be greater than or equal to 1"),
+    ({"beam_size": 2.0}, "`beam_size`: Input should be a valid integer"),
+    ({"max_length": 0}, "`max_length`: Input should be greater than or equal to 1"),
+    ({"length_penalty": float("nan")}, "`length_penalty`: Input should be a finite"),
+    ({"length_penalty": -1}, "`length_penalty`: Input should be greater than or equal"),
+    ({"block_trigrams": "no"}, "`block_trigrams`: Input should be a valid boolean"),
+    ({"temperature": 0}, "`temperature`: Input should be greater than 0, received 0"),
+    ({"temperature": -1.0}, "`temperature`: Input should be greater than 0"),
+    ({"temperature": float("nan")}, "`temperature`: Input should be a finite number"),
+    ({"temperature": True}, "`temperature`: Input should be a valid number"),
+    ({"temperature": 1.0, "top_k": 0}, "`top_k`: Input should be greater than or"),
+    ({"temperature": 1.0, "seed": -1}, "`seed`: Input should be greater than or equal"),
+    ({"temperature": 1.0, "seed": 2**32}, "`seed`: Input should be less than"),
 ]
 
 
@@ -38,7 +41,7 @@ def test_searches_check_the_same_values():
         (sample, {"numbers": numbers, "temperature": 0.0}),
         (sample, {"numbers": numbers, "top_k": -2}),
     ]:
-        with pytest.raises(kc.InputError, match="must be"):
+        with pytest.raises(kc.InputError, match="Input should be"):
             search(None, None, **options)
 
 

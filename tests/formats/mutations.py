@@ -10,21 +10,34 @@ ODD_VALUES = (
     *('"../up.jpg"', '"/up.jpg"', f'"{"x" * 300}"', "[]", "{}", "[null]", '["a"]'),
     *('{"": null}', "[" * 200_000, "[[1, 2], [3, 4]]", '"train"'),
 )
+ODD_TEXTS = (
+    *(b"-1", b"null", b"true", b"1e99", b"9" * 30, b"[]", b"{}", b'""', b"\0", b"\xff"),
+)
 MARK = "value to replace"
 
 
 def mutate_bytes(rng, content):
-    """Changes, cuts, repeats or inserts some bytes."""
-    start, end = sorted(rng.integers(0, len(content) + 1, 2))
-    some = rng.bytes(rng.integers(1, 9))
-    cut = content[start : min(end, start + int(rng.integers(1, 50)))]
-    return [
-        content[:start] + some + content[start + len(some) :],
-        content[:start] + some + content[start:],
-        content[:start] + content[start + len(cut) :],
-        content[:start] + cut + content[start:],
-        content[:start],
-    ][rng.integers(5)]
+    """Makes one to three changes: replaces, inserts, removes, repeats, cuts bytes."""
+    content = bytearray(content)
+    for _ in range(rng.integers(1, 4)):
+        start = rng.integers(len(content) + 1)
+        end = start + (1, 2, 4, 8, 100)[rng.integers(5)]
+        match rng.integers(7):
+            case 0:
+                content[start:end] = rng.bytes(end - start)
+            case 1:
+                content[start:end] = ODD_TEXTS[rng.integers(len(ODD_TEXTS))]
+            case 2:
+                content[start:start] = rng.bytes(end - start)
+            case 3:
+                del content[start:end]
+            case 4:
+                content[start:start] = content[start:end]
+            case 5:
+                del content[start:]
+            case 6 if start < len(content):
+                content[start] ^= 1 << rng.integers(8)
+    return bytes(content)
 
 
 def mutate_json(rng, content):

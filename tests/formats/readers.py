@@ -1,19 +1,27 @@
-"""The readers of files, each with a function that writes a small good file.
+"""The readers of files, each with a function that writes small good files."""
 
-`READERS` maps a name to a pair: a function that writes into a folder, and a function
-that reads the folder.
-"""
-
+import argparse
 import json
+import pickle
+import zipfile
+from collections.abc import Callable
+from typing import NamedTuple
 
 import coco_files
+import keras
 import numpy as np
+import region_files
 
+from keras_caption import data
 from keras_caption.data import coco_objects, list_images, records_of_photos
 from keras_caption.data.coco import CocoFiles
+from keras_caption.errors import InputError
+from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_results import read_results
+from keras_caption.formats.infos import read_infos
 from keras_caption.formats.karpathy import read_split
+from keras_caption.formats.keras_files import load_keras
 from keras_caption.formats.runs import read_finished, read_history
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
@@ -101,50 +109,157 @@ def write_frequencies(folder):
 
 def read_objects(folder):
     records = coco_objects._records_of_files(CocoFiles.find(folder))
-    return [coco_objects.object_example(*record) for record in records["train"]]
+    for record in records["train"]:
+        coco_objects.object_example(*record)
+
+
+FEATURES = {
+    i: (
+        np.linspace(-1, 1, 5 * n, dtype="float32").reshape(n, 5),
+        np.float32([[0.1, 0.2, 0.8, 0.9]] * n),
+    )
+    for i, n in ((7, 1), (8, 3))
+}
+
+
+def read_regions(path):
+    """Reads all images of region features; returns what is wrong with any."""
+    regions = data.open_regions(path)
+    size = region_files.WIDTH, region_files.HEIGHT
+    problems = list(regions.wrong)
+    for image_id in regions.ids:
+        try:
+            features, boxes = regions.read(image_id, size)
+            assert np.isfinite(features).all()
+            assert boxes.shape == (len(features), 4)
+        except InputError as error:
+            problems.append(str(error))
+    return problems
+
+
+def regions_reader(write, name, files=("*",)):
+    """`Reader` of the region features that a function writes."""
+    return Reader(
+        lambda folder: write(folder / name, FEATURES),
+        lambda folder: read_regions(folder / name),
+        files,
+    )
+
+
+def write_keras(folder):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model.save(folder / "model.keras")
+
+
+KERAS_MEMBERS = "config.json", "metadata.json", "model.weights.h5"
+
+
+def write_keras_members(folder):
+    write_keras(folder)
+    with zipfile.ZipFile(folder / "model.keras") as archive:
+        archive.extractall(folder)
+
+
+def read_keras_members(folder):
+    """Loads a `.keras` file of the members in a folder."""
+    with zipfile.ZipFile(folder / "model.keras", "w") as archive:
+        for name in KERAS_MEMBERS:
+            archive.write(folder / name, name)
+    load_keras(folder / "model.keras")
+
+
+def write_infos(folder):
+    vocabulary = {"1": "a", "2": "b"}
+    options = argparse.Namespace(rnn_size=8, ids=(1, 2))
+    infos = {"vocab": vocabulary, "opt": options, "best": np.float64(1)}
+    (folder / "infos.pkl").write_bytes(pickle.dumps(infos, protocol=2))
+
+
+def write_prepared(folder):
+    source = region_files.write_tsv(folder / "features.tsv", FEATURES)
+    listed = [data.ListedImage(i, f"{i}.jpg", ["A dog."]) for i in FEATURES]
+    data.prepare_regions({"train": listed}, [data.open_regions(source)], folder)
+
+
+def read_prepared(folder):
+    builder = data.load("prepared", folder)
+    for example in data.read(builder, "train").as_numpy_iterator():
+        assert np.isfinite(example["regions"]).all()
+
+
+class Reader(NamedTuple):
+    """A reader of files.
+
+    Attributes:
+        write: Function that writes small good files into a folder.
+        read: Function that reads them. A list that it returns is one of problems.
+        files: Patterns, as of `PurePath.match`, of the files that it reads.
+    """
+
+    write: Callable
+    read: Callable
+    files: tuple[str, ...] = ("*",)
 
 
 CAPTIONS, INSTANCES, SPLIT = coco_files.contents(images=4)
 READERS = {
-    "captions": (
+    "captions": Reader(
         json_writer("captions.json", CAPTIONS),
         lambda folder: read_captions(folder / "captions.json"),
     ),
-    "instances": (
+    "instances": Reader(
         json_writer("instances.json", INSTANCES),
         lambda folder: read_instances(folder / "instances.json"),
     ),
-    "split": (
+    "split": Reader(
         json_writer("split.json", SPLIT),
         lambda folder: read_split(folder / "split.json"),
     ),
-    "objects": (
+    "objects": Reader(
         lambda folder: coco_files.write(folder, CAPTIONS, INSTANCES, SPLIT),
         read_objects,
     ),
-    "karpathy": (
+    "karpathy": Reader(
         write_karpathy,
         lambda folder: list_images(sorted(folder.glob("*.json"))),
     ),
-    "photo_names": (write_photos, read_photos),
-    "coco_listing": (
+    "photo_names": Reader(write_photos, read_photos, ("*.json",)),
+    "coco_listing": Reader(
         json_writer("captions_val.json", listing(annotated=True)),
         lambda folder: list_images([folder / "captions_val.json"]),
     ),
-    "test_server_listing": (
+    "test_server_listing": Reader(
         json_writer("image_info.json", listing(annotated=False)),
         lambda folder: list_images([folder / "image_info.json"]),
     ),
-    "results": (
+    "results": Reader(
         json_writer("results.json", RESULTS),
         lambda folder: read_results(folder / "results.json"),
     ),
-    "document_frequencies": (
+    "document_frequencies": Reader(
         write_frequencies,
         lambda folder: DocumentFrequencies.load(folder / "frequencies.npz", VOCABULARY),
     ),
-    "run": (
+    "run": Reader(
         write_run,
         lambda folder: (read_finished(folder), read_history(folder)),
+    ),
+    "tsv": regions_reader(region_files.write_tsv, "features.tsv"),
+    "vinvl": regions_reader(region_files.write_vinvl, "features.tsv"),
+    "npz": regions_reader(
+        region_files.write_npz, "bu", ("bu_att/8.npz", "bu_box/8.npy")
+    ),
+    "hdf5": regions_reader(region_files.write_hdf5, "features.h5"),
+    "tensors": Reader(
+        lambda folder: np.savez(folder / "model.npz", a=np.ones((2, 3)), b=np.ones(2)),
+        lambda folder: read_tensors(folder / "model.npz"),
+    ),
+    "infos": Reader(write_infos, lambda folder: read_infos(folder / "infos.pkl")),
+    "keras": Reader(write_keras, lambda folder: load_keras(folder / "model.keras")),
+    "keras_members": Reader(write_keras_members, read_keras_members, KERAS_MEMBERS),
+    "prepared": Reader(
+        write_prepared,
+        read_prepared,
+        ("manifest.json", "dataset_info.json", "features.json", "prepared-*"),
     ),
 }

@@ -118,12 +118,12 @@ def spoil(path, keys, value):
     ],
 )
 def test_a_wrong_record_is_named(tmp_path, name, keys, value, message):
-    write, read = readers.READERS[name]
-    write(tmp_path)
+    reader = readers.READERS[name]
+    reader.write(tmp_path)
     path = sorted(tmp_path.glob("*.json"))[name == "karpathy"]
     spoil(path, keys, value)
     with pytest.raises(kc.InputError, match=message) as raised:
-        read(tmp_path)
+        reader.read(tmp_path)
     assert str(raised.value).startswith(f"{path}: ")
     assert "\n" not in str(raised.value)
 

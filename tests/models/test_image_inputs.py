@@ -57,6 +57,9 @@ def test_a_region_whose_box_has_no_area_is_padding(name, padding, request, rng):
     for i, image in enumerate(images):
         alone = {name: values[None] for name, values in image.items()}
         np.testing.assert_allclose(found[i], logits(model, alone)[0], atol=1e-5)
+    # So it is if the mask says otherwise, for models that read boxes, as when served.
+    all_valid = logits(model, {**batch, "region_mask": np.ones_like(mask)})
+    assert np.array_equal(all_valid, found) == model.reads_boxes
 
 
 def test_models_that_read_no_boxes_need_none(aoanet, captioner, vocabulary, rng):
@@ -70,8 +73,13 @@ def test_models_that_read_no_boxes_need_none(aoanet, captioner, vocabulary, rng)
     regions = {"regions": images["regions"]}
     zeros = {**regions, "boxes": np.zeros((3, 5, 4), "float32")}
     np.testing.assert_array_equal(logits(aoanet, zeros), logits(aoanet, regions))
+    masked = {**zeros, "region_mask": images["region_mask"]}
+    np.testing.assert_array_equal(logits(aoanet, masked), expected)
+    aoanet.generate(masked, beam_size=1, max_length=2)
     with pytest.raises(kc.InputError, match="Image 0 of the batch has no valid region"):
         aoanet.generate(zeros)
+    with pytest.raises(kc.InputError, match="Image 0 of the batch has no valid region"):
+        captioner.generate(masked)
     # An ensemble never takes missing boxes for zeros.
     with pytest.raises(kc.InputError, match="Missing from the batch: boxes"):
         kc.models.Ensemble([aoanet, captioner]).generate(regions)

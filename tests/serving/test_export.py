@@ -215,6 +215,6 @@ def test_a_model_without_words_cannot_answer(tmp_path):
 
 
 def test_wrong_options_are_refused_before_anything_is_written(captioner, tmp_path):
-    with pytest.raises(kc.InputError, match="`max_length` must be an int"):
+    with pytest.raises(kc.InputError, match="`max_length`: Input should be greater"):
         kc.serving.export(captioner, tmp_path / "ngsan" / "1", max_length=0)
     assert not list(tmp_path.iterdir())
