@@ -67,7 +67,7 @@ flags.DEFINE_integer("shard_size", 200, "Photos in a file.", lower_bound=1)
 flags.DEFINE_integer(
     "batch_size", 16, "Photos whose features are found at once.", lower_bound=1
 )
-flags.DEFINE_bool("strict", False, "Stop at what would be left out.")
+flags.DEFINE_bool("strict", False, "Stop at what would be skipped.")
 flags.mark_flag_as_required("output_dir")
 
 
@@ -92,7 +92,7 @@ def prepare():
     for split, counts in manifest["splits"].items():
         print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} images")
     for name, reason in manifest["left_out"]:
-        print(f"left out: {name}: {reason}")
+        print(f"skipped: {name}: {reason}")
     total = sum(counts["listed"] for counts in manifest["splits"].values())
     rate = total / (time.monotonic() - start)
     print(f"{FLAGS.output_dir} is prepared, {rate:.1f} images/s")
@@ -110,7 +110,7 @@ def report_features(manifest):
         f"{len(features['wrong']):,} of no known image"
     )
     for reason in features["wrong"]:
-        print(f"left out: {reason}")
+        print(f"skipped: {reason}")
 
 
 def prepare_photos(options):

@@ -78,6 +78,8 @@ def exclusive(folder):
 
     folder = pathlib.Path(folder)
     created = not folder.exists()
+    if not (created or folder.is_dir()):
+        raise InputError(f"{folder} is not a folder, so nothing is written into it.")
     folder.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(folder / ".lock", blocking=False)
     try:

@@ -31,6 +31,7 @@ def vocabulary():
 @pytest.fixture(scope="session")
 def captioner(vocabulary):
     """A tiny NG-SAN with random weights; tests must not train it."""
+    keras.utils.set_random_seed(3)  # with which captions repeat themselves
     return kc.models.create("ngsan", vocabulary=vocabulary, **tiny("ngsan"))
 
 

@@ -2,6 +2,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.models import AoANet
+from keras_caption.models.sizes import check_sizes
 from keras_caption.text import BOS, PAD, UNK, Vocabulary
 
 # The logits of words that the original has not: their probability is 0.
@@ -27,7 +28,13 @@ def convert_aoanet(tensors, words, options):
             tensors are missing, unknown, misshapen or not finite; all of them are
             named.
     """
-    model = _model(words, options)
+    sizes = _sizes(options)
+    try:
+        check_sizes(sizes)
+        _check_tensors(tensors, words, sizes)
+        model = _model(words, sizes)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The infos describe no model: {error}") from None
     taken, problems = set(), []
 
     def take(name, shape):
@@ -54,8 +61,8 @@ def convert_aoanet(tensors, words, options):
     return model
 
 
-def _model(words, options):
-    """The model that the options describe, its weights random."""
+def _sizes(options):
+    """The arguments of the model that the options describe."""
     released = {
         "use_multi_head": 2,
         "multi_head_scale": 1,
@@ -75,7 +82,7 @@ def _model(words, options):
                 f"{name}={options[name]}."
             )
     try:
-        sizes = {
+        return {
             "region_dim": options.get("att_feat_size", 2048),
             "model_dim": options["rnn_size"],
             "embedding_dim": options["input_encoding_size"],
@@ -86,11 +93,27 @@ def _model(words, options):
         }
     except KeyError as error:
         raise InputError(f"The options lack {error}.") from None
-    try:
-        vocabulary = Vocabulary([word for word in words if word != "UNK"])
-        return AoANet(vocabulary, name="aoanet", **sizes)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The infos describe no model: {error}") from None
+
+
+def _check_tensors(tensors, words, sizes):
+    """Refuses options of another size than the tensors, before they take memory."""
+    dim, width = sizes["model_dim"], sizes["embedding_dim"]
+    for name, shape in {
+        "att_embed.0.weight": (dim, sizes["region_dim"]),
+        "ctx2att.weight": (2 * dim, dim),
+        "embed.0.weight": (len(words) + 1, width),
+    }.items():
+        found = tensors[name].shape if name in tensors else "nothing"
+        if found != shape:
+            raise InputError(
+                f"the checkpoint's {name} should have shape {shape}, received {found}."
+            )
+
+
+def _model(words, sizes):
+    """The model of such sizes, its weights random."""
+    vocabulary = Vocabulary([word for word in words if word != "UNK"])
+    return AoANet(vocabulary, name="aoanet", **sizes)
 
 
 def _values(model, words, take):

@@ -23,7 +23,7 @@ class CocoObjectsConfig(tfds.core.BuilderConfig):
 class CocoObjects(tfds.core.GeneratorBasedBuilder):
     """COCO captions over annotated objects: no pictures, no features to download.
 
-    Each annotated object (crowds left out) is a region. Its feature is the
+    Each annotated object (crowds are skipped) is a region. Its feature is the
     one-hot vector of its category; where it is and how large, only `boxes` tell.
     An image without objects is captioned from one null region: a vector of
     zeros whose box is the whole image. Their number is in the metadata of the

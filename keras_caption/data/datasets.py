@@ -20,7 +20,7 @@ def load(name, folder=None, **kwargs):
     Args:
         name: `"scenes"`, `"coco_objects"` or `"prepared"`.
         folder: For `coco_objects`, the folder of COCO's annotation files, see
-            `CocoFiles.find`; where left out, TFDS downloads `coco_captions`. For
+            `CocoFiles.find`; if omitted, TFDS downloads `coco_captions`. For
             `prepared`, the folder that `prepare` has filled.
         **kwargs: Of the TFDS builder, such as `data_dir`, where prepared data is
             kept (`~/tensorflow_datasets`).

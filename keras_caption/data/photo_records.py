@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import functools
-import math
 import pathlib
 
 import tensorflow_datasets as tfds
@@ -15,10 +14,6 @@ from keras_caption.features import find_photos, read_photo
 from keras_caption.formats.coco import read_instances, read_sizes
 from keras_caption.formats.karpathy import SPLITS
 from keras_caption.formats.listed_image import ListedImage
-
-# How far the logarithms of a photo's and its annotations' proportions may differ: a
-# resized photo has whole pixels.
-PROPORTIONS = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,9 +86,8 @@ def records_of_photos(folder, captions=(), instances=()):
 
     Returns:
         dict from split to a list of `PhotoRecord`. `read` of a record raises an
-        `InputError` if its photo is missing, ambiguous or unreadable, or of other
-        proportions than the image of its boxes, or the image has no captions in the
-        files.
+        `InputError` if its photo is missing, ambiguous or unreadable, or lies on its
+        side in comparison with its boxes, or the image has no captions in the files.
 
     Raises:
         InputError: If a file is wrong, or two images have the same photo.
@@ -115,7 +109,7 @@ def records_of_photos(folder, captions=(), instances=()):
 
     def record(image):
         path, problem = photos[image.image_id]
-        read = functools.partial(read_proportioned, path, sizes.get(image.image_id))
+        read = functools.partial(read_as_annotated, path, sizes.get(image.image_id))
         if problem or image.problem:
             read = functools.partial(refuse, problem or image.problem)
         return PhotoRecord(
@@ -175,16 +169,17 @@ def find_listed(folder, found, listed):
     return photos
 
 
-def read_proportioned(path, size):
+def read_as_annotated(path, size):
     """Reads a photo whose boxes are of an image of a size, or of no known one.
 
     Raises:
-        InputError: As `read_photo`, and if width and height are in another proportion:
-            of another photo, or of this one before its EXIF orientation turned it.
+        InputError: As `read_photo`, and if one is upright and the other is not: the
+            boxes are of another photo, or of this one before its EXIF orientation
+            turned it.
     """
     photo = read_photo(path)
     height, width = photo.shape[:2]
-    if size and abs(math.log(width * size[1] / (height * size[0]))) > PROPORTIONS:
+    if size and (width - height) * (size[0] - size[1]) < 0:
         raise InputError(
             f"{path} has {width} x {height} pixels, but its boxes are of an image of "
             f"{size[0]} x {size[1]}."

@@ -41,7 +41,7 @@ def train_batches(
         max_words: Longer captions are cut.
         seed: int.
         first_epoch: Number of the epoch to begin with.
-        inputs: Names of what the model reads of an image; others are left out.
+        inputs: Names of what the model reads of an image; others are skipped.
         cache: Whether to keep all that is read in memory. Where not, each epoch reads
             the examples anew, and shuffles them within a window of 1,000: what
             `experiments/prepare.py` writes has been shuffled before.

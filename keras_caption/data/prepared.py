@@ -9,7 +9,6 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 from keras import ops
 
-from keras_caption.atomic import replacing
 from keras_caption.data.examples import (
     captions_and_words,
     in_half_precision,
@@ -48,17 +47,15 @@ def prepare(records, extractor, folder, *, batch_size=16, **options):
     """
     with_objects = any(r.objects for of_split in records.values() for r in of_split)
     examples = PhotoExamples(extractor, batch_size)
-    manifest = write_shards(
+    return write_shards(
         records,
         examples,
         features_of(extractor, with_objects),
         folder,
         source_of(records, extractor),
+        more={EXTRACTOR: extractor.save},
         **options,
     )
-    with replacing(pathlib.Path(folder) / EXTRACTOR) as partial:
-        extractor.save(partial)
-    return manifest
 
 
 def load_extractor(folder):

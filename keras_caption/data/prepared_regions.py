@@ -44,9 +44,9 @@ def prepare_regions(
         sources: List of what `open_regions` returned, of the same kind or not; an
             image's features are in one of them.
         folder: Where the dataset goes.
-        strict: Whether anything that would be left out ends everything.
+        strict: Whether to raise what would be skipped.
         processes: Number of processes that work on it. As many as the machine has
-            cores where left out, but one only for a few thousand images: a process
+            cores if omitted, but one only for a few thousand images: a process
             takes some seconds to begin.
         **options: `shard_size` of `write_shards`.
 

@@ -42,6 +42,7 @@ def write_shards(
     shard_size=200,
     strict=False,
     about=None,
+    more=None,
     processes=1,
 ):
     """Writes a dataset that TFDS reads, or resumes writing it.
@@ -63,6 +64,8 @@ def write_shards(
         shard_size: Number of records of a shard.
         strict: Whether to raise what is wrong with a record.
         about: dict to go into the manifest too.
+        more: dict from the name of a further file to a function that writes it to a
+            path.
         processes: Number of processes that write shards at the same time.
 
     Returns:
@@ -75,7 +78,7 @@ def write_shards(
             writes it; or, with `strict`, if a record is wrong.
         OSError: If a shard cannot be written, as on a full disk.
     """
-    folder = pathlib.Path(folder)
+    folder, more = pathlib.Path(folder), more or {}
     stamp = hashlib.sha256(json.dumps([source, shard_size]).encode()).hexdigest()
     writer = ShardWriter(examples_of, features, strict)
     with exclusive(folder):
@@ -92,7 +95,7 @@ def write_shards(
             _count(manifest, split, len(records[split]), shards)
             if shards:
                 splits.append(_split_info(folder, split, shards.values()))
-        with _full_disks_told(folder):
+        with _os_errors(folder):
             tfds.folder_dataset.write_metadata(
                 data_dir=folder,
                 features=features,
@@ -100,7 +103,10 @@ def write_shards(
                 filename_template=FILE_NAME,
                 description="A captioning dataset.",
             )
-        manifest["descriptions"] = checksums(folder, DESCRIPTIONS)
+        for name, write in more.items():
+            with replacing(folder / name) as partial:
+                write(partial)
+        manifest["descriptions"] = checksums(folder, [*DESCRIPTIONS, *more])
         write_json(folder / MANIFEST, manifest)
     return manifest
 
@@ -187,11 +193,11 @@ class ShardWriter:
     def __call__(self, path, records, tick):
         left_out, count = [], 0
         with replacing(path) as partial:
-            with _full_disks_told(path), tf.io.TFRecordWriter(str(partial)) as writer:
+            with _os_errors(path), tf.io.TFRecordWriter(str(partial)) as writer:
                 examples = self.examples_of(records)
                 for record, example in zip(records, examples, strict=True):
                     if not isinstance(example, InputError):
-                        with _full_disks_told(f"{path}, {record.name}"):
+                        with _os_errors(f"{path}, {record.name}"):
                             writer.write(self.features.serialize_example(example))
                         count += 1
                     elif self.strict:
@@ -226,8 +232,8 @@ def _write_in_processes(writer, chunks, processes, progress):
                 progress.update(futures[future])
         except concurrent.futures.process.BrokenProcessPool as error:
             raise OSError(
-                "A process was killed, perhaps for want of memory. The same command "
-                "goes on from here."
+                "A process was killed, perhaps for want of memory; rerun the same "
+                "command to resume."
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
@@ -252,12 +258,12 @@ def _write(path, records):
 
 
 @contextlib.contextmanager
-def _full_disks_told(what):
+def _os_errors(what):
     """TensorFlow's errors of writing as Python's own."""
     try:
         yield
     except tf.errors.OpError as error:
         raise OSError(
-            f"{what}: cannot be written: {error.message}. The same command goes on "
-            "from here."
+            f"{what}: cannot be written: {error.message}; rerun the same command to "
+            "resume."
         ) from error

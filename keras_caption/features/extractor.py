@@ -6,6 +6,7 @@ from keras import ops
 from keras_caption.errors import InputError, hint
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
+from keras_caption.formats.faults import reason_of
 
 
 def load_detector(preset):
@@ -19,8 +20,9 @@ def load_detector(preset):
     try:
         return keras_hub.models.ObjectDetector.from_preset(preset)
     except (ValueError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"There is no object detector {preset!r}: {reason}") from None
+        raise InputError(
+            f"There is no object detector {preset!r}: {reason_of(error)}."
+        ) from None
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -109,9 +111,9 @@ class Extractor(keras.Model):
                 **self.arguments,
             )
         except Exception as error:  # a download that fails has no class of its own
-            reason = str(error).strip().splitlines()[0]
             raise InputError(
-                f"{backbone} with weights={weights!r} cannot be made: {reason}"
+                f"{backbone} with weights={weights!r} cannot be made: "
+                f"{reason_of(error)}."
             ) from None
         if layer is not None:
             names = [of_network.name for of_network in network.layers]

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_caption.errors import InputError
+from keras_caption.formats.faults import reason_of
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".webp")
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
@@ -60,8 +61,7 @@ def read_photo(source):
             f"{name} has far more than {MAX_PIXELS:,} pixels, the most that are read."
         ) from None
     except Exception as error:  # Pillow's decoders raise anything at damaged files
-        reason = str(error).rstrip(".") or type(error).__name__
-        raise InputError(f"{name} cannot be read: {reason}.") from None
+        raise InputError(f"{name} cannot be read: {reason_of(error)}.") from None
 
 
 def check_size(size, name):

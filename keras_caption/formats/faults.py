@@ -20,7 +20,11 @@ def reading(where):
     except (InputError, ImportError):
         raise
     except Exception as error:
-        message = getattr(error, "strerror", None) or str(error)
-        lines = message.strip().splitlines() or [type(error).__name__]
-        reason = lines[0][:200].rstrip(". ")
-        raise InputError(f"{where} cannot be read: {reason}.") from error
+        raise InputError(f"{where} cannot be read: {reason_of(error)}.") from error
+
+
+def reason_of(error):
+    """What an exception says in its first line, a short str without a full stop."""
+    message = getattr(error, "strerror", None) or str(error)
+    lines = message.strip().splitlines() or [type(error).__name__]
+    return lines[0][:200].rstrip(".: ")

@@ -11,6 +11,7 @@ from keras import ops
 
 from keras_caption.errors import InputError
 from keras_caption.features import resize_photo
+from keras_caption.formats.faults import reason_of
 
 # How far a box may reach out of its image, in units of the image's sides: rounding,
 # and half a pixel. A box in pixels reaches further.
@@ -71,9 +72,9 @@ def to_tensor(name, values):
         tensor = ops.convert_to_tensor(values)
         kind = keras.backend.standardize_dtype(tensor.dtype)
     except (TypeError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or ["not numeric"])[0]
         raise InputError(
-            f"`{name}` should be an array of numbers, padded to one shape: {reason}"
+            f"`{name}` should be an array of numbers, padded to one shape: "
+            f"{reason_of(error)}."
         ) from None
     if kind == "string":
         raise InputError(f"`{name}` should be an array of numbers. Received: strings")

@@ -155,7 +155,7 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
 
 
 class Checkpoint(keras.callbacks.Callback):
-    """Keeps the best model of a run, and all that is needed to go on with it.
+    """Keeps the best model of a run, and all that is needed to resume it.
 
     After every epoch `last.keras` holds the model with its optimizer, and
     `history.json` the logs of all epochs; `best.keras`, without optimizer, is the

@@ -219,6 +219,11 @@ def test_what_does_not_fit_is_named(tensors):
         assert problem in str(caught.value)
     with pytest.raises(kc.InputError, match="Only models with decoder_type=AoA"):
         convert_aoanet(tensors, WORDS, {**OPTIONS, "decoder_type": "LSTM"})
+    # Of terabytes, but for the tensors.
+    with pytest.raises(kc.InputError, match=r"att_embed\.0\.weight should have shape"):
+        convert_aoanet(tensors, WORDS, {**OPTIONS, "rnn_size": 10**8})
+    with pytest.raises(kc.InputError, match="`model_dim`: Input should be a valid int"):
+        convert_aoanet(tensors, WORDS, {**OPTIONS, "rnn_size": None})
 
 
 class Evil:

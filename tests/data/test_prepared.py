@@ -78,6 +78,10 @@ def test_interrupted_preparation_goes_on(folder, prepared):
     for path, (content, time) in before.items():
         assert path.read_bytes() == content
         assert (path.stat().st_mtime_ns == time) == (path != shards[2])
+    (prepared / "extractor.keras").rename(prepared / "kept")
+    with pytest.raises(kc.InputError, match=r"extractor\.keras is missing or damaged"):
+        kc.data.load("prepared", prepared)
+    (prepared / "kept").rename(prepared / "extractor.keras")
     with pytest.raises(kc.InputError, match="begun with other data"):
         kc.data.prepare(records, new_extractor(), prepared, shard_size=4)
     with pytest.raises(kc.InputError, match=r"photo_2\.jpg cannot be read"):

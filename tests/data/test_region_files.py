@@ -156,8 +156,8 @@ def test_a_dataset_of_them(features, tmp_path):
     ) in done.stdout
     assert "train        2 of 3 images" in done.stdout
     assert "test         1 of 1 images" in done.stdout
-    assert "left out: image 7: " in done.stdout
-    assert "left out: image 1000: image 1000 has captions, but no f" in done.stdout
+    assert "skipped: image 7: " in done.stdout
+    assert "skipped: image 1000: image 1000 has captions, but no f" in done.stdout
     assert "a.tsv, line 5: '4\\n ...' is not an image id." in done.stdout
     assert f"b.tsv: image 42 is in {tmp_path / 'a.tsv'} too." in done.stdout
     builder = kc.data.load("prepared", tmp_path / "out")
