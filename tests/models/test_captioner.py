@@ -178,9 +178,9 @@ def test_export_is_the_teacher_forced_call(captioner, rng, tmp_path):
     import tensorflow as tf
 
     captioner.export(tmp_path / "exported", verbose=False)
-    served = tf.saved_model.load(str(tmp_path / "exported")).serve
+    exported = tf.saved_model.load(str(tmp_path / "exported"))
     batch = random_batch(rng)
-    np.testing.assert_allclose(served(batch), captioner(batch), atol=1e-6)
+    np.testing.assert_allclose(exported.serve(batch), captioner(batch), atol=1e-6)
 
 
 def own_encoder(units=16):
