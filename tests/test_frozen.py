@@ -7,6 +7,7 @@ digit of it. The test allows for the rounding of other machines.
 """
 
 import json
+import re
 
 import keras
 import numpy as np
@@ -39,6 +40,11 @@ def fingerprint(values):
     """A tensor as its products with two random vectors, a list of float."""
     values = np.asarray(values, "float64").ravel()
     return (np.random.default_rng(0).normal(size=(2, values.size)) @ values).tolist()
+
+
+def name_of(number, variable):
+    """A name without the numbers of layers, which count all that a process made."""
+    return f"{number} {re.sub(r'_[0-9]+(?=/)', '', variable.path)}"
 
 
 def images_of(model, rng, batch=3):
@@ -107,7 +113,10 @@ def weights_after_training(name):
         histories = [trained.fit(dataset, shuffle=False, verbose=0) for _ in range(3)]
         found[objective] = {
             "losses": [history.history["loss"][0] for history in histories],
-            **{v.path: fingerprint(v) for v in model.trainable_variables},
+            **{
+                name_of(i, v): fingerprint(v)
+                for i, v in enumerate(model.trainable_variables)
+            },
         }
     return found
 

@@ -1,5 +1,3 @@
-import contextlib
-import gc
 import inspect
 import os
 import weakref
@@ -10,6 +8,11 @@ from keras import ops
 from keras_caption.atomic import replacing
 from keras_caption.decoding import scheduled_sampling
 from keras_caption.models.generator import Generator
+from keras_caption.models.quantization import (
+    quantization_of,
+    quantize_layers,
+    short_collections,
+)
 from keras_caption.training.losses import CaptionCrossEntropy
 from keras_caption.training.replicas import ReplicaTraining
 from keras_caption.training.teacher_forcing import teacher_forcing
@@ -54,16 +57,6 @@ def check_heads(model_dim, num_heads):
         raise ValueError(
             f"model_dim={model_dim} cannot be divided among num_heads={num_heads}."
         )
-
-
-@contextlib.contextmanager
-def short_collections():
-    """Spares garbage collections all that lives: Keras has one for each layer."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -153,7 +146,8 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         return [self.encoder, self.decoder]
 
     def _obj_type(self):
-        # Keras then saves weights under `layers`, where all files have them.
+        # Files of weights hold a functional model's under `layers`, any other's under
+        # its attributes. Captioners were functional: their files keep that form.
         return "Functional"
 
     def train_step(self, *args):
@@ -299,6 +293,22 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         with replacing(filepath) as partial:
             super().save(partial, **kwargs)
 
+    def export(self, filepath, *args, input_signature=None, **kwargs):
+        """Exports the teacher-forced call, see `keras.Model.export`.
+
+        `keras_caption.serving.export` exports generation, for a server.
+
+        Args:
+            filepath: Folder of the SavedModel.
+            *args, **kwargs: Of `keras.Model.export`.
+            input_signature: Defaults to a dict of the encoder's inputs and `tokens`,
+                `(batch, T)`.
+        """
+        if input_signature is None:
+            tokens = keras.Input((None,), dtype="int32", name="tokens")
+            input_signature = [{**self.image_specs, "tokens": tokens}]
+        super().export(filepath, *args, input_signature=input_signature, **kwargs)
+
     def quantize(self, *args, **kwargs):
         """Quantizes the matrix products of dense layers, see `keras.Model.quantize`.
 
@@ -327,11 +337,7 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         values = {name: getattr(self, name) for name in configuration(type(self))}
         arguments = inspect.signature(type(self)).parameters
         parts = {"encoder", "decoder"}.intersection(arguments)
-        quantized = [
-            [number, serialize(layer.quantization_config)]
-            for number, layer in enumerate(self._flatten_layers())
-            if layer.quantization_mode
-        ]
+        quantized = quantization_of(self)
         return {
             **values,
             "name": self.name,
@@ -348,9 +354,5 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         config = keras.saving.deserialize_keras_object(config)
         quantized = config.pop("quantized", [])
         model = cls(**config)
-        layers = list(model._flatten_layers())
-        with short_collections():
-            for number, quantization in quantized:
-                if not layers[number].quantization_mode:
-                    layers[number].quantize(config=quantization)
+        quantize_layers(model, quantized)
         return model

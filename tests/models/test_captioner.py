@@ -174,6 +174,15 @@ def test_optimizer_is_saved_with_the_model(vocabulary, rng, tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
+def test_export_is_the_teacher_forced_call(captioner, rng, tmp_path):
+    import tensorflow as tf
+
+    captioner.export(tmp_path / "exported", verbose=False)
+    exported = tf.saved_model.load(str(tmp_path / "exported"))
+    batch = random_batch(rng)
+    np.testing.assert_allclose(exported.serve(batch), captioner(batch), atol=1e-6)
+
+
 def own_encoder(units=16):
     inputs = {
         "regions": keras.Input((None, 6), name="regions"),
