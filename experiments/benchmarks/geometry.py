@@ -19,8 +19,10 @@ def measure(kind, regions):
     x = tf.random.normal((BATCH, regions, DIM))
     corners = tf.sort(tf.random.uniform((BATCH, regions, 2, 2)), axis=2)
     boxes = tf.reshape(corners, (BATCH, regions, 4))
-    bias = None if kind == "none" else kc.layers.GeometryBias(HEADS, kind)
-    layer = kc.layers.MultiHeadAttention(HEADS, DIM // HEADS, bias=bias)
+    if kind == "none":
+        layer = kc.layers.MultiHeadAttention(HEADS, DIM // HEADS)
+    else:
+        layer = kc.layers.GeometryAwareSelfAttention(HEADS, DIM // HEADS, kind=kind)
     layer.build(x.shape)
 
     @tf.function(autograph=False)

@@ -4,16 +4,21 @@ from keras_caption.layers.area_attention import AreaAttention
 from keras_caption.layers.area_memory import AreaMemory
 from keras_caption.layers.attention_on_attention import AttentionOnAttention
 from keras_caption.layers.box_encoding import BoxEncoding
+from keras_caption.layers.cell_boxes import CellBoxes
 from keras_caption.layers.feed_forward import FeedForward
 from keras_caption.layers.geometry_aware_self_attention import (
     GeometryAwareSelfAttention,
 )
-from keras_caption.layers.geometry_bias import GeometryBias, relative_geometry
+from keras_caption.layers.geometry_bias import (
+    GEOMETRIES,
+    GeometryBias,
+    relative_geometry,
+)
 from keras_caption.layers.grid_encoding import GridEncoding
 from keras_caption.layers.instance_normalization import InstanceNormalization
 from keras_caption.layers.length_temperature import LengthTemperature
 from keras_caption.layers.matrix_dense import MatrixDense
-from keras_caption.layers.multi_head_attention import MultiHeadAttention
+from keras_caption.layers.multi_head_attention import NORMS, MultiHeadAttention
 from keras_caption.layers.normalized_self_attention import NormalizedSelfAttention
 from keras_caption.layers.refining_block import RefiningBlock
 from keras_caption.layers.transformer_decoder_block import TransformerDecoderBlock
@@ -24,10 +29,13 @@ from keras_caption.layers.unbiased_layer_normalization import (
 from keras_caption.layers.word_embedding import WordEmbedding
 
 __all__ = [
+    "GEOMETRIES",
+    "NORMS",
     "AreaAttention",
     "AreaMemory",
     "AttentionOnAttention",
     "BoxEncoding",
+    "CellBoxes",
     "FeedForward",
     "GeometryAwareSelfAttention",
     "GeometryBias",

@@ -19,6 +19,8 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
     Args:
         num_heads: Number of heads.
         key_dim: Size of a query and a key per head.
+        bias: Layer for the `bias` socket. Defaults to a `GeometryBias` of `kind` and
+            `geometry_dim`.
         kind: `"content_independent"`, `"query"`, `"key"`, or several joined by
             `"+"`: what the bias depends on besides the geometry.
         geometry_dim: Size of the geometry vector G_ij (d_g); the paper gives none.
@@ -43,13 +45,10 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
         Guo et al., CVPR 2020, section 4.2, Eq. 8 to 13.
     """
 
-    def __init__(self, num_heads, key_dim, *, kind="query", geometry_dim=64, **kwargs):
-        bias = GeometryBias(num_heads, kind, geometry_dim, dtype=kwargs.get("dtype"))
+    def __init__(
+        self, num_heads, key_dim, *, bias=None, kind="query", geometry_dim=64, **kwargs
+    ):
+        bias = bias or GeometryBias(
+            num_heads, kind, geometry_dim, dtype=kwargs.get("dtype")
+        )
         super().__init__(num_heads, key_dim, bias=bias, **kwargs)
-        self.kind = kind
-        self.geometry_dim = geometry_dim
-
-    def get_config(self):
-        config = super().get_config()
-        del config["bias"]
-        return {**config, "kind": self.kind, "geometry_dim": self.geometry_dim}

@@ -3,7 +3,7 @@ from keras import ops
 
 from keras_caption.layers.matrix_dense import MatrixDense
 
-KINDS = ("content_independent", "query", "key")
+GEOMETRIES = ("content_independent", "query", "key")
 
 # In units of the image's width and height. Well below a pixel, so that only
 # degenerate boxes are touched.
@@ -93,11 +93,11 @@ class GeometryBias(keras.layers.Layer):
         self.kind = kind
         self.geometry_dim = geometry_dim
         self._kinds = kind.split("+")
-        unknown = sorted(set(self._kinds) - set(KINDS))
+        unknown = sorted(set(self._kinds) - set(GEOMETRIES))
         if unknown or len(set(self._kinds)) < len(self._kinds):
             raise ValueError(
-                f"`kind` must be one of {', '.join(KINDS)}, or several different ones "
-                f"joined by '+'. Received: kind={kind!r}"
+                f"`kind` must be one of {', '.join(GEOMETRIES)}, or several different "
+                f"ones joined by '+'. Received: kind={kind!r}"
             )
         self.geometry_dense = MatrixDense(
             geometry_dim, activation="relu", dtype=self.dtype_policy, name="geometry"

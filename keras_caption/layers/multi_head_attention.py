@@ -10,24 +10,29 @@ from keras_caption.layers.matrix_dense import MatrixDense
 MASKED_SCORE = -1e9
 
 
+# Functions of whether a norm is affine, and of keyword arguments of any layer, that
+# return the norm.
+NORMS = {
+    "instance": lambda affine, **kwargs: InstanceNormalization(affine, **kwargs),
+    "batch": lambda affine, **kwargs: keras.layers.BatchNormalization(
+        center=affine, scale=affine, **kwargs
+    ),
+    "layer": lambda affine, **kwargs: keras.layers.LayerNormalization(
+        center=affine, scale=affine, **kwargs
+    ),
+}
+
+
 def make_norm(identifier, affine, dtype, name):
     """The normalization layer that `identifier` names; layers pass through."""
     if identifier is None or isinstance(identifier, keras.layers.Layer):
         return identifier
-    if identifier == "instance":
-        return InstanceNormalization(affine=affine, dtype=dtype, name=name)
-    if identifier == "batch":
-        return keras.layers.BatchNormalization(
-            center=affine, scale=affine, dtype=dtype, name=name
+    if identifier not in NORMS:
+        raise ValueError(
+            "A query or key norm must be None, a layer or one of "
+            f"{', '.join(map(repr, NORMS))}. Received: {identifier!r}"
         )
-    if identifier == "layer":
-        return keras.layers.LayerNormalization(
-            center=affine, scale=affine, dtype=dtype, name=name
-        )
-    raise ValueError(
-        "A query or key norm must be None, 'instance', 'batch', 'layer' or a layer. "
-        f"Received: {identifier!r}"
-    )
+    return NORMS[identifier](affine, dtype=dtype, name=name)
 
 
 def build_once(layer, *shapes):
@@ -313,6 +318,20 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.gate is not None:
             attended = self.gate(attended, query)
         return (attended, weights) if return_attention_scores else attended
+
+    def item_weights(self, weights, length):
+        """Attention weights of items; an area's are shared evenly by its own.
+
+        Args:
+            weights: `(batch, num_heads, T, M')`, weights of what `items` returned.
+            length: int, number of items M.
+
+        Returns:
+            `(batch, num_heads, T, M)`.
+        """
+        if self.memory is None:
+            return weights
+        return self.memory.share(weights, length)
 
     def _split_heads(self, x):
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.key_dim))

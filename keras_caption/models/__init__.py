@@ -2,6 +2,7 @@
 
 from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.aoanet import AoANet
+from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
@@ -14,6 +15,7 @@ __all__ = [
     "NGSAN",
     "AoADecoder",
     "AoANet",
+    "AttentionOptions",
     "Captioner",
     "Ensemble",
     "GridTransformer",
@@ -23,5 +25,6 @@ __all__ = [
     "data_arguments",
     "file_of",
     "load",
+    "make_attention",
     "presets",
 ]

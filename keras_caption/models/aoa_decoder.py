@@ -4,10 +4,11 @@ from keras import ops
 from keras_caption.layers import (
     AttentionOnAttention,
     MatrixDense,
-    MultiHeadAttention,
     UnbiasedLayerNormalization,
     WordEmbedding,
 )
+from keras_caption.layers.multi_head_attention import build_once
+from keras_caption.models.attention import AttentionOptions, make_attention
 
 CONTEXTS = ("aoa", "linear", "lstm", "lstm_aoa")
 
@@ -32,19 +33,22 @@ class AoADecoder(keras.layers.Layer):
         vocabulary_size: Number of words, special tokens included.
         model_dim: Size of h, m and c.
         embedding_dim: Size of a word embedding.
-        num_heads: Number of attention heads; divides `model_dim`.
+        attention: `keras_caption.layers.MultiHeadAttention` of outputs of size
+            `model_dim`, in the paper without output projection; or a function that
+            returns it, called when the layers before it are made, so that random
+            initial weights keep their order.
         context: How c is made of v and h: `"aoa"`; `"linear"`, a linear layer with
             ReLU (section 4.4 names no ReLU, the released code has it); `"lstm"`, a
             second LSTM; or `"lstm_aoa"`, AoA of v and the second LSTM's output, whose
             training the paper calls unstable. Its Table 4 compares them.
         dropout: Dropout rate of words, fed-back context and output.
-        attention_dropout: Dropout rate of the attention weights.
 
     Call arguments:
         tokens: int `(batch * C, T)`, C captions for each memory, from BOS on.
         memory: `(batch, M, memory_dim)`.
         memory_mask: Optional bool `(batch, M)`, True where an item is real.
-        return_attention_scores: Whether to return the attention weights too.
+        return_attention_scores: Whether to return the attention weights too; an
+            area's are shared evenly by its items.
 
     Returns:
         Logits, float32 `(batch * C, T, vocabulary_size)`: at position t, of the
@@ -64,10 +68,9 @@ class AoADecoder(keras.layers.Layer):
         vocabulary_size,
         model_dim,
         embedding_dim,
-        num_heads,
+        attention,
         context="aoa",
         dropout=0.5,
-        attention_dropout=0.1,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -79,10 +82,8 @@ class AoADecoder(keras.layers.Layer):
         self.vocabulary_size = vocabulary_size
         self.model_dim = model_dim
         self.embedding_dim = embedding_dim
-        self.num_heads = num_heads
         self.context = context
         self.dropout = dropout
-        self.attention_dropout = attention_dropout
         policy = self.dtype_policy
         self.embedding = WordEmbedding(vocabulary_size, embedding_dim, dtype=policy)
         self.word_dropout = keras.layers.Dropout(dropout, dtype=policy)
@@ -92,13 +93,8 @@ class AoADecoder(keras.layers.Layer):
             model_dim, dtype=policy, name="attention_lstm"
         )
         self.query_norm = UnbiasedLayerNormalization(dtype=policy)
-        self.attention = MultiHeadAttention(
-            num_heads,
-            model_dim // num_heads,
-            dropout=attention_dropout,
-            output_projection=False,
-            dtype=policy,
-        )
+        is_layer = isinstance(attention, keras.layers.Layer)
+        self.attention = attention if is_layer else attention()
         self.gate = self.context_cell = self.context_dense = None
         if "aoa" in context:
             self.gate = AttentionOnAttention(dtype=policy)
@@ -118,7 +114,7 @@ class AoADecoder(keras.layers.Layer):
         self.embedding.build(tokens_shape)
         self.cell.build((rows, self.embedding_dim + memory_shape[-1]))
         self.query_norm.build(hidden)
-        self.attention.build((rows, 1, dim), memory_shape)
+        build_once(self.attention, (rows, 1, dim), memory_shape)
         if self.gate is not None:
             self.gate.build(hidden, hidden)
         if self.context_cell is not None:
@@ -150,7 +146,7 @@ class AoADecoder(keras.layers.Layer):
             return logits
         # They follow from the hidden states, so all words' can be found at once.
         _, scores = self._look(hidden, items, return_attention_scores=True)
-        return logits, scores
+        return logits, self.attention.item_weights(scores, ops.shape(memory)[1])
 
     def read_memory(self, memory, memory_mask=None):
         """What is attended to: keys, values and mask; and the memory's mean."""
@@ -259,11 +255,24 @@ class AoADecoder(keras.layers.Layer):
             "vocabulary_size": self.vocabulary_size,
             "model_dim": self.model_dim,
             "embedding_dim": self.embedding_dim,
-            "num_heads": self.num_heads,
+            "attention": keras.saving.serialize_keras_object(self.attention),
             "context": self.context,
             "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
         }
+
+    @classmethod
+    def from_config(cls, config):
+        config = keras.saving.deserialize_keras_object(config)
+        if "num_heads" in config:  # of a file saved when the decoder made its attention
+            heads = config.pop("num_heads")
+            config["attention"] = make_attention(
+                heads,
+                config["model_dim"] // heads,
+                AttentionOptions(dropout=config.pop("attention_dropout")),
+                output_projection=False,
+                dtype=config["dtype"],
+            )
+        return cls(**config)
 
 
 class _Cell:

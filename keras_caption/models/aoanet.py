@@ -1,13 +1,16 @@
+import functools
+
 import keras
 
+from keras_caption.errors import InputError
 from keras_caption.layers import (
-    AttentionOnAttention,
+    BoxEncoding,
     MatrixDense,
-    MultiHeadAttention,
     RefiningBlock,
     UnbiasedLayerNormalization,
 )
 from keras_caption.models.aoa_decoder import AoADecoder
+from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.captioner import (
     Captioner,
     check_heads,
@@ -25,7 +28,8 @@ class AoANet(Captioner):
 
     A linear layer with ReLU and dropout brings region features to the model's
     size; blocks of self-attention with attention on attention refine them; an LSTM
-    with another one words them, see `AoADecoder`.
+    with another one words them, see `AoADecoder`. The mechanisms of the other papers
+    are those of the refining blocks; areas and temperature are the decoder's too.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
@@ -44,12 +48,31 @@ class AoANet(Captioner):
         refining_dropout: Dropout rate of the refining blocks' branches, and of all
             attention weights.
         aoa_dropout: Dropout rate of what AoA in the refining blocks reads.
+        query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
+            queries (keys) of the refining blocks are normalized, as in `NGSAN`.
+        norm_affine: bool, whether these norms learn a gain and an offset.
+        geometry: `None`, or kinds of geometry joined by `"+"`, as in `NGSAN`.
+        geometry_dim: int, size of a geometry vector per head.
+        gate: `None`, or `"aoa"`: gates `refining="attention"` too, which keeps its
+            feed-forward layers.
+        image_area: int, regions of the largest area to attend to, a run of regions in
+            the order of the batch; 1 for plain attention. Excludes any relative
+            `geometry`.
+        combined_features: bool, whether the keys of areas are the combined features
+            of the area paper's Eq. 9, not the means of Eq. 3.
+        area_layers: int, refining blocks that attend to areas; the decoder's one
+            layer does unless it is 0.
+        temperature: `None`, or `"length"`: scores are divided by `sqrt(length + d)`,
+            as in `GridTransformer`.
 
     Call arguments:
         inputs: dict of `regions`, float `(batch, N, region_dim)`; `boxes`, float
-            `(batch, N, 4)`, which may be omitted, as they are not attended to;
-            optionally `region_mask`, bool `(batch, N)`, True where valid; and
-            `tokens`, see `Captioner`.
+            `(batch, N, 4)`, which may be omitted without `geometry`; optionally
+            `region_mask`, bool `(batch, N)`, True where valid; and `tokens`, see
+            `Captioner`.
+
+    Raises:
+        InputError: If an option has no such value, or excludes another.
 
     Reference:
         Huang et al., "Attention on Attention for Image Captioning", ICCV 2019.
@@ -71,6 +94,16 @@ class AoANet(Captioner):
         dropout=0.5,
         refining_dropout=0.1,
         aoa_dropout=0.3,
+        query_norm=None,
+        key_norm=None,
+        norm_affine=False,
+        geometry=None,
+        geometry_dim=64,
+        gate=None,
+        image_area=1,
+        combined_features=False,
+        area_layers=2,
+        temperature=None,
         dtype=None,
         **kwargs,
     ):
@@ -84,25 +117,41 @@ class AoANet(Captioner):
         check_heads(model_dim, decoder_heads)
         if refining:
             check_heads(model_dim, num_heads)
+        of_regions = AttentionOptions(
+            dropout=refining_dropout,
+            query_norm=query_norm,
+            key_norm=key_norm,
+            norm_affine=norm_affine,
+            geometry=geometry,
+            geometry_dim=geometry_dim,
+            area=image_area,
+            combined_features=combined_features,
+            area_layers=area_layers,
+            temperature=temperature,
+            gate="aoa" if refining == "aoa" else gate,
+            gate_dropout=aoa_dropout,
+        )
+        of_refining = query_norm, key_norm, of_regions.relative_geometry, gate
+        if any(of_refining) and not refining:
+            raise InputError(
+                "refining=None leaves no self-attention for query_norm, key_norm, a "
+                "relative geometry or gate: one of them was given."
+            )
         inputs = region_inputs(region_dim)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
+        if of_regions.absolute_geometry:
+            x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers if refining else 0):
-            gate = None
-            if refining == "aoa":
-                gate = AttentionOnAttention(aoa_dropout, dtype=dtype)
-            attention = MultiHeadAttention(
-                num_heads,
-                model_dim // num_heads,
-                dropout=refining_dropout,
-                gate=gate,
-                output_projection=gate is None,
-                dtype=dtype,
-            )
             x = RefiningBlock(
-                attention,
+                make_attention(
+                    num_heads,
+                    model_dim // num_heads,
+                    of_regions.in_block(i),
+                    dtype=dtype,
+                ),
                 None if refining == "aoa" else feedforward_dim,
                 refining_dropout,
                 dtype=dtype,
@@ -114,10 +163,16 @@ class AoANet(Captioner):
             vocabulary_size,
             model_dim,
             embedding_dim,
-            decoder_heads,
+            functools.partial(
+                make_attention,
+                decoder_heads,
+                model_dim // decoder_heads,
+                of_regions.for_memory().in_block(0),
+                output_projection=False,
+                dtype=dtype,
+            ),
             context,
             dropout,
-            refining_dropout,
             dtype=dtype,
             name="decoder",
         )
@@ -136,7 +191,17 @@ class AoANet(Captioner):
         self.dropout = dropout
         self.refining_dropout = refining_dropout
         self.aoa_dropout = aoa_dropout
+        self.query_norm = query_norm
+        self.key_norm = key_norm
+        self.norm_affine = norm_affine
+        self.geometry = geometry
+        self.geometry_dim = geometry_dim
+        self.gate = gate
+        self.image_area = image_area
+        self.combined_features = combined_features
+        self.area_layers = area_layers
+        self.temperature = temperature
 
     @property
     def reads_boxes(self):
-        return False
+        return bool(self.geometry)

@@ -1,14 +1,14 @@
 import keras
 
+from keras_caption.errors import InputError
 from keras_caption.layers import (
-    AreaMemory,
+    CellBoxes,
     GridEncoding,
-    LengthTemperature,
     MatrixDense,
-    MultiHeadAttention,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
+from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.captioner import (
     Captioner,
     check_heads,
@@ -44,6 +44,8 @@ class GridTransformer(Captioner):
     queries, as in every other Transformer. The paper's limit of 14 words is set in
     the training data, not here.
 
+    The mechanisms of the other papers, `query_norm` to `gate`, are the encoder's.
+
     Neither paper describes a projection of the features, or how positions of a grid
     are encoded in two dimensions: both are ours.
 
@@ -70,10 +72,22 @@ class GridTransformer(Captioner):
         temperature: `None`, or `"length"` for the spatial paper's.
         caption_length: int, number of keys that this temperature counts in a
             caption. Defaults to 15, BOS and the paper's 14 words.
+        query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
+            queries (keys) of the encoder are normalized, as in `NGSAN`.
+        norm_affine: bool, whether these norms learn a gain and an offset.
+        geometry: `None`, `"content_independent"`, `"query"`, `"key"`, or several of
+            them joined by `"+"`: the bias that the boxes of the cells give the
+            encoder's attention, as in `NGSAN`. Excludes areas of the image.
+        geometry_dim: int, size of a geometry vector per head.
+        gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
+            place of its output projection.
 
     Call arguments:
         inputs: dict of `grid`, float `(batch, height, width, grid_dim)`, and
             `tokens`, see `Captioner`.
+
+    Raises:
+        InputError: If an option has no such value, or excludes another.
 
     References:
         Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
@@ -101,6 +115,12 @@ class GridTransformer(Captioner):
         area_layers=2,
         temperature=None,
         caption_length=15,
+        query_norm=None,
+        key_norm=None,
+        norm_affine=False,
+        geometry=None,
+        geometry_dim=64,
+        gate=None,
         dtype=None,
         **kwargs,
     ):
@@ -108,52 +128,52 @@ class GridTransformer(Captioner):
         dtype = keras.dtype_policies.get(dtype)
         vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
         check_heads(model_dim, num_heads)
-        if temperature not in (None, "length"):
-            raise ValueError(
-                "`temperature` must be None or 'length'. "
-                f"Received: temperature={temperature!r}"
-            )
         on_branches = dropout if branch_dropout is None else branch_dropout
+        of_cells = AttentionOptions(
+            dropout=dropout,
+            query_norm=query_norm,
+            key_norm=key_norm,
+            norm_affine=norm_affine,
+            geometry=geometry,
+            geometry_dim=geometry_dim,
+            area=image_area,
+            grid_width=grid_width,
+            combined_features=combined_features,
+            area_layers=area_layers,
+            temperature=temperature,
+            gate=gate,
+        )
+        if of_cells.absolute_geometry:
+            raise InputError(
+                f"A grid has no geometry={geometry!r}: rows and columns of its cells "
+                "are encoded in any case."
+            )
+        of_memory = of_cells.for_memory()
+        of_captions = of_cells.for_captions(caption_area, caption_length)
 
-        def attention(layer, area, grid_width=None, length=None):
-            areas = None
-            if area > 1 and layer < area_layers:
-                areas = AreaMemory(
-                    max_height=area if grid_width else 1,
-                    max_width=area,
-                    grid_width=grid_width,
-                    combined_features=combined_features,
-                    dtype=dtype,
-                )
-            by_length = None
-            if temperature:
-                by_length = LengthTemperature(length, dtype=dtype)
-            return MultiHeadAttention(
-                num_heads,
-                model_dim // num_heads,
-                dropout=dropout,
-                memory=areas,
-                temperature=by_length,
-                dtype=dtype,
+        def attention(options, i):
+            return make_attention(
+                num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
             )
 
         grid = keras.Input((grid_height, grid_width, grid_dim), name="grid")
+        boxes = CellBoxes(dtype=dtype)(grid) if geometry else None
         x = MatrixDense(model_dim, dtype=dtype, name="grid_embedding")(grid)
         x = GridEncoding(dtype=dtype)(x)
         x = keras.layers.Reshape((grid_height * grid_width, model_dim), dtype=dtype)(x)
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers):
             x = TransformerEncoderBlock(
-                attention(i, image_area, grid_width),
+                attention(of_cells, i),
                 feedforward_dim,
                 on_branches,
                 dtype=dtype,
                 name=f"encoder_{i}",
-            )(x)
+            )(x, boxes=boxes)
         blocks = [
             TransformerDecoderBlock(
-                attention(i, caption_area, length=caption_length),
-                attention(i, image_area, grid_width),
+                attention(of_captions, i),
+                attention(of_memory, i),
                 feedforward_dim,
                 on_branches,
                 dtype=dtype,
@@ -182,6 +202,12 @@ class GridTransformer(Captioner):
         self.area_layers = area_layers
         self.temperature = temperature
         self.caption_length = caption_length
+        self.query_norm = query_norm
+        self.key_norm = key_norm
+        self.norm_affine = norm_affine
+        self.geometry = geometry
+        self.geometry_dim = geometry_dim
+        self.gate = gate
 
     @classmethod
     def from_config(cls, config):

@@ -1,14 +1,12 @@
 import keras
 
 from keras_caption.layers import (
-    AttentionOnAttention,
     BoxEncoding,
-    GeometryBias,
     MatrixDense,
-    MultiHeadAttention,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
+from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.captioner import (
     Captioner,
     check_heads,
@@ -29,7 +27,9 @@ class NGSAN(Captioner):
     decoder words them. With neither it is the paper's SAN.
 
     The paper normalizes the encoder only: in the decoder the length of a caption
-    changes word by word, and with it the statistics.
+    changes word by word, and with it the statistics. `geometry` and `gate`, too, are
+    the encoder's; areas and temperature, which are of other papers, are of encoder and
+    decoder.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
@@ -42,7 +42,7 @@ class NGSAN(Captioner):
         dropout: Dropout rate of embeddings, branches and attention weights.
         query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
             queries (keys) of the encoder are normalized.
-        norm_affine: Whether these norms learn a gain and an offset.
+        norm_affine: bool, whether these norms learn a gain and an offset.
         geometry: `None`, or one of `"content_independent"`, `"query"` and `"key"`,
             for GSA, and `"absolute"`, for an encoding of the boxes added to the
             regions; or several of them, joined by `"+"`.
@@ -50,6 +50,17 @@ class NGSAN(Captioner):
             64 makes 41.25M parameters, not its 41.5M.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
+        image_area: int, regions of the largest area to attend to, a run of regions in
+            the order of the batch; 1 for plain attention. Excludes any relative
+            `geometry`.
+        caption_area: int, tokens of the largest area of the caption; 1 for plain
+            attention.
+        combined_features: bool, whether the keys of areas are the combined features
+            of the area paper's Eq. 9, not the means of Eq. 3.
+        area_layers: int, blocks, of encoder and decoder each, that attend to areas.
+        temperature: `None`, or `"length"`: scores are divided by `sqrt(length + d)`,
+            as in `GridTransformer`.
+        caption_length: int, number of keys that this temperature counts in a caption.
 
     Call arguments:
         inputs: dict of `regions`, float `(batch, N, region_dim)`; `boxes`, float
@@ -57,6 +68,9 @@ class NGSAN(Captioner):
             height, which may be omitted without `geometry`; optionally
             `region_mask`, bool `(batch, N)`, True where valid; and `tokens`, see
             `Captioner`.
+
+    Raises:
+        InputError: If an option has no such value, or excludes another.
 
     Reference:
         Guo et al., "Normalized and Geometry-Aware Self-Attention Network for
@@ -79,6 +93,12 @@ class NGSAN(Captioner):
         geometry=None,
         geometry_dim=64,
         gate=None,
+        image_area=1,
+        caption_area=1,
+        combined_features=False,
+        area_layers=2,
+        temperature=None,
+        caption_length=15,
         dtype=None,
         **kwargs,
     ):
@@ -86,56 +106,53 @@ class NGSAN(Captioner):
         dtype = keras.dtype_policies.get(dtype)
         vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
         check_heads(model_dim, num_heads)
-        if gate not in (None, "aoa"):
-            raise ValueError(f"`gate` must be None or 'aoa'. Received: gate={gate!r}")
+        of_regions = AttentionOptions(
+            dropout=dropout,
+            query_norm=query_norm,
+            key_norm=key_norm,
+            norm_affine=norm_affine,
+            geometry=geometry,
+            geometry_dim=geometry_dim,
+            area=image_area,
+            combined_features=combined_features,
+            area_layers=area_layers,
+            temperature=temperature,
+            gate=gate,
+        )
+        of_memory = of_regions.for_memory()
+        of_captions = of_regions.for_captions(caption_area, caption_length)
 
-        kinds = geometry.split("+") if geometry else []
-        relative = "+".join(kind for kind in kinds if kind != "absolute")
-
-        def attention():
-            bias = None
-            if relative:
-                bias = GeometryBias(num_heads, relative, geometry_dim, dtype=dtype)
-            return MultiHeadAttention(
-                num_heads,
-                model_dim // num_heads,
-                dropout=dropout,
-                query_norm=query_norm,
-                key_norm=key_norm,
-                norm_affine=norm_affine,
-                bias=bias,
-                gate=AttentionOnAttention(dtype=dtype) if gate else None,
-                output_projection=gate is None,
-                dtype=dtype,
+        def attention(options, i):
+            return make_attention(
+                num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
             )
 
         inputs = region_inputs(region_dim)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
-        if "absolute" in kinds:
+        if of_regions.absolute_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers):
             block = TransformerEncoderBlock(
-                attention(), feedforward_dim, dropout, dtype=dtype, name=f"encoder_{i}"
+                attention(of_regions, i),
+                feedforward_dim,
+                dropout,
+                dtype=dtype,
+                name=f"encoder_{i}",
             )
             x = block(x, mask=inputs["region_mask"], boxes=inputs["boxes"])
 
-        def plain_attention():
-            return MultiHeadAttention(
-                num_heads, model_dim // num_heads, dropout=dropout, dtype=dtype
-            )
-
         blocks = (
             TransformerDecoderBlock(
-                plain_attention(),
-                plain_attention(),
+                attention(of_captions, i),
+                attention(of_memory, i),
                 feedforward_dim,
                 dropout,
                 dtype=dtype,
             )
-            for _ in range(num_layers)
+            for i in range(num_layers)
         )
         decoder = TransformerDecoder(
             vocabulary_size, model_dim, blocks, dropout, dtype=dtype, name="decoder"
@@ -155,6 +172,12 @@ class NGSAN(Captioner):
         self.geometry = geometry
         self.geometry_dim = geometry_dim
         self.gate = gate
+        self.image_area = image_area
+        self.caption_area = caption_area
+        self.combined_features = combined_features
+        self.area_layers = area_layers
+        self.temperature = temperature
+        self.caption_length = caption_length
 
     @property
     def reads_boxes(self):

@@ -153,6 +153,11 @@ def data_arguments(name):
 def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     """Creates a captioning model from a preset.
 
+    The mechanisms of all papers are options of every model and combine: `query_norm`,
+    `key_norm`, `geometry`, `image_area`, `temperature` and `gate` (see
+    `keras_caption.models.AttentionOptions`), and in models with a Transformer decoder
+    `caption_area`. Only areas of an image and a relative geometry exclude each other.
+
     Args:
         name: One of `presets()`.
         vocabulary: `keras_caption.text.Vocabulary`; the model carries it, and
@@ -167,12 +172,13 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
 
     Raises:
         InputError: If there is no such preset or argument; the nearest names are
-            given.
+            given. If mechanisms exclude each other.
 
     Example:
 
     ```python
     model = keras_caption.models.create("ngsan", vocabulary=vocabulary, num_layers=2)
+    other = keras_caption.models.create("area", vocabulary=vocabulary, gate="aoa")
     model.fit(dataset)
     captions = model.generate({"regions": regions, "boxes": boxes})
     ```

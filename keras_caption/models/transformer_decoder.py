@@ -67,10 +67,8 @@ class TransformerDecoder(keras.layers.Layer):
         logits = ops.cast(self.output_dense(x), "float32")
         if not return_attention_scores:
             return logits
-        areas = self.blocks[-1].cross_attention.memory
-        if areas is not None:
-            scores = areas.share(scores, ops.shape(memory)[1])
-        return logits, scores
+        attention = self.blocks[-1].cross_attention
+        return logits, attention.item_weights(scores, ops.shape(memory)[1])
 
     def start(self, memory, memory_mask=None, length=20):
         """The state before the first word.

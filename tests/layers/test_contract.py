@@ -58,6 +58,7 @@ CASES = {
         [],
     ),
     "BoxEncoding": (layers.BoxEncoding, {"inputs": ITEMS, "boxes": BOXES}, []),
+    "CellBoxes": (layers.CellBoxes, (2, 3, 3, 8), []),
     "FeedForward": (lambda **kwargs: layers.FeedForward(16, **kwargs), ITEMS, []),
     "GeometryAwareSelfAttention": (
         lambda **kwargs: layers.GeometryAwareSelfAttention(2, 4, **kwargs),

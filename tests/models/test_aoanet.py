@@ -52,6 +52,10 @@ def attention_layer(gate=True):
     )
 
 
+def plain_attention():
+    return kc.layers.MultiHeadAttention(4, 8, output_projection=False)
+
+
 def test_aoa_of_several_heads_is_the_official(oracle):
     x, real = oracle["x"], oracle["mask"] > 0
     for name, gate in (("mha_aoa", True), ("mha_plain", False)):
@@ -105,7 +109,7 @@ def test_refining_without_aoa_is_the_official(oracle):
 
 @pytest.mark.parametrize("kind", CONTEXTS)
 def test_a_word_of_the_decoder_is_the_official(oracle, kind):
-    decoder = AoADecoder(9, 32, 24, 4, context=CONTEXTS[kind])
+    decoder = AoADecoder(9, 32, 24, plain_attention(), context=CONTEXTS[kind])
     decoder.build((3, 1), (3, 7, 32))
     name = f"dec_{kind}_res0"
     put_lstm(decoder.cell, oracle, f"{name}.w.att_lstm")

@@ -1,0 +1,177 @@
+"""Every mechanism of attention in every kind of encoder, and what each excludes."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import random_images, tiny
+from keras import ops
+
+import keras_caption as kc
+from keras_caption.models import attention
+
+FAMILIES = "san", "aoanet", "area_regular"
+# Options of all mechanisms, in two sets because areas have no geometry, and the sockets
+# of the encoder's attention that they fill.
+MECHANISMS = {
+    "areas": (
+        {"query_norm": "instance", "image_area": 2, "combined_features": True}
+        | {"temperature": "length", "gate": "aoa"},
+        ("query_norm", "memory", "temperature", "gate"),
+    ),
+    "geometry": (
+        {"query_norm": "batch", "key_norm": "layer", "norm_affine": True}
+        | {"geometry": "content_independent+query+key", "gate": "aoa"},
+        ("query_norm", "key_norm", "bias", "gate"),
+    ),
+}
+TOKENS = np.int32([[1, 5, 6, 7], [1, 8, 9, 2], [1, 2, 0, 0]])
+
+
+def create(family, vocabulary=None, **options):
+    """A model of one block, with random weights also where they begin at zero."""
+    sizes = tiny(family, num_layers=1, model_dim=8, feedforward_dim=8)
+    if family == "area_regular":
+        del sizes["region_dim"]
+        sizes |= {"grid_height": 2, "grid_width": 3, "grid_dim": 6}
+    sizes |= {"vocabulary": vocabulary} if vocabulary else {"vocabulary_size": 14}
+    model = kc.models.create(family, **sizes, **options)
+    rng = np.random.default_rng(1)
+    for weight in model.trainable_variables:
+        weight.assign(weight + 0.3 * rng.normal(size=weight.shape))
+    return model
+
+
+def images_of(family, rng):
+    if family == "area_regular":
+        return {"grid": rng.normal(size=(3, 2, 3, 6)).astype("float32")}
+    return random_images(rng)
+
+
+@pytest.fixture(scope="module")
+def models(vocabulary):
+    """Models by family and set of mechanisms."""
+    made = {}
+    for family in FAMILIES:
+        for mechanisms, (options, _) in MECHANISMS.items():
+            if (family, mechanisms) == ("aoanet", "geometry"):
+                # Which has no gate of its own.
+                options = {**options, "refining": "attention"}
+            made[family, mechanisms] = create(family, vocabulary=vocabulary, **options)
+    return made
+
+
+def attention_of(model):
+    """The encoder's attention layer."""
+    [layer] = [x.attention for x in model.encoder.layers if hasattr(x, "attention")]
+    return layer
+
+
+@pytest.mark.parametrize("mechanisms", MECHANISMS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_mechanism_works_in_every_encoder(
+    family, mechanisms, models, rng, tmp_path
+):
+    model = models[family, mechanisms]
+    _, sockets = MECHANISMS[mechanisms]
+    assert all(getattr(attention_of(model), socket) for socket in sockets)
+    batch = {**images_of(family, rng), "tokens": TOKENS}
+    logits = ops.convert_to_numpy(model(batch))
+    assert np.isfinite(logits).all()
+
+    model.save(tmp_path / "model.keras")
+    model = keras.models.load_model(tmp_path / "model.keras")
+    if "region_mask" in batch:  # without its padding, the last image is captioned alike
+        batch = {name: batch[name][2:, :3] for name in ("regions", "boxes")}
+    else:
+        batch = {name: x[2:] for name, x in batch.items()}
+    found = model({**batch, "tokens": TOKENS[2:]})
+    np.testing.assert_allclose(found, logits[2:], atol=1e-5)
+
+
+def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
+    members = [models[family, "areas"] for family in FAMILIES]
+    images = {key: x for name in FAMILIES for key, x in images_of(name, rng).items()}
+    for model in members:
+        memory = model.encode(images)
+        logits = ops.convert_to_numpy(model.logits(TOKENS, memory))
+        state = model.start(memory, length=6)
+        for t in range(4):
+            step, state = model.step(TOKENS[:, t], state, t)
+            np.testing.assert_allclose(step, logits[:, t], atol=1e-4)
+        weights = ops.convert_to_numpy(model.attention(TOKENS, memory))
+        assert weights.shape[1:] == (4, ops.shape(memory["memory"])[1])
+        np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
+
+    ensemble = kc.models.Ensemble(members)
+    expected = ensemble.logits(TOKENS, ensemble.encode(images))
+    kc.serving.export(ensemble, tmp_path / "1", beam_size=1, max_length=4)
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["logits"]
+    answer = served(
+        tokens=TOKENS,
+        regions=tf.constant(images["regions"]),
+        grid=tf.constant(images["grid"]),
+        num_regions=images["region_mask"].sum(axis=1).astype("int32"),
+    )
+    np.testing.assert_allclose(answer["logits"], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "problem"),
+    [
+        ("san", {"geometry": "query", "image_area": 3}, "an area has no box"),
+        ("aoanet", {"geometry": "query", "image_area": 3}, "an area has no box"),
+        ("area_regular", {"geometry": "key", "image_area": 2}, "an area has no box"),
+        ("area_regular", {"geometry": "absolute+key"}, "rows and columns of its cells"),
+        ("aoanet", {"refining": None, "query_norm": "layer"}, "leaves no self-atten"),
+        ("san", {"gate": "highway"}, "`gate` must be None or one of 'aoa'"),
+        ("san", {"query_norm": "group"}, "`query_norm` must be None or one of 'inst"),
+        ("aoanet", {"temperature": 2.0}, "`temperature`: Input should be a valid"),
+        ("san", {"geometry": "query+query"}, "`geometry` must be None, one of"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(family, options, problem):
+    with pytest.raises(kc.InputError, match=problem):
+        create(family, **options)
+
+
+def test_areas_of_captions_and_geometry_of_regions_go_together():
+    model = create("san", geometry="query", caption_area=2)
+    [block] = model.decoder.blocks
+    assert block.self_attention.memory.max_width == 2
+    assert block.cross_attention.bias is None
+
+
+def test_cells_of_a_grid_have_boxes():
+    boxes = kc.layers.CellBoxes()(np.zeros((2, 2, 4, 3), "float32"))
+    assert boxes.shape == (2, 8, 4)
+    np.testing.assert_allclose(boxes[1, 0], [0, 0, 0.25, 0.5])
+    np.testing.assert_allclose(boxes[1, 6], [0.5, 0.5, 0.75, 1])
+
+
+def test_a_mechanism_is_added_by_one_registration(monkeypatch):
+    monkeypatch.setitem(attention.GATES, "relu", lambda _, dtype: Relu(dtype=dtype))
+    for family in FAMILIES:
+        options = {"refining": "attention"} if family == "aoanet" else {}
+        assert isinstance(
+            attention_of(create(family, gate="relu", **options)).gate, Relu
+        )
+
+
+class Relu(keras.layers.Layer):
+    """Fills the gate."""
+
+    def call(self, attended, query):
+        return ops.relu(attended)
+
+
+def test_decoders_saved_before_they_were_given_attention_load():
+    config = {
+        **{"vocabulary_size": 9, "model_dim": 8, "embedding_dim": 5, "num_heads": 2},
+        **{"context": "aoa", "dropout": 0.5, "attention_dropout": 0.2},
+        **{"name": "decoder", "dtype": "float32"},
+    }
+    decoder = kc.models.AoADecoder.from_config(config)
+    assert (decoder.attention.num_heads, decoder.attention.key_dim) == (2, 4)
+    assert decoder.attention.dropout == 0.2
+    assert not decoder.attention.output_projection
