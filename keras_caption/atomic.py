@@ -114,9 +114,10 @@ def _check_replaceable(path, folder_of):
     ]
     others = [name for name in files if not any(fnmatch(name, p) for p in folder_of)]
     if others or (files and folder_of[0] not in files):
+        example = min(others or files, key=lambda name: (name.startswith("."), name))
         raise InputError(
-            f"{path} is not replaced, because it holds other files, such as "
-            f"{min(others or files)}: name another folder."
+            f"{path} is not replaced, because it holds other files, such as {example}: "
+            "name another folder."
         )
 
 

@@ -117,3 +117,7 @@ def test_nothing_is_left_of_a_folder_that_was_not_written_to(tmp_path):
     with pytest.raises(ValueError, match="wrong"), exclusive(tmp_path / "run"):
         raise ValueError("wrong")
     assert not (tmp_path / "run").exists()
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.raises(kc.InputError, match="file is not a folder"), exclusive(path):
+        pass

@@ -14,6 +14,7 @@ import pytest
 
 import keras_caption as kc
 from keras_caption.atomic import exclusive
+from keras_caption.formats.faults import reason_of
 
 SIZE = (200, 100)
 FEATURES = np.ones((2, 5), "float32")
@@ -319,3 +320,10 @@ def test_a_second_writer_is_refused(listed, tmp_path):
         first.kill()
         first.join()
     assert prepare(tmp_path, listed)["splits"]["train"]["prepared"] == 2
+
+
+def test_what_libraries_raise_is_cut_to_a_reason():
+    assert reason_of(AssertionError()) == "AssertionError"
+    assert (
+        reason_of(ValueError("No such name. One of:\n  a\n")) == "No such name. One of"
+    )
