@@ -373,15 +373,19 @@ def train(config, builder, folder, about, strategy):
                 f"({len(model.vocabulary)} words) than the training captions "
                 f"({len(vocabulary)} words)."
             )
+        trainer = model
         if values.scheduled_sampling:
-            model.scheduled_sampling = kc.training.ScheduledSampling(
-                steps_per_epoch, values.scheduled_sampling
+            trainer = kc.training.ScheduledSamplingTrainer(
+                model,
+                kc.training.ScheduledSampling(
+                    steps_per_epoch, values.scheduled_sampling
+                ),
             )
     print(
         f"{model.name}: {count_parameters(model):,} parameters, "
         f"{len(vocabulary):,} words, {len(examples):,} training images"
     )
-    fit(model, config, about, epoch, builder, checkpoint, strategy)
+    fit(trainer, config, about, epoch, builder, checkpoint, strategy)
 
 
 def train_self_critically(config, start, builder, folder, about, strategy):

@@ -23,7 +23,7 @@ from common import (
 )
 
 import keras_caption as kc
-from keras_caption.training import teacher_forcing
+from keras_caption.data import teacher_forcing
 
 IMAGES, CAPTIONS, TOKENS = 10, 5, 17
 

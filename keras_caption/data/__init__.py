@@ -22,6 +22,7 @@ from keras_caption.data.vocabulary import build_vocabulary
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.region_files import open_regions
+from keras_caption.text import teacher_forcing
 
 __all__ = [
     "CocoFiles",
@@ -47,5 +48,6 @@ __all__ = [
     "reference_tokens",
     "references",
     "region_features",
+    "teacher_forcing",
     "train_batches",
 ]

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
-from keras_caption.text import BOS, EOS, PAD, UNK
+from keras_caption.text import BOS, EOS, PAD, UNK, teacher_forcing
 
 # Examples that are shuffled among each other: all of a small data set that is kept in
 # memory; of one that is not, so many.
@@ -28,8 +28,8 @@ def train_batches(
 
     What an epoch holds depends on `seed` and the epoch's number alone, so that a
     run resumed at epoch k sees what an uninterrupted one does. An incomplete last
-    batch of an epoch is dropped. A batch serves cross-entropy, which reads `tokens`,
-    and self-critical training, which reads `references`.
+    batch of an epoch is dropped. A batch serves cross-entropy, and self-critical
+    training, which reads nothing of it but the inputs.
 
     Args:
         examples: Finite tf.data dataset of examples, see
@@ -47,10 +47,11 @@ def train_batches(
             `experiments/prepare.py` writes has been shuffled before.
 
     Returns:
-        tf.data dataset of dicts: of the inputs, those there are: `regions`
-        `(B, N, D)`, `boxes` `(B, N, 4)` and `region_mask` bool `(B, N)`, `grid`
-        `(B, height, width, D)`; `tokens` int32 `(B, C, T)`, and all captions of the
-        images, without BOS, as `references` int32 `(B, R, T')`; sizes are the
+        tf.data dataset of inputs, targets and weights, see
+        `keras_caption.data.teacher_forcing`. The inputs are a dict: what there is of
+        `regions` `(B, N, D)`, `boxes` `(B, N, 4)` and `region_mask` bool `(B, N)`,
+        `grid` `(B, height, width, D)`; `tokens` int32 `(B, C, T)`, and all captions
+        of the images, without BOS, as `references` int32 `(B, R, T')`; sizes are the
         largest of the batch.
 
     Raises:
@@ -82,7 +83,7 @@ def train_batches(
         batches = order.map(choose, tf.data.AUTOTUNE).padded_batch(
             batch_size, drop_remainder=True
         )
-        return batches.map(_trim_padding, tf.data.AUTOTUNE)
+        return batches.map(_to_train_on, tf.data.AUTOTUNE)
 
     epochs = tf.data.Dataset.counter(first_epoch)
     batches = epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
@@ -162,8 +163,9 @@ def _tokenizer(vocabulary, max_words):
     return tokens_of
 
 
-def _trim_padding(batch):
-    """Without the positions at which all captions chosen are over."""
+def _to_train_on(batch):
+    """Inputs, targets and weights, without positions that are padding in all rows."""
     used = tf.reduce_any(batch["tokens"] != PAD, axis=(0, 1))
     length = tf.reduce_sum(tf.cast(used, tf.int32))
-    return {**_in_float32(batch), "tokens": batch["tokens"][:, :, :length]}
+    tokens = batch["tokens"][:, :, :length]
+    return teacher_forcing({**_in_float32(batch), "tokens": tokens})

@@ -1,21 +1,18 @@
 import inspect
 import os
-import weakref
 
 import keras
 from keras import ops
 
 from keras_caption.atomic import replacing
-from keras_caption.decoding import scheduled_sampling
+from keras_caption.errors import InputError
+from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
 from keras_caption.models.generator import Generator
 from keras_caption.models.quantization import (
     quantization_of,
     quantize_layers,
     short_collections,
 )
-from keras_caption.training.losses import CaptionCrossEntropy
-from keras_caption.training.replicas import ReplicaTraining
-from keras_caption.training.teacher_forcing import teacher_forcing
 
 
 def configuration(model):
@@ -60,15 +57,15 @@ def check_heads(model_dim, num_heads):
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class Captioner(Generator, ReplicaTraining, keras.Model):
+class Captioner(Generator, CalledWithDicts, ReplicaTraining, keras.Model):
     """Base of all captioning models: an encoder of images and a decoder of words.
 
     A Keras model over a captioning batch, a dict: what the encoder takes of an
     image (`regions`, `boxes` and, optionally, `region_mask`, for models of regions;
     `grid` for models of grids; or, with an `extractor`, `image`,
     `(batch, height, width, 3)`, 0 to 255), and `tokens`. It maps them to the logits
-    of the next word. It trains with `fit` on datasets of such dicts; it comes
-    compiled with Adam and cross-entropy, and `compile` replaces them.
+    of the next token. Once compiled, as `keras_caption.models.create` does it, it
+    trains with `fit`, on what `keras_caption.data.teacher_forcing` makes of batches.
 
     The decoder is a layer with `start(memory, memory_mask, length) -> state` and
     `step(tokens, state, index) -> (logits, state)`, see
@@ -116,21 +113,19 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         )
         # Boxes keep their float32, and what the model does not read its type.
         super().__init__(dtype=dtype, autocast=False, **kwargs)
-        self._convert_input_args = False
-        self._allow_non_tensor_positional_args = True
         self.built = True
         self.encoder = encoder
         self.decoder = decoder
         self.vocabulary = vocabulary
         self.extractor = extractor
-        self._scheduled_sampling = None
-        optimizer = keras.optimizers.Adam(3e-4)
-        # Keras saves what attributes hold, so the attribute must not hold it.
-        self._first_optimizer = weakref.ref(optimizer)
-        self.compile(optimizer=optimizer, loss=CaptionCrossEntropy())
 
     def call(self, inputs, training=None):
         images = self.image_inputs(inputs)
+        if "tokens" not in inputs:
+            raise InputError(
+                f"The model '{self.name}' is called with dicts that hold `tokens` "
+                f"beside {', '.join(images)}. Received: {', '.join(inputs)}"
+            )
         tokens = ops.convert_to_tensor(inputs["tokens"], "int32")
         shape = ops.shape(tokens)
         logits = self.decoder(
@@ -144,76 +139,6 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
     @property
     def layers(self):
         return [self.encoder, self.decoder]
-
-    def _obj_type(self):
-        # Files of weights hold a functional model's under `layers`, any other's under
-        # its attributes. Captioners were functional: their files keep that form.
-        return "Functional"
-
-    def train_step(self, *args):
-        *state, data = args
-        inputs, targets, weights = teacher_forcing(data)
-        if self.scheduled_sampling is not None:
-            inputs = {**inputs, "tokens": self._sampled(inputs)}
-        return super().train_step(*state, (inputs, targets, weights))
-
-    def _sampled(self, inputs):
-        """The tokens to train on, some of them the model's own."""
-        shape = ops.shape(inputs["tokens"])
-        probability = self.scheduled_sampling(self.optimizer.iterations)
-
-        def replace():
-            tokens = ops.reshape(inputs["tokens"], (-1, shape[-1]))
-            coins, numbers = (
-                keras.random.uniform(ops.shape(tokens), seed=self._sampling_seeds)
-                for _ in range(2)
-            )
-            memory = self.encode(inputs)
-            shown = scheduled_sampling(
-                self, memory, tokens, coins, numbers, probability
-            )
-            return ops.reshape(shown, shape)
-
-        return ops.cond(probability > 0, replace, lambda: inputs["tokens"])
-
-    @property
-    def scheduled_sampling(self):
-        """Function from the number of training steps done to the probability.
-
-        With which `fit` shows the model words of its own in place of a caption's,
-        for instance `keras_caption.training.ScheduledSampling`; or `None`, as at
-        first. It is not saved with the model.
-
-        Raises:
-            ValueError: On JAX, whose training step cannot draw words.
-        """
-        return self._scheduled_sampling
-
-    @scheduled_sampling.setter
-    def scheduled_sampling(self, schedule):
-        if schedule is not None and keras.backend.backend() == "jax":
-            raise ValueError("Scheduled sampling takes TensorFlow or PyTorch.")
-        self._scheduled_sampling = schedule
-        self._sampling_seeds = keras.random.SeedGenerator()
-
-    def test_step(self, *args):
-        *state, data = args
-        return super().test_step(*state, teacher_forcing(data))
-
-    def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        if y is None:
-            # Keras tries the loss on a batch as it comes, before the first step.
-            x, y, sample_weight = teacher_forcing(x)
-            y_pred = y_pred[..., :-1, :]
-        return super().compute_loss(x, y, y_pred, sample_weight, training)
-
-    def get_compile_config(self):
-        # An untouched first optimizer is made again by the constructor.
-        if self.optimizer is self._first_optimizer() and not self.optimizer.built:
-            return None
-        return super().get_compile_config()
 
     def encode(self, inputs):
         """What the decoder reads of the images.
@@ -290,6 +215,9 @@ class Captioner(Generator, ReplicaTraining, keras.Model):
         """
         if not overwrite and os.path.exists(filepath):
             raise FileExistsError(f"There is a file {filepath} already.")
+        if self.compiled and not self.optimizer.built:
+            # As it is once loaded: Keras warns of variables that a file lacks.
+            self.optimizer.build(self.trainable_variables)
         with replacing(filepath) as partial:
             super().save(partial, **kwargs)
 

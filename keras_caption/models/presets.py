@@ -7,7 +7,10 @@ models' classes.
 
 import dataclasses
 
+import keras
+
 from keras_caption.errors import InputError, hint
+from keras_caption.losses import CaptionCrossEntropy
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner, configuration
 from keras_caption.models.grid_transformer import GridTransformer
@@ -179,7 +182,7 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     ```python
     model = keras_caption.models.create("ngsan", vocabulary=vocabulary, num_layers=2)
     other = keras_caption.models.create("area", vocabulary=vocabulary, gate="aoa")
-    model.fit(dataset)
+    model.fit(batches.map(keras_caption.data.teacher_forcing))
     captions = model.generate({"regions": regions, "boxes": boxes})
     ```
     """
@@ -191,4 +194,6 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
                 f"The model '{name}' has no {override!r}. {hint(override, known)}"
             )
     values = {"name": name, **preset.arguments, **overrides}
-    return preset.model(vocabulary, vocabulary_size, **values)
+    model = preset.model(vocabulary, vocabulary_size, **values)
+    model.compile(keras.optimizers.Adam(3e-4), CaptionCrossEntropy())
+    return model

@@ -1,6 +1,7 @@
-"""Caption normalization and the vocabulary."""
+"""Caption normalization, the vocabulary, and the tokens that a model trains on."""
 
 from keras_caption.text.normalization import split_words
+from keras_caption.text.teacher_forcing import teacher_forcing
 from keras_caption.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "Vocabulary", "split_words"]
+__all__ = ["BOS", "EOS", "PAD", "UNK", "Vocabulary", "split_words", "teacher_forcing"]

@@ -1,5 +1,7 @@
 """Training: losses, schedules, callbacks, and the recipe that combines them."""
 
+from keras_caption.losses import CaptionCrossEntropy
+from keras_caption.replicas import sum_over_replicas
 from keras_caption.training.callbacks import (
     CaptionValidation,
     Checkpoint,
@@ -9,11 +11,9 @@ from keras_caption.training.callbacks import (
     TensorBoardLogs,
     captioner_of,
 )
-from keras_caption.training.losses import CaptionCrossEntropy
-from keras_caption.training.replicas import sum_over_replicas
+from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
 from keras_caption.training.schedules import ScheduledSampling, WarmupStepDecay
 from keras_caption.training.self_critical import SelfCritical
-from keras_caption.training.teacher_forcing import teacher_forcing
 
 __all__ = [
     "CaptionCrossEntropy",
@@ -22,11 +22,11 @@ __all__ = [
     "EpochSeeds",
     "HalveOnPlateau",
     "ScheduledSampling",
+    "ScheduledSamplingTrainer",
     "SelfCritical",
     "StopIfNotFinite",
     "TensorBoardLogs",
     "WarmupStepDecay",
     "captioner_of",
     "sum_over_replicas",
-    "teacher_forcing",
 ]

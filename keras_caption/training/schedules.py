@@ -71,10 +71,10 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 
 class ScheduledSampling:
-    """How often words are the model's own, growing in steps, epoch by epoch.
+    """Probability of a sampled token, growing in steps, epoch by epoch.
 
     The defaults are AoANet's: 5 % more every 5 epochs (section 3.4), 50 % at most (its
-    released code). Set it as a captioner's `scheduled_sampling`.
+    released code). For `ScheduledSamplingTrainer`.
 
     Args:
         steps_per_epoch: Number of steps of an epoch.

@@ -4,12 +4,10 @@ from keras import ops
 from keras_caption.arguments import Count, CountOrZero, Positive, Share, check
 from keras_caption.decoding import policy, sample
 from keras_caption.errors import InputError
+from keras_caption.keras_overrides import ReplicaTraining
+from keras_caption.losses import CaptionCrossEntropy
+from keras_caption.replicas import place_among_replicas, sum_over_replicas
 from keras_caption.text import BOS, EOS, PAD
-from keras_caption.training.replicas import (
-    ReplicaTraining,
-    place_among_replicas,
-    sum_over_replicas,
-)
 
 BASELINES = ("greedy", "mean")
 
@@ -58,7 +56,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
         InputError: If Keras runs on another backend than TensorFlow.
 
     A batch is a dict of the captioner's image inputs and `references`, int32
-    `(B, R, T)`, PAD 0, as `CiderD` takes them. Logged are the means of `reward`,
+    `(B, R, T)`, PAD 0, as `CiderD` takes them, or a tuple that begins with it, as
+    `keras_caption.data.train_batches` makes them. Logged are the means of `reward`,
     `baseline`, `advantage`, `length` (words) and `entropy` (nats a word).
 
     Example:
@@ -120,7 +119,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
     def compile(self, optimizer, **kwargs):
         """As of a Keras model; the optimizer is also saved with the captioner."""
         super().compile(optimizer=optimizer, **kwargs)
-        self.captioner.compile(optimizer=self.optimizer, loss=self.captioner.loss)
+        loss = self.captioner.loss or CaptionCrossEntropy()
+        self.captioner.compile(optimizer=self.optimizer, loss=loss)
 
     @property
     def metrics(self):

@@ -23,8 +23,14 @@ def vocabulary(examples):
 
 
 def take(examples, vocabulary, count, **options):
+    """The inputs of some batches, with all their tokens."""
     batches = kc.data.train_batches(examples, vocabulary, 4, **options)
-    return list(batches.take(count).as_numpy_iterator())
+    taken = list(batches.take(count).as_numpy_iterator())
+    for inputs, targets, weights in taken:
+        np.testing.assert_array_equal(targets[..., :-1], inputs["tokens"][..., 1:])
+        np.testing.assert_array_equal(weights, targets != PAD)
+        inputs["tokens"] = np.concatenate([inputs["tokens"][..., :1], targets], -1)
+    return [inputs for inputs, _, _ in taken]
 
 
 def test_batches_hold_the_captions_and_regions_of_their_images(examples, vocabulary):

@@ -152,7 +152,7 @@ def model(prepared):
     )
     weights = model.extractor.get_weights()
     batches = kc.data.train_batches(examples, words, 3, inputs=model.image_specs)
-    batch = next(iter(batches))
+    batch, _, _ = next(iter(batches))
     assert set(batch) == {"grid", "tokens", "references"}
     assert batch["grid"].dtype == tf.float32
     model.fit(batches, steps_per_epoch=2, verbose=0)

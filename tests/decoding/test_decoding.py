@@ -254,10 +254,11 @@ except kc.InputError as error:
     assert "needs the TensorFlow backend" in str(error)
 else:
     raise AssertionError
-model.compile(keras.optimizers.SGD(0.1), model.loss)
+model.compile(keras.optimizers.SGD(0.1), kc.training.CaptionCrossEntropy())
 before = model.get_weights()
-batch = {**images, "tokens": np.full((3, 4), 4)}
-assert np.isfinite(model.fit(batch, batch_size=3, verbose=0).history["loss"]).all()
+x, y, weights = kc.text.teacher_forcing({**images, "tokens": np.full((3, 4), 4)})
+history = model.fit(x, y, sample_weight=weights, batch_size=3, verbose=0).history
+assert np.isfinite(history["loss"]).all()
 assert any((a != b).any() for a, b in zip(model.get_weights(), before))
 model.save(f"{sys.argv[1]}/trained.keras")
 reward = kc.rewards.CiderD.from_references(images["references"])

@@ -107,7 +107,8 @@ def test_loss_is_the_mean_over_words_and_eos(rng):
         for t in range(1, TOKENS)
         if batch["tokens"][i, c, t]
     ]
-    loss = model.evaluate(batch, batch_size=2, verbose=0)
+    inputs, targets, weights = kc.data.teacher_forcing(batch)
+    loss = model.evaluate(inputs, targets, 2, sample_weight=weights, verbose=0)
     np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-5)
 
 
@@ -122,7 +123,7 @@ def test_half_precision_is_close_and_trains(captioner, vocabulary, rng, dtype):
     assert logits.dtype == "float32"
     np.testing.assert_allclose(logits, expected, atol=0.1)
     before = captioner.get_weights()
-    losses = [model.train_on_batch(batch) for _ in range(5)]
+    losses = [model.train_on_batch(*kc.data.teacher_forcing(batch)) for _ in range(5)]
     assert np.isfinite(losses).all()
     assert any((a != b).any() for a, b in zip(model.get_weights(), before, strict=True))
 
@@ -166,8 +167,7 @@ def test_optimizer_is_saved_with_the_model(vocabulary, rng, tmp_path):
     assert loaded.loss.label_smoothing == 0.2
 
     model = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
-    batch = random_batch(rng)
-    model.train_on_batch(batch)
+    model.train_on_batch(*kc.data.teacher_forcing(random_batch(rng)))
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     for a, b in zip(model.optimizer.variables, loaded.optimizer.variables, strict=True):
@@ -202,10 +202,11 @@ def test_captioner_of_own_parts_is_checkpointed_loaded_and_cloned(
     vocabulary, rng, tmp_path
 ):
     model = kc.models.Captioner(own_encoder(), own_decoder(34), vocabulary)
+    model.compile("adam", kc.training.CaptionCrossEntropy())
     images = random_images(rng)
     checkpoint = kc.training.Checkpoint(tmp_path)
     checkpoint.set_model(model)
-    model.train_on_batch(random_batch(rng))
+    model.train_on_batch(*kc.data.teacher_forcing(random_batch(rng)))
     checkpoint.on_epoch_end(0, {"val_cider": 1.0})
     for name in ("best.keras", "last.keras"):
         loaded = kc.models.load(tmp_path / name)
@@ -299,5 +300,8 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
     nameless = kc.models.create("san", vocabulary_size=34, **tiny("san"))
     with pytest.raises(ValueError, match="without a vocabulary"):
         nameless.generate(images)
-    with pytest.raises(ValueError, match="hold `tokens`"):
-        nameless.train_on_batch(images)
+    with pytest.raises(kc.InputError, match=r"no targets: map .*teacher_forcing"):
+        nameless.train_on_batch(random_batch(rng))
+    for train in (nameless, kc.data.teacher_forcing, nameless.train_on_batch):
+        with pytest.raises(kc.InputError, match="hold `tokens`"):
+            train(images)

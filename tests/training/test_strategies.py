@@ -55,12 +55,13 @@ def train(strategy, task, path):
     options.experimental_distribute.auto_shard_policy = (
         tf.data.experimental.AutoShardPolicy.DATA
     )
-    data = tf.data.Dataset.from_tensor_slices(batch).batch(IMAGES).repeat()
+    images = tf.data.Dataset.from_tensor_slices(batch)
+    data = images.batch(IMAGES).map(kc.data.teacher_forcing).repeat()
     data = data.with_options(options)
     done = trainer.fit(data, epochs=1, steps_per_epoch=STEPS, shuffle=False, verbose=0)
     logs = {name: values[-1] for name, values in done.history.items()}
     if task == "cross_entropy":  # one replica gets two images, the other one
-        uneven = tf.data.Dataset.from_tensor_slices(batch).take(3).batch(3)
+        uneven = images.take(3).batch(3).map(kc.data.teacher_forcing)
         trainer.fit(uneven.with_options(options), steps_per_epoch=1, verbose=0)
     np.savez(path, *model.get_weights(), **logs)
 
@@ -98,6 +99,7 @@ def overflow(strategy):
     images["regions"][1] = 1e30
     tokens = np.array([[1, 4, 5, 2]] * 2, "int32")
     batches = tf.data.Dataset.from_tensors({**images, "tokens": tokens})
+    batches = batches.map(kc.data.teacher_forcing)
     with strategy.scope():
         model = kc.models.create(
             "san", vocabulary_size=12, dtype="mixed_float16", **tiny("san")

@@ -38,7 +38,8 @@ def test_smoothed_cross_entropy_is_that_of_the_released_code(rng, smoothing):
         expected[targets[place]] = 1 - smoothing
         assert np.isclose(expected.sum(), 1)
         losses[place] = -expected @ log_probs[place]
-    np.testing.assert_allclose(float(loss), (losses * weights).mean(), rtol=1e-5)
+    expected = np.average(losses, weights=weights)
+    np.testing.assert_allclose(float(loss), expected, rtol=1e-5)
 
 
 def test_repeated_words_train_like_one_summed_gradient(rng):
@@ -91,9 +92,15 @@ def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
         np.testing.assert_array_equal(shown[:, 1:][replaced], drawn[replaced])
 
     model.compile(model.optimizer, loss=model.loss, jit_compile=False)
-    model.scheduled_sampling = kc.training.ScheduledSampling(1, increase_every=1)
-    losses = [model.train_on_batch({**images, "tokens": tokens}) for _ in range(2)]
+    schedule = kc.training.ScheduledSampling(1, 1.0, increase_every=1, maximum=1.0)
+    trainer = kc.training.ScheduledSamplingTrainer(model, schedule)
+    batch = kc.data.teacher_forcing({**images, "tokens": tokens})
+    losses = [trainer.train_on_batch(*batch) for _ in range(2)]
     assert np.isfinite(losses).all()
+    assert int(model.optimizer.iterations) == 2
+    kept = (trainer.sample(batch[0]) == batch[0]["tokens"]).numpy()
+    assert kept[..., 0].all()
+    assert not kept[..., 1:].all()
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,17 @@ import keras
 from keras import ops
 
 from keras_caption.arguments import ShareBelowOne, check
+from keras_caption.errors import InputError
+from keras_caption.replicas import place_among_replicas, sum_over_replicas
 from keras_caption.text import EOS
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class CaptionCrossEntropy(keras.losses.Loss):
-    """Cross-entropy of the tokens of a caption, with label smoothing.
+    """Cross-entropy of the tokens of captions, with label smoothing.
+
+    The mean over all valid tokens of the global batch: with several replicas, their
+    losses average to it, however unevenly the tokens are spread over them.
 
     With label smoothing s and V tokens in the vocabulary, the target distribution is
 
@@ -24,16 +29,30 @@ class CaptionCrossEntropy(keras.losses.Loss):
         label_smoothing: float, at least 0 and below 1: the share s of the probability
             that goes to other tokens than the true one.
 
+    Raises:
+        InputError: If the share is out of range, or a batch without targets.
+
     Call arguments:
         y_true: int `(..., T)`.
         y_pred: Logits, `(..., T, vocabulary_size)`.
-        sample_weight: float `(..., T)`.
+        sample_weight: bool or float `(..., T)`, weights of the mean, usually True for
+            valid tokens and False for padding; if omitted, all tokens are valid.
     """
 
     def __init__(self, label_smoothing=0.0, name="caption_cross_entropy", **kwargs):
         super().__init__(name=name, **kwargs)
         check(ShareBelowOne, label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        if y_true is None:
+            raise InputError(
+                "The batches to train on hold no targets: map "
+                "`keras_caption.data.teacher_forcing` over them."
+            )
+        if sample_weight is not None:
+            sample_weight = average_one(sample_weight)
+        return super().__call__(y_true, y_pred, sample_weight)
 
     def call(self, y_true, y_pred):
         loss = ops.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
@@ -47,3 +66,16 @@ class CaptionCrossEntropy(keras.losses.Loss):
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
+
+
+def average_one(weights):
+    """Scales weights so that their mean over the positions of all replicas is 1.
+
+    Replicas count alike in that mean, as they do in Keras's mean of a loss, also
+    where one has fewer positions than another.
+    """
+    weights = ops.cast(weights, "float32")
+    positions = ops.cast(ops.size(weights), "float32")
+    _, replicas = place_among_replicas()
+    share = sum_over_replicas(ops.sum(weights)) / (replicas * positions)
+    return weights / ops.maximum(share, 1e-9)

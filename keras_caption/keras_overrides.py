@@ -1,0 +1,148 @@
+"""All that the project overrides of Keras's private methods.
+
+Written for Keras 3.15. Each override says what goes wrong without it and what would
+make it unnecessary; `tests/test_keras_overrides.py` fails as soon as Keras no longer
+has what is overridden here, or a class elsewhere overrides more.
+"""
+
+import functools
+
+import keras
+from keras import ops, tree
+
+from keras_caption.replicas import replica_context, sum_over_replicas
+
+
+class CalledWithDicts:
+    """Mixin of models that are called with a dict of which they read a part.
+
+    `_convert_input_args`, `_allow_non_tensor_positional_args`: Keras 3.15 turns all
+    that a model is called with into tensors of one float type. Without the override,
+    a key that the model does not read must be numeric. Unnecessary once a public
+    argument of `keras.layers.Layer` switches that off, as its functional models do.
+
+    `_obj_type`: Keras 3.15 saves the weights of a functional model under `layers`, of
+    other ones under the names of attributes. Without the override, files saved when
+    captioners were functional do not load. Unnecessary once those need not.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self._convert_input_args = False
+        self._allow_non_tensor_positional_args = True
+
+    def _obj_type(self):
+        return "Functional"
+
+
+class ReplicaTraining:
+    """Mixin of models that train under a distribution strategy of TensorFlow.
+
+    `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`
+    and `vary_seeds` to the optimizer and the layers.
+
+    `_maybe_symbolic_build`: to learn the shapes of a batch, `fit` of Keras 3.15
+    averages one over the replicas. Without the override, it fails for batches that
+    hold a bool, and on several workers. Unnecessary once Keras takes one replica's.
+
+    `_make_function`: on several workers, `fit` of Keras 3.15 averages logs along an
+    axis that scalars lack. Without the override, it fails. Unnecessary once
+    `reduce_per_replica` averages scalars.
+    """
+
+    def make_train_function(self, force=False):
+        clip_after_sum(self.optimizer)
+        if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
+            skip_together(self.optimizer)
+        vary_seeds(self)
+        return super().make_train_function(force)
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        strategy = self._distribute_strategy
+        if strategy is None or iterator is None:
+            super()._maybe_symbolic_build(iterator, data_batch)
+            return
+        _, _, batches = next(iter(iterator))
+        part = tree.map_structure(
+            lambda x: strategy.experimental_local_results(x)[0], next(batches)
+        )
+        with strategy.scope():
+            self._symbolic_build(data_batch=part)
+
+    def _make_function(self, step_function, **kwargs):
+        def with_axis(data):
+            logs = step_function(data)
+            return {name: ops.reshape(log, (1,)) for name, log in logs.items()}
+
+        chosen = with_axis if self._has_several_workers() else step_function
+        return super()._make_function(chosen, **kwargs)
+
+    def _has_several_workers(self):
+        if keras.backend.backend() != "tensorflow":
+            return False
+        import tensorflow as tf
+
+        strategy = self._distribute_strategy
+        if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+            return False
+        tasks = strategy.cluster_resolver.cluster_spec().as_dict().values()
+        return sum(map(len, tasks)) > 1
+
+
+def clip_after_sum(optimizer):
+    """Makes an optimizer clip the gradient of the global batch.
+
+    `_clip_gradients`: an optimizer of Keras 3.15 clips the gradient of each replica
+    before they are summed. Without the override, several replicas take another step
+    than one device with the whole batch. Unnecessary once Keras clips the sum.
+    """
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    clip = functools.partial(type(inner)._clip_gradients, inner)
+
+    def clip_sum(gradients):
+        context = replica_context()
+        clips = inner.clipnorm or inner.global_clipnorm or inner.clipvalue
+        if context is None or not clips:
+            return clip(gradients)
+        clipped = clip(context.all_reduce("SUM", list(gradients)))
+        return [g / context.num_replicas_in_sync for g in clipped]  # Keras sums them
+
+    inner._clip_gradients = clip_sum
+
+
+def skip_together(optimizer):
+    """Makes a `LossScaleOptimizer` skip a step if any replica overflows.
+
+    `check_finite`: Keras 3.15 checks the gradient of the first replica, as if it were
+    the sum. Without the override, an overflow on another one makes weights NaN.
+    Unnecessary once Keras checks the sum.
+    """
+
+    def all_finite(gradients):
+        finite = type(optimizer).check_finite(optimizer, gradients)
+        overflows = ops.cast(ops.logical_not(finite), "float32")
+        return sum_over_replicas(overflows) < 0.5
+
+    optimizer.check_finite = all_finite
+
+
+def vary_seeds(model):
+    """Makes the layers of a model sample other random numbers on every replica.
+
+    `SeedGenerator.next`, of a layer's `_seed_generators`: the state of a generator of
+    Keras 3.15 is the same on all replicas. Without the override, so are their dropout
+    masks. Unnecessary once Keras mixes the replica's number into the seed.
+    """
+    for layer in model._flatten_layers():
+        for generator in layer._seed_generators:
+            generator.next = functools.partial(next_seed, generator)
+
+
+def next_seed(generator, ordered=True):
+    """The next seed of a generator, another one on every replica."""
+    seed = type(generator).next(generator, ordered)
+    context = replica_context()
+    if context is None:
+        return seed
+    number = ops.cast(context.replica_id_in_sync_group, seed.dtype)
+    return seed + ops.stack([number * 2654435761, ops.zeros_like(number)])

@@ -1,0 +1,89 @@
+import keras
+from keras import ops
+
+from keras_caption.decoding import scheduled_sampling
+from keras_caption.errors import InputError
+from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
+
+
+class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
+    """Cross-entropy training of a captioner, partly on tokens that it sampled.
+
+    Some tokens of the captions that it reads are replaced by samples of its own; the
+    targets stay. It trains with `fit` on the same data as the captioner, with the
+    captioner's optimizer and loss; `compile` replaces them for both.
+
+    Args:
+        captioner: `keras_caption.models.Captioner`.
+        schedule: Function from the number of training steps done to the probability
+            that a token is replaced, `keras_caption.training.ScheduledSampling` say.
+
+    Raises:
+        InputError: On JAX, whose training step cannot sample tokens.
+
+    Example:
+
+    ```python
+    schedule = kc.training.ScheduledSampling(steps_per_epoch=1000)
+    kc.training.ScheduledSamplingTrainer(model, schedule).fit(dataset)
+    ```
+
+    Reference:
+        Bengio et al., "Scheduled Sampling for Sequence Prediction with Recurrent
+        Neural Networks", NeurIPS 2015.
+    """
+
+    def __init__(self, captioner, schedule, **kwargs):
+        if keras.backend.backend() == "jax":
+            raise InputError(
+                "Scheduled sampling needs the TensorFlow or PyTorch backend of Keras: "
+                "set KERAS_BACKEND=tensorflow. The backend here is jax."
+            )
+        super().__init__(dtype=captioner.dtype_policy, autocast=False, **kwargs)
+        self.captioner = captioner
+        self.schedule = schedule
+        self.seeds = keras.random.SeedGenerator()
+        self.built = True
+        if captioner.compiled:
+            self.compile(
+                captioner.optimizer, captioner.loss, jit_compile=captioner.jit_compile
+            )
+
+    def compile(self, optimizer, loss, **kwargs):
+        """As of a Keras model; both are also the captioner's, and saved with it."""
+        super().compile(optimizer, loss, **kwargs)
+        self.captioner.compile(self.optimizer, loss, **kwargs)
+
+    def call(self, inputs, training=None):
+        return self.captioner(inputs, training=training)
+
+    def train_step(self, data):
+        inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
+        inputs = {**inputs, "tokens": self.sample(inputs)}
+        return super().train_step((inputs, targets, weights))
+
+    def sample(self, inputs):
+        """The tokens of a batch, some of them replaced by the captioner's samples.
+
+        Args:
+            inputs: dict of the captioner's inputs and `tokens`, int `(..., T)`.
+
+        Returns:
+            int32, of the shape of the tokens.
+        """
+        tokens = ops.convert_to_tensor(inputs["tokens"], "int32")
+        shape = ops.shape(tokens)
+        probability = self.schedule(self.optimizer.iterations)
+
+        def replace():
+            flat = ops.reshape(tokens, (-1, shape[-1]))
+            coins, numbers = (
+                keras.random.uniform(ops.shape(flat), seed=self.seeds) for _ in range(2)
+            )
+            memory = self.captioner.encode(inputs)
+            shown = scheduled_sampling(
+                self.captioner, memory, flat, coins, numbers, probability
+            )
+            return ops.reshape(shown, shape)
+
+        return ops.cond(probability > 0, replace, lambda: tokens)

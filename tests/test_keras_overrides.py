@@ -1,0 +1,114 @@
+"""What the project overrides of Keras's private methods is still there."""
+
+import importlib
+import inspect
+import pkgutil
+
+import keras
+import pytest
+
+import keras_caption as kc
+from keras_caption import keras_overrides
+
+SIGNATURES = {
+    (keras.Model, "_make_function"): "(self, step_function)",
+    (keras.Model, "_maybe_symbolic_build"): "(self, iterator=None, data_batch=None)",
+    (keras.Model, "_symbolic_build"): "(self, iterator=None, data_batch=None)",
+    (keras.Model, "_obj_type"): "(self)",
+    (keras.Model, "_flatten_layers"): "(self, include_self=True, recursive=True)",
+    (keras.optimizers.Optimizer, "_clip_gradients"): "(self, grads)",
+    (keras.optimizers.LossScaleOptimizer, "check_finite"): "(self, grads)",
+    (keras.random.SeedGenerator, "next"): "(self, ordered=True)",
+}
+ATTRIBUTES = (
+    "_convert_input_args",
+    "_allow_non_tensor_positional_args",
+    "_distribute_strategy",
+    "_seed_generators",
+)
+
+
+@pytest.mark.parametrize(("owner", "name"), SIGNATURES, ids=lambda x: str(x)[-25:])
+def test_overridden_methods_have_the_signatures_of_keras_3_15(owner, name):
+    found = str(inspect.signature(getattr(owner, name)))
+    assert found == SIGNATURES[owner, name], f"keras {keras.__version__}"
+
+
+def test_overridden_attributes_are_there():
+    model = keras.Model()
+    for name in ATTRIBUTES:
+        assert hasattr(model, name), f"keras {keras.__version__} has no {name}"
+
+
+def test_keras_calls_what_is_overridden():
+    """By a step of training: an override that nothing calls does nothing."""
+    called = []
+
+    class Watched(keras_overrides.ReplicaTraining, keras.Sequential):
+        def _make_function(self, step_function):
+            called.append("_make_function")
+            return super()._make_function(step_function)
+
+        def _maybe_symbolic_build(self, *args, **kwargs):
+            called.append("_maybe_symbolic_build")
+            return super()._maybe_symbolic_build(*args, **kwargs)
+
+    layers = [keras.Input((2,)), keras.layers.Dropout(0.5), keras.layers.Dense(1)]
+    model = Watched(layers)
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())
+    model.compile(optimizer, "mse", run_eagerly=True)
+    model.make_train_function()
+    watched = [
+        (optimizer.inner_optimizer, "_clip_gradients"),
+        (optimizer, "check_finite"),
+        (model.layers[0].seed_generator, "next"),
+    ]
+    for owner, name in watched:
+        assert name in vars(owner), f"{name} is not overridden"
+        setattr(owner, name, watch(getattr(owner, name), name, called))
+    model.make_train_function = lambda: None  # would override them again
+    x = keras.ops.ones((1, 2))
+    model.train_on_batch(x, x[:, :1])
+    assert {name for _, name in watched} < set(called)
+    assert {"_make_function", "_maybe_symbolic_build"} < set(called)
+
+
+def watch(function, name, called):
+    def watched(*args, **kwargs):
+        called.append(name)
+        return function(*args, **kwargs)
+
+    return watched
+
+
+def test_private_methods_of_keras_are_overridden_in_one_module():
+    for module in pkgutil.walk_packages(kc.__path__, "keras_caption."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found = overrides_outside(keras.layers.Layer)
+    assert found == set()
+
+    class Captioner(kc.models.Captioner):
+        def _compute_loss(self):
+            pass
+
+    Captioner.__module__ = "keras_caption.models.other"
+    assert overrides_outside(kc.models.Captioner) == {(Captioner, "_compute_loss")}
+
+
+def overrides_outside(base):
+    """Private methods of Keras that our layers override outside the one module."""
+    return {
+        (part, name)
+        for cls in subclasses(base)
+        for part in cls.__mro__
+        if part.__module__.startswith("keras_caption.")
+        and part.__module__ != keras_overrides.__name__
+        for name in vars(part)
+        if name[0] == "_" and name[:2] != "__" and hasattr(keras.Model, name)
+    }
+
+
+def subclasses(cls):
+    """A class, and all that inherits it."""
+    return {cls}.union(*map(subclasses, cls.__subclasses__()))
