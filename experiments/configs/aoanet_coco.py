@@ -37,8 +37,8 @@ def get_config():
                 "epochs": 15,  # 3.4
                 "batch_size": 10,  # 3.4 gives it for cross-entropy
                 "learning_rate": 2e-5,  # 3.4
-                # 3.4 says "some training steps"; the released code takes three looks,
-                # 3,000 steps apart, which are 0.8 epochs.
+                # 3.4 says "some training steps"; the released code waits for three
+                # evaluations, 3,000 steps apart, which are 0.8 epochs.
                 "halved_after": 1,
                 "clip_value": 0.1,  # released code
             },
