@@ -5,6 +5,7 @@ import types
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from conftest import random_images, tiny
 from keras import ops
 
@@ -101,6 +102,39 @@ def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
     kept = (trainer.sample(batch[0]) == batch[0]["tokens"]).numpy()
     assert kept[..., 0].all()
     assert not kept[..., 1:].all()
+
+
+def test_resumed_scheduled_sampling_is_uninterrupted(rng, tmp_path):
+    tokens = rng.integers(4, 9, (3, 2, 6)).astype("int32")
+    batch = kc.data.teacher_forcing({**random_images(rng), "tokens": tokens})
+    data = tf.data.Dataset.from_tensors(batch).repeat()
+
+    def train(model, initial_epoch):
+        trainer = kc.training.ScheduledSamplingTrainer(model, lambda step: 0.5)
+        trainer.compile(model.optimizer, model.loss, run_eagerly=True)
+        for epoch in range(initial_epoch, 2):
+            trainer.fit(
+                data,
+                initial_epoch=epoch,
+                epochs=epoch + 1,
+                steps_per_epoch=2,
+                verbose=0,
+                shuffle=False,
+                callbacks=[kc.training.EpochSeeds(0)],
+            )
+            model.save(tmp_path / f"{initial_epoch}_{epoch}.keras")
+
+    sizes = tiny("aoanet", num_layers=1)
+    train(kc.models.create("aoanet", vocabulary_size=9, **sizes), 0)
+    train(keras.models.load_model(tmp_path / "0_0.keras"), 1)
+    whole, resumed = (
+        keras.models.load_model(tmp_path / f"{start}_1.keras") for start in (0, 1)
+    )
+    for a, b in zip(whole.get_weights(), resumed.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    optimizers = whole.optimizer.variables, resumed.optimizer.variables
+    for a, b in zip(*optimizers, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(
