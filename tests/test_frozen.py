@@ -20,8 +20,8 @@ import keras_caption as kc
 FILE = PROJECT / "tests" / "frozen.json"
 TRAINED = "ngsan", "aoanet", "area", "spatial"
 SIZES = {
-    "num_layers": 2,
-    "decoder_layers": 2,
+    "num_layers": 1,
+    "decoder_layers": 1,
     "model_dim": 8,
     "embedding_dim": 6,
     "num_heads": 2,
@@ -104,7 +104,10 @@ def weights_after_training(name):
     }
     dataset = tf.data.Dataset.from_tensors(batch)
     trainer = kc.training.SelfCritical(
-        model, kc.rewards.CiderD.from_references(batch["references"]), samples=2
+        model,
+        kc.rewards.CiderD.from_references(batch["references"]),
+        samples=2,
+        max_length=6,
     )
     found = {}
     for objective, trained in (("cross-entropy", model), ("self-critical", trainer)):
