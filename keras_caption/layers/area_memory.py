@@ -115,6 +115,20 @@ class AreaMemory(keras.layers.Layer):
         belongs = self._flatten(self._grow(ops.reshape(items, (1, 1, length, -1)), add))
         return ops.matmul(weights, belongs / ops.sum(belongs, axis=-1, keepdims=True))
 
+    def average(self, bias):
+        """Biases of areas: the means of their items'.
+
+        As the score of a mean key (Eq. 3) is the mean of its items' scores, so is its
+        bias. The paper has no bias.
+
+        Args:
+            bias: `(batch, heads, T, L)`, added to the scores of items.
+
+        Returns:
+            `(batch, heads, T, areas)`.
+        """
+        return ops.swapaxes(self._average(ops.swapaxes(bias, 2, 3)), 2, 3)
+
     def _average(self, keys):
         """Keys of areas by Eq. 3."""
         means = {

@@ -100,7 +100,9 @@ class MultiHeadAttention(keras.layers.Layer):
     | `temperature` | `temperature(keys, mask=mask)` -> what divides the scores |
     | `gate` | `gate(attended, query)` -> `(batch, T, dim)` |
 
-    Given no mask, `memory` may return keys and values only. Norms and temperatures
+    Given no mask, `memory` may return keys and values only. Next to a `bias` it needs
+    a method `average`, which turns biases of items into those of what it returns, see
+    `keras_caption.layers.AreaMemory`. Norms and temperatures
     whose `call` has no `mask` are called without it. Such a norm also sees padding:
     it should normalize each item by itself, as RMS normalization does, or be used
     where nothing is padded.
@@ -231,6 +233,8 @@ class MultiHeadAttention(keras.layers.Layer):
                     "be called with `boxes`."
                 )
             bias = self.bias(query, key, boxes)
+            if self.memory is not None:
+                bias = self.memory.average(ops.cast(bias, "float32"))
         keys, values = self.project(value, key, value_mask)
         mask = combine_masks(value_mask, attention_mask)
         keys, values, mask = self.items(keys, values, mask)

@@ -56,8 +56,8 @@ class AoANet(Captioner):
         gate: `None`, or `"aoa"`: gates `refining="attention"` too, which keeps its
             feed-forward layers.
         image_area: int, regions of the largest area to attend to, a run of regions in
-            the order of the batch; 1 for plain attention. Excludes any relative
-            `geometry`.
+            the order of the batch; 1 for plain attention. Its geometric bias is the
+            mean of its regions'.
         combined_features: bool, whether the keys of areas are the combined features
             of the area paper's Eq. 9, not the means of Eq. 3.
         area_layers: int, refining blocks that attend to areas; the decoder's one

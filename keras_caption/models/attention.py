@@ -42,7 +42,8 @@ class AttentionOptions:
             `"instance"`: how queries (keys) are normalized (NG-SAN, Eq. 6).
         norm_affine: bool, whether these norms learn a gain and an offset.
         geometry: `None`, `"content_independent"`, `"query"` or `"key"` (NG-SAN, Eq. 11
-            to 13), or several of them joined by `"+"`. `"absolute"` is no matter of
+            to 13), or several of them joined by `"+"`; the bias of an area is the mean
+            of its items'. `"absolute"` is no matter of
             attention: encoders of regions add it to their inputs.
         geometry_dim: int, size of a geometry vector per head (d_g).
         area: int, items of the largest area to attend to, on a grid its rows and its
@@ -60,8 +61,7 @@ class AttentionOptions:
         gate_dropout: float, dropout rate of what the gate reads.
 
     Raises:
-        InputError: If an option has an unknown name, or areas are combined with a
-            geometry bias.
+        InputError: If an option has an unknown name.
     """
 
     dropout: float = 0.0
@@ -101,11 +101,6 @@ class AttentionOptions:
             raise InputError(
                 f"`geometry` must be None, one of {names}, or several different ones "
                 f"joined by '+'. Received: geometry={self.geometry!r}"
-            )
-        if self.area > 1 and self.relative_geometry:
-            raise InputError(
-                f"Attention to areas of up to {self.area} items cannot have "
-                f"geometry={self.geometry!r}: an area has no box."
             )
 
     @property

@@ -77,7 +77,7 @@ class GridTransformer(Captioner):
         norm_affine: bool, whether these norms learn a gain and an offset.
         geometry: `None`, `"content_independent"`, `"query"`, `"key"`, or several of
             them joined by `"+"`: the bias that the boxes of the cells give the
-            encoder's attention, as in `NGSAN`. Excludes areas of the image.
+            encoder's attention, as in `NGSAN`.
         geometry_dim: int, size of a geometry vector per head.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
@@ -87,7 +87,7 @@ class GridTransformer(Captioner):
             `tokens`, see `Captioner`.
 
     Raises:
-        InputError: If an option has no such value, or excludes another.
+        InputError: If an option has no such value.
 
     References:
         Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.

@@ -51,8 +51,8 @@ class NGSAN(Captioner):
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
         image_area: int, regions of the largest area to attend to, a run of regions in
-            the order of the batch; 1 for plain attention. Excludes any relative
-            `geometry`.
+            the order of the batch; 1 for plain attention. Its geometric bias is the
+            mean of its regions'.
         caption_area: int, tokens of the largest area of the caption; 1 for plain
             attention.
         combined_features: bool, whether the keys of areas are the combined features
@@ -70,7 +70,7 @@ class NGSAN(Captioner):
             `Captioner`.
 
     Raises:
-        InputError: If an option has no such value, or excludes another.
+        InputError: If an option has no such value.
 
     Reference:
         Guo et al., "Normalized and Geometry-Aware Self-Attention Network for

@@ -159,7 +159,7 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     The mechanisms of all papers are options of every model and combine: `query_norm`,
     `key_norm`, `geometry`, `image_area`, `temperature` and `gate` (see
     `keras_caption.models.AttentionOptions`), and in models with a Transformer decoder
-    `caption_area`. Only areas of an image and a relative geometry exclude each other.
+    `caption_area`.
 
     Args:
         name: One of `presets()`.
@@ -175,7 +175,7 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
 
     Raises:
         InputError: If there is no such preset or argument; the nearest names are
-            given. If mechanisms exclude each other.
+            given. If an option makes no sense in the model.
 
     Example:
 

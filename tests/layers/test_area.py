@@ -177,3 +177,13 @@ def test_a_decoder_that_attends_to_areas_caches_as_it_reads(rng):
 def test_a_grid_needs_its_width():
     with pytest.raises(ValueError, match="give its `grid_width`"):
         AreaMemory(max_height=2)
+
+
+def test_the_bias_of_an_area_is_the_mean_of_its_items(rng):
+    memory = AreaMemory(max_height=2, max_width=2, grid_width=3)
+    queries, keys = (rng.normal(size=(2, 3, n, 4)).astype("float32") for n in (5, 6))
+    areas, _ = memory(keys, keys)
+    # Scores of mean keys are means of scores, which average() must find for any bias.
+    expected = queries @ np.swapaxes(areas, 2, 3)
+    bias = queries @ np.swapaxes(keys, 2, 3)
+    np.testing.assert_allclose(memory.average(bias), expected, atol=1e-5)

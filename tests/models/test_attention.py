@@ -11,13 +11,13 @@ import keras_caption as kc
 from keras_caption.models import attention
 
 FAMILIES = "san", "aoanet", "area_regular"
-# Options of all mechanisms, in two sets because areas have no geometry, and the sockets
-# of the encoder's attention that they fill.
+# Options of all mechanisms, in two sets, and the sockets of the encoder's attention
+# that they fill.
 MECHANISMS = {
     "areas": (
         {"query_norm": "instance", "image_area": 2, "combined_features": True}
-        | {"temperature": "length", "gate": "aoa"},
-        ("query_norm", "memory", "temperature", "gate"),
+        | {"geometry": "query", "temperature": "length", "gate": "aoa"},
+        ("query_norm", "memory", "bias", "temperature", "gate"),
     ),
     "geometry": (
         {"query_norm": "batch", "key_norm": "layer", "norm_affine": True}
@@ -57,6 +57,8 @@ def models(vocabulary):
             if (family, mechanisms) == ("aoanet", "geometry"):
                 # Which has no gate of its own.
                 options = {**options, "refining": "attention"}
+            elif (family, mechanisms) == ("san", "areas"):
+                options = {**options, "caption_area": 2}
             made[family, mechanisms] = create(family, vocabulary=vocabulary, **options)
     return made
 
@@ -110,8 +112,10 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
     answer = served(
         tokens=TOKENS,
         regions=tf.constant(images["regions"]),
+        boxes=tf.constant(
+            np.where(images["region_mask"][..., None], images["boxes"], 0)
+        ),
         grid=tf.constant(images["grid"]),
-        num_regions=images["region_mask"].sum(axis=1).astype("int32"),
     )
     np.testing.assert_allclose(answer["logits"], expected, atol=1e-4)
 
@@ -119,9 +123,6 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
 @pytest.mark.parametrize(
     ("family", "options", "problem"),
     [
-        ("san", {"geometry": "query", "image_area": 3}, "an area has no box"),
-        ("aoanet", {"geometry": "query", "image_area": 3}, "an area has no box"),
-        ("area_regular", {"geometry": "key", "image_area": 2}, "an area has no box"),
         ("area_regular", {"geometry": "absolute+key"}, "rows and columns of its cells"),
         ("aoanet", {"refining": None, "query_norm": "layer"}, "leaves no self-atten"),
         ("san", {"gate": "highway"}, "`gate` must be None or one of 'aoa'"),
@@ -133,13 +134,6 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
 def test_what_makes_no_sense_is_refused(family, options, problem):
     with pytest.raises(kc.InputError, match=problem):
         create(family, **options)
-
-
-def test_areas_of_captions_and_geometry_of_regions_go_together():
-    model = create("san", geometry="query", caption_area=2)
-    [block] = model.decoder.blocks
-    assert block.self_attention.memory.max_width == 2
-    assert block.cross_attention.bias is None
 
 
 def test_cells_of_a_grid_have_boxes():
