@@ -58,11 +58,16 @@ def refuse_others(folder, about):
 
 def lasting(about):
     """The settings that must not change on resume, a flat dict."""
-    names = ("dataset", "seed", "precision", "strategy", "objective", "start")
+    names = ("dataset", "seed", "precision", "strategy", "objective")
     free = FREE[about["objective"]]
-    return {name: about.get(name) for name in names} | {
-        f"{group}.{name}": value
-        for group, values in about["config"].items()
-        for name, value in values.items()
-        if group not in free and f"{group}.{name}" not in free
-    }
+    start = sorted(about.get("start", {}).values())  # digests: a run may have moved
+    return (
+        {name: about.get(name) for name in names}
+        | {"start": start}
+        | {
+            f"{group}.{name}": value
+            for group, values in about["config"].items()
+            for name, value in values.items()
+            if group not in free and f"{group}.{name}" not in free
+        }
+    )

@@ -56,20 +56,20 @@ flags.DEFINE_string(
     "data_dir",
     None,
     "For coco_objects: folder of captions_*.json, instances_*.json and Karpathy's "
-    "split JSON; where left out, TFDS downloads coco_captions. For prepared: the "
+    "split JSON; if omitted, TFDS downloads coco_captions. For prepared: the "
     "folder that prepare.py filled.",
 )
 flags.DEFINE_enum(
     "recipe",
     None,
     sorted(path.stem for path in RECIPES.glob("*.py") if path.stem != "defaults"),
-    "Values of --config to begin with; those made for the dataset where left out. "
+    "Values of --config to begin with; if omitted, those made for the dataset. "
     "Those whose names end in _coco are the papers'.",
 )
 flags.DEFINE_integer(
     "epochs",
     None,
-    "Epochs of cross-entropy; the config's where left out.",
+    "Epochs of cross-entropy; defaults to the config's.",
     lower_bound=1,
 )
 flags.DEFINE_integer(
@@ -94,7 +94,7 @@ flags.DEFINE_integer(
 flags.DEFINE_string(
     "output_dir",
     None,
-    "Where the run's files go. saved_models/MODEL_DATASET where left out, or "
+    "Where the run's files go. Defaults to saved_models/MODEL_DATASET, or "
     "saved_models/ensemble_DATASET.",
 )
 flags.DEFINE_list(

@@ -1,9 +1,7 @@
 """Options of the searches, validated in one place."""
 
-import difflib
-
 from keras_caption.arguments import Count, NotNegative, Positive, Seed, check
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, hint
 
 
 def check_options(options):
@@ -20,9 +18,8 @@ def check_options(options):
     """
     for name in options:
         if name not in KINDS:
-            near = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.0)[0]
             raise InputError(
-                f"There is no decoding option `{name}`; did you mean `{near}`?"
+                f"There is no decoding option {name!r}. {hint(name, KINDS)}"
             )
     check_values(**options)
     sampled = "temperature" in options

@@ -130,8 +130,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Call arguments:
         query: `(batch, T, dim)`.
-        value: `(batch, M, value_dim)`; `query` where left out (self-attention).
-        key: `(batch, M, key_dim)`; `value` where left out.
+        value: `(batch, M, value_dim)`; `query` if omitted (self-attention).
+        key: `(batch, M, key_dim)`; `value` if omitted.
         query_mask: Optional bool `(batch, T)`, True where real; needed by norms.
         value_mask: Optional bool `(batch, M)`, True where real; nothing else is
             attended to. `query_mask` in self-attention.
@@ -247,7 +247,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
         Args:
             value: `(batch, M, value_dim)`.
-            key: `(batch, M, key_dim)`, `value` where left out.
+            key: `(batch, M, key_dim)`, `value` if omitted.
             mask: Optional bool `(batch, M)`.
 
         Returns:

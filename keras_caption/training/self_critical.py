@@ -19,41 +19,38 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
         loss = - sum_i (r(c_i) - b_i) log p(c_i) / number of tokens,  c_i ~ p
 
-    over K captions drawn for each image. All of a step, the drawing, the greedy
-    captions, the reward and the gradient, is one compiled graph. The images are
-    encoded once; captions are drawn, and the greedy ones found beside them, through
-    the decoder's `step`, outside the tape; one teacher-forced pass over the drawn
-    captions makes the log-probabilities that carry the gradient.
+    over K captions sampled for each image. A whole step, with sampling, greedy search,
+    reward and gradient, is one compiled graph. The images are encoded once; captions
+    are sampled, and the greedy ones found beside them, through the decoder's `step`,
+    outside the tape; one teacher-forced pass over the sampled captions computes the
+    log-probabilities that carry the gradient.
 
-    There is no dropout, neither where captions are drawn nor where the gradient is
-    taken: p is the same in both, and it is the p that will caption. Dropout in one
-    of them alone, or drawn anew for the other, would make the gradient that of
-    another policy than the one whose captions were rewarded. For the same reason
-    log p is of what captions are drawn from: at `temperature`, without the words
-    that are never drawn.
+    Dropout is off, both in sampling and where the gradient is taken: p is the same in
+    both, and it is the p that generates captions later. Dropout in one of them alone,
+    or with another mask, would yield the gradient of another policy than the one whose
+    captions were rewarded. For the same reason log p is that of the sampling
+    distribution: at `temperature`, without the tokens that are never generated.
 
-    Captions drawn depend on `seed`, the optimizer's number of steps, and an image's
-    place in the global batch: not on how many replicas share it, and a resumed run
-    draws what an uninterrupted one does. (XLA draws other numbers than TensorFlow.)
+    The samples depend on `seed`, the optimizer's number of steps, and an image's place
+    in the global batch: not on how many replicas share it, and a resumed run samples
+    what an uninterrupted one does. (XLA's random numbers differ from TensorFlow's.)
 
     Args:
         captioner: A compiled or uncompiled `keras_caption.models.Captioner`.
         reward: Function of captions `(batch * C, T)` and references `(batch, R, T')`
             to float `(batch * C,)`, for instance `keras_caption.rewards.CiderD`.
         baseline: `"greedy"`, the reward of the image's greedy caption; or `"mean"`,
-            that of its other drawn captions.
-        samples: K, captions drawn for each image.
+            the mean reward of its other samples.
+        samples: int K, number of captions sampled for each image.
         temperature: Sampling temperature, greater than 0.
         cross_entropy: Between 0 and 1: the share of the references' cross-entropy
             in the loss.
-        max_length: Greatest number of words drawn.
+        max_length: int, greatest number of tokens of a sample.
         seed: int, at least 0.
 
     Raises:
-        InputError: If there is no such baseline, or a number is out of range.
-
-    Raises:
-        InputError: If Keras runs on another backend than TensorFlow.
+        InputError: If there is no such baseline, a number is out of range, or Keras
+            runs on another backend than TensorFlow.
 
     A batch is a dict of the captioner's image inputs and `references`, int32
     `(B, R, T)`, PAD 0, as `CiderD` takes them, or a tuple that begins with it, as
@@ -201,7 +198,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         return numbers[number * rows : (number + 1) * rows]
 
     def loss_of(self, memory, tokens, advantages):
-        """The loss of drawn captions, and logs of them.
+        """The loss of sampled captions, and logs of them.
 
         Args:
             memory: What the captioner's `encode` returned.
@@ -229,7 +226,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
 
 def compare(rewards, baseline):
-    """Rewards of drawn captions, and what each is compared with.
+    """Rewards of sampled captions, and what each is compared with.
 
     Args:
         rewards: float `(batch, C)`, of all captions of an image; the first is the

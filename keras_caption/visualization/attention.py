@@ -37,9 +37,9 @@ def attention_over_words(model, inputs, tokens, picture=None, figure=None):
 
     Args:
         model, inputs, tokens: Of `attention_over_regions`.
-        picture: uint8 `(height, width, 3)` to draw on; white where left out.
+        picture: uint8 `(height, width, 3)` to draw on; white if omitted.
         figure: `matplotlib.figure.Figure` or `SubFigure` to draw into; a new one
-            where left out.
+            if omitted.
 
     Returns:
         The figure; `figure.savefig(path)` writes a new one.

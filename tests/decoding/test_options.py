@@ -9,7 +9,7 @@ MISTAKES = [
     ({"top_k": 5}, "`top_k` needs `temperature`"),
     ({"seed": 1}, "`seed` needs `temperature`"),
     ({"temperature": 1.0, "beam_size": 2}, "`beam_size` has no effect with"),
-    ({"beam_width": 3}, "no decoding option `beam_width`; did you mean `beam_size`"),
+    ({"beam_width": 3}, "no decoding option .beam_width.\\. Did you mean beam_size"),
     ({"beam_size": 0}, "`beam_size`: Input should be greater than or equal to 1"),
     ({"beam_size": 2.0}, "`beam_size`: Input should be a valid integer"),
     ({"max_length": 0}, "`max_length`: Input should be greater than or equal to 1"),
