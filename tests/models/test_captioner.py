@@ -283,7 +283,7 @@ def test_failed_save_leaves_the_previous_file(captioner, tmp_path):
 def test_mistakes_are_named(vocabulary, captioner, rng):
     with pytest.raises(kc.InputError, match="Did you mean ngsan"):
         kc.models.create("ngsam", vocabulary=vocabulary)
-    with pytest.raises(kc.InputError, match=r"no 'colour'\. Valid names are region"):
+    with pytest.raises(kc.InputError, match=r"no 'colour'\. Valid names are vocab"):
         kc.models.create("san", vocabulary=vocabulary, colour=2)
     with pytest.raises(kc.InputError, match="Did you mean num_layers"):
         kc.models.create("ngsan", vocabulary=vocabulary, num_layer=2)

@@ -75,8 +75,9 @@ def test_one_savedmodel(members, rng, tmp_path):
     inputs = {k: tf.constant(images[k]) for k in ("regions", "boxes")}
     answer = served.signatures["serving_default"](**inputs)
     captions = [caption.decode() for caption in answer["captions"].numpy()]
-    expected = ensemble.generate(images, max_length=7)
-    assert captions == [expected[0], "", expected[2]]
+    valid = {name: values[[0, 2]] for name, values in images.items()}
+    expected = ensemble.generate(valid, max_length=7)
+    assert captions == [expected[0], "", expected[1]]
 
 
 def test_members_must_fit(members, tmp_path):
