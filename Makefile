@@ -11,7 +11,7 @@ run: .venv/installed
 	$(BIN)/python experiments/run.py --model ngsan --resume
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

@@ -17,6 +17,7 @@ import importlib
 import math
 import os
 import pathlib
+import re
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no notes on start-up
@@ -164,7 +165,8 @@ def parse_flags(argv):
             "config", config, f"Values of --model and --recipe:\n{listed}"
         )
     except AttributeError as error:
-        name, names = str(error).strip("\"'"), [n for g in config.values() for n in g]
+        name = re.search(r"\w+", str(error)).group()
+        names = [name for group in config.values() for name in group]
         sys.exit(f"error: --config has no {name!r}. {hint(name, names)}")
     return app.parse_flags_with_usage(argv)
 
