@@ -1,4 +1,4 @@
-"""Options of the searches, validated in one place."""
+"""Decoding options, validated in one place."""
 
 from keras_caption.arguments import Count, NotNegative, Positive, Seed, check
 from keras_caption.errors import InputError, hint

@@ -21,6 +21,6 @@ class MatrixDense(keras.layers.Dense):
         return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
     def quantize(self, mode=None, type_check=True, config=None):
-        # Keras refuses subclasses of `Dense` unless it is told not to check.
+        # Keras quantizes subclasses of `Dense` only with `type_check=False`.
         checked = type_check and type(self) is not MatrixDense
         super().quantize(mode=mode, type_check=checked, config=config)

@@ -31,7 +31,7 @@ class Generator:
         """Generates captions of a batch of images.
 
         Args:
-            inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
+            inputs: dict of arrays or tensors, as for a call; `tokens` are ignored.
             **options: Options of `generate_tokens`.
 
         Returns:
@@ -117,7 +117,7 @@ class Generator:
         """Generates captions of a batch of images, as tokens with their scores.
 
         Args:
-            inputs: dict as of a call, of arrays or tensors; `tokens` are ignored.
+            inputs: dict of arrays or tensors, as for a call; `tokens` are ignored.
             beam_size: int, beam width, defaults to 3; 1 is greedy search.
             max_length: int, greatest number of tokens, defaults to 20.
             length_penalty, block_trigrams, keep_greedy: Options of
@@ -161,7 +161,7 @@ class Generator:
         If they are missing and an `image` is there, the extractor makes them.
 
         Args:
-            inputs: dict as of a call, of arrays or tensors.
+            inputs: dict of arrays or tensors, as for a call.
 
         Returns:
             dict of tensors.

@@ -50,7 +50,7 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
             )
 
     def compile(self, optimizer, loss, **kwargs):
-        """As of a Keras model; both are also the captioner's, and saved with it."""
+        """Compiles the captioner too, which saves optimizer and loss."""
         super().compile(optimizer, loss, **kwargs)
         self.captioner.compile(self.optimizer, loss, **kwargs)
 

@@ -114,7 +114,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         self.compile(keras.optimizers.Adam(1e-5))
 
     def compile(self, optimizer, **kwargs):
-        """As of a Keras model; the optimizer is also saved with the captioner."""
+        """Compiles the captioner too, which saves the optimizer."""
         super().compile(optimizer=optimizer, **kwargs)
         loss = self.captioner.loss or CaptionCrossEntropy()
         self.captioner.compile(optimizer=self.optimizer, loss=loss)
