@@ -1,7 +1,23 @@
-"""Caption normalization, the vocabulary, and the tokens that a model trains on."""
+"""Tokenizers, caption normalization, and the tokens that a model trains on."""
 
+from keras_caption.text.characters import CharacterTokenizer
 from keras_caption.text.normalization import split_words
+from keras_caption.text.subwords import SubwordTokenizer
 from keras_caption.text.teacher_forcing import teacher_forcing
-from keras_caption.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from keras_caption.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from keras_caption.text.vocabulary import Vocabulary
+from keras_caption.text.words import WordTokenizer
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "Vocabulary", "split_words", "teacher_forcing"]
+__all__ = [
+    "BOS",
+    "EOS",
+    "PAD",
+    "UNK",
+    "CharacterTokenizer",
+    "SubwordTokenizer",
+    "Tokenizer",
+    "Vocabulary",
+    "WordTokenizer",
+    "split_words",
+    "teacher_forcing",
+]

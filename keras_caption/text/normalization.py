@@ -1,3 +1,8 @@
+# What separates words in a graph: hyphen, slash and all that `str.isspace` calls space.
+SPACES = r"\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}"
+SEPARATORS = rf"[-/{SPACES}]"
+
+
 def split_words(caption):
     """The words of a caption, as models see them.
 
@@ -13,3 +18,19 @@ def split_words(caption):
     """
     caption = caption.lower().replace("-", " ").replace("/", " ")
     return "".join(c for c in caption if c.isalnum() or c.isspace()).split()
+
+
+def normalize_in_graph(texts):
+    """Texts whose words, as `split_words` gives them, are separated by spaces.
+
+    Args:
+        texts: string `(batch,)`, TensorFlow tensor in UTF-8.
+
+    Returns:
+        string `(batch,)`.
+    """
+    import tensorflow as tf
+
+    texts = tf.strings.lower(texts, "utf-8")
+    texts = tf.strings.regex_replace(texts, SEPARATORS, " ")
+    return tf.strings.regex_replace(texts, r"[^\pL\pN ]", "")

@@ -1,7 +1,7 @@
 import collections.abc
 
 from keras_caption.errors import InputError
-from keras_caption.text.vocabulary import PAD
+from keras_caption.text.tokenizer import PAD
 
 
 def teacher_forcing(batch):

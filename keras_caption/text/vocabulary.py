@@ -1,24 +1,24 @@
 import collections
+import functools
 
 import keras
 
 from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
-from keras_caption.text.normalization import split_words
-
-PAD, BOS, EOS, UNK = range(4)
-SPECIAL_WORDS = ("<pad>", "<bos>", "<eos>", "<unk>")
+from keras_caption.text.normalization import normalize_in_graph, split_words
+from keras_caption.text.tokenizer import SPECIAL_TOKENS, UNK, Tokenizer
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class Vocabulary:
-    """The words that a model knows, and their token ids.
+class Vocabulary(Tokenizer):
+    """Tokenizer of captions: the words that a model knows, and their token ids.
 
     Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (any other word); the words
-    follow in the order given. `len` counts all of them.
+    follow in the order given. `len` counts all of them. Captions are normalized by
+    `split_words`.
 
     Args:
-        words: List of distinct str without white space, without the special words.
+        words: List of distinct str without white space, without the special tokens.
 
     Raises:
         InputError: If a word is not a str, is empty, has white space or occurs twice.
@@ -33,24 +33,24 @@ class Vocabulary:
     """
 
     def __init__(self, words):
-        self.words = [*SPECIAL_WORDS, *check_words(words)]
+        self.words = [*SPECIAL_TOKENS, *check_words(words)]
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) < len(self.words):
             counts = collections.Counter(self.words)
             raise InputError(
                 "Words of a vocabulary must be distinct and none of "
-                f"{', '.join(SPECIAL_WORDS)}. "
+                f"{', '.join(SPECIAL_TOKENS)}. "
                 f"More than once: {[w for w, n in counts.items() if n > 1][:5]}"
             )
 
     @classmethod
-    def build(cls, captions, min_count=5):
+    def build(cls, captions, min_count: int = 5):
         """Builds the vocabulary of a set of captions.
 
         Keeps the words that occur at least `min_count` times, the most frequent
         first, words of one frequency in alphabetical order.
 
-        Which images the captions are of decides how many words there are:
+        The choice of captions decides the size of the vocabulary:
         `keras_caption.data.build_vocabulary` counts those of the training images, or
         of all images, as the published vocabularies of COCO do.
 
@@ -64,70 +64,77 @@ class Vocabulary:
         check(Count, min_count=min_count)
         counts = collections.Counter()
         for caption in captions:
-            counts.update(split_words(caption))
+            counts.update(cls.split(caption))
         frequent = [word for word, count in counts.items() if count >= min_count]
+        frequent = [word for word in frequent if word not in SPECIAL_TOKENS]
         if not frequent:
             raise InputError(
-                f"No word of the captions occurs min_count={min_count} times; the "
+                f"No word of the text occurs min_count={min_count} times; the "
                 f"greatest count is {max(counts.values(), default=0)}."
             )
         return cls(sorted(frequent, key=lambda word: (-counts[word], word)))
 
-    def encode(self, caption, max_words=None):
-        """Token ids of a caption, from BOS to EOS.
+    @staticmethod
+    def split(text: str) -> list[str]:
+        """Words of a text."""
+        return split_words(text)
 
-        Args:
-            caption: str.
-            max_words: Cut the caption after so many words.
-
-        Returns:
-            A list of int.
-        """
-        words = split_words(caption)[:max_words]
-        return [BOS, *(self._ids.get(word, UNK) for word in words), EOS]
-
-    def decode(self, tokens):
-        """The caption of token ids: the words between BOS and EOS.
-
-        Args:
-            tokens: Sequence of int; what follows the first EOS is ignored.
-
-        Returns:
-            str.
-
-        Raises:
-            ValueError: If a token is not in the vocabulary.
-        """
-        words = []
-        for token in tokens:
-            if not 0 <= token < len(self):
-                raise ValueError(
-                    f"Token {token} is not one of the {len(self)} of this vocabulary; "
-                    "it comes from another one."
-                )
-            if token == EOS:
-                break
-            if token not in (PAD, BOS):
-                words.append(self.words[token])
+    @staticmethod
+    def join(words: list[str]) -> str:
+        """Text of words."""
         return " ".join(words)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.words)
 
-    def __eq__(self, other):
-        return isinstance(other, Vocabulary) and self.words == other.words
+    def to_ids(self, text: str) -> list[int]:
+        return [self._ids.get(word, UNK) for word in self.split(text)]
 
-    __hash__ = None
+    def to_text(self, ids) -> str:
+        return self.join([self.words[i] for i in ids])
 
-    def get_config(self):
-        return {"words": self.words[len(SPECIAL_WORDS) :]}
+    def tokenize(self, texts):
+        import tensorflow as tf
 
-    @classmethod
-    def from_config(cls, config):
-        return cls(**config)
+        words = tf.strings.split(self.normalize_in_graph(texts))
+        return tf.ragged.map_flat_values(self._table.lookup, words)
+
+    def join_pieces(self, ids):
+        import tensorflow as tf
+
+        words = tf.ragged.map_flat_values(lambda i: tf.gather(self.words, i), ids)
+        return tf.strings.reduce_join(words, axis=-1, separator=" ")
+
+    @staticmethod
+    def normalize_in_graph(texts):
+        """Texts whose words, as `split` gives them, are separated by spaces."""
+        return normalize_in_graph(texts)
+
+    def trackables(self):
+        return self._table
+
+    @functools.cached_property
+    def _table(self):
+        import tensorflow as tf
+
+        with tf.init_scope():
+            return tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    self.words, tf.range(len(self.words))
+                ),
+                default_value=UNK,
+            )
+
+    def get_config(self) -> dict:
+        return {"words": self.words[len(SPECIAL_TOKENS) :]}
 
 
 def check_words(words):
+    """The words of a vocabulary as a list.
+
+    Raises:
+        InputError: If one is not a str without white space.
+    """
     if isinstance(words, str):
         raise InputError(f"Words must be a list of str, received {words!r:.60}.")
     words = list(words)

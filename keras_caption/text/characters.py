@@ -1,0 +1,127 @@
+import collections
+import functools
+
+import keras
+
+from keras_caption.arguments import Count, check
+from keras_caption.errors import InputError
+from keras_caption.text.tokenizer import SPECIAL_TOKENS, Tokenizer
+
+BYTES = [bytes([value]) for value in range(256)]
+# Ids of characters follow those of the special tokens and of the bytes.
+FIRST = len(SPECIAL_TOKENS) + len(BYTES)
+UNKNOWN = "\ufffd"
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class CharacterTokenizer(Tokenizer):
+    """Tokenizer of Unicode characters, with bytes for all that it does not know.
+
+    Ids 4 to 259 are the bytes 0 to 255; the characters follow in the order given. A
+    character that is not among them is tokenized as the bytes of its UTF-8 encoding,
+    so that nothing is unknown and every text is decoded as it was.
+
+    Args:
+        characters: List of distinct str of one character each.
+
+    Raises:
+        InputError: If an element is not one character, or occurs twice.
+
+    Example:
+
+    ```python
+    tokenizer = CharacterTokenizer.build(sentences)
+    tokens = tokenizer.encode("Ein Hund.")    # [1, 272, 264, ..., 2]
+    sentence = tokenizer.decode(tokens)       # "Ein Hund."
+    ```
+    """
+
+    def __init__(self, characters):
+        self.characters = list(characters)
+        for index, character in enumerate(self.characters):
+            if not isinstance(character, str) or len(character) != 1:
+                raise InputError(
+                    f"Element {index} of the characters must be a str of one "
+                    f"character, received {character!r:.60}."
+                )
+        self._ids = {character: FIRST + i for i, character in enumerate(characters)}
+        if len(self._ids) < len(self.characters):
+            raise InputError("The characters of a tokenizer must be distinct.")
+        known = [character.encode("utf-8", "replace") for character in self.characters]
+        unknown = [UNKNOWN.encode()] * len(SPECIAL_TOKENS)
+        self._pieces = [*unknown, *BYTES, *known]
+
+    @classmethod
+    def build(cls, texts, min_count: int = 1):
+        """Collects the characters that occur at least `min_count` times.
+
+        Args:
+            texts: Iterable of str.
+            min_count: int, at least 1: least number of occurrences.
+        """
+        check(Count, min_count=min_count)
+        counts = collections.Counter()
+        for text in texts:
+            counts.update(text)
+        frequent = [c for c, count in counts.items() if count >= min_count]
+        return cls(sorted(frequent, key=lambda c: (-counts[c], c)))
+
+    def __len__(self) -> int:
+        return FIRST + len(self.characters)
+
+    def to_ids(self, text: str) -> list[int]:
+        ids = []
+        for character in text:
+            if character in self._ids:
+                ids.append(self._ids[character])
+            else:
+                encoded = character.encode("utf-8", "replace")
+                ids += [len(SPECIAL_TOKENS) + byte for byte in encoded]
+        return ids
+
+    def to_text(self, ids) -> str:
+        return b"".join(self._pieces[i] for i in ids).decode("utf-8", "replace")
+
+    def tokenize(self, texts):
+        import tensorflow as tf
+
+        characters = tf.strings.unicode_split(texts, "UTF-8", errors="replace")
+        ids = self._table.lookup(characters.values)
+        # Of each character, its id or those of its bytes: one of the two rows is empty.
+        known = tf.ragged.boolean_mask(ids[:, None], (ids >= 0)[:, None])
+        unknown = tf.where(ids >= 0, "", characters.values)
+        encoded = tf.ragged.map_flat_values(
+            lambda byte: (
+                len(SPECIAL_TOKENS)
+                + tf.cast(tf.io.decode_raw(byte, "uint8")[:, 0], tf.int32)
+            ),
+            tf.strings.bytes_split(unknown),
+        )
+        return characters.with_values(tf.concat([known, encoded], axis=1)).merge_dims(
+            1, 2
+        )
+
+    def join_pieces(self, ids):
+        import tensorflow as tf
+
+        pieces = tf.ragged.map_flat_values(lambda i: tf.gather(self._pieces, i), ids)
+        joined = tf.strings.reduce_join(pieces, axis=-1)
+        return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8", "replace")
+
+    def trackables(self):
+        return self._table
+
+    @functools.cached_property
+    def _table(self):
+        import tensorflow as tf
+
+        with tf.init_scope():
+            return tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    self._pieces[FIRST:], tf.range(FIRST, len(self))
+                ),
+                default_value=-1,
+            )
+
+    def get_config(self) -> dict:
+        return {"characters": self.characters}

@@ -1,0 +1,121 @@
+import base64
+import functools
+import io
+
+import keras
+import sentencepiece
+
+from keras_caption.arguments import Count, check
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import reason_of
+from keras_caption.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class SubwordTokenizer(Tokenizer):
+    """Tokenizer of subwords by byte-pair encoding, a SentencePiece model.
+
+    Text is normalized as SentencePiece does it: Unicode's NFKC, and single spaces.
+    Characters that were not in the training text are tokenized as bytes, so that
+    nothing is unknown.
+
+    Args:
+        model: str, the SentencePiece model in base64, with the ids of special tokens
+            as here. `build` makes one.
+
+    Raises:
+        InputError: If it is no such model.
+
+    Example:
+
+    ```python
+    tokenizer = SubwordTokenizer.build(sentences, vocabulary_size=8000)
+    tokens = tokenizer.encode("A playhouse.")    # [1, 262, 1803, 507, 7919, 2]
+    sentence = tokenizer.decode(tokens)          # "A playhouse."
+    ```
+
+    Reference:
+        Kudo, Richardson, "SentencePiece", EMNLP 2018; Sennrich, Haddow, Birch,
+        "Neural Machine Translation of Rare Words with Subword Units", ACL 2016.
+    """
+
+    def __init__(self, model: str):
+        self.model = model
+        try:
+            self._proto = base64.b64decode(model, validate=True)
+            self._processor = sentencepiece.SentencePieceProcessor(
+                model_proto=self._proto
+            )
+            ids = self._processor
+            special = [ids.pad_id(), ids.bos_id(), ids.eos_id(), ids.unk_id()]
+        except (RuntimeError, TypeError, ValueError):
+            special = None
+        if special != [PAD, BOS, EOS, UNK]:
+            raise InputError(
+                "The model of a SubwordTokenizer is no SentencePiece model with PAD 0, "
+                "BOS 1, EOS 2 and UNK 3."
+            )
+
+    @classmethod
+    def build(cls, texts, vocabulary_size: int = 8000):
+        """Learns subwords from text.
+
+        Args:
+            texts: Iterable of str.
+            vocabulary_size: int, number of subwords, with special tokens and bytes.
+
+        Raises:
+            InputError: If the text is empty, or too small for so many subwords.
+        """
+        check(Count, vocabulary_size=vocabulary_size)
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(texts),
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=vocabulary_size,
+                character_coverage=1.0,
+                byte_fallback=True,
+                pad_id=PAD,
+                bos_id=BOS,
+                eos_id=EOS,
+                unk_id=UNK,
+                num_threads=1,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            reason = reason_of(error).rpartition("] ")[2]
+            raise InputError(
+                f"The text does not yield {vocabulary_size} subwords: {reason}"
+            ) from None
+        return cls(base64.b64encode(model.getvalue()).decode())
+
+    def __len__(self) -> int:
+        return self._processor.get_piece_size()
+
+    def to_ids(self, text: str) -> list[int]:
+        return self._processor.encode(text)
+
+    def to_text(self, ids) -> str:
+        return self._processor.decode(ids)
+
+    def tokenize(self, texts):
+        return self._in_graph.tokenize(texts)
+
+    def join_pieces(self, ids):
+        return self._in_graph.detokenize(ids)
+
+    def trackables(self):
+        return self._in_graph
+
+    @functools.cached_property
+    def _in_graph(self):
+        import tensorflow as tf
+        import tensorflow_text
+
+        with tf.init_scope():
+            return tensorflow_text.SentencepieceTokenizer(model=self._proto)
+
+    def get_config(self) -> dict:
+        return {"model": self.model}

@@ -1,0 +1,129 @@
+"""What all tokenizers share: special tokens, and both ways in Python and in graphs.
+
+Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (unknown), whatever the tokenizer.
+"""
+
+import abc
+
+from keras_caption.errors import InputError
+
+PAD, BOS, EOS, UNK = range(4)
+SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+
+
+class Tokenizer(abc.ABC):
+    """Base of tokenizers: turns text into token ids and back.
+
+    `encode` and `decode` take one text in Python, without TensorFlow. `tokenize` and
+    `detokenize` take a batch inside a TensorFlow graph, and give the same.
+
+    A subclass implements `__len__`, `to_ids`, `to_text`, `tokenize`, `join_pieces`
+    and `trackables`. It is registered with Keras, and its config holds all it knows:
+    so it is saved within a model.
+    """
+
+    @abc.abstractmethod
+    def __len__(self) -> int:
+        """Vocabulary size, special tokens included."""
+
+    @abc.abstractmethod
+    def to_ids(self, text: str) -> list[int]:
+        """Token ids of a text, without BOS and EOS."""
+
+    @abc.abstractmethod
+    def to_text(self, ids: list[int]) -> str:
+        """Text of token ids, none of which is PAD, BOS or EOS."""
+
+    @abc.abstractmethod
+    def tokenize(self, texts):
+        """Token ids of a batch of texts, without BOS and EOS.
+
+        Args:
+            texts: string `(batch,)`, TensorFlow tensor in UTF-8.
+
+        Returns:
+            int32 `(batch, None)`, ragged.
+        """
+
+    @abc.abstractmethod
+    def join_pieces(self, ids):
+        """Texts of token ids, none of which is PAD, BOS or EOS.
+
+        Args:
+            ids: int32 `(batch, None)`, ragged.
+
+        Returns:
+            string `(batch,)`.
+        """
+
+    @abc.abstractmethod
+    def trackables(self):
+        """What of `tokenize` and `detokenize` a SavedModel must track, or `None`."""
+
+    def encode(self, text: str, max_tokens: int | None = None) -> list[int]:
+        """Token ids of a text, from BOS to EOS.
+
+        Args:
+            text: str.
+            max_tokens: int, the text is cut after so many tokens; if omitted, it is
+                not.
+
+        Returns:
+            A list of int.
+        """
+        return [BOS, *self.to_ids(text)[:max_tokens], EOS]
+
+    def decode(self, tokens) -> str:
+        """Text of token ids up to the first EOS.
+
+        Args:
+            tokens: Sequence of int. PAD, BOS and what follows the first EOS are
+                skipped.
+
+        Returns:
+            str.
+
+        Raises:
+            InputError: If a token is not one of the tokenizer's.
+        """
+        ids = []
+        for token in tokens:
+            if not 0 <= token < len(self):
+                raise InputError(
+                    f"Token {token} is not one of the {len(self)} of this vocabulary; "
+                    "it comes from another one."
+                )
+            if token == EOS:
+                break
+            if token not in (PAD, BOS):
+                ids.append(int(token))
+        return self.to_text(ids)
+
+    def detokenize(self, tokens):
+        """Texts of a batch of token ids, each up to its first EOS.
+
+        Args:
+            tokens: int `(batch, T)`, TensorFlow tensor.
+
+        Returns:
+            string `(batch,)`, UTF-8.
+        """
+        import tensorflow as tf
+
+        tokens = tf.cast(tokens, tf.int32)
+        ended = tf.cumsum(tf.cast(tokens == EOS, tf.int32), axis=1) > 0
+        kept = ~ended & (tokens != PAD) & (tokens != BOS)
+        return self.join_pieces(tf.ragged.boolean_mask(tokens, kept))
+
+    def __eq__(self, other):
+        return type(other) is type(self) and other.get_config() == self.get_config()
+
+    __hash__ = None
+
+    @abc.abstractmethod
+    def get_config(self) -> dict:
+        """Arguments of the constructor."""
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)

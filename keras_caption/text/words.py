@@ -1,0 +1,53 @@
+import re
+
+import keras
+
+from keras_caption.text.normalization import SPACES
+from keras_caption.text.vocabulary import Vocabulary
+
+# Ends a piece of a word that goes on, as subword-nmt writes it.
+CONTINUED = "@@"
+JOINT = rf"{CONTINUED}( |$)"
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class WordTokenizer(Vocabulary):
+    """Tokenizer of text whose tokens are separated by white space.
+
+    For text that has been tokenized before. In byte-pair encoded text, a piece that
+    ends in `@@` belongs to the word of the next one: they are joined in what `decode`
+    returns.
+
+    Args:
+        words: List of distinct str without white space, without the special tokens.
+
+    Raises:
+        InputError: If a word is not a str, is empty, has white space or occurs twice.
+
+    Example:
+
+    ```python
+    tokenizer = WordTokenizer.build(sentences, min_count=1)
+    tokens = tokenizer.encode("a wooden play@@ house .")
+    sentence = tokenizer.decode(tokens)                # "a wooden playhouse ."
+    ```
+    """
+
+    @staticmethod
+    def split(text: str) -> list[str]:
+        return text.split()
+
+    @staticmethod
+    def join(words: list[str]) -> str:
+        return re.sub(JOINT, "", " ".join(words))
+
+    def join_pieces(self, ids):
+        import tensorflow as tf
+
+        return tf.strings.regex_replace(super().join_pieces(ids), JOINT, "")
+
+    @staticmethod
+    def normalize_in_graph(texts):
+        import tensorflow as tf
+
+        return tf.strings.regex_replace(texts, f"[{SPACES}]", " ")
