@@ -5,6 +5,7 @@ from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, read
 from keras_caption.data.examples import references, region_features
 from keras_caption.data.listing import list_images
+from keras_caption.data.parallel import ParallelText, load_parallel
 from keras_caption.data.photo_records import (
     PhotoRecord,
     records_of_photos,
@@ -29,6 +30,7 @@ __all__ = [
     "CocoObjects",
     "CocoObjectsConfig",
     "ListedImage",
+    "ParallelText",
     "PhotoRecord",
     "Scenes",
     "ScenesConfig",
@@ -38,6 +40,7 @@ __all__ = [
     "list_images",
     "load",
     "load_extractor",
+    "load_parallel",
     "open_regions",
     "prepare",
     "prepare_regions",

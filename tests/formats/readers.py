@@ -1,6 +1,7 @@
 """The readers of files, each with a function that writes small good files."""
 
 import argparse
+import gzip
 import json
 import pickle
 import zipfile
@@ -13,7 +14,12 @@ import numpy as np
 import region_files
 
 from keras_caption import data
-from keras_caption.data import coco_objects, list_images, records_of_photos
+from keras_caption.data import (
+    coco_objects,
+    list_images,
+    load_parallel,
+    records_of_photos,
+)
 from keras_caption.data.coco import CocoFiles
 from keras_caption.errors import InputError
 from keras_caption.formats.checkpoints import read_tensors
@@ -187,6 +193,13 @@ def read_prepared(folder):
         assert np.isfinite(example["regions"]).all()
 
 
+def write_parallel(folder):
+    for split in ("train", "val", "test"):
+        (folder / f"{split}.en").write_text("a dog\na cat\n")
+        text = gzip.compress("ein Hund\neine schöne Katze\n".encode())
+        (folder / f"{split}.de.gz").write_bytes(text)
+
+
 class Reader(NamedTuple):
     """A reader of files.
 
@@ -203,6 +216,9 @@ class Reader(NamedTuple):
 
 CAPTIONS, INSTANCES, SPLIT = coco_files.contents(images=4)
 READERS = {
+    "parallel_text": Reader(
+        write_parallel, lambda folder: load_parallel("parallel", folder)
+    ),
     "captions": Reader(
         json_writer("captions.json", CAPTIONS),
         lambda folder: read_captions(folder / "captions.json"),

@@ -1,0 +1,99 @@
+import dataclasses
+from collections.abc import Callable
+
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+from keras_caption.data.scene_sentences import SceneSentences
+from keras_caption.errors import InputError, hint
+from keras_caption.formats.parallel_text import find_parallel
+
+DATASETS = ("scene_sentences", "parallel", "wmt14_translate")
+
+
+@dataclasses.dataclass(frozen=True)
+class ParallelText:
+    """Sentences in a source language, and their translations.
+
+    Attributes:
+        source, target: Languages, such as `"en"` and `"de"`.
+        read: Function from `"train"`, `"val"` or `"test"` to the pairs of that split, a
+            tf.data dataset of dicts with `source` and `target`, string scalars,
+            always in the same order.
+    """
+
+    source: str
+    target: str
+    read: Callable[[str], tf.data.Dataset]
+
+
+def load_parallel(
+    name: str, folder=None, source: str = "en", target: str = "de", **kwargs
+) -> ParallelText:
+    """Loads parallel text.
+
+    Args:
+        name: str. `"scene_sentences"`, which is built in, English and German;
+            `"parallel"`, files in `folder`; or `"wmt14_translate"`, which TFDS
+            downloads.
+        folder: Path. For `"parallel"`, the folder of `train.*`, `val.*` and `test.*`,
+            with the languages as suffixes, plain or as `.gz`.
+        source, target: Languages.
+        **kwargs: Of the TFDS builder, such as `data_dir`.
+
+    Raises:
+        InputError: If there is no such dataset or language, or the files of the
+            folder are missing, damaged, or of different numbers of lines.
+    """
+    if name not in DATASETS:
+        raise InputError(f"There is no parallel text {name!r}. {hint(name, DATASETS)}")
+    if (name == "parallel") != (folder is not None):
+        raise InputError("A folder of files is what the dataset 'parallel' reads.")
+    if folder is not None:
+        return from_folder(folder, source, target)
+    if name == "scene_sentences":
+        return from_builder(SceneSentences(**kwargs), source, target)
+    other = next((x for x in (source, target) if x != "en"), "en")
+    return from_builder(tfds.builder(f"{name}/{other}-en", **kwargs), source, target)
+
+
+def from_folder(folder, source, target):
+    """Parallel text of files in a folder; pairs with an empty sentence are skipped."""
+    files = find_parallel(folder, source, target)
+    for pair in files.values():
+        if not sum(bool(a.strip() and b.strip()) for a, b in pair):  # reads it all
+            raise InputError(f"{pair.source} and {pair.target} have no sentences.")
+
+    def read(split):
+        texts = {
+            language: tf.data.TextLineDataset(
+                str(path), "GZIP" if path.suffix == ".gz" else None
+            ).map(tf.strings.strip)
+            for language, path in dataclasses.asdict(files[split]).items()
+        }
+        return tf.data.Dataset.zip(texts).filter(
+            lambda pair: (pair["source"] != "") & (pair["target"] != "")
+        )
+
+    return ParallelText(source, target, read)
+
+
+def from_builder(builder, source, target):
+    """Parallel text of a TFDS builder of `tfds.features.Translation`."""
+    languages = builder.info.features.keys()
+    if {source, target} != set(languages):
+        raise InputError(
+            f"The dataset {builder.name} has the languages {' and '.join(languages)}, "
+            f"not {source} and {target}."
+        )
+    builder.download_and_prepare()
+
+    def read(split):
+        if split == "val" and split not in builder.info.splits:
+            split = "validation"
+        examples = builder.as_dataset(split=split, shuffle_files=False)
+        return examples.map(
+            lambda pair: {"source": pair[source], "target": pair[target]}
+        )
+
+    return ParallelText(source, target, read)

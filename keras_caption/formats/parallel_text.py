@@ -1,0 +1,132 @@
+"""Parallel text: two files, line n of one translates line n of the other.
+
+A folder holds `train.*`, `val.*` (or `valid.*`, `dev.*`) and `test.*`, each with the
+two languages as suffixes, such as `train.en` and `train.de`, plain or as `.gz`.
+"""
+
+import contextlib
+import dataclasses
+import gzip
+import itertools
+import pathlib
+import zlib
+
+from keras_caption.errors import InputError
+
+SPLITS = {"train": ("train",), "val": ("val", "dev"), "test": ("test",)}
+LINE_BYTES = 2**20  # of the longest line that is read
+
+
+@dataclasses.dataclass(frozen=True)
+class ParallelFiles:
+    """The two files of a split.
+
+    Attributes:
+        source, target: Paths.
+    """
+
+    source: pathlib.Path
+    target: pathlib.Path
+
+    def __iter__(self):
+        """Yields pairs of str, without the ends of lines.
+
+        Raises:
+            InputError: If a file cannot be read, is not UTF-8, has a line that is
+                longer than `LINE_BYTES`, or fewer lines than the other.
+        """
+        pairs = itertools.zip_longest(lines(self.source), lines(self.target))
+        for number, (source, target) in enumerate(pairs, start=1):
+            if source is None or target is None:
+                short, other = self.source, self.target
+                if target is None:
+                    short, other = other, short
+                raise InputError(
+                    f"{short} ends after {number - 1:,} lines, before {other}: the "
+                    "files of parallel text have as many lines as each other."
+                )
+            yield source, target
+
+
+def find_parallel(folder, source, target):
+    """Finds the files of parallel text in a folder.
+
+    Args:
+        folder: Path.
+        source, target: Languages, the suffixes of the files.
+
+    Returns:
+        dict from `"train"`, `"val"` and `"test"` to `ParallelFiles`.
+
+    Raises:
+        InputError: If the folder, or a file in it, is missing, or several files may
+            be meant.
+    """
+    folder = pathlib.Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.")
+    if source == target:
+        raise InputError(f"Source and target language are both {source!r}.")
+    return {
+        split: ParallelFiles(
+            find_file(folder, split, source), find_file(folder, split, target)
+        )
+        for split in SPLITS
+    }
+
+
+def find_file(folder, split, language):
+    """The file of a split in a language."""
+    paths = sorted(
+        path
+        for path in folder.iterdir()
+        if path.name.startswith(SPLITS[split])
+        and path.name.removesuffix(".gz").endswith(f".{language}")
+    )
+    if not paths:
+        raise InputError(
+            f"{folder} has no {split}.{language}, plain or as .gz; its files are "
+            f"{', '.join(sorted(path.name for path in folder.iterdir())[:12])}."
+        )
+    if len(paths) > 1:
+        names = ", ".join(path.name for path in paths)
+        raise InputError(
+            f"{folder} has several files of {split} in {language}: {names}."
+        )
+    return paths[0]
+
+
+def lines(path):
+    """Lines of a text file in UTF-8, plain or as `.gz`; memory does not grow with it.
+
+    Raises:
+        InputError: If the file cannot be read, is not UTF-8, or has a line that is
+            longer than `LINE_BYTES`.
+    """
+    with contextlib.closing(numbered_lines(path)) as numbered:
+        for number, line in numbered:
+            if len(line) > LINE_BYTES:
+                raise InputError(
+                    f"{path}, line {number}, is longer than {LINE_BYTES:,} bytes: "
+                    "that is no sentence."
+                )
+            try:
+                yield line.rstrip(b"\r\n").decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{path}, line {number}, is not UTF-8 at byte {error.start + 1}."
+                ) from None
+
+
+def numbered_lines(path):
+    """Numbers, from 1, and bytes of the lines of a file, cut after `LINE_BYTES`."""
+    number = 0
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+            while line := file.readline(LINE_BYTES + 1):
+                number += 1
+                yield number, line
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path} cannot be read after line {number}: {error}."
+        ) from None
