@@ -1,4 +1,4 @@
-"""The standard metrics of captioning, through pycocoevalcap."""
+"""The standard metrics of captioning and translation, by their usual packages."""
 
 from keras_caption.evaluation.cider import cider
 from keras_caption.evaluation.coco_results import (
@@ -8,6 +8,7 @@ from keras_caption.evaluation.coco_results import (
     write_results,
 )
 from keras_caption.evaluation.metrics import METRICS, score, table
+from keras_caption.evaluation.translation import score_translations
 
 __all__ = [
     "METRICS",
@@ -16,6 +17,7 @@ __all__ = [
     "score",
     "score_files",
     "score_table",
+    "score_translations",
     "table",
     "write_results",
 ]
