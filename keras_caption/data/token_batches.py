@@ -8,6 +8,7 @@ from keras_caption.errors import InputError
 from keras_caption.text import BOS, EOS, PAD, Tokenizer, teacher_forcing
 
 SHUFFLE_BUFFER = 100_000  # pairs that are shuffled among each other
+TOKENIZED_AT_ONCE = 1000  # pairs
 SHORTEST, GROWTH = 8, 1.1  # of the lengths that batches are made for
 
 
@@ -39,16 +40,20 @@ class TokenizedPairs:
         check(Count, max_length=max_length)
         self.max_length = max_length
 
-        def tokenize(pair):
-            source = source_tokenizer.tokenize(pair["source"][None]).values
-            target = target_tokenizer.tokenize(pair["target"][None]).values
+        def tokenize(pairs):
+            source = source_tokenizer.tokenize(pairs["source"])
+            target = target_tokenizer.tokenize(pairs["target"])
+            bos, eos = (tf.fill((source.nrows(), 1), token) for token in (BOS, EOS))
             return {
-                "source": tf.concat([source, [EOS]], 0),
-                "tokens": tf.concat([[BOS], target, [EOS]], 0),
+                "source": tf.concat([source, eos], 1),
+                "tokens": tf.concat([bos, target, eos], 1),
             }
 
-        tokenized = pairs.map(tokenize, tf.data.AUTOTUNE).cache()
-        lengths = np.array([*tokenized.map(length_of).as_numpy_iterator()])
+        tokenized = pairs.batch(TOKENIZED_AT_ONCE).map(tokenize, tf.data.AUTOTUNE)
+        # Rows of ragged tensors, and then plain tensors.
+        tokenized = tokenized.unbatch().map(dict).cache()
+        lengths = tokenized.map(length_of).batch(TOKENIZED_AT_ONCE)
+        lengths = np.concatenate([*lengths.as_numpy_iterator()])
         kept = lengths <= max_length
         if not kept.any():
             raise InputError(

@@ -90,13 +90,7 @@ class CharacterTokenizer(Tokenizer):
         # Of each character, its id or those of its bytes: one of the two rows is empty.
         known = tf.ragged.boolean_mask(ids[:, None], (ids >= 0)[:, None])
         unknown = tf.where(ids >= 0, "", characters.values)
-        encoded = tf.ragged.map_flat_values(
-            lambda byte: (
-                len(SPECIAL_TOKENS)
-                + tf.cast(tf.io.decode_raw(byte, "uint8")[:, 0], tf.int32)
-            ),
-            tf.strings.bytes_split(unknown),
-        )
+        encoded = tf.ragged.map_flat_values(byte_ids, tf.strings.bytes_split(unknown))
         return characters.with_values(tf.concat([known, encoded], axis=1)).merge_dims(
             1, 2
         )
@@ -125,3 +119,11 @@ class CharacterTokenizer(Tokenizer):
 
     def get_config(self) -> dict:
         return {"characters": self.characters}
+
+
+def byte_ids(values):
+    """Ids of bytes, int32 `(N,)`, from strings of one byte each, `(N,)`."""
+    import tensorflow as tf
+
+    codes = tf.reshape(tf.io.decode_raw(values, "uint8"), (-1,))
+    return len(SPECIAL_TOKENS) + tf.cast(codes, tf.int32)

@@ -38,6 +38,9 @@ def tokenizer(request):
 def test_graph_and_python_tokenize_alike(tokenizer):
     ids = tf.function(tokenizer.tokenize)(tf.constant(TEXTS))
     assert ids.to_list() == [tokenizer.to_ids(text) for text in TEXTS]
+    assert [tokenizer.tokenize([text])[0].numpy().tolist() for text in TEXTS] == (
+        ids.to_list()
+    )
     assert ids.dtype == tf.int32
     assert ids.values.numpy().max() < len(tokenizer)
 
