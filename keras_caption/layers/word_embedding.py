@@ -43,6 +43,15 @@ class WordEmbedding(keras.layers.Layer):
         words = ops.cast(ops.take(self.embeddings, tokens, axis=0), self.compute_dtype)
         return words * self.dim**0.5
 
+    def score(self, x):
+        """Scores of all tokens, `(..., vocabulary_size)`: products with embeddings.
+
+        Args:
+            x: float `(..., dim)`.
+        """
+        table = ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
+        return ops.matmul(x, table)
+
     def compute_output_shape(self, tokens_shape):
         return (*tokens_shape, self.dim)
 

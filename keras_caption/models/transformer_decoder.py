@@ -12,7 +12,7 @@ class TransformerDecoder(keras.layers.Layer):
 
     Word embeddings (scaled by `sqrt(model_dim)`) plus sinusoidal positions go
     through post-norm Transformer decoder blocks to a linear layer over the
-    vocabulary. Input and output embeddings are separate.
+    vocabulary.
 
     Given a whole caption it is called; growing one it is a pair of functions,
     `start(memory) -> state` and `step(tokens, state, index) -> (logits, state)`.
@@ -25,6 +25,9 @@ class TransformerDecoder(keras.layers.Layer):
         blocks: Iterable of `keras_caption.layers.TransformerDecoderBlock`, the first
             one first.
         dropout: Dropout rate of embeddings.
+        embedding: `keras_caption.layers.WordEmbedding`, whose table is that of the
+            tokens and of the softmax, as one of the encoder's may be. If omitted,
+            both are separate tables of the decoder's own.
 
     Call arguments:
         tokens: int `(batch * C, T)`, C captions for each memory, from BOS on.
@@ -39,24 +42,37 @@ class TransformerDecoder(keras.layers.Layer):
         and `(batch, num_heads, C * T, M)`.
     """
 
-    def __init__(self, vocabulary_size, model_dim, blocks, dropout=0.1, **kwargs):
+    def __init__(
+        self,
+        vocabulary_size,
+        model_dim,
+        blocks,
+        dropout=0.1,
+        embedding=None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.model_dim = model_dim
         self.dropout = dropout
         policy = self.dtype_policy
-        self.embedding = WordEmbedding(vocabulary_size, model_dim, dtype=policy)
+        self.shared = embedding is not None
+        self.embedding = embedding or WordEmbedding(
+            vocabulary_size, model_dim, dtype=policy
+        )
         self.positions = keras_hub.layers.SinePositionEncoding(dtype=policy)
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=policy)
         self.blocks = list(blocks)
-        self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
+        self.output_dense = None
+        if not self.shared:
+            self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
 
     def build(self, tokens_shape, memory_shape):
         hidden_shape = (*tokens_shape, self.model_dim)
-        self.embedding.build(tokens_shape)
+        build_once(self.embedding, tokens_shape)
         for block in self.blocks:
             build_once(block, hidden_shape, memory_shape)
-        self.output_dense.build(hidden_shape)
+        build_once(self.output_dense, hidden_shape)
 
     def call(self, tokens, memory, memory_mask=None, return_attention_scores=False):
         x = self._place(self.embedding(tokens), 0)
@@ -64,7 +80,7 @@ class TransformerDecoder(keras.layers.Layer):
             x, scores = block(
                 x, memory, memory_mask=memory_mask, return_attention_scores=True
             )
-        logits = ops.cast(self.output_dense(x), "float32")
+        logits = self._logits(x)
         if not return_attention_scores:
             return logits
         attention = self.blocks[-1].cross_attention
@@ -103,8 +119,11 @@ class TransformerDecoder(keras.layers.Layer):
         ):
             x, own = block.step(x, items, own, index)
             cache.append(own)
-        logits = self.output_dense(ops.squeeze(x, 1))
-        return ops.cast(logits, "float32"), {**state, "cache": cache}
+        return self._logits(ops.squeeze(x, 1)), {**state, "cache": cache}
+
+    def _logits(self, x):
+        logits = self.embedding.score(x) if self.shared else self.output_dense(x)
+        return ops.cast(logits, "float32")
 
     def _place(self, x, index):
         """Embedded words with their positions, the first of which is `index`."""
@@ -118,6 +137,9 @@ class TransformerDecoder(keras.layers.Layer):
             "model_dim": self.model_dim,
             "blocks": keras.saving.serialize_keras_object(self.blocks),
             "dropout": self.dropout,
+            "embedding": keras.saving.serialize_keras_object(
+                self.embedding if self.shared else None
+            ),
         }
 
     @classmethod

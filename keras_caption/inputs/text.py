@@ -1,0 +1,73 @@
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.inputs.input_kind import InputKind
+from keras_caption.text import EOS, PAD, Tokenizer
+
+EXAMPLE = "a"
+
+
+class Text(InputKind):
+    """Sentences, as token ids.
+
+    | key | type and shape | meaning |
+    |---|---|---|
+    | `source` | int `(batch, S)` | tokens of a sentence, to EOS, then PAD |
+
+    A server takes `source` as strings, `(batch,)`, if the model has a tokenizer.
+
+    Args:
+        specs: dict of the model's symbolic inputs.
+        ignored: Names of inputs that the model takes, but does not depend on.
+        tokenizer: `keras_caption.text.Tokenizer` of the sentences, or `None`.
+    """
+
+    keys = ("source",)
+    noun = "sentence"
+
+    def __init__(
+        self,
+        specs: dict[str, keras.KerasTensor],
+        ignored: tuple[str, ...] = (),
+        tokenizer: Tokenizer | None = None,
+    ):
+        super().__init__(specs, ignored)
+        self.tokenizer = tokenizer
+
+    @staticmethod
+    def symbolic() -> dict[str, keras.KerasTensor]:
+        """Symbolic inputs of an encoder of sentences."""
+        return {"source": keras.Input((None,), dtype="int32", name="source")}
+
+    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        return {"source": ops.cast(inputs["source"], "int32")}
+
+    def memory_mask(self, inputs: dict[str, Any]) -> Any:
+        return ops.not_equal(inputs["source"], PAD)
+
+    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        source = inputs["source"]
+        is_token = ops.logical_and(source != PAD, source != EOS)
+        return {"has no token": ~ops.any(is_token, axis=1)}
+
+    def served_specs(self) -> dict[str, keras.KerasTensor]:
+        if self.tokenizer is None:
+            return super().served_specs()
+        return {"source": keras.KerasTensor((None,), "string", name="source")}
+
+    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        if self.tokenizer is None:
+            return super().from_served(inputs)
+        import tensorflow as tf
+
+        tokens = self.tokenizer.tokenize(inputs["source"])
+        tokens = tf.concat([tokens, tf.fill((tokens.nrows(), 1), EOS)], axis=1)
+        return {"source": tokens.to_tensor(PAD)}
+
+    def example(self) -> dict[str, np.ndarray]:
+        if self.tokenizer is None:
+            return {"source": np.array([[EOS + 1, EOS]], "int32")}
+        return {"source": np.array([EXAMPLE], object)}

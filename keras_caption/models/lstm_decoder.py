@@ -1,0 +1,185 @@
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_caption.layers import MatrixDense, WordEmbedding
+from keras_caption.layers.multi_head_attention import build_once
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class LSTMDecoder(keras.layers.Layer):
+    """An LSTM language model that attends to a memory.
+
+    At each token, with h the output of the last LSTM,
+
+        c = Attention(h, memory)
+        p = softmax(W_p tanh(W_c [c; h]))
+
+    (Luong et al., Eq. 5 and 6, without feeding the attentional vector back, so that
+    all positions of a given sequence attend at once). The first hidden state of each
+    LSTM is `tanh(W mean(memory))`, its cell state zero. The area paper, whose
+    translator this is (section 3.1.2), gives neither.
+
+    Args:
+        vocabulary_size: int, vocabulary size, special tokens included.
+        model_dim: int, size of embeddings and states.
+        num_layers: int, number of LSTMs.
+        attention: `keras_caption.layers.MultiHeadAttention`.
+        dropout: float, dropout rate of embeddings and of the outputs of LSTMs.
+
+    Call arguments:
+        tokens: int `(batch * C, T)`, C sequences for each memory, from BOS on.
+        memory: float `(batch, M, memory_dim)`.
+        memory_mask: Optional bool `(batch, M)`, True where an item is valid.
+        return_attention_scores: bool, whether to return the attention weights too; an
+            area's are shared evenly by its items.
+
+    Returns:
+        Logits, float32 `(batch * C, T, vocabulary_size)`: at position t, of the token
+        after tokens 0 to t. With `return_attention_scores`, a pair of them and
+        `(batch, num_heads, C * T, M)`.
+
+    References:
+        Luong, Pham, Manning, "Effective Approaches to Attention-based Neural Machine
+        Translation", EMNLP 2015; Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        model_dim: int,
+        num_layers: int,
+        attention: keras.layers.Layer,
+        dropout: float = 0.1,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.model_dim = model_dim
+        self.num_layers = num_layers
+        self.attention = attention
+        self.dropout = dropout
+        policy = self.dtype_policy
+        self.embedding = WordEmbedding(vocabulary_size, model_dim, dtype=policy)
+        self.dropouts = [
+            keras.layers.Dropout(dropout, dtype=policy) for _ in range(num_layers + 1)
+        ]
+        self.bridges = [
+            MatrixDense(model_dim, "tanh", dtype=policy, name=f"bridge_{i}")
+            for i in range(num_layers)
+        ]
+        self.lstms = [
+            keras.layers.LSTM(
+                model_dim, return_sequences=True, dtype=policy, name=f"lstm_{i}"
+            )
+            for i in range(num_layers)
+        ]
+        self.context_dense = MatrixDense(
+            model_dim, "tanh", dtype=policy, name="context"
+        )
+        self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
+
+    def build(self, tokens_shape, memory_shape):
+        hidden_shape = (*tokens_shape, self.model_dim)
+        self.embedding.build(tokens_shape)
+        for bridge, lstm in zip(self.bridges, self.lstms, strict=True):
+            bridge.build((memory_shape[0], memory_shape[-1]))
+            lstm.build(hidden_shape)
+        build_once(self.attention, hidden_shape, memory_shape)
+        self.context_dense.build((*tokens_shape, 2 * self.model_dim))
+        self.output_dense.build(hidden_shape)
+
+    def call(
+        self, tokens, memory, memory_mask=None, return_attention_scores=False
+    ) -> Any:
+        items = self.read_memory(memory, memory_mask)
+        captions = ops.shape(tokens)[0] // ops.shape(memory)[0]
+        x = self.dropouts[0](self.embedding(tokens))
+        first = self._first_states(memory, memory_mask)
+        for lstm, drop, states in zip(
+            self.lstms, self.dropouts[1:], first, strict=True
+        ):
+            states = [ops.repeat(state, captions, axis=0) for state in states]
+            x = drop(lstm(x, initial_state=states))
+        logits, scores = self._attend(x, items)
+        if not return_attention_scores:
+            return logits
+        return logits, self.attention.item_weights(scores, ops.shape(memory)[1])
+
+    def read_memory(self, memory, memory_mask=None) -> Any:
+        """Keys, values and mask of the items to attend to."""
+        keys, values = self.attention.project(memory, mask=memory_mask)
+        if memory_mask is not None:
+            memory_mask = ops.expand_dims(memory_mask, 1)
+        return self.attention.items(keys, values, memory_mask)
+
+    def start(self, memory, memory_mask=None, length: int = 20) -> dict[str, Any]:
+        """The state before the first token.
+
+        Args:
+            memory: float `(batch, M, memory_dim)`.
+            memory_mask: Optional bool `(batch, M)`.
+            length: int, not used: the state does not grow.
+        """
+        return {
+            "memory": self.read_memory(memory, memory_mask),
+            "cache": self._first_states(memory, memory_mask),
+        }
+
+    def step(self, tokens, state: dict[str, Any], index) -> tuple[Any, dict[str, Any]]:
+        """Reads one more token of every sequence.
+
+        Args:
+            tokens: int `(batch * C,)`, the token at position `index`.
+            state: What `start` or the last `step` returned.
+            index: int scalar, not used: the state knows no positions.
+
+        Returns:
+            Logits of the next token, float32 `(batch * C, vocabulary_size)`, and the
+            state.
+        """
+        x, cache = self.embedding.look_up(tokens), []
+        for lstm, states in zip(self.lstms, state["cache"], strict=True):
+            x, states = lstm.cell(x, states)
+            cache.append(states)
+        logits, _ = self._attend(ops.expand_dims(x, 1), state["memory"])
+        return ops.squeeze(logits, 1), {**state, "cache": cache}
+
+    def _first_states(self, memory, memory_mask):
+        """Hidden and cell state of each LSTM, a list of pairs `(batch, model_dim)`."""
+        if memory_mask is None:
+            mean = ops.mean(memory, axis=1)
+        else:
+            valid = ops.expand_dims(ops.cast(memory_mask, memory.dtype), -1)
+            count = ops.maximum(ops.sum(valid, axis=1), 1.0)
+            mean = ops.sum(memory * valid, axis=1) / count
+        hidden = [bridge(mean) for bridge in self.bridges]
+        return [[state, ops.zeros_like(state)] for state in hidden]
+
+    def _attend(self, hidden, items):
+        """Logits and attention weights of hidden states `(batch * C, T, model_dim)`."""
+        keys, values, mask = items
+        length = ops.shape(hidden)[1]
+        # The sequences of one memory become one long row of queries.
+        queries = ops.reshape(hidden, (ops.shape(keys)[0], -1, self.model_dim))
+        context, scores = self.attention.attend(
+            queries, keys, values, mask=mask, return_attention_scores=True
+        )
+        context = ops.reshape(context, (-1, length, self.model_dim))
+        x = self.context_dense(ops.concatenate([context, hidden], axis=-1))
+        return ops.cast(self.output_dense(x), "float32"), scores
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "model_dim": self.model_dim,
+            "num_layers": self.num_layers,
+            "attention": keras.saving.serialize_keras_object(self.attention),
+            "dropout": self.dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "LSTMDecoder":
+        return cls(**keras.saving.deserialize_keras_object(config))

@@ -1,0 +1,101 @@
+from typing import Any
+
+import keras
+
+from keras_caption.inputs import Text
+from keras_caption.layers import WordEmbedding
+from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.lstm_decoder import LSTMDecoder
+from keras_caption.models.sizes import check_sizes
+from keras_caption.models.translator import Translator, tokenizer_size
+from keras_caption.text import Tokenizer
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class LSTMTranslator(Translator):
+    """LSTM encoder-decoder for translation, with dot-product attention.
+
+    The encoder's LSTMs read the source once, from left to right; the decoder attends
+    to their outputs or, with `source_area`, to areas of them (section 3.1.2 of the
+    area paper), see `LSTMDecoder`. The paper gives neither the direction of the
+    encoder nor the number of heads: one direction and one head are ours.
+
+    Args:
+        source, target: `keras_caption.text.Tokenizer` of the languages, or `None`.
+        source_size, target_size: int, vocabulary sizes, needed without tokenizers.
+        num_layers: int, number of LSTMs of encoder and decoder each.
+        model_dim: int, size of embeddings and states.
+        dropout: float, dropout rate of embeddings and of the outputs of LSTMs.
+        source_area: int, tokens of the largest area of the source; 1 for plain
+            attention.
+        combined_features: bool, whether the keys of areas are the combined features
+            of the area paper's Eq. 9, not the means of Eq. 3.
+        dtype: Keras dtype policy of the model, or its name.
+
+    Call arguments:
+        inputs: dict of `source`, int `(batch, S)`, to EOS, then PAD, and `tokens`,
+            see `Seq2Seq`.
+
+    Raises:
+        InputError: If an option has a wrong value.
+
+    Reference:
+        Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
+    """
+
+    def __init__(
+        self,
+        source: Tokenizer | None = None,
+        target: Tokenizer | None = None,
+        source_size: int | None = None,
+        target_size: int | None = None,
+        num_layers: int = 2,
+        model_dim: int = 512,
+        dropout: float = 0.1,
+        source_area: int = 1,
+        combined_features: bool = False,
+        dtype: Any = None,
+        **kwargs: Any,
+    ):
+        check_sizes(locals())
+        dtype = keras.dtype_policies.get(dtype)
+        source_size = tokenizer_size("source", source, source_size)
+        target_size = tokenizer_size("target", target, target_size)
+
+        # === Encoder ===
+        inputs = Text.symbolic()
+        mask = Text(inputs).memory_mask(inputs)
+        x = WordEmbedding(source_size, model_dim, dtype=dtype, name="source_embedding")(
+            inputs["source"]
+        )
+        x = keras.layers.Dropout(dropout, dtype=dtype)(x)
+        for i in range(num_layers):
+            x = keras.layers.LSTM(
+                model_dim, return_sequences=True, dtype=dtype, name=f"encoder_{i}"
+            )(x, mask=mask)
+            x = keras.layers.Dropout(dropout, dtype=dtype)(x)
+
+        # === Decoder ===
+        options = AttentionOptions(
+            area=source_area, combined_features=combined_features
+        )
+        decoder = LSTMDecoder(
+            target_size,
+            model_dim,
+            num_layers,
+            make_attention(1, model_dim, options, dtype=dtype),
+            dropout,
+            dtype=dtype,
+            name="decoder",
+        )
+        encoder = keras.Model(inputs, x, name="encoder")
+        super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)
+
+        # === Config ===
+        self.source_size = source_size
+        self.target_size = target_size
+        self.num_layers = num_layers
+        self.model_dim = model_dim
+        self.dropout = dropout
+        self.source_area = source_area
+        self.combined_features = combined_features

@@ -1,0 +1,187 @@
+from typing import Any
+
+import keras
+import keras_hub
+
+from keras_caption.errors import InputError
+from keras_caption.inputs import Text
+from keras_caption.layers import (
+    TransformerDecoderBlock,
+    TransformerEncoderBlock,
+    WordEmbedding,
+)
+from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.sizes import check_heads, check_sizes
+from keras_caption.models.transformer_decoder import TransformerDecoder
+from keras_caption.models.translator import Translator, tokenizer_size
+from keras_caption.text import Tokenizer
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class TransformerTranslator(Translator):
+    """Transformer encoder-decoder for translation, post-norm.
+
+    Embeddings, scaled by `sqrt(model_dim)`, plus sinusoidal positions go through
+    Transformer blocks. Two papers change its attention:
+
+    *Area attention* (section 3.1.1 of its paper) lets the first `area_layers` blocks
+    attend to areas: runs of up to `source_area` tokens in the encoder's
+    self-attention and the decoder's attention to the memory, runs of up to
+    `target_area` tokens, none of which ends after the query, in the decoder's
+    self-attention.
+
+    *Normalized self-attention* (NG-SAN, section 6.2) normalizes the queries of the
+    encoder by `query_norm="instance"`.
+
+    Args:
+        source, target: `keras_caption.text.Tokenizer` of the languages, or `None`.
+        source_size, target_size: int, vocabulary sizes, needed without tokenizers.
+        num_layers: int, number of encoder blocks.
+        decoder_layers: int, number of decoder blocks. Defaults to `num_layers`.
+        model_dim: int, size of hidden states and embeddings.
+        num_heads: int, number of attention heads; divides `model_dim`.
+        feedforward_dim: int, inner size of the feed-forward layers.
+        dropout: float, dropout rate of embeddings, branches and attention weights.
+        shared_embeddings: bool, whether source, target and softmax share one table;
+            for a joint vocabulary. Defaults to `False`: all three are separate.
+        source_area: int, tokens of the largest area of the source; 1 for plain
+            attention.
+        target_area: int, tokens of the largest area of the target; 1 for plain
+            attention.
+        combined_features: bool, whether the keys of areas are the combined features
+            of the area paper's Eq. 9, not the means of Eq. 3.
+        area_layers: int, blocks, of encoder and decoder each, that attend to areas.
+        query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
+            queries (keys) of the encoder are normalized, as in `NGSAN`.
+        norm_affine: bool, whether these norms learn a gain and an offset.
+        gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
+            place of its output projection.
+        dtype: Keras dtype policy of the model, or its name.
+
+    Call arguments:
+        inputs: dict of `source`, int `(batch, S)`, to EOS, then PAD, and `tokens`,
+            see `Seq2Seq`.
+
+    Raises:
+        InputError: If an option has no such value, or embeddings are shared between
+            vocabularies of different sizes.
+
+    References:
+        Vaswani et al., "Attention Is All You Need", NeurIPS 2017; Li, Kaiser, Bengio,
+        Si, "Area Attention", ICML 2019; Guo et al., "Normalized and Geometry-Aware
+        Self-Attention Network for Image Captioning", CVPR 2020.
+    """
+
+    def __init__(
+        self,
+        source: Tokenizer | None = None,
+        target: Tokenizer | None = None,
+        source_size: int | None = None,
+        target_size: int | None = None,
+        num_layers: int = 6,
+        decoder_layers: int | None = None,
+        model_dim: int = 512,
+        num_heads: int = 8,
+        feedforward_dim: int = 2048,
+        dropout: float = 0.1,
+        shared_embeddings: bool = False,
+        source_area: int = 1,
+        target_area: int = 1,
+        combined_features: bool = False,
+        area_layers: int = 2,
+        query_norm: str | None = None,
+        key_norm: str | None = None,
+        norm_affine: bool = False,
+        gate: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ):
+        check_sizes(locals())
+        dtype = keras.dtype_policies.get(dtype)
+        check_heads(model_dim, num_heads)
+        source_size = tokenizer_size("source", source, source_size)
+        target_size = tokenizer_size("target", target, target_size)
+        if shared_embeddings and source_size != target_size:
+            raise InputError(
+                "Shared embeddings need one vocabulary of source and target. Received: "
+                f"{source_size} and {target_size} tokens"
+            )
+
+        # === Attention ===
+        of_source = AttentionOptions(
+            dropout=dropout,
+            query_norm=query_norm,
+            key_norm=key_norm,
+            norm_affine=norm_affine,
+            area=source_area,
+            combined_features=combined_features,
+            area_layers=area_layers,
+            gate=gate,
+        )
+        of_memory = of_source.for_memory()
+        of_target = of_source.for_captions(target_area, None)
+
+        def attention(options, i):
+            return make_attention(
+                num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
+            )
+
+        # === Encoder ===
+        inputs = Text.symbolic()
+        mask = Text(inputs).memory_mask(inputs)
+        embedding = WordEmbedding(
+            source_size, model_dim, dtype=dtype, name="source_embedding"
+        )
+        x = embedding(inputs["source"])
+        x = x + keras_hub.layers.SinePositionEncoding(dtype=dtype)(x)
+        x = keras.layers.Dropout(dropout, dtype=dtype)(x)
+        for i in range(num_layers):
+            x = TransformerEncoderBlock(
+                attention(of_source, i),
+                feedforward_dim,
+                dropout,
+                dtype=dtype,
+                name=f"encoder_{i}",
+            )(x, mask=mask)
+
+        # === Decoder ===
+        blocks = [
+            TransformerDecoderBlock(
+                attention(of_target, i),
+                attention(of_memory, i),
+                feedforward_dim,
+                dropout,
+                dtype=dtype,
+            )
+            for i in range(decoder_layers or num_layers)
+        ]
+        decoder = TransformerDecoder(
+            target_size,
+            model_dim,
+            blocks,
+            dropout,
+            embedding=embedding if shared_embeddings else None,
+            dtype=dtype,
+            name="decoder",
+        )
+        encoder = keras.Model(inputs, x, name="encoder")
+        super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)
+
+        # === Config ===
+        self.source_size = source_size
+        self.target_size = target_size
+        self.num_layers = num_layers
+        self.decoder_layers = decoder_layers
+        self.model_dim = model_dim
+        self.num_heads = num_heads
+        self.feedforward_dim = feedforward_dim
+        self.dropout = dropout
+        self.shared_embeddings = shared_embeddings
+        self.source_area = source_area
+        self.target_area = target_area
+        self.combined_features = combined_features
+        self.area_layers = area_layers
+        self.query_norm = query_norm
+        self.key_norm = key_norm
+        self.norm_affine = norm_affine
+        self.gate = gate

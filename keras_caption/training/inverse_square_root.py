@@ -1,0 +1,45 @@
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_caption.arguments import Count, Positive, check
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
+    """A learning rate that grows linearly, then falls with the square root of steps.
+
+    At step t, counted from 1, with w = `warmup_steps`, it is
+
+        learning_rate * min(t / w, sqrt(w / t))
+
+    With `learning_rate = (d * w) ** -0.5` it is the Transformer's of size d (section
+    5.3).
+
+    Args:
+        learning_rate: float, the greatest learning rate.
+        warmup_steps: int, number of steps until it is reached.
+
+    Raises:
+        InputError: If a number is out of range.
+
+    Reference:
+        Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
+    """
+
+    def __init__(self, learning_rate: float, warmup_steps: int = 4000):
+        check(Positive, learning_rate=learning_rate)
+        check(Count, warmup_steps=warmup_steps)
+        self.learning_rate = learning_rate
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step: Any) -> Any:
+        steps = (ops.cast(step, "float32") + 1.0) / self.warmup_steps
+        return self.learning_rate * ops.minimum(steps, ops.rsqrt(steps))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "learning_rate": self.learning_rate,
+            "warmup_steps": self.warmup_steps,
+        }

@@ -1,0 +1,142 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_caption as kc
+from keras_caption.text import BOS, EOS, PAD
+
+SIZES = {"num_layers": 2, "model_dim": 8, "dropout": 0.0}
+TRANSFORMER = {**SIZES, "num_heads": 2, "feedforward_dim": 12}
+MODELS = {
+    "transformer": (kc.models.TransformerTranslator, TRANSFORMER),
+    "shared": (
+        kc.models.TransformerTranslator,
+        {**TRANSFORMER, "shared_embeddings": True},
+    ),
+    "area_nsa": (
+        kc.models.TransformerTranslator,
+        {
+            **TRANSFORMER,
+            "source_area": 3,
+            "target_area": 3,
+            "combined_features": True,
+            "query_norm": "instance",
+        },
+    ),
+    "lstm": (kc.models.LSTMTranslator, SIZES),
+    "lstm_area": (kc.models.LSTMTranslator, {**SIZES, "source_area": 3}),
+}
+SENTENCES = ["w1 w2 w3 w4 w5", "w6", "w7 w8 unknown"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return kc.text.WordTokenizer([f"w{i}" for i in range(20)])
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request, tokenizer):
+    kind, options = MODELS[request.param]
+    keras.utils.set_random_seed(1)
+    return kind(tokenizer, tokenizer, name=request.param, **options)
+
+
+def source_of(model, padding=0):
+    batch = model.to_batch(SENTENCES)["source"]
+    return np.pad(batch, ((0, 0), (0, padding)), constant_values=PAD)
+
+
+def targets_of(rng, rows, length=6):
+    tokens = rng.integers(4, 24, (rows, length))
+    tokens[:, 0] = BOS
+    return tokens.astype("int32")
+
+
+def test_steps_and_a_call_agree(model, rng):
+    source = source_of(model)
+    tokens = targets_of(rng, 6)  # two sequences for each source
+    memory = model.encode({"source": source})
+    state, steps = model.start(memory, length=6), []
+    state["cache"] = keras.tree.map_structure(
+        lambda x: ops.repeat(x, 2, axis=0), state["cache"]
+    )
+    for i in range(6):
+        logits, state = model.step(tokens[:, i], state, i)
+        steps.append(logits)
+    called = model({"source": source, "tokens": tokens.reshape(3, 2, 6)})
+    np.testing.assert_allclose(
+        np.stack(steps, 1), np.reshape(called, (6, 6, -1)), atol=1e-4
+    )
+
+
+def test_no_later_token_and_no_padding_is_seen(model, rng):
+    tokens = targets_of(rng, 3)
+    logits = model({"source": source_of(model), "tokens": tokens})
+    changed = tokens.copy()
+    changed[:, 4:] = 5
+    padded = model({"source": source_of(model, 3), "tokens": changed})
+    np.testing.assert_allclose(padded[:, :4], logits[:, :4], atol=1e-5)
+    alone = model({"source": source_of(model)[1:2, :2], "tokens": tokens[1:2]})
+    np.testing.assert_allclose(alone, logits[1:2], atol=1e-5)
+
+
+def test_it_trains_saves_and_loads(model, tmp_path):
+    model = type(model).from_config(model.get_config())
+    loss = kc.training.CaptionCrossEntropy()
+    model.compile(keras.optimizers.Adam(0.01), loss, jit_compile=False)
+    source = source_of(model)
+    tokens = np.pad(source, ((0, 0), (1, 0)), constant_values=BOS)
+    batch = kc.data.teacher_forcing({"source": source, "tokens": tokens})
+    losses = [model.train_on_batch(*batch) for _ in range(4)]
+    assert losses[-1] < losses[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.source == model.source
+    np.testing.assert_array_equal(loaded(batch[0]), model(batch[0]))
+    options = {"max_length": 4, "beam_size": 1}
+    assert loaded.generate(SENTENCES, **options) == model.generate(SENTENCES, **options)
+
+
+def test_embeddings_are_one_table_if_shared(tokenizer):
+    separate, shared = (
+        kc.models.TransformerTranslator(
+            tokenizer, tokenizer, shared_embeddings=share, **TRANSFORMER
+        )
+        for share in (False, True)
+    )
+    size, dim = len(tokenizer), TRANSFORMER["model_dim"]
+    assert separate.count_params() - shared.count_params() == 2 * size * dim + size
+    assert sum(w.shape == (size, dim) for w in shared.weights) == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ("w1 w2", "list of str"),
+        ([1], "list of str"),
+        (["w1", ""], "Sentence 1 of the batch has no token"),
+        ([], "no sentence"),
+    ],
+)
+def test_wrong_sentences_are_refused(model, raw, message):
+    with pytest.raises(kc.InputError, match=message):
+        model.generate(raw)
+
+
+def test_wrong_vocabularies_are_refused(tokenizer):
+    for options, message in (
+        ({"source_size": 5}, "needs a `target` tokenizer"),
+        ({"target": tokenizer, "target_size": 5, "source_size": 9}, "target_size=5"),
+        (
+            {"source_size": 5, "target_size": 6, "shared_embeddings": True},
+            "Shared embeddings",
+        ),
+    ):
+        with pytest.raises(kc.InputError, match=message):
+            kc.models.TransformerTranslator(**{**TRANSFORMER, **options})
+    model = kc.models.LSTMTranslator(source_size=9, target_size=9, **SIZES)
+    with pytest.raises(kc.InputError, match="without a source tokenizer"):
+        model.generate_tokens(["w1"])
+    tokens, _ = model.generate_tokens({"source": [[5, 6, EOS]]}, max_length=3)
+    assert tokens.shape == (1, 3)
