@@ -11,6 +11,7 @@ from keras_caption.data.photo_records import (
     records_of_scenes,
 )
 from keras_caption.data.pipeline import (
+    BatchOptions,
     image_batches,
     reference_tokens,
     train_batches,
@@ -25,6 +26,7 @@ from keras_caption.formats.region_files import open_regions
 from keras_caption.text import teacher_forcing
 
 __all__ = [
+    "BatchOptions",
     "CocoFiles",
     "CocoObjects",
     "CocoObjectsConfig",

@@ -59,12 +59,13 @@ def test_a_region_whose_box_has_no_area_is_padding(name, padding, request, rng):
         np.testing.assert_allclose(found[i], logits(model, alone)[0], atol=1e-5)
     # So it is if the mask says otherwise, for models that read boxes, as when served.
     all_valid = logits(model, {**batch, "region_mask": np.ones_like(mask)})
-    assert np.array_equal(all_valid, found) == model.reads_boxes
+    assert np.array_equal(all_valid, found) == model.kinds[0].reads_boxes
 
 
 def test_models_that_read_no_boxes_need_none(aoanet, captioner, vocabulary, rng):
-    assert captioner.reads_boxes
-    assert not kc.models.create("san", vocabulary=vocabulary, **tiny("san")).reads_boxes
+    assert captioner.kinds[0].reads_boxes
+    san = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
+    assert not san.kinds[0].reads_boxes
     images = random_images(rng)
     expected = logits(aoanet, images)
     del images["boxes"]
@@ -136,13 +137,11 @@ def test_grids_are_checked(vocabulary):
 
 def test_inputs_of_another_kind_are_named(captioner, rng):
     images = random_images(rng)
-    for inputs in ("a.jpg", np.zeros((2, 3)), []):
-        with pytest.raises(kc.InputError, match="needs a dict of regions, boxes"):
+    for inputs in ("a.jpg", np.zeros((2, 3)), [], ["a.jpg"]):
+        with pytest.raises(kc.InputError, match=r"a dict of regions, boxes: .*extract"):
             captioner.generate(inputs)
     for values in ([[1.0], [1.0, 2.0]], "abc"):
         with pytest.raises(kc.InputError, match="`regions` should be an array of num"):
             captioner.generate({**images, "regions": values})
     with pytest.raises(kc.InputError, match="holds no image"):
         captioner.generate({name: values[:0] for name, values in images.items()})
-    with pytest.raises(kc.InputError, match="no `extractor`"):
-        captioner.generate_from_images(["a.jpg"])
