@@ -19,7 +19,7 @@ EXPORTED = (
 )
 
 
-def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
+def export(model, path, **decoding):
     """Writes a captioner as a SavedModel, ready for TensorFlow Serving.
 
     It needs neither keras_caption nor Keras to answer. Batch size and number of
@@ -55,19 +55,15 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
         model: `keras_caption.models.Captioner` with a vocabulary, or an `Ensemble`.
         path: Folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
-        beam_size, max_length, length_penalty: Options of
-            `keras_caption.decoding.beam_search`.
+        **decoding: Options of `keras_caption.decoding.beam_search`: `beam_size`,
+            `max_length`, `length_penalty`, `block_trigrams`, `keep_greedy`.
 
     Raises:
         InputError: If the model has no vocabulary, or an option has a wrong value.
     """
-    check_options(
-        {
-            "beam_size": beam_size,
-            "max_length": max_length,
-            "length_penalty": length_penalty,
-        }
-    )
+    check_options(decoding)
+    if "temperature" in decoding:
+        raise InputError("An export searches for captions: it takes no `temperature`.")
     if model.vocabulary is None:
         raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
     words = tf.constant(model.vocabulary.words)
@@ -82,13 +78,7 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
         return {"captions": captions, "tokens": tokens, "scores": scores}
 
     def search(images, good):
-        tokens, scores = beam_search(
-            model,
-            model.encode(images),
-            beam_size=beam_size,
-            max_length=max_length,
-            length_penalty=length_penalty,
-        )
+        tokens, scores = beam_search(model, model.encode(images), **decoding)
         return answer(tokens[:, 0], scores[:, 0], good)
 
     def serving_default(**images):
@@ -96,7 +86,8 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
 
     def greedy(**images):
         images, good = without_faults(images)
-        return answer(*greedy_search(model, model.encode(images), max_length), good)
+        length = {k: x for k, x in decoding.items() if k == "max_length"}
+        return answer(*greedy_search(model, model.encode(images), **length), good)
 
     def logits(tokens, **images):
         images, good = without_faults(images)
