@@ -36,7 +36,7 @@ def command(folder, output, *more):
         "model.feedforward_dim": 32,
         "model.geometry_dim": 4,
         "training.batch_size": 4,
-        "training.min_count": 1,
+        "data.min_count": 1,
         "training.scheduled_sampling": 0.1,
         "training.clip_value": 0.1,
         "self_critical.halved_after": 1,
@@ -128,21 +128,25 @@ def check_report(output, printed):
 
 
 MISTAKES = {
+    "--config=nowhere.py": "There is no configuration file nowhere.py.",
+    "--unknown": "unrecognized arguments: --unknown; see --help.",
     "--model=ngsam": "There is no model named 'ngsam'. Did you mean ngsan",
     "--dataset=cocoo": "There is no dataset 'cocoo'. Did you mean coco",
-    "--config.model.num_layer=3": "--config has no 'num_layer'. Did you mean num_",
+    "--config.model.num_layer=3": "--config has no 'model.num_layer'. Did you mean",
+    "--config.model.num_layers": "--config.model.num_layers needs a value.",
+    "--config.modell.num_layers=3": "--config has no 'modell.num_layers'. Did you",
     "--config.model.geometry=round": "`geometry` must be None, one of",
     "--config.model.num_layers=0": "--config.model.num_layers: Input should be greater",
     "--config.training.batch_size=1000": "A batch of 1000 images",
-    "--config.training.max_words=-2": "--config.training.max_words: Input should be",
-    "--config.training.min_count=1000": "No word of the captions occurs min_count=1000",
+    "--config.data.max_words=-2": "--config.data.max_words: Input should be",
+    "--config.data.min_count=1000": "No word of the captions occurs min_count=1000",
     "--config.training.label_smoothing=2": "--config.training.label_smoothing: Input",
     "--config.training.learning_rate=nan": "learning_rate: Input should be a finite",
     "--config.self_critical.batch_size=1000": "A batch of 1000 images",
     "--config.self_critical.baseline=best": "Input should be 'greedy' or 'mean'",
     "--config.self_critical.temperature=0": "--config.self_critical.temperature: Input",
     "--config.decoding.length_penalty=-1": "--config.decoding.length_penalty: Input",
-    "--seed=-1": "flag --seed=-1: -1 is not an integer in the range",
+    "--seed=-1": "--config.seed: Input should be greater than or equal to 0",
     "--ensemble=": "--ensemble needs names of saved captioners.",
     "--start_from=": "--start_from is for self-critical training only.",
 }
@@ -182,12 +186,13 @@ def test_a_run_is_not_resumed_with_other_values(folder, call):
     assert (folder / "whole").exists(), "needs the run above"
     config = (folder / "whole" / "config.json").read_text()
     others = "--config.model.num_layers=3", "--seed=1", "--mixed_precision=bfloat16"
+    others = *others, "--config.decoding.max_length=9"
     done = call("whole", "--resume", *others)
     keras.config.set_dtype_policy("float32")
     assert done.returncode == 1
     assert (
         "begun with seed=0, not 1; precision=float32, not bfloat16; "
-        "model.num_layers=1, not 3." in done.stderr
+        "model.num_layers=1, not 3; decoding.max_length=20, not 9." in done.stderr
     )
     assert (folder / "whole" / "config.json").read_text() == config
 
@@ -287,8 +292,9 @@ def test_a_run_is_scored_on_other_data(folder, call, call_script):
     assert len(json.loads((output / "test_results.json").read_text())) == 5
     own = json.loads((folder / "whole" / "config.json").read_text())
     about = json.loads((output / "config.json").read_text())
-    assert about["data_dir"] == str(folder / "elsewhere")
-    assert about["trained_on"] == {name: own[name] for name in ("dataset", "data_dir")}
+    data = own["config"]["data"]
+    assert about["trained_on"] == {name: data[name] for name in ("dataset", "data_dir")}
+    data["data_dir"] = str(folder / "elsewhere")
     assert about["config"] == own["config"]
 
     before = contents(folder / "whole")

@@ -1,4 +1,7 @@
-"""What a finished run shows: scores, captions, pictures, and a served model."""
+"""Scores, captions and figures of a captioner on a test split."""
+
+import pathlib
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -6,45 +9,41 @@ import keras_caption as kc
 from keras_caption.atomic import write_json
 from keras_caption.data import scenes
 
-PICTURES = 4  # in the figure of attention
-SAMPLES = 10  # captions printed
+IMAGES = 4  # in the figure of attention
+SHOWN = 10  # captions printed
+FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+    "history.json": "loss and CIDEr-D of every epoch",
+    "logs": "the same for TensorBoard",
+    "test_results.json": "captions of the test split",
+    "test_references.json": "what they are scored against",
+    "test_scores.json": "their scores",
+    "attention.png": "what the model attends to, token by token",
+    "config.json": "how the run was configured",
+}
 
 
-def finish(model, decoding, builder, folder, about, spice=False):
-    """Scores and exports what was trained, and says where everything is.
+def evaluate(
+    model: Any,
+    builder: Any,
+    decoding: dict[str, Any],
+    folder: pathlib.Path,
+    spice: bool = False,
+) -> dict[str, Any]:
+    """Captions and scores the test split, and prints the scores.
 
     Args:
         model: A trained captioner.
-        decoding: Options of `generate_tokens`.
-        builder: TFDS builder, whose test split is captioned.
-        folder: Where everything goes.
-        about: dict, what the run is.
+        builder: TFDS builder.
+        decoding: dict, options of `generate_tokens`.
+        folder: `pathlib.Path`, where captions, references and a figure go.
         spice: bool, whether to compute SPICE.
+
+    Returns:
+        dict from metric to score, and `statements`, a dict from category to share.
     """
-    (folder / "test_scores.json").unlink(missing_ok=True)
-    scores = evaluate(model, decoding, builder, folder, spice)
-    kc.serving.export(model, folder / "1", **decoding)
-    write_json(folder / "config.json", {"model": model.name, **about})
-    write_json(folder / "test_scores.json", scores)  # last: it says that all is there
-    print(f"\nEverything is in {folder}:")
-    for name, content in {
-        "best.keras": "the model, for keras.models.load_model",
-        "1": "the model as a SavedModel, for TensorFlow Serving",
-        "last.keras": "the last epoch's model and optimizer, for --resume",
-        "history.json": "loss and CIDEr-D of every epoch",
-        "logs": "the same for TensorBoard",
-        "test_results.json": "captions of the test split",
-        "test_references.json": "what they are scored against",
-        "test_scores.json": "their scores",
-        "attention.png": "where the model looks, word by word",
-        "config.json": "how the run was configured",
-    }.items():
-        if (folder / name).exists():
-            print(f"  {name:22}{content}")
-
-
-def evaluate(model, decoding, builder, folder, spice=False):
-    """Captions and scores the test split; prints and returns the scores."""
     examples = kc.data.read(builder, "test")
     references = kc.data.references(examples)
     batches = kc.data.image_batches(examples, 50, model.image_specs)
@@ -55,9 +54,10 @@ def evaluate(model, decoding, builder, folder, spice=False):
     if "objects" in builder.info.features:
         truth = scenes.statement_accuracy(captions, examples)
         statements = {category: share for category, (share, _) in truth.items()}
-    draw_attention(model, decoding, builder, folder / "attention.png")
+    draw_attention(model, builder, decoding, folder / "attention.png")
 
-    print(f"\nTest split, {len(captions):,} images, beam {decoding.beam_size}\n")
+    width = decoding["beam_size"]
+    print(f"\nTest split, {len(captions):,} images, beam {width}\n")
     print(kc.evaluation.table({model.name: scores}))
     for name, reason in missing.items():
         print(f"\n{name}: {reason}")
@@ -66,12 +66,14 @@ def evaluate(model, decoding, builder, folder, spice=False):
         for category, (share, count) in truth.items():
             print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
     print("\nSome captions, each followed by a person's:")
-    for image_id in list(captions)[:SAMPLES]:
+    for image_id in list(captions)[:SHOWN]:
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
     return {**scores, "statements": statements}
 
 
-def write_coco_files(captions, references, folder):
+def write_coco_files(
+    captions: dict[int, str], references: dict[int, list[str]], folder: pathlib.Path
+) -> None:
     """Captions and references in COCO's formats, for `keras_caption.evaluation`."""
     annotations = [(i, text) for i, texts in references.items() for text in texts]
     truth = {
@@ -85,9 +87,11 @@ def write_coco_files(captions, references, folder):
     write_json(folder / "test_references.json", truth)
 
 
-def draw_attention(model, decoding, builder, path):
-    """Draws where the model looks in a few pictures of the test split."""
-    count = min(PICTURES, builder.info.splits["test"].num_examples)
+def draw_attention(
+    model: Any, builder: Any, decoding: dict[str, Any], path: pathlib.Path
+) -> None:
+    """Draws the attention weights of some images of the test split."""
+    count = min(IMAGES, builder.info.splits["test"].num_examples)
     examples = kc.data.read(builder, f"test[:{count}]", pictures=True)
     figure = Figure(figsize=(20, 2.2 * count), layout="constrained")
     parts = figure.subfigures(count, squeeze=False)[:, 0]
@@ -95,6 +99,6 @@ def draw_attention(model, decoding, builder, path):
         names = [name for name in model.image_specs if name != "region_mask"]
         inputs = {name: example[name][None].astype("float32") for name in names}
         tokens, _ = model.generate_tokens(inputs, **decoding)
-        picture = example.get("image")
-        kc.visualization.attention_over_words(model, inputs, tokens[0], picture, part)
+        image = example.get("image")
+        kc.visualization.attention_over_words(model, inputs, tokens[0], image, part)
     figure.savefig(path, dpi=80)
