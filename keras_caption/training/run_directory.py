@@ -58,7 +58,7 @@ def describe(
     """
     about = {
         "objective": objective,
-        "start": _digests([start] if objective == "self-critical" else []),
+        "start": _digests([] if start is None else [start]),
         "members": _digests(members),
         "config": {k: x for k, x in config.items() if k not in _UNUSED[objective]},
     }
