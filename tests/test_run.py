@@ -13,12 +13,21 @@ import coco_files
 import keras
 import numpy as np
 import pytest
-from conftest import PROJECT, run_script
+import tensorflow as tf
+from conftest import PROJECT
 
 import keras_caption as kc
 from keras_caption.atomic import exclusive
+from keras_caption.commands import COMMANDS, main, run
+from keras_caption.evaluation import metrics
 
-EPOCHS = 4
+EPOCHS = 3
+# A run as a process of its own, whose captions are not scored: that takes a Java.
+UNSCORED = """
+from keras_caption import commands, evaluation
+evaluation.score = lambda *_: ({}, {})
+commands.main()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +53,6 @@ def command(folder, output, *more):
         "decoding.beam_size": 2,
     }
     return [
-        "experiments/run.py",
         "--model=ngsan",
         "--dataset=coco_objects",
         f"--data_dir={folder / 'coco'}",
@@ -55,14 +63,10 @@ def command(folder, output, *more):
     ]
 
 
-def run(folder, *args):
-    return run_script(*command(folder, *args), TFDS_DATA_DIR=str(folder / "tfds"))
-
-
 def kill_after(epochs, history, folder, *args):
     """Starts a run, and kills it once so many epochs are in `history`."""
     process = subprocess.Popen(
-        [sys.executable, *command(folder, *args)],
+        [sys.executable, "-c", UNSCORED, "run", *command(folder, *args)],
         cwd=PROJECT,
         env={**os.environ, "TFDS_DATA_DIR": str(folder / "tfds")},
         stdout=subprocess.DEVNULL,
@@ -76,9 +80,22 @@ def kill_after(epochs, history, folder, *args):
     assert len(json.loads(history.read_text())) < EPOCHS
 
 
-def test_interrupted_and_resumed_is_uninterrupted(folder):
-    options = [f"--scst_epochs={EPOCHS}", "--deterministic"]
-    whole = run(folder, "whole", *options)
+@pytest.fixture
+def call(call_script, folder, monkeypatch):
+    """Runs the experiment in this process, on the data of `folder`.
+
+    METEOR, whose Java program takes seconds, is not computed.
+    """
+    monkeypatch.setattr(
+        "tensorflow_datasets.core.constants.DATA_DIR", str(folder / "tfds")
+    )
+    monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)
+    return lambda *args: call_script("experiments/run.py", *command(folder, *args))
+
+
+def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
+    options = [f"--scst_epochs={EPOCHS}"]
+    whole = call("whole", *options)
     assert whole.returncode == 0, whole.stderr
     check_report(folder / "whole", whole.stdout)
     scores = check_report(folder / "whole" / "scst", whole.stdout)
@@ -90,11 +107,11 @@ def test_interrupted_and_resumed_is_uninterrupted(folder):
 
     options.append("--strategy=mirrored")  # of one replica: the same
     killed = folder / "killed"
-    kill_after(2, killed / "history.json", folder, "killed", *options)
-    kill_after(
-        2, killed / "scst" / "history.json", folder, "killed", *options, "--resume"
-    )
-    resumed = run(folder, "killed", *options, "--resume")
+    kill_after(1, killed / "history.json", folder, "killed", *options)
+    options.append("--resume")
+    kill_after(1, killed / "scst" / "history.json", folder, "killed", *options)
+    monkeypatch.setattr(kc.evaluation, "score", lambda *_: ({}, {}))
+    resumed = call("killed", *options)
     assert resumed.returncode == 0, resumed.stderr
     assert f"{killed} is finished: nothing to do" in resumed.stdout
     assert "Resuming after epoch" in resumed.stdout
@@ -150,15 +167,6 @@ MISTAKES = {
     "--ensemble=": "--ensemble needs names of saved captioners.",
     "--start_from=": "--start_from is for self-critical training only.",
 }
-
-
-@pytest.fixture
-def call(call_script, folder, monkeypatch):
-    """Runs the experiment in this process, on the data of `folder`."""
-    monkeypatch.setattr(
-        "tensorflow_datasets.core.constants.DATA_DIR", str(folder / "tfds")
-    )
-    return lambda *args: call_script(*command(folder, *args))
 
 
 @pytest.mark.parametrize("flag", MISTAKES)
@@ -316,3 +324,28 @@ def test_help_is_readable(call):
     assert done.returncode == 0
     for text in ("--model", "ngsan", "--config.training.epochs=", "--resume"):
         assert text in done.stdout
+
+
+def test_precision_and_determinism_are_set(monkeypatch):
+    policy, calls = keras.config.dtype_policy(), []
+    monkeypatch.setattr(
+        tf.config.experimental, "enable_op_determinism", lambda: calls.append(1)
+    )
+    for deterministic in (False, True):
+        run.set_up({"precision": "bfloat16", "deterministic": deterministic})
+    found = keras.config.dtype_policy().name
+    keras.config.set_dtype_policy(policy)
+    assert (found, calls) == ("mixed_bfloat16", [1])
+
+
+@pytest.mark.parametrize("name", [[], ["--help"]])
+def test_the_console_script_lists_its_commands(name, capsys):
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(name)
+    printed = capsys.readouterr().out
+    assert all(f"  {command} " in printed for command in COMMANDS)
+
+
+def test_an_unknown_command_is_named():
+    with pytest.raises(SystemExit, match="no command 'rum'. Did you mean run"):
+        main(["rum"])

@@ -44,7 +44,7 @@ def train_batches(
         inputs: Names of what the model reads of an image; others are skipped.
         cache: Whether to keep all that is read in memory. Where not, each epoch reads
             the examples anew, and shuffles them within a window of 1,000: what
-            `experiments/prepare.py` writes has been shuffled before.
+            `keras_caption.data.prepare` writes has been shuffled before.
 
     Returns:
         tf.data dataset of inputs, targets and weights, see

@@ -20,7 +20,7 @@ def load(path):
 
     Args:
         path: A `.keras` file, or a folder that has it as `best.keras`, as those of
-            experiments/run.py do.
+            runs do.
 
     Returns:
         `keras_caption.models.Captioner`.
