@@ -2,7 +2,7 @@
 
 from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
-from keras_caption.data.datasets import check_name, load, read
+from keras_caption.data.datasets import check_name, load, read, register
 from keras_caption.data.examples import references, region_features
 from keras_caption.data.listing import list_images
 from keras_caption.data.photo_records import (
@@ -50,6 +50,7 @@ __all__ = [
     "reference_tokens",
     "references",
     "region_features",
+    "register",
     "teacher_forcing",
     "train_batches",
 ]

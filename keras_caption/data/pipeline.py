@@ -26,7 +26,7 @@ class BatchOptions:
         seed: int, of the order of the examples.
         cache: bool, whether to keep all that is read in memory. If not, each epoch
             reads the examples anew, and shuffles them within a window of 1,000: what
-            `experiments/prepare.py` writes has been shuffled before.
+            `keras_caption.data.prepare` writes has been shuffled before.
 
     Raises:
         InputError: If a number is out of range.

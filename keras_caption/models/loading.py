@@ -21,7 +21,7 @@ def load(path: str | os.PathLike) -> Seq2Seq:
 
     Args:
         path: Path of a `.keras` file, or of a folder that has it as `best.keras`, as
-            those of experiments/run.py do.
+            those of runs do.
 
     Returns:
         `keras_caption.models.Captioner`.

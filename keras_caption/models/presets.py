@@ -92,7 +92,6 @@ PRESETS = {
     "area_regular": _area(),
     "area_2x2": _area(image_area=2),
     "area_3x3": _area(image_area=3, combined_features=True),
-    "area_3x3_2": _area(**BEST_AREAS),
     "area": _area(**BEST_AREAS),
     "spatial": Preset(
         GridTransformer,

@@ -22,14 +22,7 @@ EXPORTED = (
 )
 
 
-def export(
-    model: Seq2Seq | Ensemble,
-    path: str | os.PathLike,
-    *,
-    beam_size: int = 3,
-    max_length: int = 20,
-    **options: Any,
-) -> None:
+def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) -> None:
     """Writes a captioner as a SavedModel, ready for TensorFlow Serving.
 
     It needs neither keras_caption nor Keras to answer. Batch size and number of
@@ -66,19 +59,19 @@ def export(
         model: `keras_caption.models.Captioner` with a vocabulary, or an `Ensemble`.
         path: Path of a folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
-        beam_size: int, beam width of `serving_default`.
-        max_length: int, greatest number of tokens.
-        **options: Further options of `keras_caption.decoding.beam_search`.
+        **decoding: Options of `keras_caption.decoding.beam_search`: `beam_size`,
+            `max_length`, `length_penalty`, `block_trigrams`, `keep_greedy`.
 
     Raises:
         InputError: If the model has no vocabulary, or an option is unknown or has a
             wrong value.
     """
-    options = {"beam_size": beam_size, "max_length": max_length, **options}
-    check_options(options)
+    check_options(decoding)
+    if "temperature" in decoding:
+        raise InputError("An export searches for captions: it takes no `temperature`.")
     if model.vocabulary is None:
         raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
-    endpoints = endpoints_of(model, options)
+    endpoints = endpoints_of(model, decoding)
     signatures = {
         name: tf.function(function, autograph=False).get_concrete_function(**specs)
         for name, (function, specs) in endpoints.items()
@@ -95,12 +88,12 @@ def export(
         _write_warmup(partial, pathlib.Path(path).parent.name, requests)
 
 
-def endpoints_of(model: Seq2Seq | Ensemble, options: dict[str, Any]) -> dict[str, Any]:
+def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[str, Any]:
     """The functions of a SavedModel.
 
     Args:
         model: Captioner or ensemble.
-        options: dict, options of `keras_caption.decoding.beam_search`.
+        decoding: dict, options of `keras_caption.decoding.beam_search`.
 
     Returns:
         dict from a signature's name to a function and its inputs, a dict of
@@ -117,7 +110,7 @@ def endpoints_of(model: Seq2Seq | Ensemble, options: dict[str, Any]) -> dict[str
         return {"captions": captions, "tokens": tokens, "scores": scores}
 
     def search(inputs, valid):
-        tokens, scores = beam_search(model, model.encode(inputs), **options)
+        tokens, scores = beam_search(model, model.encode(inputs), **decoding)
         return answer(tokens[:, 0], scores[:, 0], valid)
 
     def serving_default(**served):
@@ -125,8 +118,8 @@ def endpoints_of(model: Seq2Seq | Ensemble, options: dict[str, Any]) -> dict[str
 
     def greedy(**served):
         inputs, valid = read_served(model.kinds, served)
-        memory = model.encode(inputs)
-        return answer(*greedy_search(model, memory, options["max_length"]), valid)
+        length = {k: x for k, x in decoding.items() if k == "max_length"}
+        return answer(*greedy_search(model, model.encode(inputs), **length), valid)
 
     def logits(tokens, **served):
         inputs, valid = read_served(model.kinds, served)
