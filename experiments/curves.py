@@ -2,7 +2,7 @@ r"""Draws the validation CIDEr-D of finished runs, epoch by epoch.
 
     python experiments/curves.py saved_models --figure curves.png
 
-Takes all that experiments/run.py has finished in these folders or below. A line is the
+Takes all finished runs in these folders or below. A line is the
 mean of runs that differ in their seed only, the band around it what they span;
 cross-entropy comes first, self-critical training after the dotted line. One panel for
 each dataset.
@@ -14,22 +14,22 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
-from absl import flags
-from command import start
-from finished import distinctions, find_runs, label_of
 from matplotlib.figure import Figure
 
+from experiments.finished import distinctions, find_runs, label_of
+from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_history
 
-FLAGS = flags.FLAGS
-flags.DEFINE_string("figure", "curves.png", "Where the picture goes.")
 
-
-def main(argv):
-    runs = find_runs(argv[1:])
+def main(arguments):
+    parser = Parser("experiments/curves.py", __doc__)
+    parser.add_argument("folders", nargs="*", help="folders of runs")
+    parser.add_argument("--figure", default="curves.png", help="where the figure goes")
+    options = parser.parse_intermixed_args(arguments)
+    runs = find_runs(options.folders)
     curves = collections.defaultdict(lambda: collections.defaultdict(list))
     switches = {}
-    for run, overrides in distinctions(runs.values()):
+    for run, changed in distinctions(runs.values()):
         folder = run["folder"]
         if run["objective"] == "ensemble" or "trained_on" in run:
             continue  # has no epochs
@@ -39,7 +39,7 @@ def main(argv):
         if folder / "scst" in runs:
             switches[run["dataset"]] = len(curve)
             curve += read_curve(folder / "scst")
-        curves[run["dataset"]][label_of(run, overrides)].append(curve)
+        curves[run["dataset"]][label_of(run, changed)].append(curve)
     figure = Figure(figsize=(6 * len(curves), 4), layout="constrained")
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for panel, (dataset, models) in zip(panels, curves.items(), strict=True):
@@ -48,8 +48,8 @@ def main(argv):
             panel.axvline(switches[dataset] + 0.5, color="gray", linestyle=":")
         panel.set(title=dataset, xlabel="epoch", ylabel="validation CIDEr-D")
         panel.legend()
-    figure.savefig(FLAGS.figure, dpi=100)
-    print(f"Wrote {FLAGS.figure}")
+    figure.savefig(options.figure, dpi=100)
+    print(f"Wrote {options.figure}")
 
 
 def read_curve(folder):

@@ -1,11 +1,14 @@
-"""The runs that experiments/run.py has finished, and what tells them apart."""
+"""Finished runs, and what tells them apart."""
 
 import collections
 import pathlib
 import sys
 
+from keras_caption import tasks
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_finished
+from keras_caption.training.run_directory import settings
+from keras_caption.training.settings import RUN
 
 OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
 
@@ -20,7 +23,8 @@ def find_runs(folders):
         folders: Paths.
 
     Returns:
-        dict from the folder of a run to what `read_finished` returns, and the `folder`.
+        dict from the folder of a run to what `read_finished` returns, its `folder`,
+        and `dataset`, the name of the dataset that it was scored on.
     """
     runs = {}
     for folder in map(pathlib.Path, folders):
@@ -38,8 +42,8 @@ def find_runs(folders):
                     file=sys.stderr,
                 )
                 continue
-            run["dataset"] = dataset_of(run)
-            runs[path] = {**run, "folder": path}
+            dataset = dataset_of(run["config"]["data"], run.get("trained_on"))
+            runs[path] = {**run, "folder": path, "dataset": dataset}
         if not begun:
             print(f"There is no run in {folder}.", file=sys.stderr)
     if not runs:
@@ -47,40 +51,75 @@ def find_runs(folders):
     return runs
 
 
-def dataset_of(about):
+def dataset_of(data, trained_on=None):
     """Name of the dataset that a run was scored on, and of another's it trained on."""
-    name = about["dataset"]
+    name = data["dataset"]
     if name == "prepared":  # of what, its folder says
-        name += f" from {about['data_dir']}"
-    if "trained_on" in about:
-        name += f", trained on {dataset_of(about['trained_on'])}"
+        name += f" from {data['data_dir']}"
+    if trained_on:
+        name += f", trained on {dataset_of(trained_on)}"
     return name
 
 
 def distinctions(runs):
-    """Pairs of a run and those of its overrides that not all runs share.
+    """Pairs of a run and those of its settings that not all runs share.
 
-    What is the same for all of one objective, such as a smaller model than the
-    dataset's, is the scale that was chosen, and tells no row from another.
+    A setting that has the same value in all runs of one objective that have it, such
+    as a smaller model than the built-in experiment's, is the scale that was chosen,
+    and tells no row from another. Of the others, those count that differ from the
+    built-in experiment, so that any two runs that differ in more than their seed have
+    other distinctions.
     """
-    settings = collections.Counter(
-        (run["objective"], *item) for run in runs for item in run["overrides"].items()
-    )
-    counts = collections.Counter(run["objective"] for run in runs)
-    for run in runs:
+    runs = [(run, built_in(run), comparable(run)) for run in runs]
+    counts, shared = collections.Counter(), collections.Counter()
+    for run, _, found in runs:
+        counts.update((run["objective"], name) for name in found)
+        shared.update((run["objective"], *item) for item in found.items())
+    for run, usual, found in runs:
         objective = run["objective"]
         yield (
             run,
             {
                 name: value
-                for name, value in run["overrides"].items()
-                if settings[objective, name, value] < counts[objective]
+                for name, value in found.items()
+                if shared[objective, name, value] < counts[objective, name]
+                and (name not in usual or usual[name] != value)
             },
         )
 
 
-def label_of(run, overrides):
-    """What to call a run that has such overrides, see `distinctions`.
+def comparable(run):
+    """The settings of a run that rows differ in, a flat dict.
+
+    What an earlier version did not record is as in the built-in experiment.
+    """
+    if run["objective"] == "ensemble":
+        return {}  # each has a row of its own
+    skipped = {"objective", "start", "members", "seed", "model.name", "data.dataset"}
+    if run["config"]["data"]["dataset"] == "prepared":
+        skipped.add("data.data_dir")  # in the dataset's name
+    found = built_in(run) | settings(run)
+    return {name: x for name, x in found.items() if name not in skipped}
+
+
+def built_in(run):
+    """The settings of the built-in experiment of a run's model, a flat dict."""
+    name = run["config"].get("model", {}).get("name")
+    if name is None:
+        return {}
+    try:
+        task = tasks.of_model(name)
+    except InputError:
+        return {}  # of an earlier version
+    config = RUN | task.get_config()
+    model = task.arguments(name)
+    own = {key: x for key, x in config["model"].items() if key in model}
+    config["model"] = {"name": name, **model, **own}
+    return settings({"objective": run["objective"], "config": config})
+
+
+def label_of(run, changed):
+    """What to call a run that has such distinctions.
 
     Runs that differ in their seed only are called the same; every ensemble is called by
     its folder.
@@ -88,6 +127,6 @@ def label_of(run, overrides):
     if run["objective"] == "ensemble":
         return f"{run['folder'].name}: {run['model']}"
     label = run["model"] + OBJECTIVES[run["objective"]]
-    for name, value in overrides.items():
+    for name, value in changed.items():
         label += f", {name.removeprefix('model.')}={value}"
     return label

@@ -2,10 +2,9 @@
 
 import dataclasses
 
-from finished import OBJECTIVES, distinctions
-from published import CROSS_ENTROPY, SELF_CRITICAL, TABLES
-
 import keras_caption as kc
+from experiments.finished import OBJECTIVES, distinctions
+from experiments.published import CROSS_ENTROPY, SELF_CRITICAL, TABLES
 
 PHASES = {
     (CROSS_ENTROPY,): "All scores are after cross-entropy only, the paper's and ours.",
@@ -101,11 +100,10 @@ def is_of(published, run, changed):
         )
     if (run["model"], run["objective"]) != (published.model, published.objective):
         return False
-    values = run["config"].get("model", {})
-    if not values.keys() <= kc.models.arguments(published.model).keys():
+    values = run["config"]["model"]
+    if not values.keys() <= {"name", *kc.models.arguments(published.model)}:
         return False  # trained when the model of that name was another
-    changed = {name for name in changed if name.startswith("model.")}
-    return changed <= published.overrides.keys() and all(
+    return changed.keys() <= published.overrides.keys() and all(
         values.get(name.removeprefix("model.")) == value
         for name, value in published.overrides.items()
     )

@@ -236,7 +236,7 @@ AREA = {
             ("Regular; Regular", "area_regular", 40.9, 35.5),
             ("2 x 2, Eq. 3; Regular", "area_2x2", 41.0, 35.9),
             ("3 x 3, Eq. 9; Regular", "area_3x3", 41.9, 36.7),
-            ("3 x 3, Eq. 9; 2, Eq. 9", "area_3x3_2", 42.1, 36.5),
+            ("3 x 3, Eq. 9; 2, Eq. 9", "area", 42.1, 36.5),
             objective=CROSS_ENTROPY,
         ),
         "The paper prints fractions, trains on COCO and tests on Flickr 1K: "

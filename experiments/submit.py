@@ -3,76 +3,96 @@ r"""Writes the results files that COCO's caption server takes.
     python experiments/submit.py saved_models/ngsan_prepared --name ngsan \
         --val2014 prepared/val2014 --test2014 prepared/test2014
 
-captions all images of the two datasets, which experiments/prepare.py makes of
+captions all images of the two datasets, which prepare.py makes of
 captions_val2014.json and image_info_test2014.json, and writes
 captions_val2014_ngsan_results.json and captions_test2014_ngsan_results.json. Several
 models, separated by commas, caption as an ensemble. What is written is scored against
---references, the server's c5 and c40 captions, say, where there are any. A file of
-before is scored with
+--references, such as the server's c5 and c40 captions, if any. A file of before is
+scored with
 
-    python -m keras_caption.evaluation C5.json C40.json RESULTS.json
+    keras-caption score C5.json C40.json RESULTS.json
 """
 
 import os
 import pathlib
-import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from absl import flags
-from command import start
 from tqdm import tqdm
 
 import keras_caption as kc
+from keras_caption.commands.command_line import Parser, count, names, start
 
 SETS = {"val2014": 40_504, "test2014": 40_775}
-FLAGS = flags.FLAGS
-flags.DEFINE_string("name", None, "Of the algorithm, in the files' names.")
-for name, count in SETS.items():
-    flags.DEFINE_string(name, None, f"Prepared dataset of the {count:,} images.")
-flags.DEFINE_list("references", [], "COCO's captions_*.json to score against.")
-flags.DEFINE_bool(
-    "spice", False, "Compute SPICE too; its first use downloads several hundred MB."
-)
-flags.DEFINE_string("output_dir", ".", "Where the files go.")
-flags.DEFINE_integer("beam_size", 3, "Of the search; 1 is greedy.", lower_bound=1)
-flags.DEFINE_integer("batch_size", 50, "Images captioned at once.", lower_bound=1)
-flags.mark_flag_as_required("name")
 
 
-def main(argv):
-    if len(argv) != 2:
-        sys.exit("error: name one saved model, or several separated by commas.")
-    submit(argv[1].split(","))
-
-
-def submit(paths):
-    if not any(FLAGS[name].value for name in SETS):
-        raise kc.InputError("Give --val2014, --test2014 or both.")
-    model = kc.models.Ensemble(paths)
+def main(arguments):
+    parser = Parser("experiments/submit.py", __doc__)
+    parser.add_argument(
+        "model", type=names, help="saved model, or several separated by commas"
+    )
+    parser.add_argument(
+        "--name", required=True, help="of the algorithm, in the files' names"
+    )
     for name, expected in SETS.items():
-        if not FLAGS[name].value:
-            continue
-        builder = kc.data.load("prepared", FLAGS[name].value)
-        examples = kc.data.read(builder, "+".join(builder.info.splits))
-        batches = kc.data.image_batches(examples, FLAGS.batch_size, model.image_specs)
-        count = -(-len(examples) // FLAGS.batch_size)
-        captions = model.caption(
-            tqdm(batches, name, count, unit=" batches"), beam_size=FLAGS.beam_size
+        parser.add_argument(
+            f"--{name}", help=f"prepared dataset of the {expected:,} images"
         )
-        path = pathlib.Path(FLAGS.output_dir)
-        path /= f"captions_{name}_{FLAGS.name}_results.json"
+    parser.add_argument(
+        "--references",
+        type=names,
+        default=[],
+        help="COCO's captions_*.json to score against",
+    )
+    parser.add_argument(
+        "--spice",
+        action="store_true",
+        help="compute SPICE too; its first use downloads several hundred MB",
+    )
+    parser.add_argument("--output_dir", default=".", help="where the files go")
+    parser.add_argument(
+        "--beam_size", type=count, default=3, help="beam width; 1 is greedy search"
+    )
+    parser.add_argument(
+        "--batch_size", type=count, default=50, help="images captioned at once"
+    )
+    submit(parser.parse_intermixed_args(arguments))
+
+
+def submit(options):
+    """Captions the datasets, and scores those that have references."""
+    folders = {name: getattr(options, name) for name in SETS}
+    if not any(folders.values()):
+        raise kc.InputError("Give --val2014, --test2014 or both.")
+    model = kc.models.Ensemble(options.model)
+    for name, folder in folders.items():
+        if not folder:
+            continue
+        captions = caption(model, name, folder, options)
+        path = pathlib.Path(options.output_dir)
+        path /= f"captions_{name}_{options.name}_results.json"
         kc.evaluation.write_results(path, captions)
         print(f"Wrote {path}, {len(captions):,} captions")
-        if len(captions) != expected:
-            print(f"The server expects {expected:,}.")
+        if len(captions) != SETS[name]:
+            print(f"The server expects {SETS[name]:,}.")
         known = [
             reference
-            for reference in FLAGS.references
+            for reference in options.references
             if kc.data.read_captions(reference).keys() & captions.keys()
         ]
         if known:
-            print(kc.evaluation.score_table(known, path, FLAGS.spice))
+            print(kc.evaluation.score_table(known, path, options.spice))
+
+
+def caption(model, name, folder, options):
+    """Captions all images of a prepared dataset, a dict from image id to str."""
+    builder = kc.data.load("prepared", folder)
+    examples = kc.data.read(builder, "+".join(builder.info.splits))
+    batches = kc.data.image_batches(examples, options.batch_size, model.input_specs)
+    total = -(-len(examples) // options.batch_size)
+    return model.caption(
+        tqdm(batches, name, total, unit=" batches"), beam_size=options.beam_size
+    )
 
 
 if __name__ == "__main__":

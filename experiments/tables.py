@@ -3,10 +3,10 @@ r"""Prints the scores of finished runs as tables, the papers' own among them.
     python experiments/tables.py saved_models
     python experiments/tables.py --table ngsan_2,ngsan_4 saved_models
 
-takes all that experiments/run.py has finished in these folders or below. Runs that
-differ in their seed only make one row, of means and standard deviations; `seeds` says
-how many there are. A paper's table has the paper's rows, and all its scores beside
-ours.
+takes all finished runs in these folders or below. Runs that differ in their seed only
+make one row, of means and standard deviations; `seeds` says how many there are. A
+paper's table has the paper's rows, and all its scores beside ours; runs that belong to
+none of its rows are reported.
 
     python experiments/tables.py --table ngsan_2 --run -- --dataset coco_objects \
         --data_dir annotations
@@ -25,76 +25,108 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from absl import flags
-from command import start
-from finished import distinctions, find_runs, label_of
-from papers import Row, cells_of, ensembles_of, notes_of, rows_of
-from published import SELF_CRITICAL, TABLES
-
 import keras_caption as kc
-
-FLAGS = flags.FLAGS
-flags.DEFINE_list("table", [], f"Of the papers': {', '.join(TABLES)}.")
-flags.DEFINE_string("csv", None, "File that the tables are written to as well.")
-flags.DEFINE_bool("run", False, "Train what is missing of --table.")
-flags.DEFINE_list(
-    "seeds",
-    [],
-    "With --run: of each cell's runs. Three if omitted, or as many as the table's "
-    "ensembles have members.",
-)
-flags.DEFINE_string("output_dir", "saved_models/tables", "With --run: of the runs.")
+from experiments.finished import distinctions, find_runs, label_of
+from experiments.papers import Row, cells_of, ensembles_of, notes_of, rows_of
+from experiments.published import SELF_CRITICAL, TABLES
+from keras_caption.commands.command_line import Parser, names, start
 
 
-def main(argv):
-    for table in FLAGS.table:
-        if table not in TABLES:
-            sys.exit(
-                f"error: there is no table {table!r}: those are {', '.join(TABLES)}."
-            )
-    if FLAGS.run:
-        if not FLAGS.table:
-            sys.exit("error: --run needs --table.")
-        folders = [folder for table in FLAGS.table for folder in train(table, argv[1:])]
-    else:
-        folders = argv[1:]
+def main(arguments):
+    # What follows `--` is for run.py.
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parse(arguments[:end])
+    folders = list(options.folders)
+    if options.run:
+        for table in options.table:
+            folders += train(table, options, arguments[end + 1 :])
     datasets = collections.defaultdict(list)
     for run in find_runs(folders).values():
         datasets[run["dataset"]].append(run)
     printed = []
     for dataset, runs in datasets.items():
-        if FLAGS.table:
-            for table in FLAGS.table:
+        if options.table:
+            for table in options.table:
                 title = f"{TABLES[table].title}: {dataset}"
                 printed.append((title, rows_of(table, runs), notes_of(table)))
         else:
             printed.append((dataset, rows_of_runs(runs), ""))
     for title, rows, notes in printed:
         show(title, rows, notes)
-    if FLAGS.csv:
-        write_csv(FLAGS.csv, printed)
+    report_skipped(datasets.values(), printed)
+    if options.csv:
+        write_csv(options.csv, printed)
+
+
+def parse(arguments):
+    parser = Parser("experiments/tables.py", __doc__)
+    parser.add_argument("folders", nargs="*", help="folders of runs")
+    parser.add_argument(
+        "--table",
+        type=names,
+        default=[],
+        help=f"of the papers', separated by commas: {', '.join(TABLES)}",
+    )
+    parser.add_argument("--csv", help="file that the tables are written to as well")
+    parser.add_argument(
+        "--run", action="store_true", help="train what is missing of --table"
+    )
+    parser.add_argument(
+        "--seeds",
+        type=names,
+        default=[],
+        help="with --run: of each cell's runs; three if omitted, or as many as the "
+        "table's ensembles have members",
+    )
+    parser.add_argument(
+        "--output_dir",
+        default="saved_models/tables",
+        help="with --run: folder of the runs",
+    )
+    options = parser.parse_intermixed_args(arguments)
+    for table in options.table:
+        if table not in TABLES:
+            parser.error(f"there is no table {table!r}: those are {', '.join(TABLES)}")
+    if options.run and not options.table:
+        parser.error("--run needs --table")
+    return options
+
+
+def report_skipped(datasets, printed):
+    """Reports the runs that belong to no row."""
+    shown = {
+        run["folder"] for _, rows, _ in printed for row in rows for run in row.runs
+    }
+    skipped = [str(r["folder"]) for runs in datasets for r in runs]
+    skipped = [folder for folder in skipped if pathlib.Path(folder) not in shown]
+    if skipped:
+        print(
+            f"\n{len(skipped)} runs belong to no row of these tables, as their models "
+            f"or settings are others: {', '.join(skipped)}",
+            file=sys.stderr,
+        )
 
 
 def rows_of_runs(runs):
     """A row for all that differ in their seed only."""
     groups = collections.defaultdict(list)
-    for run, overrides in distinctions(runs):
-        groups[label_of(run, overrides)].append(run)
+    for run, changed in distinctions(runs):
+        groups[label_of(run, changed)].append(run)
     return [
         Row(label, of_row, objective=of_row[0]["objective"])
         for label, of_row in groups.items()
     ]
 
 
-def train(table, arguments):
+def train(table, options, arguments):
     """Makes the runs of a table; returns their folders."""
     cells, ensembles = cells_of(table), ensembles_of(table)
     most = max((row.members for row in ensembles), default=0)
-    seeds = FLAGS.seeds or [str(seed) for seed in range(max(3, most))]
+    seeds = options.seeds or [str(seed) for seed in range(max(3, most))]
     folders = []
     for seed in seeds:
         for name, overrides in cells:
-            folder = folder_of(name, overrides, seed)
+            folder = folder_of(options.output_dir, name, overrides, seed)
             folders.append(folder)
             print(
                 f"\n{table}: {len(folders)} of {len(cells) * len(seeds)}, {folder}",
@@ -110,23 +142,24 @@ def train(table, arguments):
     return folders + [
         folder
         for row in ensembles
-        if (folder := make_ensemble(row, seeds[: row.members], arguments))
+        if (folder := make_ensemble(row, seeds[: row.members], options, arguments))
     ]
 
 
-def folder_of(name, overrides, seed):
+def folder_of(output_dir, name, overrides, seed):
     values = "".join(f"_{value}" for value in overrides.values())
-    return pathlib.Path(FLAGS.output_dir) / f"{name}{values}_{seed}"
+    return pathlib.Path(output_dir) / f"{name}{values}_{seed}"
 
 
-def make_ensemble(row, seeds, arguments):
+def make_ensemble(row, seeds, options, arguments):
     """Scores the ensemble of a row; returns its folder, or `None` without members."""
     part = "scst" if row.objective == SELF_CRITICAL else "."
-    members = [folder_of(row.model, row.overrides, seed) / part for seed in seeds]
+    top = options.output_dir
+    members = [folder_of(top, row.model, row.overrides, seed) / part for seed in seeds]
     if len(members) < row.members or not all(f.exists() for f in members):
         print(f"\n{row.label}, {row.objective}: skipped, its members are not trained")
         return None
-    folder = pathlib.Path(FLAGS.output_dir) / f"{row.model}_ensemble" / part
+    folder = pathlib.Path(top) / f"{row.model}_ensemble" / part
     print(f"\n{row.label}: {folder}", flush=True)
     ensemble = f"--ensemble={','.join(map(str, members))}"
     call([ensemble, f"--output_dir={folder}", *arguments], folder)

@@ -6,7 +6,16 @@ need TensorFlow, or packages beyond Keras, are imported when first used.
 
 import importlib
 
-from keras_caption import decoding, features, layers, models, rewards, text, training
+from keras_caption import (
+    decoding,
+    features,
+    inputs,
+    layers,
+    models,
+    rewards,
+    text,
+    training,
+)
 from keras_caption.errors import InputError
 
 LAZY = ("convert", "data", "evaluation", "serving", "visualization")
@@ -15,6 +24,7 @@ __all__ = [
     "InputError",
     "decoding",
     "features",
+    "inputs",
     "layers",
     "models",
     "rewards",

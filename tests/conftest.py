@@ -9,7 +9,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 import pytest
-from absl import app, flags
 
 import keras_caption as kc
 
@@ -86,21 +85,15 @@ def run_script(*command, **environment):
 @pytest.fixture
 def call_script(capfd, monkeypatch):
     """Runs a script as `run_script` does, but in this process: some seconds less."""
-    app.define_help_flags()
 
     def call(*command):
-        defined = set(flags.FLAGS)
         monkeypatch.chdir(PROJECT)
         monkeypatch.setattr(sys, "argv", [str(part) for part in command])
-        monkeypatch.syspath_prepend(PROJECT / "experiments")
+        monkeypatch.syspath_prepend(PROJECT)
         capfd.readouterr()
-        try:
+        with pytest.raises(SystemExit) as end:
             runpy.run_path(str(PROJECT / command[0]), run_name="__main__")
-        except SystemExit as end:
-            code = end.code
-        finally:
-            for name in set(flags.FLAGS) - defined:
-                delattr(flags.FLAGS, name)
+        code = end.value.code
         printed, errors = capfd.readouterr()
         if isinstance(code, str):  # printed by the interpreter at its end
             code, errors = 1, f"{errors}{code}\n"

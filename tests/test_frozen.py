@@ -49,13 +49,13 @@ def name_of(number, variable):
 
 def images_of(model, rng, batch=3):
     """Random inputs of a model of regions, the last two padded, or of a grid."""
-    if "grid" in model.image_specs:
-        shape = (batch, *model.image_specs["grid"].shape[1:])
+    if "grid" in model.input_specs:
+        shape = (batch, *model.input_specs["grid"].shape[1:])
         return {"grid": rng.normal(size=shape).astype("float32")}
     regions = 7
     return {
         "regions": rng.normal(
-            size=(batch, regions, model.image_specs["regions"].shape[-1])
+            size=(batch, regions, model.input_specs["regions"].shape[-1])
         ).astype("float32"),
         "boxes": random_boxes(rng, batch, regions),
         "region_mask": np.arange(regions) < regions - np.arange(batch)[:, None],
@@ -74,7 +74,7 @@ def captions_of_the_saved_model():
         for name in ("regions", "boxes")
     }
     greedy, greedy_scores = model.generate_tokens(images, beam_size=1)
-    beams, beam_scores = model.generate_tokens(images, beam_size=3)
+    beams, beam_scores = model.generate_tokens(images, beam_size=3, keep_greedy=True)
     logits = model({**images, "tokens": greedy})
     return {
         "logits": fingerprint(logits),

@@ -13,12 +13,21 @@ import coco_files
 import keras
 import numpy as np
 import pytest
-from conftest import PROJECT, run_script
+import tensorflow as tf
+from conftest import PROJECT
 
 import keras_caption as kc
 from keras_caption.atomic import exclusive
+from keras_caption.commands import COMMANDS, main, run
+from keras_caption.evaluation import metrics
 
-EPOCHS = 4
+EPOCHS = 3
+# A run as a process of its own, whose captions are not scored: that takes a Java.
+UNSCORED = """
+from keras_caption import commands, evaluation
+evaluation.score = lambda *_: ({}, {})
+commands.main()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +45,7 @@ def command(folder, output, *more):
         "model.feedforward_dim": 32,
         "model.geometry_dim": 4,
         "training.batch_size": 4,
-        "training.min_count": 1,
+        "data.min_count": 1,
         "training.scheduled_sampling": 0.1,
         "training.clip_value": 0.1,
         "self_critical.halved_after": 1,
@@ -44,7 +53,6 @@ def command(folder, output, *more):
         "decoding.beam_size": 2,
     }
     return [
-        "experiments/run.py",
         "--model=ngsan",
         "--dataset=coco_objects",
         f"--data_dir={folder / 'coco'}",
@@ -55,14 +63,10 @@ def command(folder, output, *more):
     ]
 
 
-def run(folder, *args):
-    return run_script(*command(folder, *args), TFDS_DATA_DIR=str(folder / "tfds"))
-
-
 def kill_after(epochs, history, folder, *args):
     """Starts a run, and kills it once so many epochs are in `history`."""
     process = subprocess.Popen(
-        [sys.executable, *command(folder, *args)],
+        [sys.executable, "-c", UNSCORED, "run", *command(folder, *args)],
         cwd=PROJECT,
         env={**os.environ, "TFDS_DATA_DIR": str(folder / "tfds")},
         stdout=subprocess.DEVNULL,
@@ -76,9 +80,22 @@ def kill_after(epochs, history, folder, *args):
     assert len(json.loads(history.read_text())) < EPOCHS
 
 
-def test_interrupted_and_resumed_is_uninterrupted(folder):
-    options = [f"--scst_epochs={EPOCHS}", "--deterministic"]
-    whole = run(folder, "whole", *options)
+@pytest.fixture
+def call(call_script, folder, monkeypatch):
+    """Runs the experiment in this process, on the data of `folder`.
+
+    METEOR, whose Java program takes seconds, is not computed.
+    """
+    monkeypatch.setattr(
+        "tensorflow_datasets.core.constants.DATA_DIR", str(folder / "tfds")
+    )
+    monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)
+    return lambda *args: call_script("experiments/run.py", *command(folder, *args))
+
+
+def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
+    options = [f"--scst_epochs={EPOCHS}"]
+    whole = call("whole", *options)
     assert whole.returncode == 0, whole.stderr
     check_report(folder / "whole", whole.stdout)
     scores = check_report(folder / "whole" / "scst", whole.stdout)
@@ -90,11 +107,11 @@ def test_interrupted_and_resumed_is_uninterrupted(folder):
 
     options.append("--strategy=mirrored")  # of one replica: the same
     killed = folder / "killed"
-    kill_after(2, killed / "history.json", folder, "killed", *options)
-    kill_after(
-        2, killed / "scst" / "history.json", folder, "killed", *options, "--resume"
-    )
-    resumed = run(folder, "killed", *options, "--resume")
+    kill_after(1, killed / "history.json", folder, "killed", *options)
+    options.append("--resume")
+    kill_after(1, killed / "scst" / "history.json", folder, "killed", *options)
+    monkeypatch.setattr(kc.evaluation, "score", lambda *_: ({}, {}))
+    resumed = call("killed", *options)
     assert resumed.returncode == 0, resumed.stderr
     assert f"{killed} is finished: nothing to do" in resumed.stdout
     assert "Resuming after epoch" in resumed.stdout
@@ -128,33 +145,28 @@ def check_report(output, printed):
 
 
 MISTAKES = {
+    "--config=nowhere.py": "There is no configuration file nowhere.py.",
+    "--unknown": "unrecognized arguments: --unknown; see --help.",
     "--model=ngsam": "There is no model named 'ngsam'. Did you mean ngsan",
     "--dataset=cocoo": "There is no dataset 'cocoo'. Did you mean coco",
-    "--config.model.num_layer=3": "--config has no 'num_layer'. Did you mean num_",
+    "--config.model.num_layer=3": "--config has no 'model.num_layer'. Did you mean",
+    "--config.model.num_layers": "--config.model.num_layers needs a value.",
+    "--config.modell.num_layers=3": "--config has no 'modell.num_layers'. Did you",
     "--config.model.geometry=round": "`geometry` must be None, one of",
     "--config.model.num_layers=0": "--config.model.num_layers: Input should be greater",
     "--config.training.batch_size=1000": "A batch of 1000 images",
-    "--config.training.max_words=-2": "--config.training.max_words: Input should be",
-    "--config.training.min_count=1000": "No word of the captions occurs min_count=1000",
+    "--config.data.max_words=-2": "--config.data.max_words: Input should be",
+    "--config.data.min_count=1000": "No word of the captions occurs min_count=1000",
     "--config.training.label_smoothing=2": "--config.training.label_smoothing: Input",
     "--config.training.learning_rate=nan": "learning_rate: Input should be a finite",
     "--config.self_critical.batch_size=1000": "A batch of 1000 images",
     "--config.self_critical.baseline=best": "Input should be 'greedy' or 'mean'",
     "--config.self_critical.temperature=0": "--config.self_critical.temperature: Input",
     "--config.decoding.length_penalty=-1": "--config.decoding.length_penalty: Input",
-    "--seed=-1": "flag --seed=-1: -1 is not an integer in the range",
+    "--seed=-1": "--config.seed: Input should be greater than or equal to 0",
     "--ensemble=": "--ensemble needs names of saved captioners.",
     "--start_from=": "--start_from is for self-critical training only.",
 }
-
-
-@pytest.fixture
-def call(call_script, folder, monkeypatch):
-    """Runs the experiment in this process, on the data of `folder`."""
-    monkeypatch.setattr(
-        "tensorflow_datasets.core.constants.DATA_DIR", str(folder / "tfds")
-    )
-    return lambda *args: call_script(*command(folder, *args))
 
 
 @pytest.mark.parametrize("flag", MISTAKES)
@@ -182,12 +194,13 @@ def test_a_run_is_not_resumed_with_other_values(folder, call):
     assert (folder / "whole").exists(), "needs the run above"
     config = (folder / "whole" / "config.json").read_text()
     others = "--config.model.num_layers=3", "--seed=1", "--mixed_precision=bfloat16"
+    others = *others, "--config.decoding.max_length=9"
     done = call("whole", "--resume", *others)
     keras.config.set_dtype_policy("float32")
     assert done.returncode == 1
     assert (
         "begun with seed=0, not 1; precision=float32, not bfloat16; "
-        "model.num_layers=1, not 3." in done.stderr
+        "model.num_layers=1, not 3; decoding.max_length=20, not 9." in done.stderr
     )
     assert (folder / "whole" / "config.json").read_text() == config
 
@@ -287,8 +300,9 @@ def test_a_run_is_scored_on_other_data(folder, call, call_script):
     assert len(json.loads((output / "test_results.json").read_text())) == 5
     own = json.loads((folder / "whole" / "config.json").read_text())
     about = json.loads((output / "config.json").read_text())
-    assert about["data_dir"] == str(folder / "elsewhere")
-    assert about["trained_on"] == {name: own[name] for name in ("dataset", "data_dir")}
+    data = own["config"]["data"]
+    assert about["trained_on"] == {name: data[name] for name in ("dataset", "data_dir")}
+    data["data_dir"] = str(folder / "elsewhere")
     assert about["config"] == own["config"]
 
     before = contents(folder / "whole")
@@ -310,3 +324,28 @@ def test_help_is_readable(call):
     assert done.returncode == 0
     for text in ("--model", "ngsan", "--config.training.epochs=", "--resume"):
         assert text in done.stdout
+
+
+def test_precision_and_determinism_are_set(monkeypatch):
+    policy, calls = keras.config.dtype_policy(), []
+    monkeypatch.setattr(
+        tf.config.experimental, "enable_op_determinism", lambda: calls.append(1)
+    )
+    for deterministic in (False, True):
+        run.set_up({"precision": "bfloat16", "deterministic": deterministic})
+    found = keras.config.dtype_policy().name
+    keras.config.set_dtype_policy(policy)
+    assert (found, calls) == ("mixed_bfloat16", [1])
+
+
+@pytest.mark.parametrize("name", [[], ["--help"]])
+def test_the_console_script_lists_its_commands(name, capsys):
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(name)
+    printed = capsys.readouterr().out
+    assert all(f"  {command} " in printed for command in COMMANDS)
+
+
+def test_an_unknown_command_is_named():
+    with pytest.raises(SystemExit, match="no command 'rum'. Did you mean run"):
+        main(["rum"])

@@ -1,37 +1,43 @@
 """The papers' tables, of runs that are finished."""
 
 import csv
-import importlib
 import json
 import pathlib
 import subprocess
 
 import pytest
-from conftest import PROJECT
 
 import keras_caption as kc
+from experiments import finished, papers
+from keras_caption.commands.configuration import make_config
+from keras_caption.training.run_directory import describe
 
 PUBLISHED = "paper's CIDEr-D"
-DECODING = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}
 
 
 def write_run(
-    folder, model, cider, objective="cross-entropy", members=None, **overrides
+    folder, model, cider, objective="cross-entropy", members=None, **settings
 ):
-    """The files of a finished run that tables.py reads."""
+    """The files of a finished run that tables.py reads.
+
+    Settings have `__` for the dot in their names.
+    """
     folder.mkdir(parents=True)
+    name = "san" if objective == "ensemble" else model
+    changed = {"data.dataset": "coco_objects", "model.name": name}
+    changed["model.model_dim"] = 16  # the scale that was chosen for all
+    changed |= {k.replace("__", "."): value for k, value in settings.items()}
     about = {
         "model": model,
-        "dataset": "coco_objects",
-        "objective": objective,
-        "config": {"model": {"num_layers": 2, **overrides}, "decoding": DECODING},
-        "overrides": {
-            "model.model_dim": 16,  # the scale that was chosen for all
-            **{f"model.{k}": v for k, v in overrides.items()},
-        },
+        **describe(make_config(None, changed)[1], objective),
         "parameters": 1_250_000,
         **({"member_objectives": members} if members else {}),
     }
+    write(folder, about, cider)
+
+
+def write(folder, about, cider):
+    folder.mkdir(parents=True, exist_ok=True)
     scores = dict.fromkeys(kc.evaluation.METRICS[:-1], cider / 200)
     (folder / "config.json").write_text(json.dumps(about))
     scores = {**scores, "CIDEr-D": cider / 100, "statements": {}}
@@ -41,9 +47,9 @@ def write_run(
 @pytest.fixture
 def runs(tmp_path):
     for seed, cider in enumerate((70.0, 72.0, 74.0)):
-        write_run(tmp_path / f"san_{seed}", "san", cider)
+        write_run(tmp_path / f"san_{seed}", "san", cider, seed=seed)
     write_run(tmp_path / "san_0" / "scst", "san", 80.0, "self-critical")
-    write_run(tmp_path / "deep", "san", 60.0, num_layers=4)
+    write_run(tmp_path / "deep", "san", 60.0, model__num_layers=4)
     four = " + ".join(["aoanet"] * 4)
     for members in ("cross-entropy", "self-critical"):
         write_run(tmp_path / members, four, 75.0, "ensemble", [members] * 4)
@@ -99,27 +105,42 @@ def test_papers_tables(call_script, runs, tmp_path):
     assert (row["published CIDEr-D"], row["CIDEr-D deviation"]) == ("128.6", "")
 
 
-@pytest.fixture
-def papers(monkeypatch):
-    monkeypatch.syspath_prepend(PROJECT / "experiments")
-    return importlib.import_module("papers")
+def earlier(model, **values):
+    """The `config.json` of an earlier version."""
+    decoding = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}
+    training = {"epochs": 14, "batch_size": 16, "max_words": 20, "min_count": 5}
+    return {
+        "model": model,
+        "dataset": "coco_objects",
+        "data_dir": None,
+        "seed": 0,
+        "precision": "float32",
+        "strategy": "one_device",
+        "objective": "cross-entropy",
+        "config": {"model": values, "training": training, "decoding": decoding},
+        "overrides": {},
+    }
 
 
-def test_a_run_of_a_model_that_has_changed_is_not_a_papers(papers, tmp_path):
+def test_a_run_of_a_model_that_has_changed_is_not_a_papers(tmp_path):
     for name, areas in ("old", {"max_area": 2}), ("new", {"image_area": 2}):
-        write_run(tmp_path / name, "area_2x2", 1.0, **areas)
-        edit_config(tmp_path / name, overrides={})
+        write(tmp_path / name, earlier("area_2x2", **areas), 1.0)
     rows = papers.rows_of("area_4", list(find_runs(tmp_path).values()))
     assert [run["folder"].name for row in rows for run in row.runs] == ["new"]
 
 
-def test_what_is_scored_on_other_data_has_a_table_of_its_own(papers, tmp_path):
+def test_a_model_that_was_renamed_has_the_row_of_its_new_name(tmp_path):
+    write(tmp_path / "old", earlier("area_3x3_2"), 1.0)
+    rows = papers.rows_of("area_4", list(find_runs(tmp_path).values()))
+    assert [len(row.runs) for row in rows] == [0, 0, 0, 1]
+
+
+def test_what_is_scored_on_other_data_has_a_table_of_its_own(tmp_path):
     here, there = (
         {"dataset": "prepared", "data_dir": f"prepared/{name}"}
         for name in ("flickr", "coco")
     )
-    write_run(tmp_path / "run", "area_2x2", 20.0)
-    edit_config(tmp_path / "run", **here, trained_on=there)
+    write(tmp_path, {**earlier("area_2x2"), **here, "trained_on": there}, 20.0)
     [run] = find_runs(tmp_path).values()
     assert run["dataset"] == (
         "prepared from prepared/flickr, trained on prepared from prepared/coco"
@@ -127,12 +148,49 @@ def test_what_is_scored_on_other_data_has_a_table_of_its_own(papers, tmp_path):
 
 
 def find_runs(folder):
-    return importlib.import_module("finished").find_runs([folder])
+    return finished.find_runs([folder])
 
 
-def edit_config(folder, **values):
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+OTHERS = {
+    "precision": "bfloat16",
+    "deterministic": True,
+    "strategy": "mirrored",
+    "data__data_dir": "coco",
+    "data__max_words": 9,
+    "training__learning_rate": 0.5,
+    "decoding__keep_greedy": True,
+    "decoding__block_trigrams": True,
+    "evaluation__validation_beam_size": 3,
+    "model__query_norm": "batch",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_runs_that_differ_in_more_than_their_seed_share_no_row(
+    call_script, tmp_path, name
+):
+    for seed, cider in enumerate((70.0, 72.0)):
+        write_run(tmp_path / f"san_{seed}", "san", cider, seed=seed)
+    write_run(tmp_path / "other", "san", 1.0, seed=2, **{name: OTHERS[name]})
+    done = call_script("experiments/tables.py", tmp_path)
+    rows = {label: row["CIDEr-D"] for label, row in lines(done.stdout).items()}
+    setting = name.replace("__", ".").removeprefix("model.")
+    assert rows == {"san": "71.0 ± 1.4", f"san, {setting}={OTHERS[name]}": "1.0"}
+    done = call_script("experiments/tables.py", "--table=ngsan_2", tmp_path)
+    assert lines(done.stdout)["SAN (san)"]["CIDEr-D"] == "71.0 ± 1.4"
+    skipped = done.stderr.splitlines()[-1]
+    assert skipped.startswith("1 runs belong to no row of these tables")
+    assert skipped.endswith(f": {tmp_path / 'other'}")
+
+
+def test_runs_of_earlier_versions_searched_otherwise(call_script, tmp_path):
+    write_run(tmp_path / "new", "san", 70.0)
+    about = earlier("san", model_dim=16)
+    write(tmp_path / "old", about, 60.0)
+    done = call_script("experiments/tables.py", tmp_path)
+    rows = {label: row["CIDEr-D"] for label, row in lines(done.stdout).items()}
+    old = "san, deterministic=None, decoding.keep_greedy=True"
+    assert rows == {"san": "70.0", old: "60.0"}
 
 
 # Numbers of rows, and sums of all scores, of the papers' own tables.
@@ -149,7 +207,7 @@ SUMS = {
 }
 
 
-def test_published_tables_are_whole(papers):
+def test_published_tables_are_whole():
     assert papers.TABLES.keys() == SUMS.keys()
     for name, table in papers.TABLES.items():
         total = sum(sum(row.scores.values()) for row in table.rows)
@@ -199,7 +257,7 @@ def test_unfinished_runs_are_reported(call_script, runs, tmp_path):
     done = call_script("experiments/tables.py", tmp_path, "nowhere")
     assert lines(done.stdout)["san"]["CIDEr-D"] == "72.0 ± 2.8"
     assert "san_1 is skipped, it is no finished run: " in done.stderr
-    assert "deep/config.json: dataset: Field required" in done.stderr
+    assert "deep/config.json: objective: Field required" in done.stderr
     assert "There is no run in nowhere." in done.stderr
     assert call_script("experiments/tables.py", "nowhere").returncode == 1
 

@@ -24,7 +24,6 @@ def images(batch, regions=REGIONS):
             rng.normal(size=(batch, regions, REGION_DIM)), tf.float32
         ),
         "boxes": tf.constant(corners.reshape(batch, regions, 4), tf.float32),
-        "region_mask": tf.ones((batch, regions), tf.bool),
     }
 
 

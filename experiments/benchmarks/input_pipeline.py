@@ -61,7 +61,8 @@ def read(folder):
     builder = kc.data.load("prepared", folder / "prepared")
     examples = kc.data.read(builder, "train")
     words = kc.text.Vocabulary([f"w{i}" for i in range(300)])
-    batches = iter(kc.data.train_batches(examples, words, BATCH, cache=False))
+    options = kc.data.BatchOptions(cache=False)
+    batches = iter(kc.data.train_batches(examples, words, BATCH, options))
     next(batches)  # fills the window that is shuffled
     start, count = time.monotonic(), len(examples) // BATCH
     for _ in range(count):

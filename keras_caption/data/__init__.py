@@ -2,7 +2,7 @@
 
 from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
-from keras_caption.data.datasets import check_name, load, read
+from keras_caption.data.datasets import check_name, load, read, register
 from keras_caption.data.examples import references, region_features
 from keras_caption.data.listing import list_images
 from keras_caption.data.parallel import ParallelText, load_parallel
@@ -12,6 +12,7 @@ from keras_caption.data.photo_records import (
     records_of_scenes,
 )
 from keras_caption.data.pipeline import (
+    BatchOptions,
     image_batches,
     reference_tokens,
     train_batches,
@@ -26,6 +27,7 @@ from keras_caption.formats.region_files import open_regions
 from keras_caption.text import teacher_forcing
 
 __all__ = [
+    "BatchOptions",
     "CocoFiles",
     "CocoObjects",
     "CocoObjectsConfig",
@@ -51,6 +53,7 @@ __all__ = [
     "reference_tokens",
     "references",
     "region_features",
+    "register",
     "teacher_forcing",
     "train_batches",
 ]

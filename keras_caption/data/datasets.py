@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow_datasets as tfds
 
 from keras_caption.data.coco_objects import CocoObjects
@@ -5,20 +8,62 @@ from keras_caption.data.scenes import Scenes
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.prepared_folder import read_prepared
 
-DATASETS = ("scenes", "coco_objects", "prepared")
+
+def _scenes(folder, **kwargs):
+    if folder is not None:
+        raise InputError(f"The dataset scenes is built in, and not read from {folder}.")
+    return Scenes(**kwargs)
 
 
-def check_name(name):
+def _coco_objects(folder, **kwargs):
+    if folder is not None:
+        return CocoObjects.from_folder(folder, **kwargs)
+    return CocoObjects(**kwargs)
+
+
+def _prepared(folder):
+    if folder is None:
+        raise InputError("A prepared dataset needs the folder that it is in.")
+    return read_prepared(folder)
+
+
+DATASETS = {"scenes": _scenes, "coco_objects": _coco_objects, "prepared": _prepared}
+
+
+def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:
+    """Adds a dataset: `load` and the configuration of experiments find it by its name.
+
+    Args:
+        name: str.
+        make: Function of a folder, or `None`, and of keyword arguments for the
+            builder, which returns a TFDS builder with splits `train`, `val` and `test`
+            and the features of `region_features`.
+
+    Raises:
+        InputError: If there is a dataset of that name already.
+
+    Example:
+
+    ```python
+    kc.data.register("my_images", lambda folder, **kwargs: MyImages(**kwargs))
+    ```
+    """
+    if name in DATASETS:
+        raise InputError(f"There is a dataset {name!r} already.")
+    DATASETS[name] = make
+
+
+def check_name(name: str) -> None:
     """Raises `InputError` if there is no dataset of a name."""
     if name not in DATASETS:
         raise InputError(f"There is no dataset {name!r}. {hint(name, DATASETS)}")
 
 
-def load(name, folder=None, **kwargs):
+def load(name: str, folder: Any = None, **kwargs) -> tfds.core.DatasetBuilder:
     """A captioning dataset, prepared at the first call and kept.
 
     Args:
-        name: `"scenes"`, `"coco_objects"` or `"prepared"`.
+        name: `"scenes"`, `"coco_objects"`, `"prepared"`, or one that was registered.
         folder: For `coco_objects`, the folder of COCO's annotation files, see
             `CocoFiles.find`; if omitted, TFDS downloads `coco_captions`. For
             `prepared`, the folder that `prepare` has filled.
@@ -33,25 +78,11 @@ def load(name, folder=None, **kwargs):
             prepared dataset is read once to compare its checksums.
     """
     check_name(name)
-    if name == "scenes" and folder is not None:
-        raise InputError(f"The dataset scenes is built in, and not read from {folder}.")
-    if name == "prepared":
-        if folder is None:
-            raise InputError("A prepared dataset needs the folder that it is in.")
-        return read_prepared(folder)
-
-    def make():
-        if name == "scenes":
-            return Scenes(**kwargs)
-        if folder is not None:
-            return CocoObjects.from_folder(folder, **kwargs)
-        return CocoObjects(**kwargs)
-
-    builder = make()
+    builder = DATASETS[name](folder, **kwargs)
     try:
         builder.download_and_prepare()
     except OSError:
-        builder = make()
+        builder = DATASETS[name](folder, **kwargs)
         if not builder.data_path.exists():
             raise
         # Another process prepared the same meanwhile, and was faster.

@@ -1,32 +1,61 @@
 """From prepared examples to the batches that models take."""
 
+import dataclasses
+from typing import Any
+
+import numpy as np
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
-from keras_caption.text import BOS, EOS, PAD, UNK, teacher_forcing
+from keras_caption.inputs import of_example
+from keras_caption.text import BOS, EOS, PAD, UNK, Vocabulary, teacher_forcing
 
-# Examples that are shuffled among each other: all of a small data set that is kept in
+# Examples that are shuffled among each other: all of a small dataset that is kept in
 # memory; of one that is not, so many.
 CACHED_SHUFFLE_BUFFER, SHUFFLE_BUFFER = 10_000, 1_000
-# What models read of images.
-INPUTS = ("regions", "boxes", "grid")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BatchOptions:
+    """How `train_batches` makes batches.
+
+    Attributes:
+        captions_per_image: int, number of captions of every image; an image with more
+            shows others each epoch, one with fewer repeats some.
+        max_words: int, at which longer captions are cut.
+        seed: int, of the order of the examples.
+        cache: bool, whether to keep all that is read in memory. If not, each epoch
+            reads the examples anew, and shuffles them within a window of 1,000: what
+            `keras_caption.data.prepare` writes has been shuffled before.
+
+    Raises:
+        InputError: If a number is out of range.
+    """
+
+    captions_per_image: int = 5
+    max_words: int = 16
+    seed: int = 0
+    cache: bool = True
+
+    def __post_init__(self):
+        check(Count, captions_per_image=self.captions_per_image)
+        check(Count, max_words=self.max_words)
+        check(CountOrZero, seed=self.seed)
+        check(bool, cache=self.cache)
 
 
 def train_batches(
-    examples,
-    vocabulary,
-    batch_size,
+    examples: tf.data.Dataset,
+    vocabulary: Vocabulary,
+    batch_size: int,
+    options: BatchOptions | None = None,
     *,
-    captions_per_image=5,
-    max_words=16,
-    seed=0,
-    first_epoch=0,
-    inputs=INPUTS,
-    cache=True,
-):
+    inputs: Any = None,
+    first_epoch: int = 0,
+) -> tf.data.Dataset:
     """Endless batches for training, epoch after epoch in another order.
 
-    What an epoch holds depends on `seed` and the epoch's number alone, so that a
+    What an epoch holds depends on the options and the epoch's number alone, so that a
     run resumed at epoch k sees what an uninterrupted one does. An incomplete last
     batch of an epoch is dropped. A batch serves cross-entropy, and self-critical
     training, which reads nothing of it but the inputs.
@@ -35,50 +64,53 @@ def train_batches(
         examples: Finite tf.data dataset of examples, see
             `keras_caption.data.region_features`.
         vocabulary: `keras_caption.text.Vocabulary`.
-        batch_size: Number of images.
-        captions_per_image: Number of captions of every image; an image with more
-            shows others each epoch, one with fewer repeats some.
-        max_words: Longer captions are cut.
-        seed: int.
-        first_epoch: Number of the epoch to begin with.
-        inputs: Names of what the model reads of an image; others are skipped.
-        cache: Whether to keep all that is read in memory. Where not, each epoch reads
-            the examples anew, and shuffles them within a window of 1,000: what
-            `experiments/prepare.py` writes has been shuffled before.
+        batch_size: int, number of images.
+        options: `BatchOptions`. Defaults to those of the papers.
+        inputs: Names of what the model reads of an image, such as its `input_specs`;
+            others are skipped. Defaults to all that `keras_caption.inputs` knows.
+        first_epoch: int, number of the epoch to begin with.
 
     Returns:
         tf.data dataset of inputs, targets and weights, see
-        `keras_caption.data.teacher_forcing`. The inputs are a dict: what there is of
-        `regions` `(B, N, D)`, `boxes` `(B, N, 4)` and `region_mask` bool `(B, N)`,
-        `grid` `(B, height, width, D)`; `tokens` int32 `(B, C, T)`, and all captions
-        of the images, without BOS, as `references` int32 `(B, R, T')`; sizes are the
+        `keras_caption.data.teacher_forcing`. The inputs are a dict: what models read,
+        see `keras_caption.inputs`; `tokens` int32 `(B, C, T)`, and all captions of
+        the images, without BOS, as `references` int32 `(B, R, T')`; sizes are the
         largest of the batch.
 
     Raises:
         InputError: If a number is out of range.
+
+    Example:
+
+    ```python
+    options = kc.data.BatchOptions(captions_per_image=2, seed=1)
+    batches = kc.data.train_batches(examples, vocabulary, 10, options)
+    model.fit(batches, steps_per_epoch=100)
+    ```
     """
-    check(Count, batch_size=batch_size, captions_per_image=captions_per_image)
-    check(CountOrZero, seed=seed, first_epoch=first_epoch)
-    tokens_of = _tokenizer(vocabulary, max_words)
+    options = options or BatchOptions()
+    check(Count, batch_size=batch_size)
+    check(CountOrZero, first_epoch=first_epoch)
+    tokens_of = _tokenizer(vocabulary, options.max_words)
 
     def prepare(example):
-        return {**_of_image(example, inputs), "tokens": tokens_of(example["words"])}
+        return {**of_example(example, inputs), "tokens": tokens_of(example["words"])}
 
     prepared = examples.map(prepare, tf.data.AUTOTUNE)
     window = SHUFFLE_BUFFER
-    if cache:
+    if options.cache:
         prepared, window = prepared.cache(), CACHED_SHUFFLE_BUFFER
 
     def batches_of_epoch(epoch):
         def choose(example):
             captions = example["tokens"]
-            shown = epoch + tf.range(captions_per_image, dtype=tf.int64)
-            shown = shown % tf.shape(captions, tf.int64)[0]
-            tokens = tf.gather(captions, shown)
+            chosen = epoch + tf.range(options.captions_per_image, dtype=tf.int64)
+            chosen = chosen % tf.shape(captions, tf.int64)[0]
+            tokens = tf.gather(captions, chosen)
             return {**example, "tokens": tokens, "references": captions[:, 1:]}
 
         # Of this graph alone: the order depends on no seed set elsewhere.
-        tf.random.set_seed(seed + 1)
+        tf.random.set_seed(options.seed + 1)
         order = prepared.shuffle(window, seed=epoch)
         batches = order.map(choose, tf.data.AUTOTUNE).padded_batch(
             batch_size, drop_remainder=True
@@ -88,33 +120,39 @@ def train_batches(
     epochs = tf.data.Dataset.counter(first_epoch)
     batches = epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
     # Several workers share each batch, not the files that it comes from.
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = (
+    shared = tf.data.Options()
+    shared.experimental_distribute.auto_shard_policy = (
         tf.data.experimental.AutoShardPolicy.DATA
     )
-    return batches.with_options(options)
+    return batches.with_options(shared)
 
 
-def reference_tokens(examples, vocabulary, max_words=16):
+def reference_tokens(
+    examples: tf.data.Dataset, vocabulary: Vocabulary, max_words: int = 16
+) -> np.ndarray:
     """All captions of every image, as self-critical rewards count them.
 
     Args:
-        examples, vocabulary, max_words: As of `train_batches`.
+        examples: Finite tf.data dataset of examples.
+        vocabulary: `keras_caption.text.Vocabulary`.
+        max_words: int, at which longer captions are cut.
 
     Returns:
-        int32 NumPy `(images, R, T)`: words, EOS, then PAD.
+        int32 `(images, R, T)`: tokens and EOS, then PAD.
     """
     tokens_of = _tokenizer(vocabulary, max_words)
     tokens = examples.map(lambda example: tokens_of(example["words"])[:, 1:])
     return next(iter(tokens.padded_batch(len(examples)))).numpy()
 
 
-def image_batches(examples, batch_size, inputs=INPUTS):
+def image_batches(
+    examples: tf.data.Dataset, batch_size: int, inputs: Any = None
+) -> tf.data.Dataset:
     """Batches of images for captioning, in the order of the examples.
 
     Args:
         examples: tf.data dataset of examples.
-        batch_size: Number of images; the last batch may have fewer.
+        batch_size: int, number of images; the last batch may have fewer.
         inputs: Of `train_batches`.
 
     Returns:
@@ -123,18 +161,10 @@ def image_batches(examples, batch_size, inputs=INPUTS):
     """
 
     def prepare(example):
-        return {**_of_image(example, inputs), "image_id": example["image_id"]}
+        return {**of_example(example, inputs), "image_id": example["image_id"]}
 
     batches = examples.map(prepare, tf.data.AUTOTUNE).padded_batch(batch_size)
     return batches.map(_in_float32, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
-
-
-def _of_image(example, inputs):
-    """What the model reads of an image, in the precision that it is kept in."""
-    found = {name: example[name] for name in inputs if name in example}
-    if "regions" in found:
-        found["region_mask"] = tf.ones(tf.shape(found["regions"])[:1], tf.bool)
-    return found
 
 
 def _in_float32(batch):

@@ -1,24 +1,26 @@
+from typing import Any
+
 from keras import ops, tree
 
 from keras_caption.decoding.options import check_values
-from keras_caption.decoding.word_by_word import (
+from keras_caption.decoding.token_by_token import (
     NEG_INF,
     batch_size,
-    branch,
     forbidden_log_probs,
+    repeat_state,
 )
 from keras_caption.text import BOS, EOS, PAD
 
 
 def beam_search(
-    decoder,
-    memory,
-    beam_size=3,
-    max_length=20,
-    length_penalty=0.0,
-    block_trigrams=False,
-    keep_greedy=True,
-):
+    decoder: Any,
+    memory: Any,
+    beam_size: int = 3,
+    max_length: int = 20,
+    length_penalty: float = 0.0,
+    block_trigrams: bool = False,
+    keep_greedy: bool = False,
+) -> tuple[Any, Any]:
     """Searches for the most probable captions with a beam of hypotheses.
 
     A finished hypothesis leaves its place to the next best one, and joins the best
@@ -37,11 +39,11 @@ def beam_search(
             0 ranks by log-probability, as AoANet's released code does.
         block_trigrams: bool, whether to forbid repeating three tokens in a row.
         keep_greedy: bool, whether the greedy caption always keeps its place in the
-            beam, so that the best caption is at least as probable, which a plain beam
-            search (`False`, as in AoANet's released code) does not promise.
+            beam, so that the best caption is at least as probable. Plain beam
+            search (`False`), as the papers use it, does not guarantee that.
 
     Returns:
-        Tokens, int32 `(batch, beam_size, max_length)`, from the first word to
+        Tokens, int32 `(batch, beam_size, max_length)`, from the first to
         EOS, then PAD, the best caption first; and their log-probabilities, EOS
         included, never normalized, float32 `(batch, beam_size)`. If there are fewer
         captions, the last are PAD only, their log-probability -1e9.
@@ -67,19 +69,16 @@ def beam_search(
     def rank_done(done, done_scores):
         return rank(done_scores, ops.sum(ops.cast(done != PAD, "float32"), axis=-1))
 
-    def is_unfinished(
-        index, tokens, scores, greedy_finished, done, done_scores, rows, cache
-    ):
-        hopes = rank(ops.max(scores, axis=1), float(max_length))
-        worst = ops.min(rank_done(done, done_scores), axis=1)
+    def is_unfinished(index, beam):
+        hopes = rank(ops.max(beam["scores"], axis=1), float(max_length))
+        worst = ops.min(rank_done(beam["done"], beam["done_scores"]), axis=1)
         return ops.any(hopes > worst)
 
-    def next_step(
-        index, tokens, scores, greedy_finished, done, done_scores, rows, cache
-    ):
+    def next_step(index, beam):
         # Right before it is written to: nothing else holds the reordered cache.
-        cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), cache)
-        flat_tokens = ops.reshape(tokens, (-1, max_length))
+        rows = beam["rows"]
+        cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), beam["cache"])
+        flat_tokens = ops.reshape(beam["tokens"], (-1, max_length))
         last = ops.take(flat_tokens, ops.maximum(index - 1, 0), axis=1)
         last = ops.where(index == 0, BOS, last)
         logits, new_state = decoder.step(last, {**state, "cache": cache}, index)
@@ -91,72 +90,68 @@ def beam_search(
 
         # The best hypotheses of an image are among the best tokens of each.
         width = min(beam_size, vocabulary_size)
-        word_scores, words = ops.top_k(log_probs, width)
-        word_scores = ops.reshape(word_scores, (-1, beam_size, width))
-        totals = ops.expand_dims(scores, 2) + word_scores
+        token_scores, added = ops.top_k(log_probs, width)
+        token_scores = ops.reshape(token_scores, (-1, beam_size, width))
+        totals = ops.expand_dims(beam["scores"], 2) + token_scores
         totals = ops.reshape(totals, (-1, beam_size * width))
-        words = ops.reshape(ops.cast(words, "int32"), (-1, beam_size * width))
+        added = ops.reshape(ops.cast(added, "int32"), (-1, beam_size * width))
         ranks = totals
         if keep_greedy:  # the first hypothesis, and its first token
             kept = ops.logical_and(
                 ops.arange(beam_size * width) == 0,
-                ops.logical_not(ops.expand_dims(greedy_finished, 1)),
+                ops.logical_not(ops.expand_dims(beam["greedy_finished"], 1)),
             )
             ranks = ops.where(kept, float("inf"), totals)
         chosen = ops.cast(ops.top_k(ranks, beam_size)[1], "int32")
         scores = ops.take_along_axis(totals, chosen, axis=1)
-        words = ops.take_along_axis(words, chosen, axis=1)
+        added = ops.take_along_axis(added, chosen, axis=1)
         rows = ops.reshape(chosen // width + first_rows, (-1,))
-        tokens = ops.reshape(ops.take(flat_tokens, rows, axis=0), ops.shape(tokens))
-        tokens = ops.where(positions == index, ops.expand_dims(words, 2), tokens)
+        tokens = ops.take(flat_tokens, rows, axis=0)
+        tokens = ops.reshape(tokens, ops.shape(beam["tokens"]))
+        tokens = ops.where(positions == index, ops.expand_dims(added, 2), tokens)
 
         # Finished hypotheses leave the beam, and compete with those finished before.
-        ends = ops.logical_or(words == EOS, index == max_length - 1)
-        done = ops.concatenate([done, tokens], axis=1)
+        ends = ops.logical_or(added == EOS, index == max_length - 1)
+        done = ops.concatenate([beam["done"], tokens], axis=1)
         done_scores = ops.concatenate(
-            [done_scores, ops.where(ends, scores, NEG_INF)], axis=1
+            [beam["done_scores"], ops.where(ends, scores, NEG_INF)], axis=1
         )
         best = ops.top_k(rank_done(done, done_scores), beam_size)[1]
-        return (
-            index + 1,
-            tokens,
-            ops.where(ends, NEG_INF, scores),
-            ops.logical_or(greedy_finished, ends[:, 0]),
-            ops.take_along_axis(done, ops.expand_dims(best, 2), axis=1),
-            ops.take_along_axis(done_scores, best, axis=1),
-            rows,
-            new_state["cache"],
-        )
+        return index + 1, {
+            "tokens": tokens,
+            "scores": ops.where(ends, NEG_INF, scores),
+            "greedy_finished": ops.logical_or(beam["greedy_finished"], ends[:, 0]),
+            "done": ops.take_along_axis(done, ops.expand_dims(best, 2), axis=1),
+            "done_scores": ops.take_along_axis(done_scores, best, axis=1),
+            "rows": rows,
+            "cache": new_state["cache"],
+        }
 
-    nothing = ops.full((batch, beam_size), NEG_INF, "float32")
     only_first = ops.where(ops.arange(beam_size) == 0, 0.0, NEG_INF)
     no_tokens = ops.zeros((batch, beam_size, max_length), "int32")
-    _, _, _, _, done, done_scores, _, _ = ops.while_loop(
-        is_unfinished,
-        next_step,
-        (
-            0,
-            no_tokens,
-            ops.broadcast_to(only_first, (batch, beam_size)),
-            ops.zeros((batch,), "bool"),
-            no_tokens,
-            nothing,
-            ops.arange(batch * beam_size),
-            branch(state, beam_size)["cache"],
-        ),
-        maximum_iterations=max_length,
+    beam = {
+        "tokens": no_tokens,
+        "scores": ops.broadcast_to(only_first, (batch, beam_size)),
+        "greedy_finished": ops.zeros((batch,), "bool"),
+        "done": no_tokens,
+        "done_scores": ops.full((batch, beam_size), NEG_INF, "float32"),
+        "rows": ops.arange(batch * beam_size),
+        "cache": repeat_state(state, beam_size)["cache"],
+    }
+    _, beam = ops.while_loop(
+        is_unfinished, next_step, (0, beam), maximum_iterations=max_length
     )
-    there = ops.expand_dims(done_scores > NEG_INF / 2, 2)
-    return ops.where(there, done, PAD), done_scores
+    is_finished = ops.expand_dims(beam["done_scores"] > NEG_INF / 2, 2)
+    return ops.where(is_finished, beam["done"], PAD), beam["done_scores"]
 
 
 def repeated_trigrams(tokens, index, vocabulary_size):
-    """Words that would repeat a trigram, bool `(captions, vocabulary_size)`.
+    """Tokens that would repeat a trigram, bool `(captions, vocabulary_size)`.
 
     Args:
-        tokens: int `(captions, length)`, of which `index` are there.
-        index: int scalar, where the next word goes.
-        vocabulary_size: Number of words.
+        tokens: int `(captions, length)`, of which the first `index` are generated.
+        index: int scalar, position of the next token.
+        vocabulary_size: int, number of tokens.
     """
     length = tokens.shape[1]
     before = ops.take(tokens, ops.maximum(index - 2, 0), axis=1)
@@ -165,8 +160,8 @@ def repeated_trigrams(tokens, index, vocabulary_size):
         tokens[:, :-2] == ops.expand_dims(before, 1),
         tokens[:, 1:-1] == ops.expand_dims(last, 1),
     )
-    # A trigram that ends before the next word, so that it has been said.
+    # Only trigrams that are complete before the next token.
     same = ops.logical_and(same, ops.arange(2, max(length, 2)) < index)
     third = ops.where(same, tokens[:, 2:], PAD)
-    said = ops.one_hot(third, vocabulary_size, dtype="bool")
-    return ops.any(said, axis=1)
+    repeated = ops.one_hot(third, vocabulary_size, dtype="bool")
+    return ops.any(repeated, axis=1)

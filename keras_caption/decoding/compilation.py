@@ -1,7 +1,9 @@
+from collections.abc import Callable
+
 import keras
 
 
-def compile_function(function, variables):
+def compile_function(function: Callable, variables: list) -> Callable:
     """`function` as one compiled graph of the running backend.
 
     Args:

@@ -1,10 +1,12 @@
 """Decoding options, validated in one place."""
 
+from typing import Any
+
 from keras_caption.arguments import Count, NotNegative, Positive, Seed, check
 from keras_caption.errors import InputError, hint
 
 
-def check_options(options):
+def check_options(options: dict[str, Any]) -> None:
     """Checks the options of a call that generates captions, all together.
 
     Args:

@@ -1,18 +1,25 @@
+from typing import Any
+
 from keras import ops
 
 from keras_caption.decoding.options import check_values
-from keras_caption.decoding.word_by_word import (
+from keras_caption.decoding.token_by_token import (
     NEG_INF,
-    branch,
     captions_per_image,
     forbidden_log_probs,
-    word_by_word,
+    repeat_state,
+    token_by_token,
 )
 
 
 def sample(
-    decoder, memory, numbers, temperature=1.0, top_k=None, first_is_greedy=False
-):
+    decoder: Any,
+    memory: Any,
+    numbers: Any,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    first_is_greedy: bool = False,
+) -> tuple[Any, Any]:
     """Samples captions token by token.
 
     PAD, BOS and UNK are never sampled. A token is sampled by inverting the cumulative
@@ -31,7 +38,7 @@ def sample(
             one instead, in the same pass.
 
     Returns:
-        Tokens, int32 `(batch * C, max_length)`, from the first word to EOS, then
+        Tokens, int32 `(batch * C, max_length)`, from the first to EOS, then
         PAD; and the log-probability of each caption under the model itself (before
         temperature and cut-off), EOS included, float32 `(batch * C,)`.
 
@@ -48,17 +55,18 @@ def sample(
 
     def choose(log_probs, index):
         log_policy = policy(log_probs, temperature, top_k)
-        words = sample_tokens(log_policy, ops.take(numbers, index, axis=1))
+        tokens = sample_tokens(log_policy, ops.take(numbers, index, axis=1))
         if first_is_greedy:
             greedy = ops.cast(ops.argmax(log_policy, axis=-1), "int32")
-            words = ops.where(is_greedy, greedy, words)
-        return words
+            tokens = ops.where(is_greedy, greedy, tokens)
+        return tokens
 
-    return word_by_word(decoder, branch(state, captions), max_length, choose)
+    state = repeat_state(state, captions)
+    return token_by_token(decoder, state, max_length, choose)
 
 
-def policy(logits, temperature=1.0, top_k=None):
-    """Log-probabilities that tokens are sampled with, `(..., vocabulary_size)`.
+def policy(logits: Any, temperature: float = 1.0, top_k: int | None = None) -> Any:
+    """Log-probabilities of the sampling distribution, `(..., vocabulary_size)`.
 
     Args:
         logits: `(..., vocabulary_size)`, normalized or not.
@@ -83,5 +91,5 @@ def sample_tokens(log_probs, numbers):
     """
     cumulative = ops.cumsum(ops.exp(log_probs), axis=-1)
     passed = cumulative <= ops.expand_dims(numbers, 1) * cumulative[:, -1:]
-    words = ops.sum(ops.cast(passed, "int32"), axis=-1)
-    return ops.minimum(words, log_probs.shape[-1] - 1)
+    tokens = ops.sum(ops.cast(passed, "int32"), axis=-1)
+    return ops.minimum(tokens, log_probs.shape[-1] - 1)

@@ -1,11 +1,15 @@
+from typing import Any
+
 from keras import ops
 
 from keras_caption.decoding.sampling import policy, sample_tokens
-from keras_caption.decoding.word_by_word import branch, captions_per_image
+from keras_caption.decoding.token_by_token import captions_per_image, repeat_state
 from keras_caption.text import PAD
 
 
-def scheduled_sampling(decoder, memory, tokens, coins, numbers, probability):
+def scheduled_sampling(
+    decoder: Any, memory: Any, tokens: Any, coins: Any, numbers: Any, probability: Any
+) -> Any:
     """Replaces some tokens of captions by samples from the model.
 
     From left to right each token but the first is replaced, with `probability`, by
@@ -30,19 +34,19 @@ def scheduled_sampling(decoder, memory, tokens, coins, numbers, probability):
     """
     rows, length = ops.shape(tokens)
     state = decoder.start(memory, length=length)
-    state = branch(state, captions_per_image(state, rows))
+    state = repeat_state(state, captions_per_image(state, rows))
     replaced = ops.logical_and(coins < probability, tokens != PAD)
     positions = ops.arange(length)
 
-    def is_unfinished(index, shown, cache):
+    def is_unfinished(index, inputs, cache):
         return index < length - 1
 
-    def next_step(index, shown, cache):
-        last = ops.take(shown, index, axis=1)
+    def next_step(index, inputs, cache):
+        last = ops.take(inputs, index, axis=1)
         logits, new_state = decoder.step(last, {**state, "cache": cache}, index)
         sampled = sample_tokens(policy(logits), ops.take(numbers, index, axis=1))
         here = ops.logical_and(positions == index + 1, replaced)
-        shown = ops.where(here, ops.expand_dims(sampled, 1), shown)
-        return index + 1, shown, new_state["cache"]
+        inputs = ops.where(here, ops.expand_dims(sampled, 1), inputs)
+        return index + 1, inputs, new_state["cache"]
 
     return ops.while_loop(is_unfinished, next_step, (0, tokens, state["cache"]))[1]

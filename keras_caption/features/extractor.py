@@ -59,8 +59,8 @@ class Extractor(keras.Model):
             width and height.
 
     Returns:
-        dict of `grid` `(batch, height, width, dim)`, `regions` `(batch, N, dim)`,
-        `boxes` `(batch, N, 4)` and `region_mask`, bool `(batch, N)`.
+        dict of `grid` `(batch, height, width, dim)`, `regions` `(batch, N, dim)` and
+        `boxes` `(batch, N, 4)`, zeros for padding.
 
     Raises:
         InputError: If there is no such network or layer, or the weights are another
@@ -133,18 +133,12 @@ class Extractor(keras.Model):
 
     def call(self, images, boxes=None):
         if boxes is None:
-            boxes, mask = self.propose(images)
-        else:
-            mask = ops.ones(ops.shape(boxes)[:2], "bool")
+            boxes, valid = self.propose(images)
+            boxes = ops.where(ops.expand_dims(valid, -1), boxes, 0.0)
         # A copy: some networks' preprocessing changes NumPy arrays in place.
         images = self.preprocess(ops.copy(ops.cast(images, "float32")))
         grid = self.network(images, training=False)
-        return {
-            "grid": grid,
-            "regions": roi_align(grid, boxes),
-            "boxes": boxes,
-            "region_mask": mask,
-        }
+        return {"grid": grid, "regions": roi_align(grid, boxes), "boxes": boxes}
 
     def propose(self, images):
         """Regions of photos whose objects nobody has marked.

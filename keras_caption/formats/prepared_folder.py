@@ -83,7 +83,7 @@ def read_shard(path):
     return shard
 
 
-REMEDY = "experiments/prepare.py makes it again"
+REMEDY = "prepare the dataset again"
 
 
 def checksums(folder, names):
@@ -153,8 +153,8 @@ def read_prepared(folder):
     folder = pathlib.Path(folder)
     if not (folder / MANIFEST).exists():
         raise InputError(
-            f"{folder} holds no prepared dataset, or an unfinished one: "
-            "experiments/prepare.py makes one, or resumes it."
+            f"{folder} holds no prepared dataset, or an unfinished one: prepare it, "
+            "or resume that."
         )
     manifest = read_json(folder / MANIFEST, Manifest)
     for name, checksum in manifest.get("descriptions", {}).items():

@@ -1,14 +1,16 @@
-"""Captioning models, and the published configurations of them."""
+"""Models of all tasks, and the published configurations of them."""
 
 from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.captioner import Captioner
+from keras_caption.models.classifier import Classifier
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.loading import file_of, load
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.presets import arguments, create, data_arguments, presets
+from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
 __all__ = [
@@ -17,8 +19,10 @@ __all__ = [
     "AoANet",
     "AttentionOptions",
     "Captioner",
+    "Classifier",
     "Ensemble",
     "GridTransformer",
+    "Seq2Seq",
     "TransformerDecoder",
     "arguments",
     "create",

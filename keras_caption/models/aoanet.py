@@ -3,6 +3,7 @@ import functools
 import keras
 
 from keras_caption.errors import InputError
+from keras_caption.inputs import Regions
 from keras_caption.layers import (
     BoxEncoding,
     MatrixDense,
@@ -11,13 +12,12 @@ from keras_caption.layers import (
 )
 from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.attention import AttentionOptions, make_attention
-from keras_caption.models.captioner import (
-    Captioner,
+from keras_caption.models.captioner import Captioner
+from keras_caption.models.sizes import (
     check_heads,
-    region_inputs,
+    check_sizes,
     resolve_vocabulary_size,
 )
-from keras_caption.models.sizes import check_sizes
 
 REFININGS = (None, "attention", "aoa")
 
@@ -66,10 +66,9 @@ class AoANet(Captioner):
             as in `GridTransformer`.
 
     Call arguments:
-        inputs: dict of `regions`, float `(batch, N, region_dim)`; `boxes`, float
-            `(batch, N, 4)`, which may be omitted without `geometry`; optionally
-            `region_mask`, bool `(batch, N)`, True where valid; and `tokens`, see
-            `Captioner`.
+        inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
+            and optionally a mask, see `keras_caption.inputs.Regions`; and `tokens`,
+            see `Captioner`.
 
     Raises:
         InputError: If an option has no such value, or excludes another.
@@ -137,7 +136,8 @@ class AoANet(Captioner):
                 "refining=None leaves no self-attention for query_norm, key_norm, a "
                 "relative geometry or gate: one of them was given."
             )
-        inputs = region_inputs(region_dim)
+        inputs = Regions.symbolic(region_dim)
+        mask = Regions(inputs).memory_mask(inputs)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
@@ -156,7 +156,7 @@ class AoANet(Captioner):
                 refining_dropout,
                 dtype=dtype,
                 name=f"refining_{i}",
-            )(x, mask=inputs["region_mask"], boxes=inputs["boxes"])
+            )(x, mask=mask, boxes=inputs["boxes"])
         if refining:
             x = UnbiasedLayerNormalization(dtype=dtype, name="refined")(x)
         decoder = AoADecoder(
@@ -178,6 +178,7 @@ class AoANet(Captioner):
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        self.ignored_inputs = () if geometry else ("boxes",)
         self.vocabulary_size = vocabulary_size
         self.region_dim = region_dim
         self.num_layers = num_layers
@@ -201,7 +202,3 @@ class AoANet(Captioner):
         self.combined_features = combined_features
         self.area_layers = area_layers
         self.temperature = temperature
-
-    @property
-    def reads_boxes(self):
-        return bool(self.geometry)

@@ -165,7 +165,7 @@ def make_attention(
     ```python
     options = AttentionOptions(query_norm="instance", area=3, gate="aoa")
     attention = make_attention(8, 64, options)
-    outputs = attention(regions, query_mask=region_mask)
+    outputs = attention(regions, query_mask=mask)
     ```
     """
     options = options or AttentionOptions()

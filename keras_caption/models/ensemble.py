@@ -1,27 +1,36 @@
+import collections.abc
+import os
+from typing import Any
+
+import keras
 import numpy as np
 from keras import ops
 
 from keras_caption.errors import InputError
-from keras_caption.models.generator import Generator
+from keras_caption.features import Extractor
+from keras_caption.inputs import KINDS, InputKind
+from keras_caption.models.generation import Generation
 from keras_caption.models.loading import load
+from keras_caption.models.photo_reader import PhotoReader
 
 
-class Ensemble(Generator):
-    """Several captioners that speak as one.
+class Ensemble(PhotoReader, Generation):
+    """Averages the predictions of several captioners.
 
-    At every word the probabilities of all members are averaged; searches run over
-    the averages as over one model's. Members may be of different kinds and sizes,
-    some of regions and some of grids; they share a vocabulary.
+    At every token the probabilities of all members are averaged; searches run over
+    the averages as over one model's. Members may be of different types and sizes,
+    and read different kinds of input; they share a vocabulary.
 
     It generates as a captioner does, and `keras_caption.serving.export` takes it.
 
     Args:
-        members: Captioners, or what `load` takes.
+        members: Iterable of captioners, or of their files, see
+            `keras_caption.models.load`.
 
     Raises:
         InputError: If there are none, a member cannot be loaded, or has no vocabulary
-            or another one than the first, or features of another size or way to find
-            them.
+            or another one than the first, or reads inputs of another size or extracts
+            them otherwise.
 
     Example:
 
@@ -35,9 +44,9 @@ class Ensemble(Generator):
         their first weights. That probabilities are averaged is ours: it does not say.
     """
 
-    def __init__(self, members):
+    def __init__(self, members: collections.abc.Iterable[Generation | os.PathLike]):
         self.members = [
-            member if isinstance(member, Generator) else load(member)
+            member if isinstance(member, Generation) else load(member)
             for member in members
         ]
         if not self.members:
@@ -46,7 +55,7 @@ class Ensemble(Generator):
         first = self.members[0]
         self.vocabulary = first.vocabulary
         self.extractor = first.extractor
-        self.image_specs = {}
+        self.input_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"
             if member.vocabulary is None:
@@ -55,39 +64,54 @@ class Ensemble(Generator):
                 raise InputError(f"{who} has another vocabulary than the first.")
             if not are_same(member.extractor, self.extractor):
                 raise InputError(
-                    f"{who} finds its features in photos in another way than the first."
+                    f"{who} extracts features of photos otherwise than the first."
                 )
-            for name, spec in member.image_specs.items():
-                expected = self.image_specs.setdefault(name, spec)
+            for name, spec in member.input_specs.items():
+                expected = self.input_specs.setdefault(name, spec)
                 if spec.shape != expected.shape:
                     raise InputError(
                         f"{who} reads {name} of shape {spec.shape}; one before it "
                         f"reads {expected.shape}."
                     )
+        self.ignored_inputs = tuple(
+            name
+            for name in self.input_specs
+            if all(
+                name in member.ignored_inputs
+                for member in self.members
+                if name in member.input_specs
+            )
+        )
 
     @property
-    def variables(self):
+    def variables(self) -> list[keras.Variable]:
         return [v for member in self.members for v in member.variables]
 
     @property
-    def reads_boxes(self):
-        """Whether predictions of a member depend on the boxes of regions."""
-        return any(member.reads_boxes for member in self.members)
+    def memory_kind(self) -> InputKind:
+        """The kind of input that `attention` is over: the members' last in `KINDS`."""
+        kinds = {type(member.memory_kind) for member in self.members}
+        last = max(kinds, key=KINDS.index)
+        return next(kind for kind in self.kinds if isinstance(kind, last))
 
-    def encode(self, inputs):
-        """What the members read of the images, a list."""
+    def encode(self, inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        """Encodes inputs as the memories that the members' decoders read."""
         return [member.encode(inputs) for member in self.members]
 
-    def start(self, memory, length=20):
-        """The members' states before the first word."""
+    def start(
+        self, memory: list[dict[str, Any]], length: int = 20
+    ) -> dict[str, list[Any]]:
+        """The members' states before the first token."""
         states = [
             member.start(of_member, length=length)
             for member, of_member in zip(self.members, memory, strict=True)
         ]
         return {part: [s[part] for s in states] for part in ("memory", "cache")}
 
-    def step(self, tokens, state, index):
-        """One more word: logarithms of the average probabilities, and the state."""
+    def step(
+        self, tokens: Any, state: dict[str, list[Any]], index: Any
+    ) -> tuple[Any, dict[str, list[Any]]]:
+        """One more token: logarithms of the average probabilities, and the state."""
         logits, caches = [], []
         for member, memory, cache in zip(
             self.members, state["memory"], state["cache"], strict=True
@@ -97,7 +121,7 @@ class Ensemble(Generator):
             caches.append(new["cache"])
         return average(logits), {**state, "cache": caches}
 
-    def logits(self, tokens, memory):
+    def logits(self, tokens: Any, memory: list[dict[str, Any]]) -> Any:
         """Logarithms of the average probabilities after each token of captions."""
         return average(
             [
@@ -106,19 +130,19 @@ class Ensemble(Generator):
             ]
         )
 
-    def attention(self, tokens, memory):
-        """Where the members' decoders look on average: on a grid, if any reads one."""
-        kind = "grid" if "grid" in self.image_specs else "regions"
-        looks = [
+    def attention(self, tokens: Any, memory: list[dict[str, Any]]) -> Any:
+        """Attention weights, averaged over the members that attend to `memory_kind`."""
+        kind = type(self.memory_kind)
+        weights = [
             member.attention(tokens, of_member)
             for member, of_member in zip(self.members, memory, strict=True)
-            if kind in member.image_specs
+            if type(member.memory_kind) is kind
         ]
-        return ops.mean(ops.stack(looks), axis=0)
+        return ops.mean(ops.stack(weights), axis=0)
 
 
-def are_same(extractor, other):
-    """Whether two extractors find the same features in a photo."""
+def are_same(extractor: Extractor | None, other: Extractor | None) -> bool:
+    """Whether two extractors compute the same features of a photo."""
     if extractor is None or other is None:
         return extractor is other
     return extractor.get_config() == other.get_config() and all(
@@ -127,7 +151,7 @@ def are_same(extractor, other):
     )
 
 
-def average(logits):
+def average(logits: list[Any]) -> Any:
     """Logarithms of the averages of the probabilities that logits stand for."""
     log_probs = ops.stack([ops.log_softmax(own) for own in logits])
     return ops.logsumexp(log_probs, axis=0) - ops.log(float(len(logits)))

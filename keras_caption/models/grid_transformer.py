@@ -1,6 +1,7 @@
 import keras
 
 from keras_caption.errors import InputError
+from keras_caption.inputs import Grid
 from keras_caption.layers import (
     CellBoxes,
     GridEncoding,
@@ -9,12 +10,12 @@ from keras_caption.layers import (
     TransformerEncoderBlock,
 )
 from keras_caption.models.attention import AttentionOptions, make_attention
-from keras_caption.models.captioner import (
-    Captioner,
+from keras_caption.models.captioner import Captioner
+from keras_caption.models.sizes import (
     check_heads,
+    check_sizes,
     resolve_vocabulary_size,
 )
-from keras_caption.models.sizes import check_sizes
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
 
@@ -156,7 +157,8 @@ class GridTransformer(Captioner):
                 num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
             )
 
-        grid = keras.Input((grid_height, grid_width, grid_dim), name="grid")
+        inputs = Grid.symbolic(grid_height, grid_width, grid_dim)
+        grid = inputs["grid"]
         boxes = CellBoxes(dtype=dtype)(grid) if geometry else None
         x = MatrixDense(model_dim, dtype=dtype, name="grid_embedding")(grid)
         x = GridEncoding(dtype=dtype)(x)
@@ -183,7 +185,7 @@ class GridTransformer(Captioner):
         decoder = TransformerDecoder(
             vocabulary_size, model_dim, blocks, dropout, dtype=dtype, name="decoder"
         )
-        encoder = keras.Model({"grid": grid}, x, name="encoder")
+        encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
         self.vocabulary_size = vocabulary_size
         self.grid_height = grid_height

@@ -1,11 +1,12 @@
+import os
 import pathlib
 
 from keras_caption.errors import InputError
 from keras_caption.formats.keras_files import load_keras
-from keras_caption.models.generator import Generator
+from keras_caption.models.seq2seq import Seq2Seq
 
 
-def file_of(path):
+def file_of(path: str | os.PathLike) -> pathlib.Path:
     """The file of a saved captioner: see `load`."""
     path = pathlib.Path(path)
     if path.is_dir():
@@ -15,12 +16,12 @@ def file_of(path):
     return path
 
 
-def load(path):
+def load(path: str | os.PathLike) -> Seq2Seq:
     """Loads a saved captioner.
 
     Args:
-        path: A `.keras` file, or a folder that has it as `best.keras`, as those of
-            experiments/run.py do.
+        path: Path of a `.keras` file, or of a folder that has it as `best.keras`, as
+            those of runs do.
 
     Returns:
         `keras_caption.models.Captioner`.
@@ -31,6 +32,6 @@ def load(path):
     """
     path = file_of(path)
     model = load_keras(path)
-    if not isinstance(model, Generator):
+    if not isinstance(model, Seq2Seq):
         raise InputError(f"{path} is a {type(model).__name__}, not a captioner.")
     return model

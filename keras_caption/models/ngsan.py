@@ -1,5 +1,6 @@
 import keras
 
+from keras_caption.inputs import Regions
 from keras_caption.layers import (
     BoxEncoding,
     MatrixDense,
@@ -7,13 +8,12 @@ from keras_caption.layers import (
     TransformerEncoderBlock,
 )
 from keras_caption.models.attention import AttentionOptions, make_attention
-from keras_caption.models.captioner import (
-    Captioner,
+from keras_caption.models.captioner import Captioner
+from keras_caption.models.sizes import (
     check_heads,
-    region_inputs,
+    check_sizes,
     resolve_vocabulary_size,
 )
-from keras_caption.models.sizes import check_sizes
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
 
@@ -63,11 +63,9 @@ class NGSAN(Captioner):
         caption_length: int, number of keys that this temperature counts in a caption.
 
     Call arguments:
-        inputs: dict of `regions`, float `(batch, N, region_dim)`; `boxes`, float
-            `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width and
-            height, which may be omitted without `geometry`; optionally
-            `region_mask`, bool `(batch, N)`, True where valid; and `tokens`, see
-            `Captioner`.
+        inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
+            and optionally a mask, see `keras_caption.inputs.Regions`; and `tokens`,
+            see `Captioner`.
 
     Raises:
         InputError: If an option has no such value.
@@ -127,7 +125,8 @@ class NGSAN(Captioner):
                 num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
             )
 
-        inputs = region_inputs(region_dim)
+        inputs = Regions.symbolic(region_dim)
+        mask = Regions(inputs).memory_mask(inputs)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
@@ -142,7 +141,7 @@ class NGSAN(Captioner):
                 dtype=dtype,
                 name=f"encoder_{i}",
             )
-            x = block(x, mask=inputs["region_mask"], boxes=inputs["boxes"])
+            x = block(x, mask=mask, boxes=inputs["boxes"])
 
         blocks = (
             TransformerDecoderBlock(
@@ -159,6 +158,7 @@ class NGSAN(Captioner):
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        self.ignored_inputs = () if geometry else ("boxes",)
         self.vocabulary_size = vocabulary_size
         self.region_dim = region_dim
         self.num_layers = num_layers
@@ -178,7 +178,3 @@ class NGSAN(Captioner):
         self.area_layers = area_layers
         self.temperature = temperature
         self.caption_length = caption_length
-
-    @property
-    def reads_boxes(self):
-        return bool(self.geometry)

@@ -6,23 +6,19 @@ models' classes.
 """
 
 import dataclasses
+from typing import Any
 
 import keras
 
 from keras_caption.errors import InputError, hint
+from keras_caption.inputs import KINDS
 from keras_caption.losses import CaptionCrossEntropy
 from keras_caption.models.aoanet import AoANet
-from keras_caption.models.captioner import Captioner, configuration
+from keras_caption.models.captioner import Captioner
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.ngsan import NGSAN
-
-GIVEN_BY_DATA = (
-    "vocabulary_size",
-    "region_dim",
-    "grid_height",
-    "grid_width",
-    "grid_dim",
-)
+from keras_caption.models.task_model import constructor_arguments
+from keras_caption.text import Vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +92,6 @@ PRESETS = {
     "area_regular": _area(),
     "area_2x2": _area(image_area=2),
     "area_3x3": _area(image_area=3, combined_features=True),
-    "area_3x3_2": _area(**BEST_AREAS),
     "area": _area(**BEST_AREAS),
     "spatial": Preset(
         GridTransformer,
@@ -114,22 +109,22 @@ PRESETS = {
 }
 
 
-def presets():
+def presets() -> list[str]:
     """Names of all configurations, in the order of their papers."""
     return list(PRESETS)
 
 
-def _find(name):
+def _find(name: str) -> Preset:
     if name not in PRESETS:
         raise InputError(f"There is no model named {name!r}. {hint(name, PRESETS)}")
     return PRESETS[name]
 
 
-def arguments(name):
+def arguments(name: str) -> dict[str, Any]:
     """Arguments of a preset's model, except those that the data decide.
 
     Args:
-        name: One of `presets()`.
+        name: str, one of `presets()`.
 
     Returns:
         dict from argument to value.
@@ -138,22 +133,30 @@ def arguments(name):
         InputError: If there is no such preset; the nearest names are given.
     """
     preset = _find(name)
-    defaults = configuration(preset.model)
-    values = {**defaults, **preset.arguments}
-    return {name: x for name, x in values.items() if name not in GIVEN_BY_DATA}
+    given = {"vocabulary", "vocabulary_size", *data_arguments(name)}
+    values = {**constructor_arguments(preset.model), **preset.arguments}
+    return {name: value for name, value in values.items() if name not in given}
 
 
-def data_arguments(name):
+def data_arguments(name: str) -> list[str]:
     """Names of a preset's arguments that the data decide, besides the vocabulary's.
 
+    `keras_caption.inputs.sizes_of` finds their values.
+
     Args:
-        name: One of `presets()`.
+        name: str, one of `presets()`.
     """
-    has = configuration(_find(name).model)
-    return [name for name in GIVEN_BY_DATA if name in has and name != "vocabulary_size"]
+    sizes = {size for kind in KINDS for size in kind.sizes}
+    return [name for name in constructor_arguments(_find(name).model) if name in sizes]
 
 
-def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
+def create(
+    name: str,
+    *,
+    vocabulary: Vocabulary | None = None,
+    vocabulary_size: int | None = None,
+    **overrides: Any,
+) -> Captioner:
     """Creates a captioning model from a preset.
 
     The mechanisms of all papers are options of every model and combine: `query_norm`,
@@ -162,7 +165,7 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     `caption_area`.
 
     Args:
-        name: One of `presets()`.
+        name: str, one of `presets()`.
         vocabulary: `keras_caption.text.Vocabulary`; the model carries it, and
             generates strings.
         vocabulary_size: int, needed without a `vocabulary`.
@@ -187,7 +190,8 @@ def create(name, *, vocabulary=None, vocabulary_size=None, **overrides):
     ```
     """
     preset = _find(name)
-    known = [*configuration(preset.model), "name", "dtype", "trainable", "extractor"]
+    known = [*constructor_arguments(preset.model), "name", "dtype", "trainable"]
+    known = [name for name in known if name != "vocabulary"] + ["extractor"]
     for override in overrides:
         if override not in known:
             raise InputError(

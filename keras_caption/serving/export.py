@@ -1,4 +1,6 @@
+import os
 import pathlib
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -6,7 +8,8 @@ import tensorflow as tf
 from keras_caption.atomic import replacing
 from keras_caption.decoding import beam_search, check_options, greedy_search
 from keras_caption.errors import InputError
-from keras_caption.models.image_inputs import find_faults
+from keras_caption.inputs import read_served
+from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.serving.photos import decode_photos
 from keras_caption.text import BOS, EOS, PAD
 
@@ -19,7 +22,7 @@ EXPORTED = (
 )
 
 
-def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
+def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) -> None:
     """Writes a captioner as a SavedModel, ready for TensorFlow Serving.
 
     It needs neither keras_caption nor Keras to answer. Batch size and number of
@@ -32,9 +35,10 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
     | `logits` | images and `tokens` | `logits` of the next token, everywhere |
     | `photos` | `image_bytes`: JPEG or PNG files | as `serving_default` |
 
-    An image is a `grid`; or `regions` with `boxes`; or, for models that do not read
-    boxes, `regions` with `num_regions`, int32 `(batch,)`. Only models with an
-    `extractor` have `photos`, which respects a JPEG's EXIF orientation.
+    Images are a `grid`; or `regions` with `boxes`; or, for models that do not depend
+    on boxes, `regions` with `num_regions`, int32 `(batch,)`. Other kinds of input say
+    what they take, see `keras_caption.inputs.InputKind.served_specs`. Only models
+    with an `extractor` have `photos`, which respects a JPEG's EXIF orientation.
 
     **Padding.** A region whose box has no area is padding: images with fewer regions
     are padded with zeros, or as TensorFlow Serving's `pad_variable_length_inputs`
@@ -53,145 +57,115 @@ def export(model, path, *, beam_size=3, max_length=20, length_penalty=0.0):
 
     Args:
         model: `keras_caption.models.Captioner` with a vocabulary, or an `Ensemble`.
-        path: Folder; TensorFlow Serving expects `NAME/VERSION`, such as
+        path: Path of a folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
-        beam_size, max_length, length_penalty: Options of
-            `keras_caption.decoding.beam_search`.
+        **decoding: Options of `keras_caption.decoding.beam_search`: `beam_size`,
+            `max_length`, `length_penalty`, `block_trigrams`, `keep_greedy`.
 
     Raises:
-        InputError: If the model has no vocabulary, or an option has a wrong value.
+        InputError: If the model has no vocabulary, or an option is unknown or has a
+            wrong value.
     """
-    check_options(
-        {
-            "beam_size": beam_size,
-            "max_length": max_length,
-            "length_penalty": length_penalty,
-        }
-    )
+    check_options(decoding)
+    if "temperature" in decoding:
+        raise InputError("An export searches for captions: it takes no `temperature`.")
     if model.vocabulary is None:
         raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
-    words = tf.constant(model.vocabulary.words)
-    specs = image_specs(model)
+    endpoints = endpoints_of(model, decoding)
+    signatures = {
+        name: tf.function(function, autograph=False).get_concrete_function(**specs)
+        for name, (function, specs) in endpoints.items()
+    }
+    module = tf.Module()
+    module.model_variables = [variable.value for variable in model.variables]
+    with replacing(path, EXPORTED) as partial:
+        tf.saved_model.save(module, str(partial), signatures=signatures)
+        examples = examples_of(model)
+        requests = {
+            name: {key: examples[key] for key in specs}
+            for name, (_, specs) in endpoints.items()
+        }
+        _write_warmup(partial, pathlib.Path(path).parent.name, requests)
 
-    def answer(tokens, scores, good):
-        tokens = tf.where(good[:, None], tokens, PAD)
+
+def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[str, Any]:
+    """The functions of a SavedModel.
+
+    Args:
+        model: Captioner or ensemble.
+        decoding: dict, options of `keras_caption.decoding.beam_search`.
+
+    Returns:
+        dict from a signature's name to a function and its inputs, a dict of
+        `tf.TensorSpec`.
+    """
+    words = tf.constant(model.vocabulary.words)
+
+    def answer(tokens, scores, valid):
+        tokens = tf.where(valid[:, None], tokens, PAD)
         is_word = tf.reduce_all(tokens[..., None] != [PAD, BOS, EOS], axis=-1)
         captions = tf.where(is_word, tf.gather(words, tokens), "")
         captions = tf.strings.strip(tf.strings.reduce_join(captions, -1, separator=" "))
-        scores = tf.where(good, scores, float("-inf"))
+        scores = tf.where(valid, scores, float("-inf"))
         return {"captions": captions, "tokens": tokens, "scores": scores}
 
-    def search(images, good):
-        tokens, scores = beam_search(
-            model,
-            model.encode(images),
-            beam_size=beam_size,
-            max_length=max_length,
-            length_penalty=length_penalty,
-        )
-        return answer(tokens[:, 0], scores[:, 0], good)
+    def search(inputs, valid):
+        tokens, scores = beam_search(model, model.encode(inputs), **decoding)
+        return answer(tokens[:, 0], scores[:, 0], valid)
 
-    def serving_default(**images):
-        return search(*without_faults(images))
+    def serving_default(**served):
+        return search(*read_served(model.kinds, served))
 
-    def greedy(**images):
-        images, good = without_faults(images)
-        return answer(*greedy_search(model, model.encode(images), max_length), good)
+    def greedy(**served):
+        inputs, valid = read_served(model.kinds, served)
+        length = {k: x for k, x in decoding.items() if k == "max_length"}
+        return answer(*greedy_search(model, model.encode(inputs), **length), valid)
 
-    def logits(tokens, **images):
-        images, good = without_faults(images)
-        logits = model.logits(tokens, model.encode(images))
-        captions = tf.shape(tokens)[0] // tf.maximum(tf.size(good), 1)  # of each image
-        good = tf.repeat(good, captions)[:, None, None]
-        return {"logits": tf.where(good, logits, float("nan"))}
+    def logits(tokens, **served):
+        inputs, valid = read_served(model.kinds, served)
+        logits = model.logits(tokens, model.encode(inputs))
+        captions = tf.shape(tokens)[0] // tf.maximum(tf.size(valid), 1)  # of each image
+        valid = tf.repeat(valid, captions)[:, None, None]
+        return {"logits": tf.where(valid, logits, float("nan"))}
 
     def photos(image_bytes):
         pixels, decoded = decode_photos(image_bytes, model.extractor.image_size)
-        features = model.extractor(pixels)
-        images = {name: features[name] for name in model.image_specs}
-        images, good = without_faults(images)
-        return search(images, good & decoded)
+        inputs, valid = read_served(model.kinds, model.extractor(pixels))
+        return search(inputs, valid & decoded)
 
+    specs = {
+        name: tf.TensorSpec(spec.shape, spec.dtype, name=name)
+        for kind in model.kinds
+        for name, spec in kind.served_specs().items()
+    }
     tokens = tf.TensorSpec((None, None), tf.int32, name="tokens")
     endpoints = {
         "serving_default": (serving_default, specs),
         "greedy": (greedy, specs),
         "logits": (logits, {"tokens": tokens, **specs}),
     }
-    if model.extractor is not None:
+    if getattr(model, "extractor", None) is not None:
         files = tf.TensorSpec((None,), tf.string, name="image_bytes")
         endpoints["photos"] = (photos, {"image_bytes": files})
-    signatures = {
-        name: tf.function(function, autograph=False).get_concrete_function(**inputs)
-        for name, (function, inputs) in endpoints.items()
+    return endpoints
+
+
+def examples_of(model: Seq2Seq | Ensemble) -> dict[str, np.ndarray]:
+    """Values of all inputs of the signatures, for one example."""
+    grey = tf.fill((32, 32, 3), tf.constant(128, tf.uint8))
+    examples = {
+        "tokens": np.full((1, 2), BOS, "int32"),
+        "image_bytes": np.array([tf.io.encode_png(grey).numpy()], object),
     }
-    module = tf.Module()
-    module.model_variables = [variable.value for variable in model.variables]
-    with replacing(path, EXPORTED) as partial:
-        tf.saved_model.save(module, str(partial), signatures=signatures)
-        requests = {
-            name: {key: example_of(spec) for key, spec in inputs.items()}
-            for name, (_, inputs) in endpoints.items()
-        }
-        _write_warmup(partial, pathlib.Path(path).parent.name, requests)
+    for kind in model.kinds:
+        examples |= kind.example()
+    return examples
 
 
-def image_specs(model):
-    """The signature's inputs that are an image, a dict of `tf.TensorSpec`."""
-    specs = {
-        name: tf.TensorSpec(spec.shape, tf.float32, name=name)
-        for name, spec in model.image_specs.items()
-        if name != "region_mask"
-    }
-    if "boxes" in specs and not model.reads_boxes:
-        del specs["boxes"]
-        specs["num_regions"] = tf.TensorSpec((None,), tf.int32, name="num_regions")
-    return specs
-
-
-def without_faults(images):
-    """A batch with zeros in place of images that cannot be captioned.
-
-    Args:
-        images: dict of a signature's inputs.
-
-    Returns:
-        dict of a model's inputs; and which images can be captioned, bool `(batch,)`.
-    """
-    images = dict(images)
-    num_regions = images.pop("num_regions", None)
-    if num_regions is not None:
-        most = tf.shape(images["regions"])[1]
-        num_regions = tf.where(num_regions <= most, num_regions, 0)
-        images["region_mask"] = tf.sequence_mask(num_regions, most)
-    faults = tf.stack(list(find_faults(images).values()))
-    good = ~tf.reduce_any(faults, axis=0)
-
-    def blank(values):
-        shape = tf.concat([tf.shape(good), tf.ones(values.shape.rank - 1, tf.int32)], 0)
-        return tf.where(tf.reshape(good, shape), values, tf.zeros_like(values))
-
-    return {name: blank(values) for name, values in images.items()}, good
-
-
-def example_of(spec, regions=36):
-    """An input for a signature: one image, with so many regions if it has any."""
-    if spec.name == "num_regions":
-        return np.array([regions], "int32")
-    if spec.dtype == tf.string:
-        grey = tf.fill((32, 32, 3), tf.constant(128, tf.uint8))
-        return np.array([tf.io.encode_png(grey).numpy()], object)
-    if spec.dtype == tf.int32:
-        return np.full((1, 2), BOS, "int32")
-    shape = [1, *(regions if side is None else side for side in spec.shape[1:])]
-    example = np.zeros(shape, "float32")
-    if spec.name == "boxes":
-        example[:] = [0, 0, 1, 1]
-    return example
-
-
-def _write_warmup(folder, name, requests):
-    """One request of each signature, for a server to run before it takes others."""
+def _write_warmup(
+    folder: pathlib.Path, name: str, requests: dict[str, dict[str, np.ndarray]]
+) -> None:
+    """Writes one request of each signature, for a server to run before others."""
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
     extra = folder / "assets.extra"

@@ -1,4 +1,4 @@
-"""Pictures of what models look at."""
+"""Figures of what models attend to."""
 
 from keras_caption.visualization.attention import (
     attention_over_regions,

@@ -2,18 +2,15 @@
 
 import argparse
 import json
-import os
 import pickle
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
-from conftest import PROJECT
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.commands import main
 from keras_caption.convert import convert_aoanet, read_infos
 
 DIM, EMBEDDING, HEADS, REGION_DIM = 16, 12, 4, 10
@@ -147,8 +144,7 @@ def test_a_whole_checkpoint(tensors, rng):
     images = {"regions": regions, "boxes": np.zeros((3, 6, 4)), "region_mask": mask}
     captions = model.generate(images, beam_size=1, max_length=8)
     beams = {
-        size: model.generate(images, beam_size=size, max_length=8, keep_greedy=False)
-        for size in (2, 5)
+        size: model.generate(images, beam_size=size, max_length=8) for size in (2, 5)
     }
     ours = [model.vocabulary.words.index(word) for word in WORDS if word != "UNK"]
     theirs = [i for i, word in enumerate(WORDS, start=1) if word != "UNK"]
@@ -175,7 +171,7 @@ def test_a_whole_checkpoint(tensors, rng):
 
 
 @pytest.mark.parametrize("infos", ["pkl", "json"])
-def test_from_files_to_a_keras_file(tensors, tmp_path, infos):
+def test_from_files_to_a_keras_file(tensors, tmp_path, infos, monkeypatch, capsys):
     np.savez(tmp_path / "model.npz", **tensors)
     vocabulary = {str(i): word for i, word in enumerate(WORDS, start=1)}
     path = tmp_path / f"infos.{infos}"
@@ -189,16 +185,11 @@ def test_from_files_to_a_keras_file(tensors, tmp_path, infos):
             "best_val_score": np.float64(1.178),
         }
         path.write_bytes(pickle.dumps(saved, protocol=2))
-    command = [sys.executable, "-m", "keras_caption.convert", "aoanet", "model.npz"]
-    done = subprocess.run(
-        [*command, "--infos", path.name, "--output", "model.keras"],
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert "21 words" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    options = ["--infos", path.name, "--output", "model.keras"]
+    with pytest.raises(SystemExit, match=r"^None$"):
+        main(["convert", "aoanet", "model.npz", *options])
+    assert "21 words" in capsys.readouterr().out
     model = keras.models.load_model(tmp_path / "model.keras")
     direct = convert_aoanet(tensors, WORDS, OPTIONS)
     for a, b in zip(model.get_weights(), direct.get_weights(), strict=True):

@@ -22,9 +22,12 @@ def vocabulary(examples):
     return kc.text.Vocabulary.build(captions, min_count=1)
 
 
-def take(examples, vocabulary, count, **options):
+def take(examples, vocabulary, count, first_epoch=0, **options):
     """The inputs of some batches, with all their tokens."""
-    batches = kc.data.train_batches(examples, vocabulary, 4, **options)
+    batches = kc.data.train_batches(
+        *(examples, vocabulary, 4, kc.data.BatchOptions(**options)),
+        first_epoch=first_epoch,
+    )
     taken = list(batches.take(count).as_numpy_iterator())
     for inputs, targets, weights in taken:
         np.testing.assert_array_equal(targets[..., :-1], inputs["tokens"][..., 1:])
@@ -46,11 +49,11 @@ def test_batches_hold_the_captions_and_regions_of_their_images(examples, vocabul
         assert (batch["tokens"][:, :, -1] != PAD).any()
         for captions in batch["tokens"]:
             assert tuple(sorted(map(vocabulary.decode, captions))) in truth
-        real = batch["region_mask"]
-        assert (batch["regions"].sum(-1)[real] == 1).all()
-        assert not batch["regions"][~real].any()
-        assert not batch["boxes"][~real].any()
-        assert real.sum(1).max() == real.shape[1]
+        valid = batch["region_mask"]
+        assert (batch["regions"].sum(-1)[valid] == 1).all()
+        assert not batch["regions"][~valid].any()
+        assert not batch["boxes"][~valid].any()
+        assert valid.sum(1).max() == valid.shape[1]
 
 
 @pytest.mark.parametrize("cache", [True, False])

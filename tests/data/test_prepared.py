@@ -151,7 +151,7 @@ def model(prepared):
         extractor=kc.data.load_extractor(prepared),
     )
     weights = model.extractor.get_weights()
-    batches = kc.data.train_batches(examples, words, 3, inputs=model.image_specs)
+    batches = kc.data.train_batches(examples, words, 3, inputs=model.input_specs)
     batch, _, _ = next(iter(batches))
     assert set(batch) == {"grid", "tokens", "references"}
     assert batch["grid"].dtype == tf.float32
@@ -166,9 +166,9 @@ def model(prepared):
 def test_photos_are_captioned_as_their_prepared_features(folder, prepared, model):
     builder = kc.data.load("prepared", prepared)
     examples = kc.data.read(builder, "test")
-    captions = model.caption(kc.data.image_batches(examples, 2, model.image_specs))
+    captions = model.caption(kc.data.image_batches(examples, 2, model.input_specs))
     photos = [folder / "photo_9.png", folder / "photo_10.jpg"]
-    assert model.generate_from_images(photos) == [captions[9], captions[10]]
+    assert model.generate(photos) == [captions[9], captions[10]]
     pixels = kc.features.read_photo(photos[0])
     assert model.generate({"image": pixels[None]}) == [captions[9]]
     batch = next(iter(kc.data.image_batches(examples, 2)))
@@ -203,7 +203,7 @@ def test_caption_my_picture(folder, model, tmp_path):
         f"--figure={tmp_path / 'looks.png'}",
     )
     assert done.returncode == 1
-    [caption] = model.generate_from_images(pictures[1:2])
+    [caption] = model.generate(pictures[1:2])
     assert f"photo_9.png: {caption} (-" in done.stdout
     assert "photo_2.jpg cannot be read" in done.stderr
     assert "error: There is no file nowhere.jpg" in done.stderr
@@ -219,7 +219,7 @@ def test_other_grids_and_models_without_an_extractor_are_refused(model, captione
     with pytest.raises(ValueError, match=r"reads grid of shape \('batch', 2, 2, 256\)"):
         model.generate({"grid": np.zeros((1, 3, 3, 256))})
     with pytest.raises(ValueError, match="has no `extractor`"):
-        captioner.generate_from_images([np.zeros((5, 5, 3), "uint8")])
+        captioner.generate([np.zeros((5, 5, 3), "uint8")])
 
 
 def test_files_for_the_test_server(folder, model, tmp_path):
@@ -243,5 +243,5 @@ def test_files_for_the_test_server(folder, model, tmp_path):
     assert "1 images are scored; " in done.stdout
     assert "| c5 | " in done.stdout
     path = tmp_path / "captions_test2014_ours_results.json"
-    expected = model.generate_from_images([folder / name for name in names.values()])
+    expected = model.generate([folder / name for name in names.values()])
     assert kc.evaluation.read_results(path) == dict(zip(names, expected, strict=True))

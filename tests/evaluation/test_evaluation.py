@@ -14,9 +14,9 @@ from conftest import PROJECT, SHARED
 from pycocotools.coco import COCO
 
 import keras_caption as kc
+from keras_caption.commands import main
 from keras_caption.evaluation import captions as evaluation_captions
 from keras_caption.evaluation import coco_results, meteor, metrics, spice
-from keras_caption.evaluation.__main__ import main
 from keras_caption.evaluation.ptb_tokenizer import tokenize
 
 CAPTIONS = {
@@ -110,7 +110,7 @@ def test_wrong_results_are_named(files, results, message):
 def test_the_command_says_what_is_wrong_in_one_line(files):
     files[1].write_text("[{")
     with pytest.raises(SystemExit, match=f"^error: {files[1]}: not valid JSON"):
-        main(list(map(str, files)))
+        main(["score", *map(str, files)])
 
 
 def test_text_becomes_one_line():

@@ -28,23 +28,27 @@ from keras_caption.formats.coco_results import read_results
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
-from keras_caption.formats.runs import read_finished, read_history
+from keras_caption.formats.runs import read_begun, read_finished, read_history
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
 
 RESULTS = [{"image_id": i, "caption": f"dog {i}"} for i in range(3)]
+DECODING = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}
 RUN = {
     "config.json": {
         "model": "san",
-        "dataset": "prepared",
-        "data_dir": "prepared/coco",
-        "seed": 1,
-        "objective": "cross-entropy",
+        "objective": "self-critical",
+        "start": {"best.keras": "0a1b"},
+        "members": {},
         "config": {
-            "model": {"num_layers": 2},
-            "decoding": {"beam_size": 3, "max_length": 20, "length_penalty": 0.0},
+            "seed": 1,
+            "precision": "float32",
+            "strategy": "one_device",
+            "deterministic": False,
+            "data": {"dataset": "prepared", "data_dir": "prepared/coco"},
+            "model": {"name": "san", "num_layers": 2, "query_norm": None},
+            "decoding": {**DECODING, "keep_greedy": False},
         },
-        "overrides": {"model.num_layers": 2},
         "parameters": 1000,
     },
     "test_scores.json": {"CIDEr-D": 1.5, "statements": {"all": 0.5}},
@@ -52,6 +56,18 @@ RUN = {
         {"epoch": 1, "iterations": 3, "val_cider": 0.5},
         {"epoch": 2, "iterations": 6, "val_cider": 0.75},
     ],
+}
+
+# As earlier versions recorded it.
+EARLIER = {
+    "model": "san",
+    "dataset": "prepared",
+    "data_dir": "prepared/coco",
+    "seed": 1,
+    "objective": "cross-entropy",
+    "config": {"model": {"num_layers": 2}, "decoding": DECODING},
+    "overrides": {"model.num_layers": 2},
+    "parameters": 1000,
 }
 
 
@@ -259,6 +275,10 @@ READERS = {
     "run": Reader(
         write_run,
         lambda folder: (read_finished(folder), read_history(folder)),
+    ),
+    "earlier_run": Reader(
+        json_writer("config.json", EARLIER),
+        read_begun,
     ),
     "tsv": regions_reader(region_files.write_tsv, "features.tsv"),
     "vinvl": regions_reader(region_files.write_vinvl, "features.tsv"),

@@ -8,7 +8,6 @@ from conftest import random_images, tiny
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.models import attention
 
 FAMILIES = "san", "aoanet", "area_regular"
 # Options of all mechanisms, in two sets, and the sockets of the encoder's attention
@@ -141,22 +140,6 @@ def test_cells_of_a_grid_have_boxes():
     assert boxes.shape == (2, 8, 4)
     np.testing.assert_allclose(boxes[1, 0], [0, 0, 0.25, 0.5])
     np.testing.assert_allclose(boxes[1, 6], [0.5, 0.5, 0.75, 1])
-
-
-def test_a_mechanism_is_added_by_one_registration(monkeypatch):
-    monkeypatch.setitem(attention.GATES, "relu", lambda _, dtype: Relu(dtype=dtype))
-    for family in FAMILIES:
-        options = {"refining": "attention"} if family == "aoanet" else {}
-        assert isinstance(
-            attention_of(create(family, gate="relu", **options)).gate, Relu
-        )
-
-
-class Relu(keras.layers.Layer):
-    """Fills the gate."""
-
-    def call(self, attended, query):
-        return ops.relu(attended)
 
 
 def test_decoders_saved_before_they_were_given_attention_load():

@@ -219,7 +219,7 @@ def test_captioner_of_own_parts_is_checkpointed_loaded_and_cloned(
     assert clone.generate(images) == model.generate(images)
 
 
-@pytest.mark.parametrize("name", ["ngsan_aoa", "aoanet", "area_3x3_2"])
+@pytest.mark.parametrize("name", ["ngsan_aoa", "aoanet", "area"])
 def test_clone_has_weights_of_its_own(name, vocabulary):
     sizes = tiny(name)
     if name.startswith("area"):

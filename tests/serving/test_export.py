@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import random_images, tiny
+from faulty_images import FAULTS, PADDINGS, pad_images, spoil
 from tensorflow_serving.apis import prediction_log_pb2
 
 import keras_caption as kc
@@ -60,18 +61,6 @@ def served_without_boxes(vocabulary, tmp_path_factory):
     return tf.saved_model.load(str(path)).signatures
 
 
-def pad(arrays, padding):
-    """A batch, padded with zeros or as TensorFlow Serving pads."""
-    size = max(map(len, arrays))
-    value = {"zeros": lambda x: 0.0, "first_element": lambda x: x.flat[0]}[padding]
-    return np.stack(
-        [
-            np.pad(x, [(0, size - len(x)), (0, 0)], constant_values=value(x))
-            for x in arrays
-        ]
-    )
-
-
 def answer(signature, inputs):
     return {k: x.numpy() for k, x in signature(**tensors(inputs)).items()}
 
@@ -80,17 +69,14 @@ def tensors(inputs):
     return {name: tf.constant(values) for name, values in inputs.items()}
 
 
-@pytest.mark.parametrize("padding", ["zeros", "first_element"])
+@pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("name", ["served", "served_without_boxes"])
 def test_padding_never_leaks(name, padding, request, rng):
     signature = request.getfixturevalue(name)["serving_default"]
     singles = [random_images(rng, 1, n) for n in NUMBERS]
     for images, number in zip(singles, NUMBERS, strict=True):
         images["num_regions"] = np.array([number], "int32")
-    batch = {
-        key: pad([images[key][0] for images in singles], padding)
-        for key in ("regions", "boxes")
-    }
+    batch = pad_images(singles, padding)
     batch["num_regions"] = np.array(NUMBERS, "int32")
     names = list(signature.structured_input_signature[1])
     assert sorted(names)[0] == ("boxes" if name == "served" else "num_regions")
@@ -102,33 +88,26 @@ def test_padding_never_leaks(name, padding, request, rng):
 
 
 def test_faulty_images_have_no_caption_and_harm_no_others(served, rng):
-    images = random_images(rng, 7, 3)
+    wrong = len(FAULTS) + 1
+    images = random_images(rng, wrong + 1, 3)
     del images["region_mask"]
-    tokens = rng.integers(4, 34, (14, 2)).astype("int32")  # two captions each
-    faults = {
-        0: ("regions", np.nan),
-        1: ("regions", -np.inf),
-        2: ("boxes", [10, 20, 300, 400]),
-        3: ("boxes", [0.1, 0.1, np.nan, 0.2]),
-        4: ("boxes", [0.5, 0.1, 0.3, 0.2]),
-    }
-    expected = {
-        name: answer(served[name], images) for name in ("serving_default", "greedy")
-    }
-    logits = answer(served["logits"], {**images, "tokens": tokens})["logits"]
-    for image, (name, value) in faults.items():
-        images[name][image, 1] = value
-    images["boxes"][5] = 0.0
-    for name in expected:
-        found = answer(served[name], images)
-        assert (found["captions"][:6] == b"").all()
-        assert (found["tokens"][:6] == 0).all()
-        assert (found["scores"][:6] == -np.inf).all()
+    faulty = spoil(images)
+    tokens = rng.integers(4, 34, (2 * wrong + 2, 2)).astype(
+        "int32"
+    )  # two captions each
+    for name in ("serving_default", "greedy"):
+        expected, found = (answer(served[name], batch) for batch in (images, faulty))
+        assert (found["captions"][:wrong] == b"").all()
+        assert (found["tokens"][:wrong] == 0).all()
+        assert (found["scores"][:wrong] == -np.inf).all()
         for key, values in found.items():
-            np.testing.assert_array_equal(values[6], expected[name][key][6])
-    found = answer(served["logits"], {**images, "tokens": tokens})["logits"]
-    assert np.isnan(found[:12]).all()
-    np.testing.assert_allclose(found[12:], logits[12:], atol=1e-6)
+            np.testing.assert_array_equal(values[wrong], expected[key][wrong])
+    expected, found = (
+        answer(served["logits"], {**batch, "tokens": tokens})["logits"]
+        for batch in (images, faulty)
+    )
+    assert np.isnan(found[: 2 * wrong]).all()
+    np.testing.assert_allclose(found[-2:], expected[-2:], atol=1e-6)
 
 
 def test_a_number_of_regions_that_are_not_there_is_a_fault(served_without_boxes, rng):

@@ -18,7 +18,7 @@ def forbidden_log_probs(vocabulary_size):
 
 
 def batch_size(state):
-    """Number of captions that a decoder's state belongs to."""
+    """Number of rows of a decoder's state."""
     return ops.shape(tree.flatten(state["cache"])[0])[0]
 
 
@@ -30,7 +30,7 @@ def captions_per_image(state, rows):
     return rows // ops.maximum(images, 1)  # a replica may have none
 
 
-def branch(state, captions):
+def repeat_state(state, captions):
     """Repeats a state for several captions of each image, next to each other."""
     cache = tree.map_structure(
         lambda x: ops.repeat(x, captions, axis=0), state["cache"]
@@ -38,7 +38,7 @@ def branch(state, captions):
     return {**state, "cache": cache}
 
 
-def word_by_word(decoder, state, max_length, choose):
+def token_by_token(decoder, state, max_length, choose):
     """Generates one caption for each row, choosing one token at every step.
 
     Args:
@@ -49,7 +49,7 @@ def word_by_word(decoder, state, max_length, choose):
             step's index, returning tokens `(batch,)`.
 
     Returns:
-        Tokens, int32 `(batch, max_length)`, from the first word to EOS, then PAD;
+        Tokens, int32 `(batch, max_length)`, from the first to EOS, then PAD;
         and the log-probability of each caption, float32 `(batch,)`.
     """
     batch = batch_size(state)
@@ -60,15 +60,15 @@ def word_by_word(decoder, state, max_length, choose):
     def next_step(index, last, tokens, scores, cache):
         logits, new_state = decoder.step(last, {**state, "cache": cache}, index)
         log_probs = ops.log_softmax(logits)
-        words = ops.cast(choose(log_probs, index), "int32")
-        word_scores = ops.take_along_axis(log_probs, ops.expand_dims(words, 1), axis=1)
+        chosen = ops.cast(choose(log_probs, index), "int32")
+        added = ops.take_along_axis(log_probs, ops.expand_dims(chosen, 1), axis=1)
         done = finished(last)
-        words = ops.where(done, PAD, words)
-        scores = scores + ops.where(done, 0.0, ops.squeeze(word_scores, 1))
+        chosen = ops.where(done, PAD, chosen)
+        scores = scores + ops.where(done, 0.0, ops.squeeze(added, 1))
         tokens = ops.where(
-            ops.arange(max_length) == index, ops.expand_dims(words, 1), tokens
+            ops.arange(max_length) == index, ops.expand_dims(chosen, 1), tokens
         )
-        return index + 1, words, tokens, scores, new_state["cache"]
+        return index + 1, chosen, tokens, scores, new_state["cache"]
 
     _, _, tokens, scores, _ = ops.while_loop(
         is_unfinished,

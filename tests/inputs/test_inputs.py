@@ -1,38 +1,11 @@
 import numpy as np
 import pytest
 from conftest import random_images, tiny
+from faulty_images import FAULTS, PADDINGS, pad_images, spoil
 
 import keras_caption as kc
 
 LENGTHS = (5, 3, 1)
-PADDINGS = ("zeros", "first_element")
-
-
-def ragged_images(rng):
-    """Images of different numbers of regions, without padding."""
-    return [
-        {name: random_images(rng, 1, n)[name][0] for name in ("regions", "boxes")}
-        for n in LENGTHS
-    ]
-
-
-def pad(arrays, padding):
-    """A batch, padded with zeros or as TensorFlow Serving pads."""
-    size = max(map(len, arrays))
-    value = {"zeros": lambda x: 0.0, "first_element": lambda x: x.flat[0]}[padding]
-    return np.stack(
-        [
-            np.pad(x, [(0, size - len(x)), (0, 0)], constant_values=value(x))
-            for x in arrays
-        ]
-    )
-
-
-def pad_batch(images, padding):
-    return {
-        name: pad([image[name] for image in images], padding)
-        for name in ("regions", "boxes")
-    }
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +22,22 @@ def logits(model, images):
 @pytest.mark.parametrize("name", ["captioner", "aoanet"])
 def test_a_region_whose_box_has_no_area_is_padding(name, padding, request, rng):
     model = request.getfixturevalue(name)
-    images = ragged_images(rng)
-    batch = pad_batch(images, padding)
+    images = [random_images(rng, 1, number) for number in LENGTHS]
+    batch = pad_images(images, padding)
     found = logits(model, batch)
     mask = np.arange(5) < np.array(LENGTHS)[:, None]
     np.testing.assert_array_equal(found, logits(model, {**batch, "region_mask": mask}))
     for i, image in enumerate(images):
-        alone = {name: values[None] for name, values in image.items()}
-        np.testing.assert_allclose(found[i], logits(model, alone)[0], atol=1e-5)
+        np.testing.assert_allclose(found[i], logits(model, image)[0], atol=1e-5)
     # So it is if the mask says otherwise, for models that read boxes, as when served.
     all_valid = logits(model, {**batch, "region_mask": np.ones_like(mask)})
-    assert np.array_equal(all_valid, found) == model.reads_boxes
+    assert np.array_equal(all_valid, found) == model.kinds[0].reads_boxes
 
 
 def test_models_that_read_no_boxes_need_none(aoanet, captioner, vocabulary, rng):
-    assert captioner.reads_boxes
-    assert not kc.models.create("san", vocabulary=vocabulary, **tiny("san")).reads_boxes
+    assert captioner.kinds[0].reads_boxes
+    san = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
+    assert not san.kinds[0].reads_boxes
     images = random_images(rng)
     expected = logits(aoanet, images)
     del images["boxes"]
@@ -85,35 +58,23 @@ def test_models_that_read_no_boxes_need_none(aoanet, captioner, vocabulary, rng)
         kc.models.Ensemble([aoanet, captioner]).generate(regions)
 
 
-FAULTS = {
-    "regions that are not finite": {"regions": np.nan},
-    "regions that are not finite ": {"regions": np.inf},
-    "divided by width and height": {"boxes": [10.0, 20.0, 300.0, 400.0]},
-    "divided by width and height ": {"boxes": [0.1, 0.1, np.nan, 0.2]},
-    "divided by width and height  ": {"boxes": np.inf},
-    "corners are not in order": {"boxes": [0.5, 0.1, 0.3, 0.2]},
-    "no valid region": {"region_mask": False},
-}
-
-
-def spoil(images, fault, index):
-    """A copy of images, one of which has a fault; for a mask, in all its regions."""
-    images = {name: values.copy() for name, values in images.items()}
-    [(name, value)] = fault.items()
-    images[name][index, 0 if name != "region_mask" else slice(None)] = value
-    return images
-
-
-@pytest.mark.parametrize("problem", FAULTS)
-def test_images_that_cannot_be_captioned_are_named(problem, captioner, rng):
-    images = spoil(random_images(rng), FAULTS[problem], 1)
-    expected = f"Image 1 of the batch.* {problem.strip()}"
-    with pytest.raises(kc.InputError, match=expected):
-        captioner.generate(images)
-    with pytest.raises(kc.InputError, match=expected):
+def test_images_that_cannot_be_captioned_are_named(captioner, rng):
+    count = len(FAULTS) + 1
+    images = {"image_id": np.arange(count) + 7, **random_images(rng, count, 3)}
+    images["region_mask"][:] = True
+    faulty = spoil(images)
+    problems = [problem for problem, _, _ in FAULTS] + ["no valid region"]
+    for index, problem in enumerate(problems):
+        batch = {name: values.copy() for name, values in images.items()}
+        for name, values in faulty.items():
+            batch[name][index] = values[index]
+        expected = rf"Image {index} of the batch \(id {7 + index}\).* {problem}"
+        with pytest.raises(kc.InputError, match=expected):
+            captioner.generate(batch)
+    images["region_mask"][1] = False
+    del images["image_id"]
+    with pytest.raises(kc.InputError, match="Image 1 of the batch has no valid region"):
         kc.models.Ensemble([captioner] * 2).generate_tokens(images, temperature=1.0)
-    with pytest.raises(kc.InputError, match=r"Image 1 of the batch \(id 8\)"):
-        captioner.caption([{**images, "image_id": np.array([7, 8, 9])}])
 
 
 def test_what_stands_in_padded_rows_does_not_matter(captioner, rng):
@@ -136,13 +97,11 @@ def test_grids_are_checked(vocabulary):
 
 def test_inputs_of_another_kind_are_named(captioner, rng):
     images = random_images(rng)
-    for inputs in ("a.jpg", np.zeros((2, 3)), []):
-        with pytest.raises(kc.InputError, match="needs a dict of regions, boxes"):
+    for inputs in ("a.jpg", np.zeros((2, 3)), [], ["a.jpg"]):
+        with pytest.raises(kc.InputError, match=r"a dict of regions, boxes: .*extract"):
             captioner.generate(inputs)
     for values in ([[1.0], [1.0, 2.0]], "abc"):
         with pytest.raises(kc.InputError, match="`regions` should be an array of num"):
             captioner.generate({**images, "regions": values})
     with pytest.raises(kc.InputError, match="holds no image"):
         captioner.generate({name: values[:0] for name, values in images.items()})
-    with pytest.raises(kc.InputError, match="no `extractor`"):
-        captioner.generate_from_images(["a.jpg"])

@@ -1,16 +1,11 @@
 """Scores a COCO results file against COCO captions files, such as c5 and c40."""
 
-import argparse
-import sys
-
-from keras_caption.errors import InputError
+from keras_caption.commands.command_line import Parser
 from keras_caption.evaluation import score_table
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(
-        prog="python -m keras_caption.evaluation", description=__doc__
-    )
+def main(arguments):
+    parser = Parser("keras-caption score", __doc__)
     parser.add_argument("captions", nargs="+", help="COCO's captions_*.json")
     parser.add_argument("results", help="JSON, a list of image_id and caption")
     parser.add_argument(
@@ -19,11 +14,4 @@ def main(arguments=None):
         help="compute SPICE too; its first use downloads several hundred MB",
     )
     values = parser.parse_args(arguments)
-    try:
-        print(score_table(values.captions, values.results, values.spice))
-    except InputError as error:
-        sys.exit(f"error: {error}")
-
-
-if __name__ == "__main__":
-    main()
+    print(score_table(values.captions, values.results, values.spice))

@@ -1,0 +1,1 @@
+"""Scripts of a checkout: runs, their tables and curves, and what is submitted."""

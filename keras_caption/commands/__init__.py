@@ -1,0 +1,39 @@
+"""The commands of the console script `keras-caption`."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from keras_caption.commands.command_line import start
+from keras_caption.errors import hint
+
+COMMANDS = {
+    "prepare": "make a dataset of photos or of region features",
+    "run": "train a model, score it, show its predictions and export it",
+    "caption": "caption photos with a trained model",
+    "score": "score a COCO results file",
+    "convert": "convert a checkpoint of the authors' code",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs a command, and exits.
+
+    Args:
+        arguments: List of str: name of a command and its arguments. Defaults to those
+            of the process.
+    """
+    name, *rest = [*(sys.argv[1:] if arguments is None else arguments), "--help"]
+    if name in ("--help", "-h"):
+        print("usage: keras-caption COMMAND ...\n")
+        for command, description in COMMANDS.items():
+            print(f"  {command:9}{description}")
+        print("\nkeras-caption COMMAND --help lists the arguments of a command.")
+        sys.exit(0)
+    if name not in COMMANDS:
+        sys.exit(f"error: there is no command {name!r}. {hint(name, COMMANDS)}")
+    command = importlib.import_module(f"keras_caption.commands.{name}")
+    start(command.main, rest[:-1])
+
+
+__all__ = ["COMMANDS", "main", "start"]

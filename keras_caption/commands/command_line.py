@@ -1,0 +1,59 @@
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from absl import logging
+
+from keras_caption.errors import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, as those of the library.
+
+    Args:
+        name: str, name of the command.
+        description: str, the first part of the help.
+    """
+
+    def __init__(self, name: str, description: str, **kwargs):
+        super().__init__(
+            prog=name,
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            **kwargs,
+        )
+
+    def error(self, message):
+        sys.exit(f"error: {message}; see --help.")
+
+
+def count(text: str) -> int:
+    """An int of at least 1, on the command line."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def names(text: str) -> list[str]:
+    """A list of str, separated by commas on the command line."""
+    return [name for name in text.split(",") if name]
+
+
+def start(
+    command: Callable[[Sequence[str]], int | None],
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Runs a command and exits: with status 0, or one sentence and status 1.
+
+    Args:
+        command: Function of the command line, a list of str. What it returns is the
+            exit status, or `None` for 0.
+        arguments: List of str. Defaults to those of the process.
+    """
+    logging.set_verbosity(logging.WARNING)
+    try:
+        sys.exit(command(sys.argv[1:] if arguments is None else arguments))
+    except (InputError, OSError) as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,98 @@
+"""The configuration of an experiment: a file, and values of the command line."""
+
+import copy
+import pathlib
+import runpy
+from types import ModuleType
+from typing import Any
+
+from keras_caption import tasks
+from keras_caption.errors import InputError, hint
+from keras_caption.training.settings import RUN, check_names, model_settings, validate
+
+DEFAULT_MODEL = "ngsan"
+
+
+def make_config(
+    path: str | None, settings: dict[str, Any]
+) -> tuple[ModuleType, dict[str, Any]]:
+    """Makes the configuration of a run.
+
+    Args:
+        path: Python file whose `get_config()` returns a dict of groups, each a dict of
+            values. If `None`, the built-in experiment of the model's task.
+        settings: dict from the name of a value, such as `model.num_layers`, to what
+            replaces it; it may be a str, of the command line.
+
+    Returns:
+        The task, a module of `keras_caption.tasks`, and the whole configuration, a
+        dict.
+
+    Raises:
+        InputError: If the file cannot be read, or a name or a value is wrong. The
+            message names the file, or the value as `--config.GROUP.NAME`.
+    """
+    config = {} if path is None else read_file(path)
+    model = settings.get("model.name") or named_model(config) or DEFAULT_MODEL
+    task = tasks.of_model(model)
+    where = "--config." if path is None else f"{path}: "
+    config = RUN | copy.deepcopy(config or task.get_config())
+    groups = {"model": model_settings(task.arguments(model)), **task.GROUPS}
+    config["model"] = complete_model(task, model, config.get("model", {}), where)
+    config = validate(config, groups, where)
+    for name, value in settings.items():
+        apply(config, name, value)
+    return task, validate(config, groups)
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """What `get_config()` of a Python file returns, a dict.
+
+    Raises:
+        InputError: If the file is missing, fails, or has no `get_config`.
+    """
+    if not pathlib.Path(path).is_file():
+        raise InputError(f"There is no configuration file {path}.")
+    try:
+        names = runpy.run_path(path)
+        config = names["get_config"]() if "get_config" in names else None
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{path} fails: {reason}") from error
+    if not (isinstance(config, dict) and config):
+        raise InputError(
+            f"{path} should have a function get_config() that returns a dict of groups."
+        )
+    return config
+
+
+def named_model(config):
+    model = config.get("model")
+    return model.get("name") if isinstance(model, dict) else None
+
+
+def complete_model(task, name, given, where):
+    """All arguments of a model: a file's, of those that it has, and its own."""
+    own = {"name": name, **task.arguments(name)}
+    if not isinstance(given, dict):
+        raise InputError(f"{where}model should be a dict, not {given!r}.")
+    known = {"name": name}
+    for preset in task.presets():
+        known |= task.arguments(preset)
+    check_names({"model": given}, {"model": model_settings(known)}, where)
+    return own | {k: x for k, x in given.items() if k in own and k != "name"}
+
+
+def apply(config, name, value):
+    """Replaces a value, by its name such as `model.num_layers`."""
+    group, _, key = name.rpartition(".")
+    values = config.get(group, {}) if group else config
+    if not isinstance(values, dict) or isinstance(values.get(key, {}), dict):
+        known = [
+            f"{group}.{key}"
+            for group, values in config.items()
+            if isinstance(values, dict)
+            for key in values
+        ]
+        raise InputError(f"--config has no {name!r}. {hint(name, [*known, *RUN])}")
+    values[key] = None if value in ("None", "none") else value

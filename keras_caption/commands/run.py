@@ -1,0 +1,107 @@
+r"""Trains a model, scores it, shows its predictions and exports it.
+
+    keras-caption run --model ngsan
+
+trains on built-in data. Everything is written to one folder, `--output_dir`; the same
+command with `--resume` resumes an interrupted run. `--config FILE` runs the experiment
+of a file. Every value of the experiment can be set, for instance
+
+    keras-caption run --model gsan --dataset coco_objects --data_dir annotations \
+        --config.model.num_layers=3 --config.training.batch_size=16
+"""
+
+import pathlib
+
+import keras
+
+import keras_caption as kc
+from keras_caption.commands.configuration import make_config
+from keras_caption.commands.run_arguments import parse
+from keras_caption.training import phases
+from keras_caption.training.run_directory import RunDirectory, describe, locked
+from keras_caption.training.strategies import is_chief, make_strategy
+
+
+def main(arguments):
+    options, settings = parse(arguments, __doc__)
+    task, config = make_config(options.config, settings)
+    folders = folders_of(options, config)
+    set_up(config)
+    strategy = make_strategy(config["strategy"])
+    task = task.Task(config)
+    phases.check_data(task, folders, strategy)
+    with locked(folders.values() if is_chief(strategy) else (), options.resume):
+        start = options.start_from
+        for objective, folder in folders.items():
+            about = describe(config, objective, start, options.ensemble or ())
+            directory = RunDirectory(folder, about, options.resume, is_chief(strategy))
+            run_phase(task, directory, strategy, start, options.ensemble)
+            start = folder / "best.keras"
+
+
+def folders_of(options, config):
+    """The phases of a run, a dict from objective to folder."""
+    if options.ensemble == []:
+        raise kc.InputError("--ensemble needs names of saved captioners.")
+    if options.start_from is not None and not config["self_critical"]["epochs"]:
+        raise kc.InputError("--start_from is for self-critical training only.")
+    name = "ensemble" if options.ensemble else config["model"]["name"]
+    default = f"saved_models/{name}_{config['data']['dataset']}"
+    folder = pathlib.Path(options.output_dir or default)
+    if options.ensemble:
+        return {"ensemble": folder}
+    folders = {} if options.start_from is not None else {"cross-entropy": folder}
+    if config["self_critical"]["epochs"]:
+        folders["self-critical"] = folder / "scst"
+    return folders
+
+
+def set_up(config):
+    """Sets what the whole process computes with."""
+    if config["precision"] != "float32":
+        keras.config.set_dtype_policy(f"mixed_{config['precision']}")
+    if config["deterministic"]:
+        import tensorflow as tf
+
+        tf.config.experimental.enable_op_determinism()
+
+
+def run_phase(task, directory, strategy, start, ensemble):
+    """Trains, scores and exports, or resumes where an interrupted run stopped.
+
+    Args:
+        task: The task.
+        directory: `RunDirectory` of the phase.
+        strategy: Distribution strategy.
+        start: Saved model that self-critical training starts from, or `None`.
+        ensemble: Saved models, a list, or `None`.
+    """
+    objective = directory.about["objective"]
+    if directory.resume:
+        if directory.is_finished():
+            print(f"{directory.folder} is finished: nothing to do")
+            return
+        directory.check_resumable()
+    if objective == "ensemble":
+        finish(task, directory, task.load_ensemble(ensemble))
+        return
+    if objective == "cross-entropy":
+        phases.train_cross_entropy(task, directory, strategy)
+    else:
+        phases.train_self_critically(task, directory, strategy, start)
+    if directory.is_chief:
+        model = kc.models.load(directory.folder)
+        parameters = phases.count_parameters(model)
+        finish(task, directory, model, parameters=parameters)
+
+
+def finish(task, directory, model, **about):
+    """Scores and exports a model, records it, and says where everything is."""
+    directory.reopen()
+    scores = task.evaluate(model, directory.folder)
+    task.export(model, directory.folder / "1")
+    directory.finish(model.name, scores, **about)
+    print(f"\nEverything is in {directory.folder}:")
+    for name, content in task.files.items():
+        if (directory.folder / name).exists():
+            print(f"  {name:22}{content}")

@@ -1,0 +1,129 @@
+"""The command line of `run`: its flags, and values of the configuration."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from keras_caption.commands.command_line import Parser, names
+from keras_caption.commands.configuration import make_config
+from keras_caption.errors import InputError
+
+# Short forms of values of the configuration.
+SHORT = {
+    "model": ("model.name", "a preset, such as ngsan or aoanet"),
+    "dataset": ("data.dataset", "scenes (built in), coco_objects or prepared"),
+    "data_dir": (
+        "data.data_dir",
+        "folder of COCO's annotations, without which TFDS downloads coco_captions; "
+        "or of a prepared dataset",
+    ),
+    "seed": ("seed", "of the weights, the order of the data and dropout"),
+    "epochs": ("training.epochs", "epochs of cross-entropy"),
+    "scst_epochs": ("self_critical.epochs", "epochs of self-critical training then"),
+    "mixed_precision": ("precision", "bfloat16 or float16, with weights in float32"),
+    "strategy": (
+        "strategy",
+        "one_device; mirrored: all GPUs of this machine; multi_worker: the workers of "
+        "TF_CONFIG; or tpu",
+    ),
+}
+SWITCHES = {
+    "deterministic": ("deterministic", "use only operations that repeat to the bit"),
+    "spice": (
+        "evaluation.spice",
+        "compute SPICE too; its first use downloads several hundred MB",
+    ),
+}
+
+
+def parse(
+    arguments: Sequence[str], description: str
+) -> tuple[argparse.Namespace, dict[str, Any]]:
+    """Parses the command line of `run`.
+
+    Args:
+        arguments: List of str.
+        description: str, the first part of the help, which `--help` prints before it
+            ends the process.
+
+    Returns:
+        The options of the run, and a dict from the names of values of the
+        configuration, such as `model.num_layers`, to str, bool or `None`.
+    """
+    arguments, values = split(arguments)
+    parser = make_parser(description)
+    options = parser.parse_args(arguments)
+    settings = {
+        name: getattr(options, flag)
+        for flag, (name, _) in {**SHORT, **SWITCHES}.items()
+        if getattr(options, flag) is not None
+    }
+    settings |= values
+    if options.help:
+        _, config = make_config(options.config, settings)
+        parser.epilog = "values of the configuration:\n" + "\n".join(listed(config))
+        print(parser.format_help())
+        parser.exit()
+    return options, settings
+
+
+def split(arguments):
+    """Takes `--config.NAME=VALUE` and `--config.NAME VALUE` out of a command line."""
+    others, values, rest = [], {}, iter(arguments)
+    for argument in rest:
+        if not argument.startswith("--config."):
+            others.append(argument)
+            continue
+        name, equals, value = argument.removeprefix("--config.").partition("=")
+        value = value if equals else next(rest, None)
+        if value is None:
+            raise InputError(f"{argument} needs a value.")
+        values[name] = value
+    return others, values
+
+
+def make_parser(description):
+    parser = Parser("keras-caption run", description, add_help=False)
+    parser.add_argument("--help", "-h", action="store_true", help="show this help")
+    parser.add_argument("--config", metavar="FILE", help="Python file of an experiment")
+    for flag, (name, text) in SHORT.items():
+        parser.add_argument(
+            f"--{flag}", metavar="VALUE", help=f"{text} (--config.{name})"
+        )
+    for flag, (name, text) in SWITCHES.items():
+        parser.add_argument(
+            f"--{flag}",
+            action=argparse.BooleanOptionalAction,
+            help=f"{text} (--config.{name})",
+        )
+    parser.add_argument(
+        "--output_dir",
+        metavar="FOLDER",
+        help="where the run's files go; defaults to saved_models/MODEL_DATASET, or "
+        "saved_models/ensemble_DATASET",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="resume the run in --output_dir, if any"
+    )
+    parser.add_argument(
+        "--start_from",
+        metavar="MODEL",
+        help="saved model, or a run's folder, that self-critical training starts from, "
+        "in place of cross-entropy",
+    )
+    parser.add_argument(
+        "--ensemble",
+        type=names,
+        metavar="MODELS",
+        help="saved models, or folders of runs, separated by commas: nothing is "
+        "trained, they are scored and exported as one",
+    )
+    return parser
+
+
+def listed(config):
+    for group, values in config.items():
+        if isinstance(values, dict):
+            yield from (f"  --config.{group}.{k}={x}" for k, x in values.items())
+        else:
+            yield f"  --config.{group}={values}"

@@ -1,0 +1,97 @@
+"""What models read: one class for each kind of input, and nobody else names a kind.
+
+A kind of your own is a subclass of `InputKind`, added to `KINDS`.
+"""
+
+from typing import Any
+
+import keras
+
+from keras_caption.errors import InputError
+from keras_caption.inputs.grid import Grid
+from keras_caption.inputs.input_kind import InputKind
+from keras_caption.inputs.reading import (
+    check_inputs,
+    complete_inputs,
+    find_faults,
+    missing_inputs,
+    read_inputs,
+    read_served,
+)
+from keras_caption.inputs.regions import Regions
+
+KINDS: list[type[InputKind]] = [Regions, Grid]
+
+__all__ = [
+    "KINDS",
+    "Grid",
+    "InputKind",
+    "Regions",
+    "check_inputs",
+    "complete_inputs",
+    "find_faults",
+    "kinds_of",
+    "missing_inputs",
+    "of_example",
+    "read_inputs",
+    "read_served",
+    "sizes_of",
+]
+
+
+def kinds_of(
+    specs: dict[str, keras.KerasTensor], ignored: tuple[str, ...] = ()
+) -> list[InputKind]:
+    """Finds the kinds of input that a model reads, by the names of its inputs.
+
+    Args:
+        specs: dict of symbolic inputs, as a functional encoder's `input`.
+        ignored: Names of inputs that the model takes, but does not depend on.
+
+    Returns:
+        List of `InputKind`, in the order of `KINDS`.
+
+    Raises:
+        InputError: If the inputs are no dict, or one of them is of no kind.
+    """
+    if not isinstance(specs, dict):
+        raise InputError(
+            "An encoder should be a functional model of a dict of inputs, by name. "
+            f"Received inputs: {specs}"
+        )
+    kinds = [kind(specs, ignored) for kind in KINDS if kind.keys[0] in specs]
+    known = {name for kind in kinds for name in kind.keys}
+    for name in specs:
+        if name not in known:
+            first = ", ".join(kind.keys[0] for kind in KINDS)
+            raise InputError(
+                f"No kind of input has the name {name!r}: kinds of input are {first}; "
+                "`keras_caption.inputs.KINDS` takes others."
+            )
+    return kinds
+
+
+def of_example(example: dict[str, Any], names: Any = None) -> dict[str, Any]:
+    """Takes what models read out of an example of a dataset.
+
+    Args:
+        example: dict of TensorFlow tensors.
+        names: Names of the inputs that are wanted, as a model's `input_specs`.
+            Defaults to all.
+
+    Returns:
+        dict of tensors without batch dimension.
+    """
+    inputs = {}
+    for kind in KINDS:
+        inputs |= kind.of_example(example, kind.keys if names is None else names)
+    return inputs
+
+
+def sizes_of(features: dict[str, Any]) -> dict[str, int]:
+    """Arguments of models that a dataset decides, such as `region_dim`.
+
+    Args:
+        features: TFDS features of the dataset.
+    """
+    return {name: x for kind in KINDS for name, x in kind.sizes_of(features).items()}

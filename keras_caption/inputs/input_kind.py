@@ -1,0 +1,215 @@
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.errors import InputError
+
+EXAMPLE_SIZE = 36  # of free dimensions of an example, such as the number of regions
+
+
+class InputKind:
+    """One kind of input that models read: all that is known about it.
+
+    The base class describes one dense tensor of numbers, such as a grid of features.
+    A kind of your own is a subclass with `keys`, and a list entry:
+    `keras_caption.inputs.KINDS.append(MyKind)`. It overrides what differs:
+
+    - `read`, `complete`, `memory_mask`, `faults`: how a batch is validated and
+      masked, for Python and exported graphs alike;
+    - `of_example`: what of a dataset's example goes into a batch;
+    - `served_specs`, `from_served`, `example`: what a server takes;
+    - `draw`: how attention over it is drawn.
+
+    An instance describes what one model reads of this kind.
+
+    Attributes:
+        keys: tuple of str, names of its tensors in batches, datasets and models. The
+            first is required: an encoder with an input of this name reads the kind.
+        sizes: tuple of str, the arguments of models that are the last dimensions of
+            the first tensor: datasets decide them.
+        noun: str, what one row of a batch is called in messages.
+
+    Args:
+        specs: dict of the model's symbolic inputs; those of other kinds are ignored.
+        ignored: Names of inputs that the model takes, but does not depend on.
+    """
+
+    keys: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    noun = "example"
+
+    def __init__(
+        self, specs: dict[str, keras.KerasTensor], ignored: tuple[str, ...] = ()
+    ):
+        self.specs = {name: specs[name] for name in self.keys if name in specs}
+        self.ignored = ignored
+
+    @property
+    def optional(self) -> set[str]:
+        """Names of the model's inputs that a batch may lack."""
+        return set()
+
+    @property
+    def required(self) -> list[str]:
+        """Names of the model's inputs that a batch must have."""
+        return [name for name in self.specs if name not in self.optional]
+
+    def own(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """Those of several tensors that are the model's inputs of this kind."""
+        return {name: tensors[name] for name in self.specs if name in tensors}
+
+    def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
+        """Takes this kind's inputs out of a batch, and checks their shapes.
+
+        Args:
+            batch: dict of tensors; those of other kinds are ignored.
+            model_name: str, for messages.
+
+        Returns:
+            dict of tensors.
+
+        Raises:
+            InputError: If a shape is wrong.
+        """
+        inputs = self.own(batch)
+        for name, values in inputs.items():
+            expected = self.specs[name].shape[1:]
+            shape = tuple(values.shape[1:])
+            if len(shape) != len(expected) or any(
+                e not in (s, None) for e, s in zip(expected, shape, strict=True)
+            ):
+                raise InputError(
+                    f"The model '{model_name}' reads {name} of shape "
+                    f"{('batch', *expected)}. Received: {tuple(values.shape)}"
+                )
+        return inputs
+
+    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Computes inputs that a batch may lack, such as a mask.
+
+        Args:
+            inputs: dict of tensors, as `read` returns it.
+
+        Returns:
+            dict of tensors, all inputs of the encoder that are of this kind.
+        """
+        return self.own(inputs)
+
+    def memory_mask(self, inputs: dict[str, Any]) -> Any:
+        """The mask of a memory that holds one item for each item of this input.
+
+        Args:
+            inputs: dict of tensors, as `complete` returns it.
+
+        Returns:
+            bool `(batch, M)`, True where valid, or `None` if all items always are.
+        """
+        return None
+
+    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Finds the examples of a batch that no model can predict anything from.
+
+        Args:
+            inputs: dict of tensors, as `read` returns it.
+
+        Returns:
+            dict from a problem, as a phrase, to the examples that have it, bool
+            `(batch,)`.
+        """
+        return {
+            not_finite(name): has_not_finite(values)
+            for name, values in self.own(inputs).items()
+        }
+
+    @classmethod
+    def of_example(cls, example: dict[str, Any], names: Any) -> dict[str, Any]:
+        """Takes what models read out of an example of a dataset.
+
+        Args:
+            example: dict of TensorFlow tensors.
+            names: Container of the names that are wanted.
+
+        Returns:
+            dict of tensors without batch dimension; batches pad them with zeros.
+        """
+        wanted = {*names} & {*example}
+        return {name: example[name] for name in cls.keys if name in wanted}
+
+    @classmethod
+    def sizes_of(cls, features: dict[str, Any]) -> dict[str, int]:
+        """Arguments of models that a dataset decides.
+
+        Args:
+            features: TFDS features of the dataset.
+
+        Returns:
+            dict from the names in `sizes` to int; empty if the dataset lacks the kind.
+        """
+        if not cls.sizes or cls.keys[0] not in features:
+            return {}
+        dims = features[cls.keys[0]].shape[-len(cls.sizes) :]
+        return dict(zip(cls.sizes, dims, strict=True))
+
+    def served_specs(self) -> dict[str, keras.KerasTensor]:
+        """Inputs of an exported signature, a dict of symbolic tensors."""
+        return dict(self.specs)
+
+    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The model's inputs, as `read` returns them, from those of a signature."""
+        return self.own(inputs)
+
+    def example(self) -> dict[str, np.ndarray]:
+        """Inputs of an exported signature for one example, to warm a server up."""
+        return {
+            name: np.zeros(
+                [1, *(EXAMPLE_SIZE if s is None else s for s in spec.shape[1:])],
+                spec.dtype,
+            )
+            for name, spec in self.served_specs().items()
+        }
+
+    def draw(
+        self,
+        panel: Any,
+        inputs: dict[str, Any],
+        weights: np.ndarray,
+        size: tuple[int, int],
+    ) -> np.ndarray:
+        """Shows attention weights on an image.
+
+        Args:
+            panel: `matplotlib.axes.Axes` that shows the image, to draw upon.
+            inputs: dict of tensors, as `complete` returns it, for one example.
+            weights: float `(M,)`, over the items, the greatest of which is 1.
+            size: Height and width of the image.
+
+        Returns:
+            float `(height, width, 1)`, the brightness of every pixel, 0 to 1.
+
+        Raises:
+            InputError: If the kind does not know how.
+        """
+        raise InputError(f"There is no drawing of attention over {self.keys[0]}.")
+
+
+def not_finite(name: str) -> str:
+    """The problem of values that are NaN or infinite, as a phrase."""
+    return f"has {name} that are not finite numbers"
+
+
+def has_not_finite(values: Any, mask: Any = None) -> Any:
+    """Which examples have values that are NaN or infinite.
+
+    Args:
+        values: Tensor `(batch, ...)`.
+        mask: Optional bool, broadcast to the values; others are ignored.
+
+    Returns:
+        bool `(batch,)`.
+    """
+    wrong = ~ops.isfinite(ops.cast(values, "float32"))
+    if mask is not None:
+        wrong = ops.logical_and(wrong, mask)
+    return ops.any(wrong, axis=tuple(range(1, len(values.shape))))

@@ -1,0 +1,158 @@
+"""What models read: taken out of a batch, validated and completed.
+
+Written once for all kinds of input and all models, in Python and in exported graphs.
+"""
+
+import collections.abc
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import reason_of
+from keras_caption.inputs.input_kind import InputKind
+
+
+def missing_inputs(kinds: list[InputKind], batch: Any) -> list[str]:
+    """Names of required inputs that a batch lacks."""
+    required = [name for kind in kinds for name in kind.required]
+    return [name for name in required if batch.get(name) is None]
+
+
+def read_inputs(kinds: list[InputKind], batch: Any, model_name: str) -> dict[str, Any]:
+    """Takes what a model reads out of a batch.
+
+    Args:
+        kinds: List of `InputKind`, what the model reads.
+        batch: dict of arrays or tensors; other keys are ignored.
+        model_name: str, for messages.
+
+    Returns:
+        dict of tensors.
+
+    Raises:
+        InputError: If an input is missing, is not numeric or has a wrong shape.
+    """
+    required = ", ".join(name for kind in kinds for name in kind.required)
+    if not isinstance(batch, collections.abc.Mapping):
+        raise InputError(
+            f"The model '{model_name}' needs a dict of {required}. "
+            f"Received: {type(batch).__name__}"
+        )
+    missing = missing_inputs(kinds, batch)
+    if missing:
+        raise InputError(
+            f"The model '{model_name}' needs {required}. "
+            f"Missing from the batch: {', '.join(missing)}"
+        )
+    inputs = {}
+    for kind in kinds:
+        tensors = {
+            name: to_tensor(name, batch[name])
+            for name in kind.specs
+            if batch.get(name) is not None
+        }
+        inputs |= kind.read(tensors, model_name)
+    return inputs
+
+
+def to_tensor(name: str, values: Any) -> Any:
+    """Converts numbers to a tensor.
+
+    Raises:
+        InputError: If they are not numbers, or lists of different lengths.
+    """
+    try:
+        tensor = ops.convert_to_tensor(values)
+        kind = keras.backend.standardize_dtype(tensor.dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"`{name}` should be an array of numbers, padded to one shape: "
+            f"{reason_of(error)}."
+        ) from None
+    if kind == "string":
+        raise InputError(f"`{name}` should be an array of numbers. Received: strings")
+    return tensor
+
+
+def complete_inputs(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any]:
+    """Completes what `read_inputs` returned, with masks: the encoder's inputs."""
+    completed = {}
+    for kind in kinds:
+        completed |= kind.complete(inputs)
+    return completed
+
+
+def find_faults(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any]:
+    """Finds the examples that no model can predict anything from.
+
+    Args:
+        kinds: List of `InputKind`, what the model reads.
+        inputs: dict of tensors, as `read_inputs` returns it.
+
+    Returns:
+        dict from a problem, as a phrase, to the examples that have it, bool
+        `(batch,)`.
+    """
+    faults = {}
+    for kind in kinds:
+        faults |= kind.faults(inputs)
+    return faults
+
+
+def check_inputs(
+    kinds: list[InputKind], inputs: dict[str, Any], ids: Any = None
+) -> None:
+    """Checks that every example of a batch can be predicted from.
+
+    Args:
+        kinds: List of `InputKind`, what the model reads.
+        inputs: dict of tensors, as `read_inputs` returns it.
+        ids: Ids of the examples, for messages, or `None`.
+
+    Raises:
+        InputError: If there is none, the inputs have different numbers of examples,
+            or an example has a fault, see `find_faults`.
+    """
+    noun = kinds[0].noun
+    counts = {name: len(values) for name, values in inputs.items()}
+    if len(set(counts.values())) > 1:
+        raise InputError(f"The inputs differ in their number of {noun}s: {counts}.")
+    if 0 in counts.values():
+        raise InputError(f"The batch holds no {noun}.")
+    for problem, wrong in find_faults(kinds, inputs).items():
+        indices = np.flatnonzero(ops.convert_to_numpy(wrong))
+        if len(indices):
+            index = int(indices[0])
+            known = "" if ids is None else f" (id {ids[index]})"
+            raise InputError(
+                f"{noun.capitalize()} {index} of the batch{known} {problem}."
+            )
+
+
+def read_served(
+    kinds: list[InputKind], served: dict[str, Any]
+) -> tuple[dict[str, Any], Any]:
+    """Takes what a model reads out of the inputs of an exported signature.
+
+    Args:
+        kinds: List of `InputKind`, what the model reads.
+        served: dict of tensors, the signature's inputs.
+
+    Returns:
+        dict of tensors, as `read_inputs` returns it, with zeros in place of examples
+        that have a fault; and which examples have none, bool `(batch,)`.
+    """
+    inputs = {}
+    for kind in kinds:
+        inputs |= kind.from_served(served)
+    faults = list(find_faults(kinds, inputs).values())
+    valid = ~ops.any(ops.stack(faults), axis=0)
+
+    def blank(values):
+        shape = (-1,) + (1,) * (len(values.shape) - 1)
+        return ops.where(ops.reshape(valid, shape), values, ops.zeros_like(values))
+
+    return {name: blank(values) for name, values in inputs.items()}, valid

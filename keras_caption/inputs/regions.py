@@ -1,0 +1,201 @@
+import math
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.inputs.input_kind import (
+    EXAMPLE_SIZE,
+    InputKind,
+    has_not_finite,
+    not_finite,
+)
+
+# How far a box may reach out of its image, in units of the image's sides: rounding,
+# and half a pixel. A box in pixels reaches further.
+BOX_MARGIN = 0.01
+FRAMES = 3  # regions that are framed in figures
+
+
+class Regions(InputKind):
+    """Regions of an image, with their boxes.
+
+    | key | type and shape | meaning |
+    |---|---|---|
+    | `regions` | float `(batch, N, region_dim)` | features |
+    | `boxes` | float `(batch, N, 4)` | x1, y1, x2, y2, divided by width and height |
+    | `region_mask` | bool `(batch, N)` | True where valid; optional |
+
+    A region is valid if the mask, if given, says so, and its box has an area:
+    whoever pads with zeros, or with any other one number as TensorFlow Serving does,
+    pads with boxes that have none. Models that do not depend on boxes need none; if
+    they are given a mask, it alone counts. A server tells such models the padding by
+    `num_regions`, int32 `(batch,)`, in place of boxes.
+    """
+
+    keys = ("regions", "boxes", "region_mask")
+    sizes = ("region_dim",)
+    noun = "image"
+
+    @staticmethod
+    def symbolic(region_dim: int) -> dict[str, keras.KerasTensor]:
+        """Symbolic inputs of an encoder of regions.
+
+        Args:
+            region_dim: int, size of a region's feature vector.
+        """
+        return {
+            "regions": keras.Input((None, region_dim), name="regions"),
+            "boxes": keras.Input((None, 4), name="boxes"),
+            "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
+        }
+
+    @property
+    def reads_boxes(self) -> bool:
+        """Whether predictions depend on the boxes."""
+        return "boxes" in self.specs and "boxes" not in self.ignored
+
+    @property
+    def optional(self) -> set[str]:
+        return {"region_mask"} if self.reads_boxes else {"region_mask", "boxes"}
+
+    def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
+        inputs = super().read(batch, model_name)
+        for name in self.keys[1:]:
+            if name not in inputs:
+                continue
+            counts = [tuple(inputs[key].shape[:2]) for key in ("regions", name)]
+            if None not in (*counts[0], *counts[1]) and counts[0] != counts[1]:
+                raise InputError(
+                    f"An image needs as many {name} as regions. Received a batch of "
+                    f"{counts[0]} regions and {counts[1]} {name}."
+                )
+        if "region_mask" in inputs and not self.reads_boxes:
+            inputs.pop("boxes", None)
+        return inputs
+
+    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Adds mask and boxes, with zeros in padded rows.
+
+        If none of an image's regions is valid because no box has an area, those of the
+        mask are: a training batch without boxes means that.
+        """
+        inputs = self.own(inputs)
+        if "region_mask" not in self.specs:
+            return inputs
+        regions, boxes = inputs["regions"], inputs.get("boxes")
+        mask = valid_regions(**inputs)
+        no_area = ~ops.any(mask, axis=1, keepdims=True)
+        of_mask = valid_regions(regions, None, inputs.get("region_mask"))
+        mask = ops.where(no_area, of_mask, mask)
+        if boxes is None:
+            boxes = ops.zeros((*ops.shape(regions)[:2], 4))
+        valid = ops.expand_dims(mask, -1)
+        regions, boxes = (ops.where(valid, x, 0.0) for x in (regions, boxes))
+        return self.own({"regions": regions, "boxes": boxes, "region_mask": mask})
+
+    def memory_mask(self, inputs: dict[str, Any]) -> Any:
+        return inputs.get("region_mask")
+
+    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        inputs = self.own(inputs)
+        mask = valid_regions(**inputs)
+        problem = (
+            "has no valid region: one needs a box with an area, and a mask of True"
+        )
+        faults = {problem: ~ops.any(mask, axis=1)}
+        if "boxes" in inputs:
+            boxes = ops.cast(inputs["boxes"], "float32")
+            inside = ops.logical_and(boxes >= -BOX_MARGIN, boxes <= 1 + BOX_MARGIN)
+            outside = ops.any(~inside, axis=-1)
+            problem = (
+                "has boxes that are not x1, y1, x2, y2 divided by width and height"
+            )
+            faults[problem] = ops.any(ops.logical_and(mask, outside), axis=1)
+            swapped = ops.any(boxes[..., :2] > boxes[..., 2:], axis=-1)
+            problem = "has boxes whose corners are not in order: x1 <= x2 and y1 <= y2"
+            faults[problem] = ops.any(ops.logical_and(mask, swapped), axis=1)
+        wrong = has_not_finite(inputs["regions"], ops.expand_dims(mask, -1))
+        return {**faults, not_finite("regions"): wrong}
+
+    @classmethod
+    def of_example(cls, example: dict[str, Any], names: Any) -> dict[str, Any]:
+        """The mask says what a batch's padding is: an example has none."""
+        import tensorflow as tf
+
+        inputs = super().of_example(example, names)
+        if "regions" in inputs:
+            inputs["region_mask"] = tf.ones(tf.shape(inputs["regions"])[:1], tf.bool)
+        return inputs
+
+    def served_specs(self) -> dict[str, keras.KerasTensor]:
+        specs = {n: spec for n, spec in self.specs.items() if n != "region_mask"}
+        if "region_mask" in self.specs and not self.reads_boxes:
+            specs.pop("boxes", None)
+            specs["num_regions"] = keras.KerasTensor(
+                (None,), "int32", name="num_regions"
+            )
+        return specs
+
+    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """A number of regions that are not there makes none of them valid."""
+        own = self.own(inputs)
+        if "num_regions" in inputs:
+            number, most = inputs["num_regions"], ops.shape(own["regions"])[1]
+            number = ops.where(number <= most, number, 0)
+            own["region_mask"] = ops.arange(most) < ops.expand_dims(number, 1)
+        return own
+
+    def example(self) -> dict[str, np.ndarray]:
+        example = super().example()
+        if "boxes" in example:
+            example["boxes"][:] = [0, 0, 1, 1]
+        if "num_regions" in example:
+            example["num_regions"][:] = EXAMPLE_SIZE
+        return example
+
+    def draw(
+        self,
+        panel: Any,
+        inputs: dict[str, Any],
+        weights: np.ndarray,
+        size: tuple[int, int],
+    ) -> np.ndarray:
+        """Lights every region by its weight, and frames the greatest weights."""
+        from matplotlib.patches import Rectangle
+
+        height, width = size
+        boxes = ops.convert_to_numpy(inputs["boxes"])[0]
+        brightness = np.zeros((height, width, 1))
+        order = np.argsort(weights)
+        for region in order:
+            x1, y1, x2, y2 = boxes[region] * [width, height, width, height]
+            inside = (slice(int(y1), math.ceil(y2)), slice(int(x1), math.ceil(x2)))
+            brightness[inside] = weights[region]  # the greatest last
+            if region in order[-FRAMES:]:
+                frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
+                alpha = float(weights[region]) ** 2
+                frame.set(edgecolor="crimson", linewidth=2, alpha=alpha)
+                panel.add_patch(frame)
+        return brightness
+
+
+def valid_regions(regions: Any, boxes: Any = None, region_mask: Any = None) -> Any:
+    """Which regions are valid: those of the mask whose box has an area.
+
+    Without a mask or without boxes, these make no region invalid.
+
+    Returns:
+        bool `(batch, N)`.
+    """
+    if region_mask is None:
+        mask = ops.ones(ops.shape(regions)[:2], "bool")
+    else:
+        mask = ops.cast(region_mask, "bool")
+    if boxes is None:
+        return mask
+    flat = ops.any(boxes[..., :2] == boxes[..., 2:], axis=-1)
+    flat = ops.logical_and(flat, ops.all(ops.isfinite(boxes), axis=-1))
+    return ops.logical_and(mask, ~flat)

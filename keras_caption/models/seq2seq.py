@@ -1,0 +1,162 @@
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.inputs import InputKind
+from keras_caption.models.generation import Generation
+from keras_caption.models.task_model import TaskModel
+from keras_caption.text import Vocabulary
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class Seq2Seq(Generation, TaskModel):
+    """Base of models that generate: an encoder of inputs, and a decoder of tokens.
+
+    A Keras model over a batch, a dict of what the encoder reads and `tokens`. It maps
+    them to the logits of the next token. Once compiled it trains with `fit`, on what
+    `keras_caption.data.teacher_forcing` makes of batches.
+
+    The decoder is a layer with `start(memory, memory_mask, length) -> state` and
+    `step(tokens, state, index) -> (logits, state)`, see
+    `keras_caption.models.TransformerDecoder`. Everything that generates is written
+    once over that pair.
+
+    A subclass that makes encoder and decoder of arguments of its own keeps each
+    argument as an attribute; its config holds them. The config of any other model
+    holds encoder and decoder themselves.
+
+    Args:
+        encoder: Functional Keras model from a dict of inputs to the memory,
+            `(batch, M, dim)`. Kinds of input are found by the inputs' names, see
+            `keras_caption.inputs.KINDS`.
+        decoder: Layer from `tokens`, the memory and its mask to logits.
+        vocabulary: `keras_caption.text.Vocabulary`, or `None`: then the model
+            generates tokens, but no strings.
+        dtype: Keras dtype policy of the model, or its name.
+
+    Call arguments:
+        inputs: dict of the encoder's inputs and `tokens`, int, either `(batch, T)`
+            or, with C captions for each example, `(batch, C, T)`. Masks may be
+            omitted, see `keras_caption.inputs`; other keys are ignored.
+
+    Returns:
+        Logits, float32, of the shape of `tokens` plus `(vocabulary_size,)`: at
+        position t, of the token after tokens 0 to t.
+    """
+
+    def __init__(
+        self,
+        encoder: keras.Model,
+        decoder: keras.layers.Layer,
+        vocabulary: Vocabulary | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ):
+        super().__init__(encoder, dtype=dtype, **kwargs)
+        self.decoder = decoder
+        self.vocabulary = vocabulary
+        decoder(
+            keras.Input((None,), dtype="int32"),
+            encoder(encoder.input),
+            memory_mask=self.memory_kind.memory_mask(encoder.input),
+        )
+
+    @property
+    def memory_kind(self) -> InputKind:
+        """The kind of input whose items the memory holds, and whose mask it has.
+
+        Raises:
+            InputError: If the encoder reads several: a subclass overrides this then.
+        """
+        kinds = self.kinds
+        if len(kinds) > 1:
+            names = " and ".join(kind.keys[0] for kind in kinds)
+            raise InputError(
+                f"The encoder reads {names}: a subclass of {type(self).__name__} says "
+                "by `memory_kind` which of them the memory's items are."
+            )
+        return kinds[0]
+
+    @property
+    def layers(self) -> list[keras.layers.Layer]:
+        return [self.encoder, self.decoder]
+
+    @property
+    def call_specs(self) -> dict[str, keras.KerasTensor]:
+        tokens = keras.Input((None,), dtype="int32", name="tokens")
+        return {**self.input_specs, "tokens": tokens}
+
+    def call(self, inputs: dict[str, Any], training: bool | None = None) -> Any:
+        read = self.prepare_inputs(inputs)
+        if "tokens" not in inputs:
+            raise InputError(
+                f"The model '{self.name}' is called with dicts that hold `tokens` "
+                f"beside {', '.join(read)}. Received: {', '.join(inputs)}"
+            )
+        tokens = ops.convert_to_tensor(inputs["tokens"], "int32")
+        shape = ops.shape(tokens)
+        logits = self.decoder(
+            ops.reshape(tokens, (-1, shape[-1])),
+            self.encoder(read, training=training),
+            memory_mask=self.memory_kind.memory_mask(read),
+            training=training,
+        )
+        return ops.reshape(logits, (*shape, logits.shape[-1]))
+
+    def encode(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Encodes inputs as the memory that the decoder reads.
+
+        Args:
+            inputs: As of a call; `tokens` are ignored.
+
+        Returns:
+            dict of `memory` `(batch, M, dim)` and `memory_mask`, bool
+            `(batch, M)`, or `None` if all items are valid.
+        """
+        inputs = self.prepare_inputs(inputs)
+        memory = self.encoder(inputs, training=False)
+        mask = self.memory_kind.memory_mask(inputs)
+        return {"memory": memory, "memory_mask": mask}
+
+    def start(self, memory: dict[str, Any], length: int = 20) -> dict[str, Any]:
+        """The decoder's state before the first token.
+
+        Args:
+            memory: dict, as `encode` returns it.
+            length: int, greatest number of tokens.
+        """
+        return self.decoder.start(**memory, length=length)
+
+    def step(
+        self, tokens: Any, state: dict[str, Any], index: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reads one more token of every caption: see the decoder's `step`."""
+        return self.decoder.step(tokens, state, index)
+
+    def logits(self, tokens: Any, memory: dict[str, Any]) -> Any:
+        """Logits of the next token at every position of whole captions.
+
+        Args:
+            tokens: int `(batch * C, T)`, from BOS on.
+            memory: dict, as `encode` returns it.
+        """
+        return self.decoder(tokens, **memory)
+
+    def attention(self, tokens: Any, memory: dict[str, Any]) -> Any:
+        """Attention weights of the decoder over the memory, token by token.
+
+        Args:
+            tokens: int `(batch * C, T)`, from BOS on.
+            memory: dict, as `encode` returns it.
+
+        Returns:
+            float32 `(batch, C * T, M)`, averaged over the heads of the last layer.
+        """
+        _, scores = self.decoder(tokens, **memory, return_attention_scores=True)
+        return ops.mean(ops.cast(scores, "float32"), axis=1)
+
+    def get_config(self) -> dict[str, Any]:
+        vocabulary = keras.saving.serialize_keras_object(self.vocabulary)
+        return {**super().get_config(), "vocabulary": vocabulary}

@@ -1,0 +1,151 @@
+import inspect
+import os
+from typing import Any
+
+import keras
+
+from keras_caption.atomic import replacing
+from keras_caption.errors import InputError
+from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
+from keras_caption.models.input_reader import InputReader
+from keras_caption.models.quantization import (
+    quantization_of,
+    quantize_layers,
+    short_collections,
+)
+
+
+def constructor_arguments(model: type) -> dict[str, Any]:
+    """Arguments that a class of models keeps as attributes, with their defaults.
+
+    All but those of every Keras model: precision, name.
+    """
+    parameters = inspect.signature(model).parameters.values()
+    return {p.name: p.default for p in parameters if p.name not in ("dtype", "kwargs")}
+
+
+class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
+    """Base of all models: an encoder of a dict of inputs, and what a task adds.
+
+    A subclass keeps each argument of its constructor as an attribute of the same
+    name; its config holds them. It is saved whole or not at all, and quantized with
+    the layers that it has.
+
+    Args:
+        encoder: Functional Keras model of a dict of inputs, named as the keys of
+            `keras_caption.inputs.KINDS`.
+        dtype: Keras dtype policy of the model, or its name.
+        **kwargs: `name` and `trainable`.
+
+    Raises:
+        InputError: If the encoder reads no dict, or an input of no known kind.
+    """
+
+    def __init__(self, encoder: keras.Model, dtype: Any = None, **kwargs: Any):
+        # Boxes keep their float32, and what the model does not read its type.
+        super().__init__(dtype=dtype, autocast=False, **kwargs)
+        self.built = True
+        self.encoder = encoder
+        if not self.kinds:
+            raise InputError("An encoder should read at least one input.")
+
+    @property
+    def input_specs(self) -> dict[str, keras.KerasTensor]:
+        """The encoder's inputs, a dict of symbolic tensors."""
+        return self.encoder.input
+
+    @property
+    def call_specs(self) -> dict[str, keras.KerasTensor]:
+        """The inputs of a call, a dict of symbolic tensors."""
+        return dict(self.input_specs)
+
+    @property
+    def layers(self) -> list[keras.layers.Layer]:
+        return [self.encoder]
+
+    def save(
+        self, filepath: str | os.PathLike, overwrite: bool = True, **kwargs: Any
+    ) -> None:
+        """Saves the model as a `.keras` file.
+
+        The file appears whole or not at all: a full disk or a killed process
+        leaves a previous file of that name as it was.
+
+        Args:
+            filepath: Path that ends in `.keras`.
+            overwrite: Whether to replace an existing file.
+            **kwargs: Of `keras.Model.save`.
+
+        Raises:
+            FileExistsError: If there is such a file and it may not be replaced.
+        """
+        if not overwrite and os.path.exists(filepath):
+            raise FileExistsError(f"There is a file {filepath} already.")
+        if self.compiled and not self.optimizer.built:
+            # As it is once loaded: Keras warns of variables that a file lacks.
+            self.optimizer.build(self.trainable_variables)
+        with replacing(filepath) as partial:
+            super().save(partial, **kwargs)
+
+    def export(
+        self,
+        filepath: str | os.PathLike,
+        *args: Any,
+        input_signature: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Exports the call, see `keras.Model.export`.
+
+        `keras_caption.serving.export` exports generation, for a server.
+
+        Args:
+            filepath: Folder of the SavedModel.
+            *args, **kwargs: Of `keras.Model.export`.
+            input_signature: Defaults to a dict, `call_specs`.
+        """
+        if input_signature is None:
+            input_signature = [self.call_specs]
+        super().export(filepath, *args, input_signature=input_signature, **kwargs)
+
+    def quantize(self, *args: Any, **kwargs: Any) -> None:
+        """Quantizes the matrix products of dense layers, see `keras.Model.quantize`.
+
+        Embeddings, normalizations and LSTM cells stay as they are. The optimizer
+        starts anew: the weights that it had moments of are gone.
+
+        Example:
+
+        ```python
+        model.quantize("int8")
+        # Nearer to the captions of before, and faster on CPUs: weights only.
+        model.quantize(
+            config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+        )
+        ```
+        """
+        with short_collections():
+            super().quantize(*args, **kwargs)
+        self._compiled_functions.clear()
+        compile_config = self.get_compile_config()
+        if compile_config:
+            self.compile_from_config(compile_config)
+
+    def get_config(self) -> dict[str, Any]:
+        serialize = keras.saving.serialize_keras_object
+        arguments = constructor_arguments(type(self))
+        quantized = quantization_of(self)
+        return {
+            **{name: serialize(getattr(self, name)) for name in arguments},
+            "name": self.name,
+            "trainable": self.trainable,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            **({"quantized": quantized} if quantized else {}),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "TaskModel":
+        config = keras.saving.deserialize_keras_object(config)
+        quantized = config.pop("quantized", [])
+        model = cls(**config)
+        quantize_layers(model, quantized)
+        return model

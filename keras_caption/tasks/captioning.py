@@ -1,0 +1,227 @@
+"""Captioning of images: captions from regions or grids, scored by CIDEr-D."""
+
+import pathlib
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+import keras_caption as kc
+from keras_caption.arguments import Count
+from keras_caption.tasks.reports import captioning as report
+from keras_caption.training.callbacks import CaptionValidation
+from keras_caption.training.phases import input_errors
+from keras_caption.training.settings import Decoding, SelfCritical, Training
+
+KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
+BATCH_SIZE = 50  # of images that are captioned
+
+
+class Data(TypedDict):
+    dataset: str
+    data_dir: str | None
+    captions_per_image: Count
+    max_words: Count
+    min_count: Count
+    vocabulary_split: Literal["train", "all"]
+
+
+class Evaluation(TypedDict):
+    validation_beam_size: Count
+    spice: bool
+
+
+GROUPS = {
+    "data": Data,
+    "training": Training,
+    "self_critical": SelfCritical,
+    "decoding": Decoding,
+    "evaluation": Evaluation,
+}
+
+
+def presets() -> list[str]:
+    """Names of the models that caption."""
+    return kc.models.presets()
+
+
+def arguments(name: str) -> dict[str, Any]:
+    """Arguments of a model with their values, except those that the data decide."""
+    return kc.models.arguments(name)
+
+
+def get_config() -> dict[str, Any]:
+    """The built-in experiment: a small model, trained in minutes on two cores."""
+    return {
+        "data": {
+            "dataset": "scenes",  # built in
+            "data_dir": None,
+            "captions_per_image": 5,  # all that an image has
+            "max_words": 20,  # that of the longest caption
+            "min_count": 5,
+            "vocabulary_split": "train",
+        },
+        "model": {  # those of these sizes that a model has
+            "name": "ngsan",
+            "num_layers": 2,
+            "model_dim": 128,
+            "embedding_dim": 128,
+            "num_heads": 4,
+            "feedforward_dim": 512,
+            "geometry_dim": 32,
+            "dropout": 0.1,
+        },
+        "training": {
+            "epochs": 14,
+            "batch_size": 16,
+            "learning_rate": 8e-4,  # reached after the first epoch
+            "warmup_epochs": 1,
+            "decay_after": 8,  # then halved every second epoch
+            "decay_every": 2,
+            "decay_rate": 0.5,
+            "label_smoothing": 0.0,
+            "scheduled_sampling": 0.0,
+            "clip_value": 0.0,
+        },
+        "self_critical": {
+            "epochs": 0,  # none, unless asked for
+            "batch_size": 16,
+            "learning_rate": 1e-4,
+            "baseline": "greedy",
+            "samples": 5,
+            "temperature": 1.0,
+            "cross_entropy": 0.0,
+            "halved_after": 0,  # never
+            "clip_value": 0.0,
+        },
+        "decoding": {
+            "beam_size": 3,
+            "max_length": 20,
+            "length_penalty": 0.0,
+            "block_trigrams": False,
+            "keep_greedy": False,
+        },
+        "evaluation": {"validation_beam_size": 1, "spice": False},
+    }
+
+
+class Task:
+    """The data, the models and the report of a captioning experiment.
+
+    Args:
+        config: dict, the whole configuration.
+
+    Raises:
+        InputError: If there is no such dataset, or its files are wrong.
+    """
+
+    files = report.FILES  # of a finished run
+
+    def __init__(self, config: dict[str, Any]):
+        self.config = config
+        self.data = config["data"]
+        self.builder = kc.data.load(self.data["dataset"], self.data["data_dir"])
+
+    def read(self, split: str) -> Any:
+        """Examples of a split, a tf.data dataset."""
+        return kc.data.read(self.builder, split)
+
+    # === Data ===
+
+    def build_vocabulary(self) -> kc.text.Vocabulary:
+        """The vocabulary of the captions."""
+        return kc.data.build_vocabulary(
+            self.builder, self.data["min_count"], self.data["vocabulary_split"]
+        )
+
+    def train_batches(self, model: Any, batch_size: int, first_epoch: int) -> Any:
+        """Endless batches for a model, see `keras_caption.data.train_batches`."""
+        return kc.data.train_batches(
+            self.read("train"),
+            model.vocabulary,
+            batch_size,
+            kc.data.BatchOptions(
+                captions_per_image=self.data["captions_per_image"],
+                max_words=self.data["max_words"],
+                seed=self.config["seed"],
+                cache=self.builder.info.splits["train"].num_bytes < KEPT_IN_MEMORY,
+            ),
+            inputs=model.input_specs,
+            first_epoch=first_epoch,
+        )
+
+    def reference_tokens(self, vocabulary: kc.text.Vocabulary) -> Any:
+        """All captions of the training images, int32 `(images, R, T)`."""
+        return kc.data.reference_tokens(
+            self.read("train"), vocabulary, self.data["max_words"]
+        )
+
+    # === Models ===
+
+    def create_model(self, vocabulary: kc.text.Vocabulary) -> Any:
+        """A new model."""
+        options = dict(self.config["model"])
+        with input_errors():
+            return kc.models.create(
+                options.pop("name"),
+                vocabulary=vocabulary,
+                extractor=self._extractor(),
+                **self._sizes(),
+                **options,
+            )
+
+    def load_model(self, path: Any) -> Any:
+        """A saved model, if it reads the features of the dataset."""
+        model = kc.models.load(path)
+        self.check_reads(model)
+        return model
+
+    def load_ensemble(self, paths: list[str]) -> Any:
+        """An ensemble of saved models, if it reads the features of the dataset."""
+        model = kc.models.Ensemble(paths)
+        self.check_reads(model)
+        return model
+
+    def check_reads(self, model: Any) -> None:
+        """Raises `InputError` if a model reads other features than the dataset's."""
+        first = self.read("test").take(1)
+        for batch in kc.data.image_batches(first, 1, model.input_specs):
+            with input_errors():
+                model.prepare_inputs(batch)
+
+    def _extractor(self):
+        if self.data["dataset"] != "prepared":
+            return None
+        return kc.data.load_extractor(self.data["data_dir"])
+
+    def _sizes(self):
+        """Arguments of the model that the dataset decides."""
+        sizes = kc.inputs.sizes_of(self.builder.info.features)
+        name = self.config["model"]["name"]
+        needed = kc.models.data_arguments(name)
+        if not set(needed) <= set(sizes):
+            raise kc.InputError(
+                f"The model '{name}' reads grids of features, and the dataset "
+                f"{self.data['dataset']} has none: prepare photos for it."
+            )
+        return {name: sizes[name] for name in needed}
+
+    # === Evaluation ===
+
+    def validation(self, model: Any) -> CaptionValidation:
+        """The callback that scores captions of the validation split."""
+        examples = self.read("val")
+        return CaptionValidation(
+            kc.data.image_batches(examples, BATCH_SIZE, model.input_specs),
+            kc.data.references(examples),
+            self.config["evaluation"]["validation_beam_size"],
+            self.config["decoding"]["max_length"],
+        )
+
+    def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
+        """Captions and scores the test split, see `reports.captioning.evaluate`."""
+        decoding, spice = self.config["decoding"], self.config["evaluation"]["spice"]
+        return report.evaluate(model, self.builder, decoding, folder, spice)
+
+    def export(self, model: Any, folder: pathlib.Path) -> None:
+        """Writes a SavedModel that searches as the test split was captioned."""
+        kc.serving.export(model, folder, **self.config["decoding"])

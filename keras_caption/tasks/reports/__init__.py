@@ -1,0 +1,1 @@
+"""What tasks print and draw of a trained model."""

@@ -1,0 +1,104 @@
+"""Scores, captions and figures of a captioner on a test split."""
+
+import pathlib
+from typing import Any
+
+from matplotlib.figure import Figure
+
+import keras_caption as kc
+from keras_caption.atomic import write_json
+from keras_caption.data import scenes
+
+IMAGES = 4  # in the figure of attention
+SHOWN = 10  # captions printed
+FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+    "history.json": "loss and CIDEr-D of every epoch",
+    "logs": "the same for TensorBoard",
+    "test_results.json": "captions of the test split",
+    "test_references.json": "what they are scored against",
+    "test_scores.json": "their scores",
+    "attention.png": "what the model attends to, token by token",
+    "config.json": "how the run was configured",
+}
+
+
+def evaluate(
+    model: Any,
+    builder: Any,
+    decoding: dict[str, Any],
+    folder: pathlib.Path,
+    spice: bool = False,
+) -> dict[str, Any]:
+    """Captions and scores the test split, and prints the scores.
+
+    Args:
+        model: A trained captioner.
+        builder: TFDS builder.
+        decoding: dict, options of `generate_tokens`.
+        folder: `pathlib.Path`, where captions, references and a figure go.
+        spice: bool, whether to compute SPICE.
+
+    Returns:
+        dict from metric to score, and `statements`, a dict from category to share.
+    """
+    examples = kc.data.read(builder, "test")
+    references = kc.data.references(examples)
+    batches = kc.data.image_batches(examples, 50, model.input_specs)
+    captions = model.caption(batches, **decoding)
+    write_coco_files(captions, references, folder)
+    scores, missing = kc.evaluation.score(captions, references, spice)
+    statements = {}
+    if "objects" in builder.info.features:
+        truth = scenes.statement_accuracy(captions, examples)
+        statements = {category: share for category, (share, _) in truth.items()}
+    draw_attention(model, builder, decoding, folder / "attention.png")
+
+    width = decoding["beam_size"]
+    print(f"\nTest split, {len(captions):,} images, beam {width}\n")
+    print(kc.evaluation.table({model.name: scores}))
+    for name, reason in missing.items():
+        print(f"\n{name}: {reason}")
+    if statements:
+        print("\nShare of statements that are true of the scene:")
+        for category, (share, count) in truth.items():
+            print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
+    print("\nSome captions, each followed by a person's:")
+    for image_id in list(captions)[:SHOWN]:
+        print(f"  {captions[image_id]}\n      {references[image_id][0]}")
+    return {**scores, "statements": statements}
+
+
+def write_coco_files(
+    captions: dict[int, str], references: dict[int, list[str]], folder: pathlib.Path
+) -> None:
+    """Captions and references in COCO's formats, for `keras_caption.evaluation`."""
+    annotations = [(i, text) for i, texts in references.items() for text in texts]
+    truth = {
+        "images": [{"id": i, "width": 1, "height": 1} for i in references],
+        "annotations": [
+            {"id": number, "image_id": i, "caption": text}
+            for number, (i, text) in enumerate(annotations)
+        ],
+    }
+    kc.evaluation.write_results(folder / "test_results.json", captions)
+    write_json(folder / "test_references.json", truth)
+
+
+def draw_attention(
+    model: Any, builder: Any, decoding: dict[str, Any], path: pathlib.Path
+) -> None:
+    """Draws the attention weights of some images of the test split."""
+    count = min(IMAGES, builder.info.splits["test"].num_examples)
+    examples = kc.data.read(builder, f"test[:{count}]", pictures=True)
+    figure = Figure(figsize=(20, 2.2 * count), layout="constrained")
+    parts = figure.subfigures(count, squeeze=False)[:, 0]
+    for part, example in zip(parts, examples.as_numpy_iterator(), strict=True):
+        names = [name for name in model.input_specs if name in example]
+        inputs = {name: example[name][None].astype("float32") for name in names}
+        tokens, _ = model.generate_tokens(inputs, **decoding)
+        image = example.get("image")
+        kc.visualization.attention_over_words(model, inputs, tokens[0], image, part)
+    figure.savefig(path, dpi=80)

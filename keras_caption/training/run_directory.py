@@ -1,0 +1,222 @@
+"""The folder of a run: what it records, and whether it can be resumed."""
+
+import contextlib
+import hashlib
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from keras_caption.atomic import exclusive, write_json
+from keras_caption.errors import InputError
+from keras_caption.formats.runs import read_begun, read_scores
+from keras_caption.models.loading import file_of, load
+from keras_caption.training.callbacks import Checkpoint
+
+# What is recorded of the configuration: all that a phase depends on.
+_UNUSED = {
+    "cross-entropy": ("self_critical",),
+    "self-critical": (),
+    "ensemble": ("model", "training", "self_critical"),
+}
+# Settings that may change on resume: how long to train, and how the test split is
+# captioned. The greatest length is not among them: it decides what is validated and
+# what self-critical training samples. A dataset may have moved: its vocabulary is
+# compared. An ensemble is scored anew.
+_SEARCH = (
+    "decoding.beam_size",
+    "decoding.length_penalty",
+    "decoding.block_trigrams",
+    "decoding.keep_greedy",
+)
+FREE = {
+    "cross-entropy": ("training.epochs", "data.data_dir", "evaluation.spice", *_SEARCH),
+    "self-critical": (
+        "self_critical.epochs",
+        "data.data_dir",
+        "evaluation.spice",
+        *_SEARCH,
+    ),
+}
+
+
+def describe(
+    config: dict[str, Any],
+    objective: str,
+    start: pathlib.Path | str | None = None,
+    members: Iterable[str] = (),
+) -> dict[str, Any]:
+    """What a phase of a run is, for its `config.json`.
+
+    Args:
+        config: dict, the whole configuration.
+        objective: str, `"cross-entropy"`, `"self-critical"` or `"ensemble"`.
+        start: Saved captioner that self-critical training starts from.
+        members: Saved captioners of an ensemble.
+
+    Returns:
+        dict.
+    """
+    about = {
+        "objective": objective,
+        "start": _digests([] if start is None else [start]),
+        "members": _digests(members),
+        "config": {k: x for k, x in config.items() if k not in _UNUSED[objective]},
+    }
+    if objective == "ensemble":
+        about["member_objectives"] = [
+            (read_begun(file_of(path).parent) or {}).get("objective")
+            for path in members
+        ]
+    return about
+
+
+def _digests(paths):
+    """Digests of saved captioners, which tell them from others at the same paths."""
+    found = {}
+    for path in paths:
+        with open(file_of(path), "rb") as file:
+            found[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+@contextlib.contextmanager
+def locked(folders: Iterable[pathlib.Path], resume: bool) -> Iterator[None]:
+    """Keeps other processes from writing to the folders of a run during a block.
+
+    Args:
+        folders: Folders of its phases.
+        resume: bool, whether they may hold a run.
+
+    Raises:
+        InputError: If another process is writing to one of them, or one holds a run
+            that is not to be resumed.
+    """
+    with contextlib.ExitStack() as stack:
+        for folder in folders:
+            stack.enter_context(exclusive(folder))
+            if not resume:
+                _refuse_used(folder)
+        yield
+
+
+def _refuse_used(folder):
+    for name in ("config.json", "last.keras", "best.keras"):
+        if (folder / name).exists():
+            raise InputError(
+                f"{folder} holds a run already: resume it with --resume, or name "
+                "another --output_dir."
+            )
+
+
+class RunDirectory:
+    """The folder of one phase of a run.
+
+    Args:
+        folder: `pathlib.Path`.
+        about: dict, what `describe` returned.
+        resume: bool, whether to resume the run in the folder, if there is one.
+        is_chief: bool, whether this process writes the files.
+    """
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        about: dict[str, Any],
+        resume: bool = False,
+        is_chief: bool = True,
+    ):
+        self.folder = folder
+        self.about = about
+        self.resume = resume
+        self.is_chief = is_chief
+        self.checkpoint = Checkpoint(folder)
+
+    def is_finished(self) -> bool:
+        """Whether the folder holds a run of the same settings, trained and scored.
+
+        Raises:
+            InputError: If `config.json` or `test_scores.json` is damaged.
+        """
+        if not (self.folder / "test_scores.json").exists():
+            return False
+        read_scores(self.folder)
+        recorded = read_begun(self.folder)
+        return recorded is not None and settings(recorded) == settings(self.about)
+
+    def check_resumable(self) -> None:
+        """Raises `InputError` if the folder holds a run with other settings."""
+        recorded = read_begun(self.folder)
+        if recorded is None:
+            return
+        if recorded.get("upgraded"):
+            raise InputError(
+                f"The run in {self.folder} was begun by an earlier version, which "
+                "recorded less of it: it cannot be resumed; name another --output_dir."
+            )
+        begun, now = lasting(recorded), lasting(self.about)
+        others = [
+            f"{name}={begun.get(name)}, not {now.get(name)}"
+            for name in begun | now
+            if begun.get(name) != now.get(name)
+        ]
+        if others:
+            raise InputError(
+                f"The run in {self.folder} was begun with {'; '.join(others)}. It "
+                "resumes with the same settings; other settings need another "
+                "--output_dir."
+            )
+
+    def load(self) -> tuple[Any, int]:
+        """The model to resume with and the number of its epochs, or `None` and 0."""
+        last = self.folder / "last.keras"
+        if not (self.resume and last.exists()):
+            return None, 0
+        model = load(last)
+        epoch = self.checkpoint.resume(model)
+        print(f"Resuming after epoch {epoch} of {last}")
+        return model, epoch
+
+    def begin(self) -> None:
+        """Records what is trained here, before training."""
+        if self.is_chief:
+            self.reopen()
+            write_json(self.folder / "config.json", self.about)
+
+    def reopen(self) -> None:
+        """Removes the scores of an earlier call: the run is unfinished again."""
+        (self.folder / "test_scores.json").unlink(missing_ok=True)
+
+    def finish(self, model: str, scores: dict[str, Any], **about: Any) -> None:
+        """Records the scores, last: they say that the run is finished.
+
+        Args:
+            model: str, name of the model.
+            scores: dict from metric to float.
+            **about: What is recorded beside what `describe` returned.
+        """
+        about = {"model": model, **self.about, **about}
+        write_json(self.folder / "config.json", about)
+        write_json(self.folder / "test_scores.json", scores)
+
+
+def settings(about: dict[str, Any]) -> dict[str, Any]:
+    """All settings of a run, a flat dict from `group.name` to value."""
+    # Digests without their paths: a run may have moved.
+    found = {"objective": about["objective"]} | {
+        name: sorted(about.get(name, {}).values()) for name in ("start", "members")
+    }
+    for group, values in about["config"].items():
+        if isinstance(values, dict):
+            found |= {f"{group}.{name}": value for name, value in values.items()}
+        else:
+            found[group] = values
+    return found
+
+
+def lasting(about: dict[str, Any]) -> dict[str, Any]:
+    """The settings that must not change on resume, a flat dict."""
+    objective = about["objective"]
+    if objective not in FREE:
+        return {"objective": objective}
+    found = settings(about)
+    return {name: x for name, x in found.items() if name not in FREE[objective]}

@@ -1,0 +1,49 @@
+"""What to train on: one device, several, or several machines."""
+
+from typing import Any
+
+
+def make_strategy(name: str) -> Any:
+    """The distribution strategy of a name.
+
+    Args:
+        name: str: `"one_device"`; `"mirrored"`, all GPUs of the machine;
+            `"multi_worker"`, the workers of the environment variable TF_CONFIG; or
+            `"tpu"`.
+
+    Returns:
+        `tf.distribute.Strategy`.
+    """
+    import tensorflow as tf
+
+    if name == "mirrored":
+        return tf.distribute.MirroredStrategy()
+    if name == "multi_worker":
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    if name == "tpu":
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    return tf.distribute.get_strategy()
+
+
+def is_chief(strategy: Any) -> bool:
+    """Whether this process, of several workers, writes the files."""
+    resolver = strategy.cluster_resolver
+    return resolver is None or not resolver.task_id
+
+
+def wait_for_all(strategy: Any) -> None:
+    """Returns once all workers have called it.
+
+    No worker reads a file before the chief has written it.
+    """
+    import tensorflow as tf
+
+    from keras_caption.replicas import sum_over_replicas
+
+    def meet():
+        return sum_over_replicas(tf.constant(1.0))
+
+    tf.function(strategy.run, autograph=False)(meet)

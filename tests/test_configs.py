@@ -1,0 +1,135 @@
+"""The papers' experiments, against what the papers say."""
+
+import re
+
+import numpy as np
+import pytest
+from conftest import PROJECT
+
+from keras_caption.commands.configuration import make_config
+from keras_caption.training import phases
+
+FOLDER = PROJECT / "experiments" / "configs" / "captioning"
+
+
+def read(name, **settings):
+    """The configuration of a file, or the built-in one."""
+    return make_config(name and FOLDER / f"{name}.py", settings)[1]
+
+
+def rates(values, epochs, first_epoch=0):
+    schedule = phases.schedule_of(values, 10, first_epoch)
+    return [float(schedule(10 * epoch)) for epoch in range(epochs)]
+
+
+def test_ngsan_has_one_schedule_for_both_phases():
+    config = read("ngsan_coco")
+    training, self_critical = config["training"], config["self_critical"]
+    assert (training["epochs"], self_critical["epochs"]) == (15, 15)
+    assert self_critical["learning_rate"] is None
+    expected = [1e-4, 2e-4, *[3e-4] * 4, *[1.5e-4] * 3, *[0.75e-4] * 3, *[0.375e-4] * 3]
+    np.testing.assert_allclose(rates(training, 15), expected, rtol=1e-5)
+    halved = 1.875e-5 * 0.5 ** np.arange(5)
+    found = rates(training, 15, first_epoch=15)
+    np.testing.assert_allclose(found, np.repeat(halved, 3), rtol=1e-5)
+
+
+def test_spatial_has_a_constant_rate_and_short_captions():
+    config = read("spatial_coco")
+    np.testing.assert_allclose(rates(config["training"], 20), 3e-4, rtol=1e-6)
+    assert config["data"]["max_words"] == 14
+    assert config["self_critical"]["epochs"] == 0
+
+
+def test_aoanet_is_that_of_its_section():
+    config = read("aoanet_coco")
+    expected = 2e-4 * 0.8 ** np.repeat([0, 1, 2], 3)
+    np.testing.assert_allclose(rates(config["training"], 9), expected, rtol=1e-5)
+    assert (config["training"]["epochs"], config["self_critical"]["epochs"]) == (30, 15)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [("ngsan_coco", (6, "all")), ("aoanet_coco", (5, "all")), (None, (5, "train"))],
+)
+def test_vocabularies_are_counted_as_the_papers(name, rule):
+    data = read(name)["data"]
+    assert (data["min_count"], data["vocabulary_split"]) == rule
+
+
+def test_every_file_is_an_experiment():
+    paths = sorted(FOLDER.glob("*.py"))
+    assert len(paths) == 7
+    for path in paths:
+        config = read(path.stem)
+        assert config["decoding"]["keep_greedy"] is False
+        if path.stem.endswith("_coco"):
+            assert config["model"]["name"] == path.stem.removesuffix("_coco")
+
+
+def test_values_have_their_types_whatever_their_defaults():
+    settings = {
+        "model.name": "area",
+        "model.decoder_layers": "2",
+        "model.branch_dropout": "0.25",
+        "model.combined_features": "false",
+        "model.gate": "aoa",
+        "self_critical.learning_rate": "None",
+        "evaluation.spice": "True",
+        "seed": "3",
+    }
+    config = make_config(None, settings)[1]
+    for name, value in {
+        "decoder_layers": 2,
+        "branch_dropout": 0.25,
+        "combined_features": False,
+        "gate": "aoa",
+        "temperature": None,
+    }.items():
+        assert config["model"][name] == value, name
+        assert type(config["model"][name]) is type(value), name
+    assert config["self_critical"]["learning_rate"] is None
+    assert (config["evaluation"]["spice"], config["seed"]) == (True, 3)
+
+
+def test_a_file_gives_the_model_and_flags_override_it():
+    config = read("spatial_coco", **{"model.dropout": "0.3"})
+    assert (config["model"]["name"], config["model"]["dropout"]) == ("spatial", 0.3)
+    assert config["model"]["temperature"] == "length"
+    config = read("san_coco", **{"model.name": "ngsan"})
+    assert config == read("ngsan_coco")
+    assert config["model"]["query_norm"] == "instance"
+
+
+FILE = """
+from keras_caption.tasks.captioning import get_config as built_in
+
+def get_config():
+    config = built_in()
+    {}
+    return config
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("config['modell'] = {}", "modell is unknown. Did you mean model?"),
+        ("config['model']['num_layer'] = 2", "model.num_layer is unknown. Did you"),
+        ("config['training']['rate'] = 2", "training.rate is unknown."),
+        ("config['training']['epochs'] = 0", "training.epochs: Input should be"),
+        ("del config['decoding']", "decoding: Field required"),
+        ("del config['data']['dataset']", "data.dataset: Field required"),
+        ("config['data'] = 3", "data should be a dict, not 3"),
+        ("config['model']['name'] = 'x'", "There is no model named 'x'"),
+        ("config = []", "should have a function get_config"),
+        ("1 / 0", "fails: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path, line, message):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE.format(line))
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        make_config(path, {})
+    assert str(path) in str(error.value) or "no model" in message
+    assert "\n" not in str(error.value)
