@@ -19,14 +19,16 @@ from keras_caption.inputs.reading import (
     read_served,
 )
 from keras_caption.inputs.regions import Regions
+from keras_caption.inputs.text import Text
 
-KINDS: list[type[InputKind]] = [Regions, Grid]
+KINDS: list[type[InputKind]] = [Regions, Grid, Text]
 
 __all__ = [
     "KINDS",
     "Grid",
     "InputKind",
     "Regions",
+    "Text",
     "check_inputs",
     "complete_inputs",
     "find_faults",

@@ -8,10 +8,14 @@ from keras_caption.models.classifier import Classifier
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.loading import file_of, load
+from keras_caption.models.lstm_decoder import LSTMDecoder
+from keras_caption.models.lstm_translator import LSTMTranslator
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.presets import arguments, create, data_arguments, presets
 from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.models.transformer_decoder import TransformerDecoder
+from keras_caption.models.transformer_translator import TransformerTranslator
+from keras_caption.models.translator import Translator
 
 __all__ = [
     "NGSAN",
@@ -22,8 +26,12 @@ __all__ = [
     "Classifier",
     "Ensemble",
     "GridTransformer",
+    "LSTMDecoder",
+    "LSTMTranslator",
     "Seq2Seq",
     "TransformerDecoder",
+    "TransformerTranslator",
+    "Translator",
     "arguments",
     "create",
     "data_arguments",

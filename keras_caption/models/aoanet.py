@@ -16,7 +16,7 @@ from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import (
     check_heads,
     check_sizes,
-    resolve_vocabulary_size,
+    resolve_size,
 )
 
 REFININGS = (None, "attention", "aoa")
@@ -108,7 +108,7 @@ class AoANet(Captioner):
     ):
         check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
-        vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
+        vocabulary_size = resolve_size("vocabulary", vocabulary, vocabulary_size)
         if refining not in REFININGS:
             raise ValueError(
                 f"`refining` must be one of {REFININGS}. Received: {refining!r}"

@@ -14,7 +14,7 @@ from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import (
     check_heads,
     check_sizes,
-    resolve_vocabulary_size,
+    resolve_size,
 )
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
@@ -127,7 +127,7 @@ class GridTransformer(Captioner):
     ):
         check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
-        vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
+        vocabulary_size = resolve_size("vocabulary", vocabulary, vocabulary_size)
         check_heads(model_dim, num_heads)
         on_branches = dropout if branch_dropout is None else branch_dropout
         of_cells = AttentionOptions(

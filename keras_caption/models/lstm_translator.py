@@ -6,8 +6,8 @@ from keras_caption.inputs import Text
 from keras_caption.layers import WordEmbedding
 from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.lstm_decoder import LSTMDecoder
-from keras_caption.models.sizes import check_sizes
-from keras_caption.models.translator import Translator, tokenizer_size
+from keras_caption.models.sizes import check_sizes, resolve_size
+from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
 
 
@@ -59,8 +59,8 @@ class LSTMTranslator(Translator):
     ):
         check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
-        source_size = tokenizer_size("source", source, source_size)
-        target_size = tokenizer_size("target", target, target_size)
+        source_size = resolve_size("source", source, source_size)
+        target_size = resolve_size("target", target, target_size)
 
         # === Encoder ===
         inputs = Text.symbolic()

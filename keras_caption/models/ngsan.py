@@ -12,7 +12,7 @@ from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import (
     check_heads,
     check_sizes,
-    resolve_vocabulary_size,
+    resolve_size,
 )
 from keras_caption.models.transformer_decoder import TransformerDecoder
 
@@ -102,7 +102,7 @@ class NGSAN(Captioner):
     ):
         check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
-        vocabulary_size = resolve_vocabulary_size(vocabulary, vocabulary_size)
+        vocabulary_size = resolve_size("vocabulary", vocabulary, vocabulary_size)
         check_heads(model_dim, num_heads)
         of_regions = AttentionOptions(
             dropout=dropout,

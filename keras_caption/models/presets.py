@@ -1,8 +1,8 @@
 """Every published configuration, and combinations of them, by name.
 
-`create(name, vocabulary=..., region_dim=...)` builds one; keyword arguments
-override its values. Sizes not named here are the papers', the defaults of the
-models' classes.
+`create(name, vocabulary=..., region_dim=...)` builds one, or, for translation,
+`create(name, source=..., target=...)`; keyword arguments override its values. Sizes
+not named here are the papers', the defaults of the models' classes.
 """
 
 import dataclasses
@@ -16,9 +16,21 @@ from keras_caption.losses import CaptionCrossEntropy
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.grid_transformer import GridTransformer
+from keras_caption.models.lstm_translator import LSTMTranslator
 from keras_caption.models.ngsan import NGSAN
+from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.models.task_model import constructor_arguments
-from keras_caption.text import Vocabulary
+from keras_caption.models.transformer_translator import TransformerTranslator
+
+# Arguments of captioners and of translators that the text of the data decides.
+VOCABULARIES = (
+    "vocabulary",
+    "vocabulary_size",
+    "source",
+    "target",
+    "source_size",
+    "target_size",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +42,7 @@ class Preset:
         arguments: dict, arguments of the class that differ from its defaults.
     """
 
-    model: type[Captioner]
+    model: type[Seq2Seq]
     arguments: dict
 
 
@@ -48,6 +60,36 @@ def _area(**arguments):
 
 # The last row of the area paper's Table 4, which it calls the best overall.
 BEST_AREAS = {"image_area": 3, "caption_area": 2, "combined_features": True}
+
+
+def _translators():
+    """Models of the area paper's section 3.1, and of NG-SAN's 6.2."""
+    areas = {"source_area": 5, "target_area": 5}
+    norm = {"query_norm": "instance"}
+    names = ("num_layers", "model_dim", "feedforward_dim", "num_heads")
+    transformers = {
+        "transformer_tiny": (2, 128, 512, 4),
+        "transformer_small": (2, 256, 1024, 4),
+        "transformer_base": (6, 512, 2048, 8),
+    }
+    presets = {}
+    for name, values in transformers.items():
+        sizes = dict(zip(names, values, strict=True))
+        for suffix, more in (
+            ("", {}),
+            ("_area", areas),
+            ("_nsa", norm),
+            ("_area_nsa", {**areas, **norm}),
+        ):
+            presets[name + suffix] = Preset(TransformerTranslator, {**sizes, **more})
+    for cells in (256, 512, 1024):
+        presets[f"lstm_{cells}"] = Preset(LSTMTranslator, {"model_dim": cells})
+        # The paper gives no size of the LSTM's areas: that of the Transformer is ours.
+        presets[f"lstm_{cells}_area"] = Preset(
+            LSTMTranslator, {"model_dim": cells, "source_area": 5}
+        )
+    return presets
+
 
 PRESETS = {
     "san": _ngsan(),
@@ -106,12 +148,17 @@ PRESETS = {
             "temperature": "length",
         },
     ),
+    **_translators(),
 }
 
 
-def presets() -> list[str]:
-    """Names of all configurations, in the order of their papers."""
-    return list(PRESETS)
+def presets(model: type[Seq2Seq] = Seq2Seq) -> list[str]:
+    """Names of the configurations of a class of models, in the order of their papers.
+
+    Args:
+        model: Class, such as `Captioner` or `Translator`. Defaults to all.
+    """
+    return [name for name, of_one in PRESETS.items() if issubclass(of_one.model, model)]
 
 
 def _find(name: str) -> Preset:
@@ -133,7 +180,7 @@ def arguments(name: str) -> dict[str, Any]:
         InputError: If there is no such preset; the nearest names are given.
     """
     preset = _find(name)
-    given = {"vocabulary", "vocabulary_size", *data_arguments(name)}
+    given = {*VOCABULARIES, *data_arguments(name)}
     values = {**constructor_arguments(preset.model), **preset.arguments}
     return {name: value for name, value in values.items() if name not in given}
 
@@ -150,31 +197,26 @@ def data_arguments(name: str) -> list[str]:
     return [name for name in constructor_arguments(_find(name).model) if name in sizes]
 
 
-def create(
-    name: str,
-    *,
-    vocabulary: Vocabulary | None = None,
-    vocabulary_size: int | None = None,
-    **overrides: Any,
-) -> Captioner:
-    """Creates a captioning model from a preset.
+def create(name: str, **arguments: Any) -> Seq2Seq:
+    """Creates a model from a preset.
 
-    The mechanisms of all papers are options of every model and combine: `query_norm`,
-    `key_norm`, `geometry`, `image_area`, `temperature` and `gate` (see
+    The mechanisms of all papers are options of every captioner and combine:
+    `query_norm`, `key_norm`, `geometry`, `image_area`, `temperature` and `gate` (see
     `keras_caption.models.AttentionOptions`), and in models with a Transformer decoder
-    `caption_area`.
+    `caption_area`. Translators have those that make sense for text.
 
     Args:
         name: str, one of `presets()`.
-        vocabulary: `keras_caption.text.Vocabulary`; the model carries it, and
-            generates strings.
-        vocabulary_size: int, needed without a `vocabulary`.
-        **overrides: Arguments of the model's class that replace the preset's, such
-            as `region_dim`, `num_layers`, `model_dim`, `num_heads`,
+        **arguments: Arguments of the model's class. Those that the data decide are
+            needed: `vocabulary`, a `keras_caption.text.Vocabulary` that the model
+            carries and generates strings with, or `vocabulary_size`; for a translator,
+            `source` and `target`, tokenizers, or their sizes. Others replace the
+            preset's, such as `region_dim`, `num_layers`, `model_dim`, `num_heads`,
             `feedforward_dim` and `dropout`.
 
     Returns:
-        A `keras_caption.models.Captioner`, compiled with Adam and cross-entropy.
+        A `keras_caption.models.Captioner` or `Translator`, compiled with Adam and
+        cross-entropy.
 
     Raises:
         InputError: If there is no such preset or argument; the nearest names are
@@ -187,17 +229,20 @@ def create(
     other = keras_caption.models.create("area", vocabulary=vocabulary, gate="aoa")
     model.fit(batches.map(keras_caption.data.teacher_forcing))
     captions = model.generate({"regions": regions, "boxes": boxes})
+
+    model = keras_caption.models.create("transformer_tiny", source=en, target=de)
+    sentences = model.generate(["The red star is small."])
     ```
     """
     preset = _find(name)
     known = [*constructor_arguments(preset.model), "name", "dtype", "trainable"]
-    known = [name for name in known if name != "vocabulary"] + ["extractor"]
-    for override in overrides:
-        if override not in known:
+    if issubclass(preset.model, Captioner):
+        known.append("extractor")
+    for argument in arguments:
+        if argument not in known:
             raise InputError(
-                f"The model '{name}' has no {override!r}. {hint(override, known)}"
+                f"The model '{name}' has no {argument!r}. {hint(argument, known)}"
             )
-    values = {"name": name, **preset.arguments, **overrides}
-    model = preset.model(vocabulary, vocabulary_size, **values)
+    model = preset.model(**{"name": name, **preset.arguments, **arguments})
     model.compile(keras.optimizers.Adam(3e-4), CaptionCrossEntropy())
     return model

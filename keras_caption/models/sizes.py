@@ -4,7 +4,7 @@ from typing import Any
 
 from keras_caption.arguments import Count, CountOrZero, ShareBelowOne, check
 from keras_caption.errors import InputError
-from keras_caption.text import Vocabulary
+from keras_caption.text import Tokenizer
 
 SIZES = {
     **dict.fromkeys(
@@ -22,10 +22,14 @@ SIZES = {
             "geometry_dim",
             "image_area",
             "caption_area",
+            "source_area",
+            "target_area",
         ),
         Count,
     ),
     "vocabulary_size": Count | None,
+    "source_size": Count | None,
+    "target_size": Count | None,
     "decoder_layers": Count | None,
     "caption_length": Count | None,
     "area_layers": CountOrZero,
@@ -58,17 +62,24 @@ def check_heads(model_dim: int, num_heads: int) -> None:
         )
 
 
-def resolve_vocabulary_size(
-    vocabulary: Vocabulary | None, vocabulary_size: int | None
-) -> int:
-    """The number of tokens, from a vocabulary or, without one, as given."""
-    if vocabulary is None and vocabulary_size is None:
-        raise InputError("A captioner needs a `vocabulary` or a `vocabulary_size`.")
-    if vocabulary is None:
-        return vocabulary_size
-    if vocabulary_size not in (None, len(vocabulary)):
+def resolve_size(name: str, tokenizer: Tokenizer | None, size: int | None) -> int:
+    """The vocabulary size of a tokenizer or, without one, as given.
+
+    Args:
+        name: str, name of the argument that the tokenizer is, for messages.
+        tokenizer: `keras_caption.text.Tokenizer`, or `None`.
+        size: int, or `None`.
+
+    Raises:
+        InputError: If both are missing, or they differ.
+    """
+    if tokenizer is None and size is None:
+        raise InputError(f"A model needs a `{name}` or a `{name}_size`.")
+    if tokenizer is None:
+        return size
+    if size not in (None, len(tokenizer)):
         raise InputError(
-            f"vocabulary_size={vocabulary_size}, but the vocabulary has "
-            f"{len(vocabulary)} words: one of them suffices."
+            f"{name}_size={size}, but the {name} has {len(tokenizer)} tokens: one of "
+            "them suffices."
         )
-    return len(vocabulary)
+    return len(tokenizer)

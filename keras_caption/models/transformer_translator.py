@@ -11,9 +11,9 @@ from keras_caption.layers import (
     WordEmbedding,
 )
 from keras_caption.models.attention import AttentionOptions, make_attention
-from keras_caption.models.sizes import check_heads, check_sizes
+from keras_caption.models.sizes import check_heads, check_sizes, resolve_size
 from keras_caption.models.transformer_decoder import TransformerDecoder
-from keras_caption.models.translator import Translator, tokenizer_size
+from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
 
 
@@ -99,8 +99,8 @@ class TransformerTranslator(Translator):
         check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
         check_heads(model_dim, num_heads)
-        source_size = tokenizer_size("source", source, source_size)
-        target_size = tokenizer_size("target", target, target_size)
+        source_size = resolve_size("source", source, source_size)
+        target_size = resolve_size("target", target, target_size)
         if shared_embeddings and source_size != target_size:
             raise InputError(
                 "Shared embeddings need one vocabulary of source and target. Received: "

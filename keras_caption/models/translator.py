@@ -62,8 +62,8 @@ class Translator(Seq2Seq):
             )
         if self.source is None:
             raise InputError(
-                f"The model '{self.name}' was made without a source tokenizer: it reads "
-                "a dict of `source`, no strings."
+                f"The model '{self.name}' was made without a source tokenizer: it "
+                "reads a dict of `source`, no strings."
             )
         rows = [self.source.encode(text)[1:] for text in raw]
         tokens = np.full((len(rows), max(map(len, rows), default=0)), PAD, "int32")
@@ -75,26 +75,3 @@ class Translator(Seq2Seq):
         config = super().get_config()
         del config["vocabulary"]  # that is `target`
         return config
-
-
-def tokenizer_size(name: str, tokenizer: Tokenizer | None, size: int | None) -> int:
-    """The vocabulary size of a language.
-
-    Args:
-        name: `"source"` or `"target"`, for messages.
-        tokenizer: Tokenizer of the language, or `None`.
-        size: int, needed without a tokenizer, or `None`.
-
-    Raises:
-        InputError: If both are missing, or they differ.
-    """
-    if tokenizer is None and size is None:
-        raise InputError(f"A translator needs a `{name}` tokenizer or a `{name}_size`.")
-    if tokenizer is None:
-        return size
-    if size not in (None, len(tokenizer)):
-        raise InputError(
-            f"{name}_size={size}, but the {name} tokenizer has {len(tokenizer)} tokens. "
-            "Give one of them."
-        )
-    return len(tokenizer)

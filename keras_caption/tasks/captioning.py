@@ -41,7 +41,7 @@ GROUPS = {
 
 def presets() -> list[str]:
     """Names of the models that caption."""
-    return kc.models.presets()
+    return kc.models.presets(kc.models.Captioner)
 
 
 def arguments(name: str) -> dict[str, Any]:

@@ -94,8 +94,6 @@ def test_it_trains_saves_and_loads(model, tmp_path):
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.source == model.source
     np.testing.assert_array_equal(loaded(batch[0]), model(batch[0]))
-    options = {"max_length": 4, "beam_size": 1}
-    assert loaded.generate(SENTENCES, **options) == model.generate(SENTENCES, **options)
 
 
 def test_embeddings_are_one_table_if_shared(tokenizer):
@@ -126,7 +124,7 @@ def test_wrong_sentences_are_refused(model, raw, message):
 
 def test_wrong_vocabularies_are_refused(tokenizer):
     for options, message in (
-        ({"source_size": 5}, "needs a `target` tokenizer"),
+        ({"source_size": 5}, "needs a `target` or"),
         ({"target": tokenizer, "target_size": 5, "source_size": 9}, "target_size=5"),
         (
             {"source_size": 5, "target_size": 6, "shared_embeddings": True},
