@@ -125,7 +125,7 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
     batches = {"many": random_images(rng, 4, 7), "one": random_images(rng, 1, 1)}
     for name, images in batches.items():
         padded = ~images["region_mask"]
-        images["boxes"][padded] = 0.0  # how a caller says so
+        images["boxes"][padded] = 0.0  # padding
         images["tokens"] = rng.integers(4, 34, (len(padded), 5)).astype("int32")
         np.savez(tmp_path / f"{name}.npz", **images)
     done = subprocess.run(
@@ -187,7 +187,7 @@ def test_failed_export_leaves_the_previous_one(
     assert tokens["tokens"].shape[1] == 4
 
 
-def test_a_model_without_words_cannot_answer(tmp_path):
+def test_a_model_without_a_vocabulary_is_refused(tmp_path):
     model = kc.models.create("san", vocabulary_size=10, **tiny("san"))
     with pytest.raises(ValueError, match="no vocabulary"):
         kc.serving.export(model, tmp_path / "1")
