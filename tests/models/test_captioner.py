@@ -185,11 +185,7 @@ def test_export_is_the_teacher_forced_call(captioner, rng, tmp_path):
 
 
 def own_encoder(units=16):
-    inputs = {
-        "regions": keras.Input((None, 6), name="regions"),
-        "boxes": keras.Input((None, 4), name="boxes"),
-        "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
-    }
+    inputs = kc.inputs.Regions.symbolic(6)
     return keras.Model(inputs, keras.layers.Dense(units)(inputs["regions"]))
 
 

@@ -68,7 +68,8 @@ def test_regions_and_grids(members, vocabulary, rng):
 
 def test_one_savedmodel(members, rng, tmp_path):
     ensemble = kc.models.Ensemble(members)
-    kc.serving.export(ensemble, tmp_path / "both" / "1", max_length=7)
+    options = {"max_length": 7, "block_trigrams": True}
+    kc.serving.export(ensemble, tmp_path / "both" / "1", **options)
     served = tf.saved_model.load(str(tmp_path / "both" / "1"))
     images = random_images(rng)
     images["boxes"][~images["region_mask"]] = 0.0
@@ -77,7 +78,8 @@ def test_one_savedmodel(members, rng, tmp_path):
     answer = served.signatures["serving_default"](**inputs)
     captions = [caption.decode() for caption in answer["captions"].numpy()]
     valid = {name: values[[0, 2]] for name, values in images.items()}
-    expected = ensemble.generate(valid, max_length=7)
+    expected = ensemble.generate(valid, **options)
+    assert expected != ensemble.generate(valid, max_length=7)
     assert captions == [expected[0], "", expected[1]]
 
 

@@ -194,6 +194,11 @@ def test_a_model_without_a_vocabulary_is_refused(tmp_path):
 
 
 def test_wrong_options_are_refused_before_anything_is_written(captioner, tmp_path):
-    with pytest.raises(kc.InputError, match="`max_length`: Input should be greater"):
-        kc.serving.export(captioner, tmp_path / "ngsan" / "1", max_length=0)
+    for options, problem in (
+        ({"max_length": 0}, "`max_length`: Input should be greater"),
+        ({"temperature": 1.0}, "`beam_size` has no effect with `temperature`"),
+        ({"length_penality": 1.0}, "Did you mean length_penalty"),
+    ):
+        with pytest.raises(kc.InputError, match=problem):
+            kc.serving.export(captioner, tmp_path / "ngsan" / "1", **options)
     assert not list(tmp_path.iterdir())
