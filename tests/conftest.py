@@ -13,7 +13,7 @@ import pytest
 import keras_caption as kc
 
 PROJECT = pathlib.Path(__file__).parents[1]
-# Outputs of official code, and real data, where they lie beside the project.
+# Outputs of official code, and data, if they lie beside the project.
 SHARED = PROJECT.parent / "shared"
 
 

@@ -29,7 +29,7 @@ def test_a_region_whose_box_has_no_area_is_padding(name, padding, request, rng):
     np.testing.assert_array_equal(found, logits(model, {**batch, "region_mask": mask}))
     for i, image in enumerate(images):
         np.testing.assert_allclose(found[i], logits(model, image)[0], atol=1e-5)
-    # So it is if the mask says otherwise, for models that read boxes, as when served.
+    # In models that read boxes, as in exported ones, even if the mask differs.
     all_valid = logits(model, {**batch, "region_mask": np.ones_like(mask)})
     assert np.array_equal(all_valid, found) == model.kinds[0].reads_boxes
 
@@ -77,7 +77,7 @@ def test_images_that_cannot_be_captioned_are_named(captioner, rng):
         kc.models.Ensemble([captioner] * 2).generate_tokens(images, temperature=1.0)
 
 
-def test_what_stands_in_padded_rows_does_not_matter(captioner, rng):
+def test_values_of_padded_rows_do_not_matter(captioner, rng):
     images = random_images(rng)
     captions = captioner.generate(images, beam_size=1, max_length=3)
     images["regions"][~images["region_mask"]] = np.nan

@@ -125,7 +125,7 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
     batches = {"many": random_images(rng, 4, 7), "one": random_images(rng, 1, 1)}
     for name, images in batches.items():
         padded = ~images["region_mask"]
-        images["boxes"][padded] = 0.0  # how a caller says so
+        images["boxes"][padded] = 0.0  # padding
         images["tokens"] = rng.integers(4, 34, (len(padded), 5)).astype("int32")
         np.savez(tmp_path / f"{name}.npz", **images)
     done = subprocess.run(
@@ -187,13 +187,18 @@ def test_failed_export_leaves_the_previous_one(
     assert tokens["tokens"].shape[1] == 4
 
 
-def test_a_model_without_words_cannot_answer(tmp_path):
+def test_a_model_without_a_vocabulary_is_refused(tmp_path):
     model = kc.models.create("san", vocabulary_size=10, **tiny("san"))
     with pytest.raises(ValueError, match="no vocabulary"):
         kc.serving.export(model, tmp_path / "1")
 
 
 def test_wrong_options_are_refused_before_anything_is_written(captioner, tmp_path):
-    with pytest.raises(kc.InputError, match="`max_length`: Input should be greater"):
-        kc.serving.export(captioner, tmp_path / "ngsan" / "1", max_length=0)
+    for options, problem in (
+        ({"max_length": 0}, "`max_length`: Input should be greater"),
+        ({"temperature": 1.0}, "`beam_size` has no effect with `temperature`"),
+        ({"length_penality": 1.0}, "Did you mean length_penalty"),
+    ):
+        with pytest.raises(kc.InputError, match=problem):
+            kc.serving.export(captioner, tmp_path / "ngsan" / "1", **options)
     assert not list(tmp_path.iterdir())
