@@ -347,5 +347,5 @@ def test_the_console_script_lists_its_commands(name, capsys):
 
 
 def test_an_unknown_command_is_named():
-    with pytest.raises(SystemExit, match="no command 'rum'. Did you mean run"):
+    with pytest.raises(SystemExit, match=r"no command 'rum'\. Did you mean run"):
         main(["rum"])
