@@ -41,7 +41,7 @@ def dense(layer, x):
 
 
 def geometry_bias(layer, x, boxes):
-    """x (N, D), boxes (N, 4) -> (H, N, N), the sum of the Eq. 11 to 13 that `kind` names."""
+    """x (N, D), boxes (N, 4) -> (H, N, N), the sum of Eq. 11 to 13 over `kind`."""
     heads, d = layer.num_heads, layer.geometry_dim
     n = len(x)
     g = np.maximum(dense(layer.geometry_dense, relative_geometry(boxes)), 0)

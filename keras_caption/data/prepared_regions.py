@@ -60,7 +60,7 @@ def prepare_regions(
     """
     where, wrong = {}, []
     for source in sources:
-        wrong += source.wrong
+        wrong += source.problems
         for image_id in source.ids:
             if image_id in where:
                 other = where[image_id].path
@@ -86,7 +86,7 @@ def prepare_regions(
     }
 
     dim = _dim(known, where)
-    counts = {str(s.path): len(s.ids) + len(s.wrong) for s in sources}
+    counts = {str(s.path): len(s.ids) + len(s.problems) for s in sources}
     listing = {
         split: [dataclasses.astuple(image) for image in of_split]
         for split, of_split in listed.items()
