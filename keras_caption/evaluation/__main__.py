@@ -1,4 +1,4 @@
-"""Scores a COCO results file against COCO captions files, such as c5 and c40."""
+"""Scores a COCO results file against COCO captions files such as c5 and c40."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from keras_caption.errors import InputError
 from keras_caption.evaluation import score_table
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m keras_caption.evaluation", description=__doc__
     )
