@@ -3,7 +3,7 @@ r"""Converts checkpoints of the authors' code to Keras.
     python -m keras_caption.convert aoanet model-best.pth \
         --infos infos_aoanet-best.pkl --output aoanet.keras
 
-writes a model for `keras.models.load_model`.
+writes a file for `keras.models.load_model`.
 """
 
 import argparse
@@ -13,15 +13,17 @@ from keras_caption.convert import convert_aoanet, read_infos, read_tensors
 from keras_caption.errors import InputError
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m keras_caption.convert",
-        description="Turns a checkpoint of AoANet's authors into a Keras model.",
+        description="Converts a checkpoint of AoANet's authors to a Keras model.",
     )
     parser.add_argument("model", choices=["aoanet"])
     parser.add_argument("checkpoint", help=".pth, .npz or .safetensors")
-    parser.add_argument("--infos", required=True, help="infos_*.pkl, or JSON of it")
-    parser.add_argument("--output", required=True, help="file that ends in .keras")
+    parser.add_argument(
+        "--infos", required=True, help="infos_*.pkl, or its content as JSON"
+    )
+    parser.add_argument("--output", required=True, help="path that ends in .keras")
     args = parser.parse_args()
     try:
         if not args.output.endswith(".keras"):
