@@ -1,7 +1,7 @@
 """Attention-based image captioning in Keras 3.
 
-Importing the package registers its layers and models with Keras. The parts that
-need TensorFlow, or packages beyond Keras, are imported when first used.
+Importing the package registers its layers and models with Keras. Modules that need
+TensorFlow, or packages beyond Keras, are imported when first used.
 """
 
 import importlib

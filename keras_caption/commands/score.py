@@ -1,4 +1,4 @@
-"""Scores a COCO results file against COCO captions files, such as c5 and c40."""
+"""Scores a COCO results file against COCO captions files such as c5 and c40."""
 
 from keras_caption.commands.command_line import Parser
 from keras_caption.evaluation import score_table

@@ -1,4 +1,4 @@
-"""Caption normalization, the vocabulary, and the tokens that a model trains on."""
+"""Normalization of captions, vocabularies, and teacher forcing."""
 
 from keras_caption.text.normalization import split_words
 from keras_caption.text.teacher_forcing import teacher_forcing

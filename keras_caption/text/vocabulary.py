@@ -1,4 +1,6 @@
 import collections
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import keras
 
@@ -12,16 +14,20 @@ SPECIAL_WORDS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 @keras.saving.register_keras_serializable("keras_caption")
 class Vocabulary:
-    """The words that a model knows, and their token ids.
+    """The words of a model and their token ids.
 
-    Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (any other word); the words
-    follow in the order given. `len` counts all of them.
+    Ids 0 to 3 are PAD, BOS (beginning), EOS (end) and UNK (unknown words); the words
+    follow in the given order. `len` is the vocabulary size, special tokens included.
 
     Args:
-        words: List of distinct str without white space, without the special words.
+        words: Iterable of distinct str without white space, without the special words.
+
+    Attributes:
+        words: List of str, the word of each token id, special words included.
 
     Raises:
-        InputError: If a word is not a str, is empty, has white space or occurs twice.
+        InputError: If a word is not a str, is empty, has white space, is a special
+            word or occurs twice.
 
     Example:
 
@@ -32,7 +38,7 @@ class Vocabulary:
     ```
     """
 
-    def __init__(self, words):
+    def __init__(self, words: Iterable[str]):
         self.words = [*SPECIAL_WORDS, *check_words(words)]
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) < len(self.words):
@@ -44,22 +50,22 @@ class Vocabulary:
             )
 
     @classmethod
-    def build(cls, captions, min_count=5):
+    def build(cls, captions: Iterable[str], min_count: int = 5) -> Self:
         """Builds the vocabulary of a set of captions.
 
         Keeps the words that occur at least `min_count` times, the most frequent
-        first, words of one frequency in alphabetical order.
+        first, words of the same frequency in alphabetical order.
 
-        Which images the captions are of decides how many words there are:
-        `keras_caption.data.build_vocabulary` counts those of the training images, or
-        of all images, as the published vocabularies of COCO do.
+        The number of words depends on the images of the captions:
+        `keras_caption.data.build_vocabulary` counts the captions of the training
+        images or, as for the published vocabularies of COCO, of all images.
 
         Args:
             captions: Iterable of str.
-            min_count: int, at least 1: least number of occurrences.
+            min_count: int, at least 1, the least number of occurrences. Defaults to 5.
 
         Raises:
-            InputError: If no word occurs that often.
+            InputError: If no word occurs `min_count` times.
         """
         check(Count, min_count=min_count)
         counts = collections.Counter()
@@ -73,12 +79,13 @@ class Vocabulary:
             )
         return cls(sorted(frequent, key=lambda word: (-counts[word], word)))
 
-    def encode(self, caption, max_words=None):
-        """Token ids of a caption, from BOS to EOS.
+    def encode(self, caption: str, max_words: int | None = None) -> list[int]:
+        """Encodes a caption as token ids, from BOS to EOS.
 
         Args:
             caption: str.
-            max_words: Cut the caption after so many words.
+            max_words: int, number of words after which the caption is truncated.
+                Defaults to `None`, no truncation.
 
         Returns:
             A list of int.
@@ -86,11 +93,11 @@ class Vocabulary:
         words = split_words(caption)[:max_words]
         return [BOS, *(self._ids.get(word, UNK) for word in words), EOS]
 
-    def decode(self, tokens):
-        """The caption of token ids: the words between BOS and EOS.
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Decodes token ids to the caption between BOS and EOS.
 
         Args:
-            tokens: Sequence of int; what follows the first EOS is ignored.
+            tokens: Sequence of int. Tokens after the first EOS are ignored.
 
         Returns:
             str.
@@ -103,7 +110,7 @@ class Vocabulary:
             if not 0 <= token < len(self):
                 raise ValueError(
                     f"Token {token} is not one of the {len(self)} of this vocabulary; "
-                    "it comes from another one."
+                    "it comes from another vocabulary."
                 )
             if token == EOS:
                 break
@@ -111,23 +118,24 @@ class Vocabulary:
                 words.append(self.words[token])
         return " ".join(words)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.words)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.words == other.words
 
     __hash__ = None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"words": self.words[len(SPECIAL_WORDS) :]}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
 
 
-def check_words(words):
+def check_words(words: Iterable[str]) -> list[str]:
+    """Returns the words as a list; raises `InputError` if one is not a word."""
     if isinstance(words, str):
         raise InputError(f"Words must be a list of str, received {words!r:.60}.")
     words = list(words)

@@ -232,5 +232,5 @@ def test_pickles_may_hold_plain_data_only(tmp_path, capsys):
     with pytest.raises(kc.InputError, match=r"infos\.pkl cannot be read"):
         read_infos(path)
     path.write_bytes(pickle.dumps({"vocab": {}}))
-    with pytest.raises(kc.InputError, match="holds no infos"):
+    with pytest.raises(kc.InputError, match="contains no infos"):
         read_infos(path)

@@ -75,24 +75,24 @@ def spoil_tsv(features, what):
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("cut", r"line 2 \(image 7\) has 4 fields, not 6: it is cut short"),
+        ("cut", r"line 2 \(image 7\) has 4 fields, not 6: it is truncated"),
         ("base64", r"line 2 \(image 7\): its features cannot be decoded"),
         ("count", r"num_boxes is 2, but there are 4 numbers of boxes"),
         ("nan", "has features that are not finite"),
-        ("box", "has boxes that reach out of the image"),
+        ("box", "has boxes that exceed the image"),
     ],
 )
-def test_what_is_wrong_with_a_tsv_is_named(features, tmp_path, what, message):
+def test_faults_of_a_tsv_are_named(features, tmp_path, what, message):
     path = tmp_path / "karpathy.tsv"
     path.write_text(spoil_tsv(features, what))
     with pytest.raises(kc.InputError, match=message):
         kc.data.open_regions(path).read(7)
 
 
-def test_what_is_wrong_with_other_forms_is_named(features, tmp_path):
+def test_faults_of_other_formats_are_named(features, tmp_path):
     folder = write_npz(tmp_path / "folder", features)
     regions = kc.data.open_regions(folder)
-    with pytest.raises(kc.InputError, match="no file tells the size"):
+    with pytest.raises(kc.InputError, match="the size of the image is unknown"):
         regions.read(7)
     half = folder / "bu_att" / "7.npz"
     half.write_bytes(half.read_bytes()[:100])
@@ -114,19 +114,19 @@ def test_what_is_wrong_with_other_forms_is_named(features, tmp_path):
         kc.data.open_regions(tmp_path / "nowhere")
 
 
-def test_records_of_nobody_are_counted(features, tmp_path):
+def test_records_without_a_valid_image_id_are_kept_as_problems(features, tmp_path):
     path = write_tsv(tmp_path / "karpathy.tsv", features)
     with open(path, "a") as file:
-        file.write(f"{IDS[0]}\t1\t1\n13")  # once more; and one cut within its id
+        file.write(f"{IDS[0]}\t1\t1\n13")  # repeated, and truncated within its id
     regions = kc.data.open_regions(path)
     assert regions.ids == IDS
-    assert regions.wrong == [
+    assert regions.problems == [
         f"{path}, line 4: image 42 comes twice.",
         f"{path}, line 5: '13 ...' is not an image id.",
     ]
     folder = write_npz(tmp_path / "folder", features)
     (folder / "bu_att" / "42 copy.npz").touch()
-    [reason] = kc.data.open_regions(folder).wrong
+    [reason] = kc.data.open_regions(folder).problems
     assert reason.endswith("42 copy.npz: '42 copy' is not an image id.")
 
 

@@ -34,7 +34,7 @@ def test_vocabulary_survives_and_recognizes_strangers():
     saved = keras.saving.serialize_keras_object(vocabulary)
     assert keras.saving.deserialize_keras_object(saved) == vocabulary
     assert vocabulary != Vocabulary(["b", "a"])
-    with pytest.raises(ValueError, match="another one"):
+    with pytest.raises(ValueError, match="another vocabulary"):
         vocabulary.decode([6])
 
 
