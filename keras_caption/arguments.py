@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from keras_caption.errors import InputError
-from keras_caption.formats.json_files import adapter, describe
+from keras_caption.validation import adapter, describe
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]

@@ -1,12 +1,9 @@
 """JSON files, validated against a schema before anything else reads them."""
 
-import functools
-
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from keras_caption.errors import InputError
-
-adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
+from keras_caption.validation import adapter, describe
 
 
 def read_json(path, schema):
@@ -46,18 +43,3 @@ def parse_json(content, schema, where):
         return adapter(schema).validate_json(content, strict=True)
     except ValidationError as error:
         raise InputError(f"{where}: {describe(error)}.") from None
-
-
-def describe(error):
-    """The first problem of a `ValidationError`, with the place of the record."""
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "json_invalid":
-        return f"not valid JSON, or cut short: {first['ctx']['error']}"
-    place = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
-    )
-    message = f"{place.removeprefix('.') or 'content'}: {first['msg']}"
-    if first["type"] == "missing":
-        return message
-    received = repr(first["input"])
-    return f"{message}, received {received[:60]}{'...' * (len(received) > 60)}"
