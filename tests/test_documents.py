@@ -1,21 +1,34 @@
 """The code in the documents runs, and does what they say."""
 
 import json
+import re
 import tempfile
+from unittest import mock
 
 import numpy as np
+import pytest
 from conftest import PROJECT
 
+import keras_caption as kc
+from keras_caption.models.attention import GATES
+from keras_caption.models.presets import PRESETS
 
-def run_notebook(path):
-    """The variables that a notebook ends with."""
-    cells = json.loads(path.read_text())["cells"]
+
+def run(cells, name):
+    """Runs pieces of code one after the other; returns their variables."""
     variables = {}
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            code = compile("".join(cell["source"]), f"{path}, {cell['id']}", "exec")
-            exec(code, variables)
+    for number, cell in enumerate(cells):
+        exec(compile(cell, f"{name}, code {number}", "exec"), variables)
     return variables
+
+
+@pytest.fixture
+def registries():
+    """Undoes what documents register."""
+    kinds = kc.inputs.KINDS.copy()
+    with mock.patch.dict(GATES), mock.patch.dict(PRESETS):
+        yield
+    kc.inputs.KINDS[:] = kinds
 
 
 def test_first_ten_minutes(tmp_path, monkeypatch):
@@ -23,7 +36,10 @@ def test_first_ten_minutes(tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
     monkeypatch.chdir(tmp_path / "docs")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    found = run_notebook(PROJECT / "docs" / "first_ten_minutes.ipynb")
+    notebook = PROJECT / "docs" / "first_ten_minutes.ipynb"
+    cells = json.loads(notebook.read_text())["cells"]
+    code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    found = run(code, notebook)
     assert found["captions"] == ["a big red square is larger than a blue square"]
     losses = found["history"]["loss"]
     assert losses[-1] < 0.9 * losses[0]
@@ -32,3 +48,19 @@ def test_first_ten_minutes(tmp_path, monkeypatch):
     assert served
     assert set(served.split()) <= set(found["vocabulary"].words)
     assert found["folder"].parent == tmp_path
+
+
+def test_examples_of_contributing(tmp_path, monkeypatch, registries):
+    monkeypatch.chdir(tmp_path)
+    text = (PROJECT / "CONTRIBUTING.md").read_text()
+    code = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    found = run(code, "CONTRIBUTING.md")
+    for model in found["gated"]:
+        layers = model._flatten_layers()
+        assert any(isinstance(layer, found["HighwayGate"]) for layer in layers)
+    assert found["tokens"].shape == found["of_regions"].shape == (1, 4)
+    assert found["of_sounds"].shape == (2, 4)
+    loaded, saved = found["loaded"], found["model"]
+    assert loaded.get_config() == saved.get_config()
+    for ours, theirs in zip(loaded.get_weights(), saved.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
