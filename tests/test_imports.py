@@ -9,9 +9,10 @@ from conftest import PROJECT
 PACKAGE = PROJECT / "keras_caption"
 SCRIPTS = PROJECT / "experiments"
 ARCHITECTURE = (PROJECT / "ARCHITECTURE.md").read_text()
+PICTURE = re.search(r"```mermaid\n(.*?)```", ARCHITECTURE, re.DOTALL)[1]
 LEVELS = [
     level.split()
-    for level in re.findall(r"subgraph [^\n]+\n(.*?)\bend\n", ARCHITECTURE, re.DOTALL)
+    for level in re.findall(r"subgraph [^\n]+\n(.*?)\bend\n", PICTURE, re.DOTALL)
 ]
 LEVEL_OF = {part: number for number, level in enumerate(LEVELS) for part in level}
 PARTS = {
@@ -59,8 +60,8 @@ def test_every_part_has_one_level_and_is_described():
 
 
 def test_the_picture_shows_the_levels_in_their_order():
-    drawn = re.findall(r"subgraph (\w+) ", ARCHITECTURE)
-    arrows = re.findall(r"(?=\b(\w+) --> (\w+)\b)", ARCHITECTURE)
+    drawn = re.findall(r"subgraph (\w+) ", PICTURE)
+    arrows = re.findall(r"(?=\b(\w+) --> (\w+)\b)", PICTURE)
     assert arrows == list(zip(["experiments", *drawn], drawn, strict=False))
 
 
