@@ -10,13 +10,14 @@ import pytest
 from conftest import PROJECT
 
 import keras_caption as kc
+from keras_caption.data.datasets import DATASETS
 from keras_caption.models.attention import GATES
 from keras_caption.models.presets import PRESETS
 
 
 def run(cells, name):
     """Runs pieces of code one after the other; returns their variables."""
-    variables = {}
+    variables = {"__name__": "documents"}
     for number, cell in enumerate(cells):
         exec(compile(cell, f"{name}, code {number}", "exec"), variables)
     return variables
@@ -26,7 +27,7 @@ def run(cells, name):
 def registries():
     """Undoes what documents register."""
     kinds = kc.inputs.KINDS.copy()
-    with mock.patch.dict(GATES), mock.patch.dict(PRESETS):
+    with mock.patch.dict(GATES), mock.patch.dict(PRESETS), mock.patch.dict(DATASETS):
         yield
     kc.inputs.KINDS[:] = kinds
 
@@ -64,3 +65,6 @@ def test_examples_of_contributing(tmp_path, monkeypatch, registries):
     assert loaded.get_config() == saved.get_config()
     for ours, theirs in zip(loaded.get_weights(), saved.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+    words = {"a", "dot", "on", "the", "left", "right"}
+    assert set(found["vocabulary"].words[4:]) == words
+    assert found["inputs"]["regions"].shape == (2, 1, 8)
