@@ -2,16 +2,16 @@
 
 import functools
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
 
 
-def describe(error):
-    """The first problem of a `ValidationError`, with the place of the record."""
+def describe(error: ValidationError) -> str:
+    """Describes the first problem of a `ValidationError` and names its record."""
     first = error.errors(include_url=False)[0]
     if first["type"] == "json_invalid":
-        return f"not valid JSON, or cut short: {first['ctx']['error']}"
+        return f"not valid JSON, or truncated: {first['ctx']['error']}"
     place = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
     )
