@@ -9,10 +9,10 @@ from conftest import PROJECT
 PACKAGE = PROJECT / "keras_caption"
 SCRIPTS = PROJECT / "experiments"
 ARCHITECTURE = (PROJECT / "ARCHITECTURE.md").read_text()
-PICTURE = re.search(r"```mermaid\n(.*?)```", ARCHITECTURE, re.DOTALL)[1]
+DIAGRAM = re.search(r"```mermaid\n(.*?)```", ARCHITECTURE, re.DOTALL)[1]
 LEVELS = [
     level.split()
-    for level in re.findall(r"subgraph [^\n]+\n(.*?)\bend\n", PICTURE, re.DOTALL)
+    for level in re.findall(r"subgraph [^\n]+\n(.*?)\bend\n", DIAGRAM, re.DOTALL)
 ]
 LEVEL_OF = {part: number for number, level in enumerate(LEVELS) for part in level}
 PARTS = {
@@ -59,9 +59,9 @@ def test_every_part_has_one_level_and_is_described():
     assert described == [part for level in LEVELS for part in level]
 
 
-def test_the_picture_shows_the_levels_in_their_order():
-    drawn = re.findall(r"subgraph (\w+) ", PICTURE)
-    arrows = re.findall(r"(?=\b(\w+) --> (\w+)\b)", PICTURE)
+def test_the_diagram_shows_the_levels_in_their_order():
+    drawn = re.findall(r"subgraph (\w+) ", DIAGRAM)
+    arrows = re.findall(r"(?=\b(\w+) --> (\w+)\b)", DIAGRAM)
     assert arrows == list(zip(["experiments", *drawn], drawn, strict=False))
 
 
