@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from keras_caption.errors import InputError
-from keras_caption.formats.json_files import adapter, describe
+from keras_caption.validation import adapter, describe
 
 Tensor = Any  # a NumPy array, a tensor of the backend or a `keras.KerasTensor`
 Shape = tuple[int | None, ...]

@@ -1,14 +1,12 @@
 """JSON files, validated against a schema before their content is used."""
 
-import functools
 import os
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from keras_caption.errors import InputError
-
-adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
+from keras_caption.validation import adapter, describe
 
 
 def read_json(path: str | os.PathLike, schema: Any) -> Any:
@@ -51,18 +49,3 @@ def parse_json(content: bytes | str, schema: Any, where: Any) -> Any:
         return adapter(schema).validate_json(content, strict=True)
     except ValidationError as error:
         raise InputError(f"{where}: {describe(error)}.") from None
-
-
-def describe(error: ValidationError) -> str:
-    """Describes the first problem of a `ValidationError` and names its record."""
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "json_invalid":
-        return f"not valid JSON, or truncated: {first['ctx']['error']}"
-    place = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
-    )
-    message = f"{place.removeprefix('.') or 'content'}: {first['msg']}"
-    if first["type"] == "missing":
-        return message
-    received = repr(first["input"])
-    return f"{message}, received {received[:60]}{'...' * (len(received) > 60)}"

@@ -130,7 +130,7 @@ class AoANet(Captioner):
             combined_features=combined_features,
             area_layers=area_layers,
             temperature=temperature,
-            gate="aoa" if refining == "aoa" else gate,
+            gate=gate or ("aoa" if refining == "aoa" else None),
             gate_dropout=aoa_dropout,
         )
         of_refining = query_norm, key_norm, of_regions.relative_geometry, gate

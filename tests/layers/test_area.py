@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import SHARED
+from conftest import read_oracle
 from keras import ops
 
 import keras_caption as kc
@@ -19,11 +19,7 @@ GRIDS = {
 
 @pytest.fixture(scope="module")
 def oracle():
-    path = SHARED / "oracles" / "area_attention.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is missing")
-    with np.load(path, allow_pickle=False) as data:
-        return dict(data)
+    return read_oracle("area_attention")
 
 
 def set_weights(memory, data, name):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from conftest import SHARED, check_trains_and_saves, random_images, tiny
+from conftest import check_trains_and_saves, random_images, read_oracle, tiny
 from keras import ops
 
 import keras_caption as kc
@@ -11,10 +11,7 @@ CONTEXTS = {"AoA": "aoa", "LSTM": "lstm", "base": "linear"}
 
 @pytest.fixture(scope="module")
 def oracle():
-    path = SHARED / "oracles" / "aoa_module.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return dict(np.load(path, allow_pickle=False))
+    return read_oracle("aoa_module")
 
 
 def put_dense(layer, data, name):
@@ -95,7 +92,7 @@ def test_refining_is_the_official(oracle, masked):
 
 def test_refining_without_aoa_is_the_official(oracle):
     x, name = oracle["x"], "refine_layer_ff_noaoa.w"
-    block = kc.layers.RefiningBlock(attention_layer(gate=False), feedforward_dim=2048)
+    block = kc.layers.RefiningBlock(attention_layer(gate=False), feedforward_dim=64)
     block.build(x.shape)
     put_attention(block.attention, oracle, f"{name}.self_attn")
     put_norm(block.attention_norm, oracle, f"{name}.sublayer.0.norm")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import SHARED
+from conftest import read_oracle
 from keras import ops
 
 import keras_caption as kc
@@ -88,24 +88,13 @@ def test_several_captions_of_an_image(rng):
         )
 
 
-def oracle(name):
-    path = SHARED / "oracles" / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return np.load(path, allow_pickle=False)
-
-
 def test_scores_of_the_metrics_oracle():
-    data = oracle("ciderd")
-    numbers = {}
+    data = read_oracle("ciderd")
 
     def tokens(captions, eos):
-        rows = np.zeros((*captions.shape, 40), "int32")
-        for where in np.ndindex(captions.shape):
-            words = str(captions[where]).split()
-            row = [numbers.setdefault(word, len(numbers) + 4) for word in words]
-            row += [EOS] * eos
-            rows[where][: len(row)] = row
+        rows = np.pad(captions, [(0, 0)] * (captions.ndim - 1) + [(0, 1)])
+        ends = (rows == PAD).argmax(axis=-1)
+        np.put_along_axis(rows, ends[..., None], EOS if eos else PAD, axis=-1)
         return rows
 
     for eos, name in ((True, "eos"), (False, "noeos")):
