@@ -16,8 +16,8 @@ class InputKind:
     A kind of your own is a subclass with `keys`, and a list entry:
     `keras_caption.inputs.KINDS.append(MyKind)`. It overrides what differs:
 
-    - `read`, `complete`, `memory_mask`, `faults`: how a batch is validated and
-      masked, for Python and exported graphs alike;
+    - `optional`, `read`, `complete`, `memory_mask`, `faults`: how a batch is validated
+      and masked, for Python and exported graphs alike;
     - `of_example`: what of a dataset's example goes into a batch;
     - `served_specs`, `from_served`, `example`: what a server takes;
     - `draw`: how attention over it is shown in figures.
