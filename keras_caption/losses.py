@@ -73,8 +73,10 @@ class CaptionCrossEntropy(keras.losses.Loss):
         # -log p_i = (log sum exp z) - z_i, averaged over the smoothed targets.
         target = ops.take_along_axis(y_pred, ops.expand_dims(y_true, -1), axis=-1)
         target = ops.squeeze(target, -1)
-        others = ops.sum(y_pred[..., EOS:], axis=-1) - target
-        return loss + self.label_smoothing * (target - others / (y_pred.shape[-1] - 3))
+        other_logits = ops.sum(y_pred[..., EOS:], axis=-1) - target
+        return loss + self.label_smoothing * (
+            target - other_logits / (y_pred.shape[-1] - 3)
+        )
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "label_smoothing": self.label_smoothing}

@@ -68,7 +68,7 @@ def test_an_experiment_trains_on_a_registered_dataset(
     assert done.returncode == 0, done.stderr
     model = kc.models.load(tmp_path / "run")
     assert set(WORDS) < set(model.vocabulary.words)
-    assert model.image_specs["regions"].shape[-1] == 3
+    assert model.input_specs["regions"].shape[-1] == 3
     results = json.loads((tmp_path / "run" / "test_results.json").read_text())
     assert sorted(row["image_id"] for row in results) == [0, 1, 2, 3]
 

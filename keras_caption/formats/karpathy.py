@@ -122,6 +122,7 @@ def list_karpathy_images(
 
 
 def split_of(image: SplitImage | CaptionedImage) -> str:
+    """Split of an image; `restval` counts as `train`."""
     return {"restval": "train"}.get(image["split"], image["split"])
 
 

@@ -224,17 +224,19 @@ class AreaMemory(keras.layers.Layer):
         }
 
 
-def add(a, b, *_):
+def add(a: Tensor, b: Tensor, *_: int) -> Tensor:
     """Adds the features of two parts."""
     return a + b
 
 
-def both(a, b, *_):
+def both(a: Tensor, b: Tensor, *_: int) -> Tensor:
     """Whether a query may attend to both parts."""
     return ops.logical_and(a, b)
 
 
-def merge(a, b, n, m):
+def merge(
+    a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor], n: int, m: int
+) -> tuple[Tensor, Tensor]:
     """Mean and sum of squared deviations of the union of parts of n and m items."""
     (mean_a, squares_a), (mean_b, squares_b) = a, b
     difference = mean_b - mean_a

@@ -29,7 +29,7 @@ def test_vocabulary_keeps_frequent_words_in_order_of_frequency():
     assert vocabulary.decode([4, 6, PAD, PAD]) == "a dog"
 
 
-def test_vocabulary_survives_and_recognizes_strangers():
+def test_vocabulary_round_trips_and_refuses_unknown_tokens():
     vocabulary = Vocabulary(["a", "b"])
     saved = keras.saving.serialize_keras_object(vocabulary)
     assert keras.saving.deserialize_keras_object(saved) == vocabulary
@@ -50,7 +50,7 @@ def test_vocabulary_survives_and_recognizes_strangers():
         ("a dog", "list of str, received 'a dog'"),
     ],
 )
-def test_words_that_are_none_are_refused(words, message):
+def test_invalid_words_are_refused(words, message):
     with pytest.raises(kc.InputError, match=message):
         Vocabulary(words)
 

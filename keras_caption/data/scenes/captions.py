@@ -93,12 +93,12 @@ def _count_caption(o, objects, rng):
     return form.format(o.kind, o.colour)
 
 
-def _place_caption(o, others, rng):
+def _place_caption(o, rest, rng):
     where = place(o)
     start = _name(o, rng)
     if where is not None:
         start += f" in the {where}"
-    for other in others[1:] + others[:1]:
+    for other in rest[1:] + rest[:1]:
         relation = _relation(o, other)
         if relation is not None:
             joint = " and" if where is not None else " is"
