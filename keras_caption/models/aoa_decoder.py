@@ -4,6 +4,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_caption.errors import InputError
 from keras_caption.layers import (
     AttentionOnAttention,
     MatrixDense,
@@ -60,7 +61,7 @@ class AoADecoder(keras.layers.Layer):
         and `(batch, num_heads, C * T, M)`.
 
     Raises:
-        ValueError: If there is no such context.
+        InputError: If there is no such context.
 
     Reference:
         Huang et al., "Attention on Attention for Image Captioning", ICCV 2019,
@@ -79,10 +80,8 @@ class AoADecoder(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         if context not in CONTEXTS:
-            raise ValueError(
-                f"`context` must be one of {', '.join(CONTEXTS)}. "
-                f"Received: context={context!r}"
-            )
+            names = ", ".join(CONTEXTS)
+            raise InputError(f"`context` must be one of {names}. Received: {context!r}")
         self.vocabulary_size = vocabulary_size
         self.model_dim = model_dim
         self.embedding_dim = embedding_dim
