@@ -1,10 +1,11 @@
 """Attention-based image captioning in Keras 3.
 
-Importing the package registers its layers and models with Keras. The parts that
-need TensorFlow, or packages beyond Keras, are imported when first used.
+Importing the package registers its layers and models with Keras. Modules that need
+TensorFlow, or packages beyond Keras, are imported when first used.
 """
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from keras_caption import (
     decoding,
@@ -17,6 +18,15 @@ from keras_caption import (
     training,
 )
 from keras_caption.errors import InputError
+
+if TYPE_CHECKING:  # for editors and type checkers: the names of LAZY
+    from keras_caption import (  # noqa: F401
+        convert,
+        data,
+        evaluation,
+        serving,
+        visualization,
+    )
 
 LAZY = ("convert", "data", "evaluation", "serving", "visualization")
 
@@ -34,7 +44,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in LAZY:
         return importlib.import_module(f"keras_caption.{name}")
     raise AttributeError(f"module 'keras_caption' has no attribute {name!r}")

@@ -1,16 +1,17 @@
-"""Kinds of numeric arguments, validated where values enter the library.
+"""Types of arguments: names for type hints, and numbers validated by pydantic."""
 
-They are types for pydantic, so that schemas of configurations share them.
-"""
-
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, ValidationError
 
 from keras_caption.errors import InputError
-from keras_caption.formats.json_files import adapter, describe
+from keras_caption.validation import adapter, describe
 
+Tensor = Any  # a NumPy array, a tensor of the backend or a `keras.KerasTensor`
+Shape = tuple[int | None, ...]
+
+# Validated where values enter the library, and shared by schemas of configurations.
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
@@ -20,15 +21,15 @@ Share = Annotated[float, Field(ge=0, le=1)]
 ShareBelowOne = Annotated[float, Field(ge=0, lt=1)]
 
 
-def check(kind, **arguments):
-    """Checks that arguments are of a kind.
+def check(kind: Any, **arguments: Any) -> None:
+    """Checks that arguments are of a type.
 
     Args:
         kind: Type that pydantic validates, such as `Count`.
-        **arguments: Values by name.
+        **arguments: The values, by the name of the argument.
 
     Raises:
-        InputError: If a value is not of the kind. The message names the argument.
+        InputError: If a value is not of the type. The message names the argument.
     """
     for name, value in arguments.items():
         value = value.item() if isinstance(value, np.generic) else value

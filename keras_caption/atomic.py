@@ -4,33 +4,37 @@ import os
 import pathlib
 import shutil
 import uuid
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
+from typing import Any
 
 from keras_caption.errors import InputError
 
 
 @contextlib.contextmanager
-def replacing(path, folder_of=()):
+def replacing(
+    path: str | os.PathLike, folder_of: Sequence[str] = ()
+) -> Iterator[pathlib.Path]:
     """Writes a file or folder that appears whole or not at all.
 
-    Yields a path beside `path`, with its suffix, for the block to write to. At the
-    end of the block it takes the place of `path`; if the block fails it is removed,
-    and what was at `path` stays. Its name is unique, so that two writers never share
-    a partial file. A killed process leaves its partial file, `.NAME.ID.partial`,
-    behind: it may be deleted by hand, and never is by another writer.
+    Yields a temporary path beside `path`, with the same suffix, for the block to write
+    to. At the end of the block, the temporary path replaces `path`; if the block
+    fails, it is removed and `path` stays as it was. Its name is unique, so that two
+    writers never share a temporary file. A killed process leaves its file,
+    `.NAME.ID.partial`, behind; no other writer deletes it, users may.
 
-    A file replaces only a file, and a folder only an empty folder or one that consists
-    of `folder_of`.
+    A file replaces only a file, and a folder only an empty folder or one whose files
+    all match `folder_of`.
 
     Args:
         path: Path of the file or folder. Missing parents are created; links are
             followed.
-        folder_of: For a folder: patterns (as of `fnmatch`) that match the relative
-            paths of all files that the writer may put there, beginning with a file
-            that is always there. Omitted for a file.
+        folder_of: For a folder, sequence of `fnmatch` patterns that match the relative
+            paths of all files that the writer may write, the first being that of a
+            file that is always written. Defaults to none, for a file.
 
     Raises:
-        InputError: If something else is at `path`.
+        InputError: If `path` is something that must not be replaced.
     """
     target = pathlib.Path(os.path.realpath(path))
     _check_replaceable(target, folder_of)
@@ -38,7 +42,9 @@ def replacing(path, folder_of=()):
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield partial
-        _check_replaceable(target, folder_of)  # others may have written there since
+        _check_replaceable(
+            target, folder_of
+        )  # another process may have written in the meantime
         if target.is_dir():
             old = _beside(target, "old")
             target.rename(old)
@@ -46,7 +52,7 @@ def replacing(path, folder_of=()):
             _remove(old)
         else:
             os.replace(partial, target)
-    except OSError as error:  # a full disk's error names no file
+    except OSError as error:  # the error of a full disk names no file
         if error.errno and error.filename in (None, partial, str(partial)):
             error.filename = str(path)
         raise
@@ -54,22 +60,22 @@ def replacing(path, folder_of=()):
         _remove(partial)
 
 
-def write_json(path, content):
+def write_json(path: str | os.PathLike, content: Any) -> None:
     """Writes a JSON file that appears whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 @contextlib.contextmanager
-def exclusive(folder):
+def exclusive(folder: str | os.PathLike) -> Iterator[None]:
     """Keeps other processes from writing to a folder during a block.
 
-    All that write there have to ask for it. The lock is the file `.lock` in the
+    Only writers that use this lock are kept out. The lock is the file `.lock` in the
     folder; the operating system releases it when the process ends, however it ends.
 
     Args:
-        folder: Path of the folder. If missing it is created, and removed again if the
-            block leaves nothing in it.
+        folder: Path of the folder. A missing folder is created, and removed again if
+            the block leaves it empty.
 
     Raises:
         InputError: If another process is writing to the folder.
@@ -86,7 +92,7 @@ def exclusive(folder):
         lock.acquire()
     except filelock.Timeout:
         raise InputError(
-            f"Another process is writing to {folder}: let it end first, or name "
+            f"Another process is writing to {folder}: wait until it ends, or name "
             "another folder."
         ) from None
     try:
@@ -98,7 +104,7 @@ def exclusive(folder):
 
 
 def _check_replaceable(path, folder_of):
-    """Raises `InputError` if what is at a path was not written by this writer."""
+    """Raises `InputError` unless a path is free or has only files of this writer."""
     if not path.exists():
         return
     if not folder_of:
@@ -112,9 +118,9 @@ def _check_replaceable(path, folder_of):
         for entry in path.rglob("*")
         if entry.is_symlink() or not entry.is_dir()
     ]
-    others = [name for name in files if not any(fnmatch(name, p) for p in folder_of)]
-    if others or (files and folder_of[0] not in files):
-        example = min(others or files, key=lambda name: (name.startswith("."), name))
+    foreign = [name for name in files if not any(fnmatch(name, p) for p in folder_of)]
+    if foreign or (files and folder_of[0] not in files):
+        example = min(foreign or files, key=lambda name: (name.startswith("."), name))
         raise InputError(
             f"{path} is not replaced, because it holds other files, such as {example}: "
             "name another folder."

@@ -1,32 +1,35 @@
-"""All that the project overrides of Keras's private methods.
+"""All overrides of private methods of Keras.
 
 Written for Keras 3.15. Each override says what goes wrong without it and what would
-make it unnecessary; `tests/test_keras_overrides.py` fails as soon as Keras no longer
-has what is overridden here, or a class elsewhere overrides more.
+make it unnecessary; `tests/test_keras_overrides.py` fails if Keras no longer has an
+overridden method, or if a class outside this module overrides one.
 """
 
 import functools
+from typing import Any
 
 import keras
 from keras import ops, tree
 
+from keras_caption.arguments import Tensor
 from keras_caption.replicas import replica_context, sum_over_replicas
 
 
 class CalledWithDicts:
-    """Mixin of models that are called with a dict of which they read a part.
+    """Mixin of models that are called with a dict and read only some of its keys.
 
-    `_convert_input_args`, `_allow_non_tensor_positional_args`: Keras 3.15 turns all
-    that a model is called with into tensors of one float type. Without the override,
-    a key that the model does not read must be numeric. Unnecessary once a public
-    argument of `keras.layers.Layer` switches that off, as its functional models do.
+    `_convert_input_args`, `_allow_non_tensor_positional_args`: Keras 3.15 converts all
+    inputs of a model to tensors of one float type. Without the override, the keys that
+    the model does not read must be numeric too. Unnecessary once a public argument of
+    `keras.layers.Layer` disables the conversion, as functional models do.
 
-    `_obj_type`: Keras 3.15 saves the weights of a functional model under `layers`, of
-    other ones under the names of attributes. Without the override, files saved when
-    captioners were functional do not load. Unnecessary once those need not.
+    `_obj_type`: Keras 3.15 saves the weights of a functional model under `layers`, and
+    those of other models under the names of attributes. Without the override, files
+    saved when captioners were functional do not load. Unnecessary once these files
+    need not load.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self._convert_input_args = False
         self._allow_non_tensor_positional_args = True
@@ -41,16 +44,17 @@ class ReplicaTraining:
     `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`
     and `vary_seeds` to the optimizer and the layers.
 
-    `_maybe_symbolic_build`: to learn the shapes of a batch, `fit` of Keras 3.15
-    averages one over the replicas. Without the override, it fails for batches that
-    hold a bool, and on several workers. Unnecessary once Keras takes one replica's.
+    `_maybe_symbolic_build`: to get the shapes of a batch, `fit` of Keras 3.15 averages
+    a batch over the replicas. Without the override, it fails for batches that hold a
+    bool, and on several workers. Unnecessary once Keras takes the batch of one
+    replica.
 
     `_make_function`: on several workers, `fit` of Keras 3.15 averages logs along an
     axis that scalars lack. Without the override, it fails. Unnecessary once
     `reduce_per_replica` averages scalars.
     """
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> Any:
         clip_after_sum(self.optimizer)
         if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
             skip_together(self.optimizer)
@@ -89,12 +93,12 @@ class ReplicaTraining:
         return sum(map(len, tasks)) > 1
 
 
-def clip_after_sum(optimizer):
+def clip_after_sum(optimizer: keras.optimizers.Optimizer) -> None:
     """Makes an optimizer clip the gradient of the global batch.
 
-    `_clip_gradients`: an optimizer of Keras 3.15 clips the gradient of each replica
-    before they are summed. Without the override, several replicas take another step
-    than one device with the whole batch. Unnecessary once Keras clips the sum.
+    `_clip_gradients`: an optimizer of Keras 3.15 clips the gradients of the replicas
+    before it sums them. Without the override, the step of several replicas differs
+    from that of one device with the whole batch. Unnecessary once Keras clips the sum.
     """
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     clip = functools.partial(type(inner)._clip_gradients, inner)
@@ -110,12 +114,12 @@ def clip_after_sum(optimizer):
     inner._clip_gradients = clip_sum
 
 
-def skip_together(optimizer):
+def skip_together(optimizer: keras.optimizers.LossScaleOptimizer) -> None:
     """Makes a `LossScaleOptimizer` skip a step if any replica overflows.
 
-    `check_finite`: Keras 3.15 checks the gradient of the first replica, as if it were
-    the sum. Without the override, an overflow on another one makes weights NaN.
-    Unnecessary once Keras checks the sum.
+    `check_finite`: Keras 3.15 checks the gradient of the first replica only. Without
+    the override, an overflow on another replica makes weights NaN. Unnecessary once
+    Keras checks the sum.
     """
 
     def all_finite(gradients):
@@ -126,23 +130,23 @@ def skip_together(optimizer):
     optimizer.check_finite = all_finite
 
 
-def vary_seeds(model):
-    """Makes the layers of a model sample other random numbers on every replica.
+def vary_seeds(model: keras.Model) -> None:
+    """Makes the layers of a model sample different random numbers on every replica.
 
-    `SeedGenerator.next`, of a layer's `_seed_generators`: the state of a generator of
-    Keras 3.15 is the same on all replicas. Without the override, so are their dropout
-    masks. Unnecessary once Keras mixes the replica's number into the seed.
+    `SeedGenerator.next`, of a layer's `_seed_generators`: in Keras 3.15, the state of a
+    generator is the same on all replicas. Without the override, so are the dropout
+    masks. Unnecessary once Keras mixes the index of the replica into the seed.
     """
     for layer in model._flatten_layers():
         for generator in layer._seed_generators:
             generator.next = functools.partial(next_seed, generator)
 
 
-def next_seed(generator, ordered=True):
-    """The next seed of a generator, another one on every replica."""
+def next_seed(generator: keras.random.SeedGenerator, ordered: bool = True) -> Tensor:
+    """The next seed of a generator, a different one on every replica."""
     seed = type(generator).next(generator, ordered)
     context = replica_context()
     if context is None:
         return seed
-    number = ops.cast(context.replica_id_in_sync_group, seed.dtype)
-    return seed + ops.stack([number * 2654435761, ops.zeros_like(number)])
+    index = ops.cast(context.replica_id_in_sync_group, seed.dtype)
+    return seed + ops.stack([index * 2654435761, ops.zeros_like(index)])

@@ -1,7 +1,9 @@
+from typing import Any
+
 import keras
 from keras import ops
 
-from keras_caption.arguments import ShareBelowOne, check
+from keras_caption.arguments import ShareBelowOne, Tensor, check
 from keras_caption.errors import InputError
 from keras_caption.replicas import place_among_replicas, sum_over_replicas
 from keras_caption.text import EOS
@@ -11,68 +13,80 @@ from keras_caption.text import EOS
 class CaptionCrossEntropy(keras.losses.Loss):
     """Cross-entropy of the tokens of captions, with label smoothing.
 
-    The mean over all valid tokens of the global batch: with several replicas, their
-    losses average to it, however unevenly the tokens are spread over them.
+    The loss is the mean over all valid tokens of the global batch: with several
+    replicas, their losses average to this mean, however unevenly the tokens are
+    distributed.
 
     With label smoothing s and V tokens in the vocabulary, the target distribution is
 
-        q(true token) = 1 - s
-        q(PAD) = q(BOS) = 0, which no caption has to predict
+        q(target token) = 1 - s
+        q(PAD) = q(BOS) = 0, which are never targets
         q(any other token) = s / (V - 3), EOS and UNK among them
 
-    and the loss `- sum_i q_i log p_i`. It is AoANet's released one, whose vocabulary
-    has one token for PAD, BOS and EOS, up to the entropy of q, a constant that the
-    divergence there leaves out. (`keras.losses.CategoricalCrossentropy` adds s / V to
-    all tokens, the true one included.)
+    and the loss is `- sum_i q_i log p_i`. It equals the Kullback-Leibler divergence of
+    AoANet's released code, whose vocabulary has one token for PAD, BOS and EOS, up to
+    the entropy of q, a constant. (`keras.losses.CategoricalCrossentropy` adds s / V to
+    all tokens, the target token included.)
 
     Args:
-        label_smoothing: float, at least 0 and below 1: the share s of the probability
-            that goes to other tokens than the true one.
+        label_smoothing: float in [0, 1), the share s of the probability that goes to
+            tokens other than the target. Defaults to 0.
+        name: str, name of the loss.
+        **kwargs: Further arguments of `keras.losses.Loss`.
 
     Raises:
-        InputError: If the share is out of range, or a batch without targets.
+        InputError: If the share is out of range, or a batch has no targets.
 
     Call arguments:
-        y_true: int `(..., T)`.
-        y_pred: Logits, `(..., T, vocabulary_size)`.
+        y_true: int `(..., T)`, target tokens.
+        y_pred: float `(..., T, vocabulary_size)`, logits.
         sample_weight: bool or float `(..., T)`, weights of the mean, usually True for
-            valid tokens and False for padding; if omitted, all tokens are valid.
+            valid tokens and False for padding. Defaults to `None`, all valid.
     """
 
-    def __init__(self, label_smoothing=0.0, name="caption_cross_entropy", **kwargs):
+    def __init__(
+        self,
+        label_smoothing: float = 0.0,
+        name: str = "caption_cross_entropy",
+        **kwargs: Any,
+    ):
         super().__init__(name=name, **kwargs)
         check(ShareBelowOne, label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
         if y_true is None:
             raise InputError(
-                "The batches to train on hold no targets: map "
+                "The training batches hold no targets: map "
                 "`keras_caption.data.teacher_forcing` over them."
             )
         if sample_weight is not None:
             sample_weight = average_one(sample_weight)
         return super().__call__(y_true, y_pred, sample_weight)
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         loss = ops.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
         if not self.label_smoothing:
             return loss
         # -log p_i = (log sum exp z) - z_i, averaged over the smoothed targets.
-        true = ops.take_along_axis(y_pred, ops.expand_dims(y_true, -1), axis=-1)
-        true = ops.squeeze(true, -1)
-        others = ops.sum(y_pred[..., EOS:], axis=-1) - true
-        return loss + self.label_smoothing * (true - others / (y_pred.shape[-1] - 3))
+        target = ops.take_along_axis(y_pred, ops.expand_dims(y_true, -1), axis=-1)
+        target = ops.squeeze(target, -1)
+        other_logits = ops.sum(y_pred[..., EOS:], axis=-1) - target
+        return loss + self.label_smoothing * (
+            target - other_logits / (y_pred.shape[-1] - 3)
+        )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
 
-def average_one(weights):
+def average_one(weights: Tensor) -> Tensor:
     """Scales weights so that their mean over the positions of all replicas is 1.
 
-    Replicas count alike in that mean, as they do in Keras's mean of a loss, also
-    where one has fewer positions than another.
+    As in Keras's mean of a loss, every replica has the same weight in that mean, even
+    if it has fewer positions than others.
     """
     weights = ops.cast(weights, "float32")
     positions = ops.cast(ops.size(weights), "float32")

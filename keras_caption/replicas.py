@@ -1,10 +1,14 @@
-"""What one replica of a distribution strategy of TensorFlow knows of the others."""
+"""Replicas of TensorFlow's distribution strategies: their number, sums over them."""
+
+from typing import Any
 
 import keras
 
+from keras_caption.arguments import Tensor
 
-def replica_context():
-    """TensorFlow's context of one replica among several, or `None`."""
+
+def replica_context() -> Any:
+    """TensorFlow's replica context; `None` if there is only one replica."""
     if keras.backend.backend() != "tensorflow":
         return None
     import tensorflow as tf
@@ -15,15 +19,15 @@ def replica_context():
     return context
 
 
-def place_among_replicas():
-    """The number of this replica, from 0, and how many there are."""
+def place_among_replicas() -> tuple[Tensor, int]:
+    """The index of this replica, from 0, and the number of replicas."""
     context = replica_context()
     if context is None:
         return 0, 1
     return context.replica_id_in_sync_group, context.num_replicas_in_sync
 
 
-def sum_over_replicas(x):
-    """The sum of a tensor over all replicas; the tensor itself if there is one."""
+def sum_over_replicas(x: Tensor) -> Tensor:
+    """Sums a tensor over all replicas."""
     context = replica_context()
     return x if context is None else context.all_reduce("SUM", x)

@@ -1,4 +1,4 @@
-"""A tiny data set in COCO's formats, to be read, or spoiled and refused."""
+"""A tiny dataset in COCO's formats, for tests of its readers."""
 
 import json
 
@@ -8,7 +8,7 @@ NAMES = ["person", "dog", "ball"]
 
 
 def contents(images=12, seed=0):
-    """The three files' contents: captions, instances, split."""
+    """Contents of the three files: captions, instances, split."""
     rng = np.random.default_rng(seed)
     listed = [{"id": 10 + i, "width": 640, "height": 480} for i in range(images)]
     captions, objects, split = [], [], []

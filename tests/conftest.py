@@ -13,8 +13,12 @@ import pytest
 import keras_caption as kc
 
 PROJECT = pathlib.Path(__file__).parents[1]
-# Outputs of official code, and real data, where they lie beside the project.
-SHARED = PROJECT.parent / "shared"
+
+
+def read_oracle(name):
+    """Inputs, weights and outputs of official code, see `tests/oracles/README.md`."""
+    with np.load(PROJECT / "tests" / "oracles" / f"{name}.npz") as data:
+        return dict(data)
 
 
 @pytest.fixture

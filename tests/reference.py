@@ -1,4 +1,4 @@
-"""The papers' equations, written out in float64 with loops over everything."""
+"""The papers' equations in float64, written as loops."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ def softmax(scores):
 
 
 def instance_norm(x, mask, epsilon):
-    """x (N, C), mask (N,): real rows of every channel to mean 0, variance 1."""
-    real = x[mask]
+    """x (N, C), mask (N,): valid rows, each channel with mean 0 and variance 1."""
+    valid = x[mask]
     out = np.zeros_like(x)
-    out[mask] = (real - real.mean(0)) / np.sqrt(real.var(0) + epsilon)
+    out[mask] = (valid - valid.mean(0)) / np.sqrt(valid.var(0) + epsilon)
     return out
 
 
@@ -41,7 +41,7 @@ def dense(layer, x):
 
 
 def geometry_bias(layer, x, boxes):
-    """x (N, D), boxes (N, 4) -> (H, N, N), the sum of Eq. 11 to 13 asked for."""
+    """x (N, D), boxes (N, 4) -> (H, N, N), the sum of Eq. 11 to 13 over `kind`."""
     heads, d = layer.num_heads, layer.geometry_dim
     n = len(x)
     g = np.maximum(dense(layer.geometry_dense, relative_geometry(boxes)), 0)
@@ -84,6 +84,6 @@ def attention(layer, x, memory, mask, query_mask=None, boxes=None):
             scores = k[:, head] @ q[t, head] / np.sqrt(d)
             if bias is not None:
                 scores = scores + bias[h, t]
-            seen = mask[t]
-            out[t, head] = softmax(scores[seen]) @ v[seen][:, head]
+            allowed = mask[t]
+            out[t, head] = softmax(scores[allowed]) @ v[allowed][:, head]
     return dense(layer.output_dense, out)

@@ -1,4 +1,4 @@
-"""Files of region features in all forms that are read.
+"""Files of region features in all formats that are read.
 
 `features` is a dict from image id to features and boxes, divided by the image's size.
 """
@@ -29,7 +29,7 @@ def tsv_row(image_id, regions, boxes):
 def write_tsv(path, features):
     with open(path, "w", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerows(tsv_row(i, *of_image) for i, of_image in features.items())
+        writer.writerows(tsv_row(i, *record) for i, record in features.items())
     return path
 
 

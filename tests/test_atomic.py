@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, and never over what others wrote."""
+"""Files are written completely or not at all, and never over other files."""
 
 import os
 import subprocess
@@ -52,7 +52,7 @@ def test_a_writer_replaces_what_it_wrote(tmp_path):
         write_json("/dev/null", [])
 
 
-def test_a_failed_writer_leaves_what_was_there(tmp_path):
+def test_a_failed_writer_keeps_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
     (tmp_path / ".a.partial.txt").write_text("of another")
@@ -108,12 +108,12 @@ def test_one_process_at_a_time_writes_to_a_folder(tmp_path):
     finally:
         other.kill()
         other.communicate()
-    with exclusive(folder):  # the other one was killed
+    with exclusive(folder):  # the other process was killed
         (folder / "a.txt").write_text("")
     assert files(folder) == [".lock", "a.txt"]
 
 
-def test_nothing_is_left_of_a_folder_that_was_not_written_to(tmp_path):
+def test_a_folder_left_empty_is_removed(tmp_path):
     with pytest.raises(ValueError, match="wrong"), exclusive(tmp_path / "run"):
         raise ValueError("wrong")
     assert not (tmp_path / "run").exists()

@@ -1,67 +1,108 @@
-"""Who may import whom: imports run downward only."""
+"""Who may import whom, as ARCHITECTURE.md shows it; and how long signatures are."""
 
 import ast
-import pathlib
-import sys
+import re
 
 import pytest
 from conftest import PROJECT
 
 PACKAGE = PROJECT / "keras_caption"
-SCRIPTS = {path.stem for path in (PROJECT / "experiments").rglob("*.py")} - {"__init__"}
-
-ABOVE_MODELS = {
-    "training",
-    "data",
-    "evaluation",
-    "serving",
-    "visualization",
-    "convert",
-}
-ALL = {path.stem for path in PACKAGE.glob("*") if path.name != "__pycache__"}
-# What each part of the library never imports.
-FORBIDDEN = {
-    "layers": ALL - {"layers", "errors", "arguments", "formats"},
-    "text": ALL - {"text", "errors", "arguments", "formats"},
-    "models": ABOVE_MODELS,
-    "decoding": ABOVE_MODELS | {"models"},
-    "rewards": ABOVE_MODELS | {"models"},
-    "losses": ABOVE_MODELS | {"models"},
-    "keras_overrides": ABOVE_MODELS | {"models"},
-}
+SCRIPTS = PROJECT / "experiments"
+ARCHITECTURE = (PROJECT / "ARCHITECTURE.md").read_text()
+DIAGRAM = re.search(r"```mermaid\n(.*?)```", ARCHITECTURE, re.DOTALL)[1]
+LEVELS = [
+    level.split()
+    for level in re.findall(r"subgraph [^\n]+\n(.*?)\bend\n", DIAGRAM, re.DOTALL)
+]
+LEVEL_OF = {part: number for number, level in enumerate(LEVELS) for part in level}
+PARTS = {
+    path.stem
+    for path in PACKAGE.glob("*")
+    if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
+} - {"__init__"}
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def imports(path, content=None):
-    """Full names of what a Python file imports, wherever in it."""
-    for node in ast.walk(ast.parse(content or path.read_text())):
+def part_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(content):
+    """Full names of what a Python file imports, wherever in it, or reads of a module.
+
+    `import keras_caption as kc` imports what the file reads: `kc.text` and so on.
+    """
+    nodes = list(ast.walk(ast.parse(content)))
+    modules = {}
+    for node in nodes:
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            for alias in node.names:
+                modules[alias.asname or alias.name] = alias.name
+                yield alias.name
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}: imports are absolute"
+            assert not node.level, "imports are absolute"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield f"{modules.get(node.value.id)}.{node.attr}"
 
 
-def parts_imported(path, content=None):
-    """Parts of the library that a file imports."""
-    names = (name.split(".") for name in imports(path, content))
+def parts_imported(content):
+    """Parts of the library that a Python file imports."""
+    names = [name.split(".") for name in imports(content)]
     return {name[1] for name in names if name[0] == "keras_caption" and name[1:]}
 
 
-@pytest.mark.parametrize("part", FORBIDDEN)
+def test_every_part_has_one_level_and_is_described():
+    assert sorted(part for level in LEVELS for part in level) == sorted(PARTS)
+    described = re.findall(r"^\| `(\w+)` \|", ARCHITECTURE, flags=re.MULTILINE)
+    assert described == [part for level in LEVELS for part in level]
+
+
+def test_the_diagram_shows_the_levels_in_their_order():
+    drawn = re.findall(r"subgraph (\w+) ", DIAGRAM)
+    arrows = re.findall(r"(?=\b(\w+) --> (\w+)\b)", DIAGRAM)
+    assert arrows == list(zip(["experiments", *drawn], drawn, strict=False))
+
+
+@pytest.mark.parametrize("part", LEVEL_OF)
 def test_imports_run_downward(part):
-    folder = PACKAGE / part
-    paths = folder.rglob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]
-    for path in paths:
-        wrong = parts_imported(path) & FORBIDDEN[part]
-        assert not wrong, f"{path} imports {', '.join(wrong)}"
+    not_below = {x for x, level in LEVEL_OF.items() if level <= LEVEL_OF[part]} - {part}
+    for path in (path for path in FILES if part_of(path) == part):
+        wrong = parts_imported(path.read_text()) & not_below
+        assert not wrong, f"{path} imports {wrong}, which is not below {part}"
 
 
-def test_the_library_imports_no_script():
-    for path in PACKAGE.rglob("*.py"):
-        tops = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names
-        assert not tops & (SCRIPTS | {"experiments"}), path
+@pytest.mark.parametrize(
+    "content",
+    [
+        "def f():\n    from keras_caption import training\n",
+        "from keras_caption.training.callbacks import Checkpoint",
+        "import keras_caption as kc\ndef f(): kc.training.Checkpoint('x')",
+    ],
+)
+def test_an_import_is_found_wherever_it_stands(content):
+    assert parts_imported(content) == {"training"}
 
 
-def test_an_import_is_found_wherever_it_stands():
-    content = "def f():\n    from keras_caption import training\n"
-    assert parts_imported(pathlib.Path("a.py"), content) == {"training"}
+def test_the_library_names_no_script():
+    scripts = "|".join(path.stem for path in SCRIPTS.glob("[!_]*.py"))
+    pattern = re.compile(rf"\bexperiments[/.]\w|\b({scripts})\.py\b")
+    named = {path: pattern.findall(path.read_text()) for path in FILES}
+    assert not [str(path) for path, names in named.items() if names]
+
+
+def too_long(content, most=7):
+    """Functions of a Python file with many parameters, constructors aside."""
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            given = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+            if len({arg.arg for arg in given} - {"self", "cls"}) > most:
+                yield node.name
+
+
+def test_functions_have_at_most_seven_parameters():
+    paths = [*FILES, *SCRIPTS.rglob("*.py")]
+    long = {path: list(too_long(path.read_text())) for path in paths}
+    assert not {str(path): names for path, names in long.items() if names}
+    assert list(too_long("def f(self, a, b, /, *, c): pass", most=2)) == ["f"]

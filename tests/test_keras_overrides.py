@@ -1,4 +1,4 @@
-"""What the project overrides of Keras's private methods is still there."""
+"""The private methods of Keras that the project overrides still exist."""
 
 import importlib
 import inspect
@@ -30,18 +30,18 @@ ATTRIBUTES = (
 
 @pytest.mark.parametrize(("owner", "name"), SIGNATURES, ids=lambda x: str(x)[-25:])
 def test_overridden_methods_have_the_signatures_of_keras_3_15(owner, name):
-    found = str(inspect.signature(getattr(owner, name)))
-    assert found == SIGNATURES[owner, name], f"keras {keras.__version__}"
+    signature = str(inspect.signature(getattr(owner, name)))
+    assert signature == SIGNATURES[owner, name], f"keras {keras.__version__}"
 
 
-def test_overridden_attributes_are_there():
+def test_overridden_attributes_exist():
     model = keras.Model()
     for name in ATTRIBUTES:
         assert hasattr(model, name), f"keras {keras.__version__} has no {name}"
 
 
 def test_keras_calls_what_is_overridden():
-    """By a step of training: an override that nothing calls does nothing."""
+    """Checked in a training step: an override that is never called has no effect."""
     called = []
 
     class Watched(keras_overrides.ReplicaTraining, keras.Sequential):
@@ -66,7 +66,7 @@ def test_keras_calls_what_is_overridden():
     for owner, name in watched:
         assert name in vars(owner), f"{name} is not overridden"
         setattr(owner, name, watch(getattr(owner, name), name, called))
-    model.make_train_function = lambda: None  # would override them again
+    model.make_train_function = lambda: None  # which would apply the overrides again
     x = keras.ops.ones((1, 2))
     model.train_on_batch(x, x[:, :1])
     assert {name for _, name in watched} < set(called)
@@ -85,8 +85,7 @@ def test_private_methods_of_keras_are_overridden_in_one_module():
     for module in pkgutil.walk_packages(kc.__path__, "keras_caption."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    found = overrides_outside(keras.layers.Layer)
-    assert found == set()
+    assert overrides_outside(keras.layers.Layer) == set()
 
     class Captioner(kc.models.Captioner):
         def _compute_loss(self):
@@ -97,7 +96,7 @@ def test_private_methods_of_keras_are_overridden_in_one_module():
 
 
 def overrides_outside(base):
-    """Private methods of Keras that our layers override outside the one module."""
+    """Private methods of Keras that classes outside `keras_overrides` override."""
     return {
         (part, name)
         for cls in subclasses(base)
@@ -110,5 +109,5 @@ def overrides_outside(base):
 
 
 def subclasses(cls):
-    """A class, and all that inherits it."""
+    """A class and its subclasses, at any depth."""
     return {cls}.union(*map(subclasses, cls.__subclasses__()))

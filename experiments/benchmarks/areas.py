@@ -5,20 +5,20 @@
 Keys and values of 8 heads of 64, batch 10, forward and backward, on grids of 8 x 8
 and 14 x 14, for areas up to 2 x 2, 3 x 3, 4 x 4 and 5 x 5. The naive way sums the
 items of every area of one size by a pass over all its places. Each measurement has a
-process of its own, so that its peak memory can be told: the greatest resident size,
+process of its own, so that its peak memory is known: the greatest resident size,
 less that before.
 """
 
 import tensorflow as tf
-from common import in_a_process, peak_and_seconds
 
+from experiments.benchmarks.common import in_a_process, peak_and_seconds
 from keras_caption.layers import AreaMemory
 
 BATCH, HEADS, DIM = 10, 8, 64
 
 
 def naive_sums(x, side, most):
-    """Sums of all areas, each place of each size added for itself."""
+    """Sums of all areas, each position of each size summed separately."""
     grid = tf.reshape(x, (BATCH, HEADS, side, side, DIM))
     rows = []
     for height in range(1, most + 1):

@@ -1,4 +1,4 @@
-"""The papers' size, and a stopwatch."""
+"""Inputs of the papers' sizes, and measurements of time and memory."""
 
 import concurrent.futures
 import multiprocessing
@@ -28,7 +28,7 @@ def images(batch, regions=REGIONS):
 
 
 def seconds(function, repeats=10):
-    """Median time of a call, after two that do not count."""
+    """Median time of a call, after two calls to warm up."""
     times = []
     for _ in range(repeats + 2):
         start = time.perf_counter()
@@ -45,12 +45,12 @@ def matmul_rate(size=2048):
 
 
 def peak_memory():
-    """The greatest resident size of this process so far, in MB."""
+    """Peak resident memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def peak_and_seconds(step):
-    """The time and the peak memory of a call, as `in_a_process` alone can tell it.
+    """Measures time and peak memory of a call; to be run by `in_a_process`.
 
     Returns:
         dict of `time` in seconds and `peak` in MB.
@@ -63,7 +63,7 @@ def peak_and_seconds(step):
 
 
 def in_a_process(function, *args):
-    """What a function returns in a fresh process of its own."""
+    """Calls a function in a fresh process, and returns its result."""
     fresh = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=fresh) as pool:
         return pool.submit(function, *args).result()

@@ -4,8 +4,8 @@
 
 Batch 50, beam 3, 20 words, 36 x 2048 regions, 9,487 words, random weights; NG-SAN
 with 4 + 4 layers of 512. The alternatives are KerasHub's BeamSampler over the
-same cache, and the same search with the decoder run again for every word
-on the words so far, or on all positions. All run as one compiled graph.
+same cache, and the same search with the decoder run again for every token, on the
+tokens before it or on all positions. All run as one compiled graph.
 """
 
 import functools
@@ -14,10 +14,10 @@ import sys
 import keras_hub
 import numpy as np
 import tensorflow as tf
-from common import VOCABULARY_SIZE, images, seconds
 from keras import ops
 
 import keras_caption as kc
+from experiments.benchmarks.common import VOCABULARY_SIZE, images, seconds
 from keras_caption.decoding import beam_search, greedy_search
 from keras_caption.text import BOS, EOS
 
@@ -25,7 +25,7 @@ BATCH, BEAMS, LENGTH = 50, 3, 20
 
 
 class WholePrefix:
-    """A captioner that computes earlier words anew for every word.
+    """A captioner that computes earlier tokens anew for every token.
 
     It runs the decoder on the caption so far, over as many copies of the image's
     memory as there are captions.
@@ -51,7 +51,7 @@ class WholePrefix:
 
 
 class WholeCaption(WholePrefix):
-    """The same at full length for every word, as graphs of fixed shapes do."""
+    """The same at full length for every token, as graphs of fixed shapes do."""
 
     def logits(self, tokens, memory, index):
         return ops.take(self.model.decoder(tokens, **memory), index, axis=1)
@@ -86,10 +86,10 @@ def main(name="ngsan"):
     ways = {
         "keras_caption": lambda m: beam_search(model, m, BEAMS, LENGTH),
         "keras_hub BeamSampler, same cache": lambda m: with_beam_sampler(model, m),
-        "the words so far again, every word": lambda m: beam_search(
+        "tokens so far again, every token": lambda m: beam_search(
             WholePrefix(model), m, BEAMS, LENGTH
         ),
-        "all positions again, every word": lambda m: beam_search(
+        "all positions again, every token": lambda m: beam_search(
             WholeCaption(model), m, BEAMS, LENGTH
         ),
     }

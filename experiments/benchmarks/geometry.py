@@ -4,13 +4,13 @@
 
 One attention layer, 512-d, 8 heads, d_g = 64, batch 10, forward and backward, for
 36, 100 and 196 regions. Each measurement has a process of its own, so that its
-peak memory can be told: the greatest resident size, less that before the layer ran.
+peak memory is known: the greatest resident size, less that before the layer ran.
 """
 
 import tensorflow as tf
-from common import in_a_process, peak_and_seconds
 
 import keras_caption as kc
+from experiments.benchmarks.common import in_a_process, peak_and_seconds
 
 BATCH, DIM, HEADS = 10, 512, 8
 

@@ -16,9 +16,9 @@ import tempfile
 import time
 
 import numpy as np
-from common import REGION_DIM, REGIONS, in_a_process, peak_memory
 
 import keras_caption as kc
+from experiments.benchmarks.common import REGION_DIM, REGIONS, in_a_process, peak_memory
 
 COCO = 123_287
 BATCH = 10

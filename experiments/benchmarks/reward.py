@@ -13,9 +13,9 @@ import time
 
 import numpy as np
 import tensorflow as tf
-from common import VOCABULARY_SIZE, seconds
 from pycocoevalcap.cider.cider_scorer import CiderScorer
 
+from experiments.benchmarks.common import VOCABULARY_SIZE, seconds
 from keras_caption.rewards import CiderD, DocumentFrequencies
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.text import PAD

@@ -3,8 +3,8 @@
     python experiments/benchmarks/self_critical_step.py [MODEL]
 
 10 images x 5 captions of 20 words, 4 + 4 layers, 512-d, 36 x 2048 regions, 9,487
-words, random weights, so that drawn captions are as long as they may be. The
-self-critical step draws 5 captions and finds the greedy one for each image.
+words, random weights, so that sampled captions have the greatest length. The
+self-critical step samples 5 captions of each image beside the greedy one.
 """
 
 import sys
@@ -12,9 +12,9 @@ import sys
 import keras
 import numpy as np
 import tensorflow as tf
-from common import VOCABULARY_SIZE, images, seconds
 
 import keras_caption as kc
+from experiments.benchmarks.common import VOCABULARY_SIZE, images, seconds
 from keras_caption.training import SelfCritical
 
 IMAGES, CAPTIONS, WORDS = 10, 5, 20
@@ -47,12 +47,12 @@ def main(name="ngsan"):
     explore = tf.function(
         lambda: trainer.explore(memory, batch["references"]), autograph=False
     )
-    drawn, _, _ = explore()
-    lengths = np.sum(drawn.numpy() != kc.text.PAD, axis=1)
-    score = tf.function(lambda: reward(drawn, batch["references"]), autograph=False)
+    sampled, _, _ = explore()
+    lengths = np.sum(sampled.numpy() != kc.text.PAD, axis=1)
+    score = tf.function(lambda: reward(sampled, batch["references"]), autograph=False)
     print("of which")
     print(f"  encoding, forward  {seconds(encode):6.2f} s")
-    print(f"  drawing, greedy    {seconds(explore):6.2f} s, {lengths.mean():.1f} words")
+    print(f"  sampling, greedy   {seconds(explore):6.2f} s, {lengths.mean():.1f} words")
     print(f"  reward of samples  {seconds(score):6.3f} s")
     print("  the rest: the teacher-forced pass, the gradient and Adam")
 

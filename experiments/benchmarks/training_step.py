@@ -13,7 +13,9 @@ import sys
 import keras
 import numpy as np
 import tensorflow as tf
-from common import (
+
+import keras_caption as kc
+from experiments.benchmarks.common import (
     REGION_DIM,
     REGIONS,
     VOCABULARY_SIZE,
@@ -21,8 +23,6 @@ from common import (
     matmul_rate,
     seconds,
 )
-
-import keras_caption as kc
 from keras_caption.data import teacher_forcing
 
 IMAGES, CAPTIONS, TOKENS = 10, 5, 17

@@ -11,6 +11,7 @@ reported and skipped.
 """
 
 import sys
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
@@ -18,7 +19,7 @@ import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     parser = Parser("keras-caption caption", __doc__)
     parser.add_argument("model", help="saved model, or several separated by commas")
     parser.add_argument("photos", nargs="+", help="JPEG or PNG files")

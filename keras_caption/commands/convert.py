@@ -6,12 +6,14 @@ r"""Converts checkpoints of the authors' code to Keras.
 writes a model for `keras.models.load_model`.
 """
 
+from collections.abc import Sequence
+
 from keras_caption.commands.command_line import Parser
 from keras_caption.convert import convert_aoanet, read_infos, read_tensors
 from keras_caption.errors import InputError
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> None:
     parser = Parser("keras-caption convert", __doc__)
     parser.add_argument("model", choices=["aoanet"])
     parser.add_argument("checkpoint", help=".pth, .npz or .safetensors")

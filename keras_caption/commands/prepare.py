@@ -18,6 +18,7 @@ that is wrong stops the command.
 
 import ast
 import time
+from collections.abc import Sequence
 
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count, names
@@ -76,7 +77,7 @@ FLAGS = {
 }
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> None:
     parser = Parser("keras-caption prepare", __doc__)
     for name, settings in FLAGS.items():
         parser.add_argument(f"--{name}", **settings)

@@ -11,6 +11,7 @@ of a file. Every value of the experiment can be set, for instance
 """
 
 import pathlib
+from collections.abc import Sequence
 
 import keras
 
@@ -22,7 +23,7 @@ from keras_caption.training.run_directory import RunDirectory, describe, locked
 from keras_caption.training.strategies import is_chief, make_strategy
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> None:
     options, settings = parse(arguments, __doc__)
     task, config = make_config(options.config, settings)
     folders = folders_of(options, config)

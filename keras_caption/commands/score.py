@@ -1,10 +1,12 @@
-"""Scores a COCO results file against COCO captions files, such as c5 and c40."""
+"""Scores a COCO results file against COCO captions files such as c5 and c40."""
+
+from collections.abc import Sequence
 
 from keras_caption.commands.command_line import Parser
 from keras_caption.evaluation import score_table
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> None:
     parser = Parser("keras-caption score", __doc__)
     parser.add_argument("captions", nargs="+", help="COCO's captions_*.json")
     parser.add_argument("results", help="JSON, a list of image_id and caption")

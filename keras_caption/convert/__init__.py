@@ -1,4 +1,4 @@
-"""From the checkpoints of other code to captioners of this one."""
+"""Converts checkpoints of other code to captioners."""
 
 from keras_caption.convert.aoanet import convert_aoanet
 from keras_caption.formats.checkpoints import read_tensors

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 
 from keras_caption.errors import InputError
@@ -5,28 +7,30 @@ from keras_caption.models import AoANet
 from keras_caption.models.sizes import check_sizes
 from keras_caption.text import BOS, PAD, UNK, Vocabulary
 
-# The logits of words that the original has not: their probability is 0.
-NEVER = -100.0
+# The logit of tokens that the original lacks: their probability is 0.
+MISSING_LOGIT = -100.0
 
 
-def convert_aoanet(tensors, words, options):
-    """An AoANet with the weights of the authors' code.
+def convert_aoanet(
+    tensors: dict[str, np.ndarray], words: list[str], options: dict[str, Any]
+) -> AoANet:
+    """Makes an AoANet with the weights of a checkpoint of the authors' code.
 
-    Their index 0, which is begin, end and padding in one, becomes BOS, EOS and PAD;
-    their word UNK becomes UNK, which is never said, as in their beam search.
+    Their index 0, which is BOS, EOS and PAD in one, becomes these three tokens. Their
+    word UNK becomes UNK, which is never generated, as in their beam search.
 
     Args:
         tensors: dict from name to NumPy array, the state dict of their `AoAModel`.
-        words: Their vocabulary from index 1 on, a list of str.
-        options: dict, the `opt` that it was trained with.
+        words: List of str, their vocabulary from index 1 on.
+        options: dict, the options `opt` of the training.
 
     Returns:
         `keras_caption.models.AoANet`.
 
     Raises:
-        InputError: If an option is not that of a model that can be converted, or
-            tensors are missing, unknown, misshapen or not finite; all of them are
-            named.
+        InputError: If a model with these options cannot be converted, or if tensors
+            are missing, unknown, not finite or of another shape; the message names all
+            of them.
     """
     sizes = _sizes(options)
     try:
@@ -35,10 +39,10 @@ def convert_aoanet(tensors, words, options):
         model = _model(words, sizes)
     except (TypeError, ValueError) as error:
         raise InputError(f"The infos describe no model: {error}") from None
-    taken, problems = set(), []
+    used, problems = set(), []
 
     def take(name, shape):
-        taken.add(name)
+        used.add(name)
         if name not in tensors:
             problems.append(f"{name} is missing")
             return np.zeros(shape, "float32")
@@ -51,7 +55,7 @@ def convert_aoanet(tensors, words, options):
         return tensor.astype("float32")
 
     values = _values(model, words, take)
-    problems += [f"{name} is unknown" for name in tensors if name not in taken]
+    problems += [f"{name} is unknown" for name in tensors if name not in used]
     if problems:
         raise InputError(
             "The checkpoint does not fit its options: " + "; ".join(problems) + "."
@@ -62,7 +66,7 @@ def convert_aoanet(tensors, words, options):
 
 
 def _sizes(options):
-    """The arguments of the model that the options describe."""
+    """The constructor arguments of the model with these options."""
     released = {
         "use_multi_head": 2,
         "multi_head_scale": 1,
@@ -96,28 +100,28 @@ def _sizes(options):
 
 
 def _check_tensors(tensors, words, sizes):
-    """Refuses options of another size than the tensors, before they take memory."""
+    """Compares the options with the tensors before a model allocates memory."""
     dim, width = sizes["model_dim"], sizes["embedding_dim"]
     for name, shape in {
         "att_embed.0.weight": (dim, sizes["region_dim"]),
         "ctx2att.weight": (2 * dim, dim),
         "embed.0.weight": (len(words) + 1, width),
     }.items():
-        found = tensors[name].shape if name in tensors else "nothing"
-        if found != shape:
+        actual = tensors[name].shape if name in tensors else "nothing"
+        if actual != shape:
             raise InputError(
-                f"the checkpoint's {name} should have shape {shape}, received {found}."
+                f"the checkpoint's {name} should have shape {shape}, received {actual}."
             )
 
 
 def _model(words, sizes):
-    """The model of such sizes, its weights random."""
+    """Makes the model of these sizes with random weights."""
     vocabulary = Vocabulary([word for word in words if word != "UNK"])
     return AoANet(vocabulary, name="aoanet", **sizes)
 
 
 def _values(model, words, take):
-    """Pairs of a variable and its value."""
+    """Pairs of a variable of the model and its value."""
     values = []
 
     def dense(layer, name):
@@ -144,7 +148,7 @@ def _values(model, words, take):
     norm(decoder.query_norm, "core.attention.norm")
     dense(attention.query_dense, "core.attention.linears.0")
     dense(decoder.gate.dense, "core.att2ctx.0")
-    # One layer makes both: values first, then keys.
+    # Their layer computes both, values first, then keys.
     both = take("ctx2att.weight", (2 * dim, dim)), take("ctx2att.bias", (2 * dim,))
     for half, layer in enumerate((attention.value_dense, attention.key_dense)):
         part = slice(half * dim, (half + 1) * dim)
@@ -159,7 +163,7 @@ def _values(model, words, take):
     biases = [take(f"{name}.bias_{part}", cell.bias.shape) for part in ("ih", "hh")]
     values.append((cell.bias, biases[0] + biases[1]))
 
-    # Where each of our words stands in theirs, EOS at 0; they scale no embeddings.
+    # Their index of each of our tokens, EOS at 0. They do not scale embeddings.
     theirs = {word: i for i, word in enumerate(words, start=1)}
     ours = np.zeros(model.vocabulary_size, "int64")
     ours[4:] = [theirs[word] for word in model.vocabulary.words[4:]]
@@ -169,9 +173,9 @@ def _values(model, words, take):
     values.append((decoder.embedding.embeddings, table[ours]))
     kernel = take("logit.weight", (len(words) + 1, dim))[ours].T
     bias = take("logit.bias", (len(words) + 1,))[ours].copy()
-    never = [PAD, BOS] if "UNK" in theirs else [PAD, BOS, UNK]
-    bias[never] = NEVER
-    kernel[:, never] = 0.0
+    missing = [PAD, BOS] if "UNK" in theirs else [PAD, BOS, UNK]
+    bias[missing] = MISSING_LOGIT
+    kernel[:, missing] = 0.0
     values += [
         (decoder.output_dense.kernel, kernel),
         (decoder.output_dense.bias, bias),

@@ -1,4 +1,4 @@
-"""Captioning datasets, as TFDS builders, and the batches made from them."""
+"""Captioning datasets as TFDS builders, and batches of them."""
 
 from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig

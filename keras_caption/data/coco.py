@@ -1,7 +1,9 @@
-"""The files that a captioning dataset of COCO is read from."""
+"""COCO's annotation files of a captioning dataset."""
 
 import dataclasses
+import os
 import pathlib
+from typing import Self
 
 from keras_caption.errors import InputError
 from keras_caption.formats.coco import read_captions, read_instances
@@ -10,68 +12,78 @@ from keras_caption.formats.karpathy import read_split
 
 @dataclasses.dataclass(frozen=True)
 class CocoFiles:
-    """The files that a captioning dataset is read from."""
+    """Paths of the annotation files of a captioning dataset.
+
+    Attributes:
+        captions: Tuple of paths in COCO's captions format.
+        instances: Tuple of paths in COCO's instances format.
+        split: Path of Karpathy's split.
+    """
 
     captions: tuple[pathlib.Path, ...]
     instances: tuple[pathlib.Path, ...]
     split: pathlib.Path
 
     @classmethod
-    def find(cls, folder):
-        """The annotation files below a folder.
+    def find(cls, folder: str | os.PathLike) -> Self:
+        """Finds the annotation files in a folder.
 
         Args:
-            folder: Holds, at any depth, `captions_*.json` and `instances_*.json`
-                in COCO's format, and one Karpathy split, `dataset_*.json` or
-                `*split*.json`.
+            folder: Path of a folder that contains, at any depth, `captions_*.json` and
+                `instances_*.json` in COCO's format, and one Karpathy split,
+                `dataset_*.json` or `*split*.json`.
 
         Raises:
-            InputError: If the folder or one of the kinds of files is missing.
+            InputError: If the folder or one of the kinds of files is missing, or there
+                are several splits.
         """
         folder = pathlib.Path(folder)
         if not folder.is_dir():
             raise InputError(f"There is no folder {folder} to read COCO files from.")
-        found = {
+        paths_of = {
             "captions_*.json": sorted(folder.rglob("captions_*.json")),
             "instances_*.json": sorted(folder.rglob("instances_*.json")),
             "dataset_*.json or *split*.json": sorted(
                 {*folder.rglob("dataset_*.json"), *folder.rglob("*split*.json")}
             ),
         }
-        for pattern, paths in found.items():
+        for pattern, paths in paths_of.items():
             if not paths:
                 raise InputError(f"There is no {pattern} in {folder} or below.")
-        captions, instances, splits = found.values()
+        captions, instances, splits = paths_of.values()
         if len(splits) > 1:
             names = ", ".join(map(str, splits))
             raise InputError(f"There is more than one split file: {names}.")
         return cls(tuple(captions), tuple(instances), splits[0])
 
 
-def read_annotations(files):
+def read_annotations(
+    files: CocoFiles,
+) -> tuple[list[int], dict[str, list[tuple[int, list, list]]]]:
     """Reads the captions and objects of all images of a split.
 
     Args:
         files: `CocoFiles`.
 
     Returns:
-        The category ids in rising order, and dict from split to a list of
+        The category ids in ascending order, and a dict from split to a list of
         (image id, captions, objects).
 
     Raises:
-        InputError: If a file is wrong, two files disagree about an image, a split is
-            empty, or an image of it has no captions or is in no instances file.
+        InputError: If a file does not follow its format, two files differ about an
+            image, a split is empty, or one of its images has no captions or is in no
+            instances file.
     """
     captions, categories, objects = {}, None, {}
     for path in files.captions:
-        found = {i: texts for i, texts in read_captions(path).items() if texts}
-        merge(captions, found, path, "captions")
+        file_captions = {i: texts for i, texts in read_captions(path).items() if texts}
+        merge(captions, file_captions, path, "captions")
     for path in files.instances:
-        of_file, found = read_instances(path)
-        if categories not in (None, of_file):
+        file_categories, file_objects = read_instances(path)
+        if categories not in (None, file_categories):
             raise InputError(f"{path} has other categories than {files.instances[0]}.")
-        categories = of_file
-        merge(objects, found, path, "objects")
+        categories = file_categories
+        merge(objects, file_objects, path, "objects")
     records = {}
     for split, image_ids in read_split(files.split).items():
         if not image_ids:
@@ -90,18 +102,26 @@ def read_annotations(files):
     return categories, records
 
 
-def merge(of_images, more, path, what):
-    """Adds the lists of one file; refuses an image whose list differs between files.
+def merge(
+    merged: dict[int, list],
+    added: dict[int, list],
+    path: str | os.PathLike,
+    content: str,
+) -> None:
+    """Adds the lists of one file to those of several, by image id.
 
     Args:
-        of_images: dict from image id to a list, which is changed.
-        more: The same, of the file at `path`.
+        merged: dict from image id to a list, changed in place.
+        added: dict from image id to a list, of the file at `path`.
         path: Path of the file.
-        what: Name of the lists' items, for the error message.
+        content: str, what the lists hold, for the error message.
+
+    Raises:
+        InputError: If the lists of an image differ between files.
     """
-    for image_id, found in more.items():
-        if sorted(of_images.get(image_id, found)) != sorted(found):
+    for image_id, values in added.items():
+        if sorted(merged.get(image_id, values)) != sorted(values):
             raise InputError(
-                f"{path}: image {image_id} has other {what} in another file."
+                f"{path}: image {image_id} has other {content} in another file."
             )
-    of_images.update(more)
+    merged.update(added)

@@ -1,5 +1,8 @@
 import dataclasses
 import hashlib
+import os
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 import tensorflow_datasets as tfds
@@ -15,31 +18,30 @@ NUM_CATEGORIES = 80
 
 @dataclasses.dataclass(kw_only=True)
 class CocoObjectsConfig(tfds.core.BuilderConfig):
-    """Where the annotations come from: files, or TFDS where there are none."""
+    """Source of the annotations: `files`, or TFDS if they are `None`."""
 
     files: CocoFiles | None = None
 
 
 class CocoObjects(tfds.core.GeneratorBasedBuilder):
-    """COCO captions over annotated objects: no pictures, no features to download.
+    """COCO captions of annotated objects, without images or features to download.
 
-    Each annotated object (crowds are skipped) is a region. Its feature is the
-    one-hot vector of its category; where it is and how large, only `boxes` tell.
-    An image without objects is captioned from one null region: a vector of
-    zeros whose box is the whole image. Their number is in the metadata of the
-    prepared data.
+    Each annotated object (crowds are skipped) is a region. Its feature is the one-hot
+    vector of its category; its position and size are only in `boxes`. An image without
+    objects has one null region, a vector of zeros whose box is the whole image; the
+    metadata of the dataset counts these images.
     """
 
     VERSION = tfds.core.Version("1.0.0")
     BUILDER_CONFIGS = [CocoObjectsConfig(name="tfds")]
 
     @classmethod
-    def from_folder(cls, folder, **kwargs):
-        """The builder of a folder of annotation files.
+    def from_folder(cls, folder: str | os.PathLike, **kwargs: Any) -> Self:
+        """Makes the builder of a folder of annotation files.
 
         Args:
-            folder: See `CocoFiles.find`.
-            **kwargs: Of the builder, such as `data_dir`.
+            folder: Path of the folder, see `CocoFiles.find`.
+            **kwargs: Further arguments of the builder, such as `data_dir`.
 
         Raises:
             InputError: If files are missing.
@@ -57,7 +59,7 @@ class CocoObjects(tfds.core.GeneratorBasedBuilder):
     def _info(self):
         return tfds.core.DatasetInfo(
             builder=self,
-            description="COCO captions over annotated objects.",
+            description="COCO captions of annotated objects.",
             features=region_features(NUM_CATEGORIES),
             metadata=tfds.core.MetadataDict(images_without_objects=0),
         )
@@ -74,8 +76,10 @@ class CocoObjects(tfds.core.GeneratorBasedBuilder):
             yield image_id, object_example(image_id, captions, objects)
 
 
-def object_example(image_id, captions, objects):
-    """One image of `CocoObjects`.
+def object_example(
+    image_id: int, captions: list[str], objects: list[tuple[int, tuple]]
+) -> dict[str, Any]:
+    """Makes an example of `CocoObjects`.
 
     Args:
         image_id: int.
@@ -83,6 +87,9 @@ def object_example(image_id, captions, objects):
         objects: List of (category number, box), the category from 0 to 79 in the
             order of COCO's category ids, the box as x1, y1, x2, y2 divided by the
             image's width and height.
+
+    Returns:
+        dict of the features of `CocoObjects`, in NumPy.
     """
     numbers = [number for number, _ in objects]
     regions = np.eye(NUM_CATEGORIES, dtype="float32")[numbers]
@@ -109,17 +116,17 @@ def _records_of_files(files):
     return {
         split: [
             (image_id, captions, [(number[category], box) for category, box in objects])
-            for image_id, captions, objects in of_split
+            for image_id, captions, objects in split_records
         ]
-        for split, of_split in records.items()
+        for split, split_records in records.items()
     }
 
 
-def read_tfds():
-    """Examples of TFDS's `coco_captions`, pictures undecoded, as they are asked for.
+def read_tfds() -> dict[str, Iterator[dict]]:
+    """Reads TFDS's `coco_captions` lazily, without decoding the images.
 
     Returns:
-        dict from split to an iterator of examples; `restval` is part of `train`.
+        dict from split to an iterator over examples; `restval` is part of `train`.
     """
     builder = tfds.builder("coco_captions")
     builder.download_and_prepare()
@@ -131,12 +138,14 @@ def read_tfds():
     }
 
 
-def records_of_tfds():
-    """The same records as of files, out of TFDS."""
-    return {split: map(_tfds_record, found) for split, found in read_tfds().items()}
+def records_of_tfds() -> dict[str, Iterator[tuple[int, list, list]]]:
+    """Reads the records of `read_annotations` from TFDS."""
+    return {
+        split: map(_tfds_record, examples) for split, examples in read_tfds().items()
+    }
 
 
-def captions_of_tfds(example):
+def captions_of_tfds(example: dict) -> list[str]:
     """The captions of an example of `read_tfds`."""
     return [text.decode().strip() for text in example["captions"]["text"]]
 

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -54,28 +55,31 @@ def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raises `InputError` if there is no dataset of a name."""
+    """Raises `InputError` if there is no dataset of this name."""
     if name not in DATASETS:
         raise InputError(f"There is no dataset {name!r}. {hint(name, DATASETS)}")
 
 
-def load(name: str, folder: Any = None, **kwargs) -> tfds.core.DatasetBuilder:
-    """A captioning dataset, prepared at the first call and kept.
+def load(
+    name: str, folder: str | os.PathLike | None = None, **kwargs: Any
+) -> tfds.core.DatasetBuilder:
+    """Loads a captioning dataset, which is prepared at the first call.
 
     Args:
         name: `"scenes"`, `"coco_objects"`, `"prepared"`, or one that was registered.
-        folder: For `coco_objects`, the folder of COCO's annotation files, see
-            `CocoFiles.find`; if omitted, TFDS downloads `coco_captions`. For
-            `prepared`, the folder that `prepare` has filled.
-        **kwargs: Of the TFDS builder, such as `data_dir`, where prepared data is
-            kept (`~/tensorflow_datasets`).
+        folder: Path. For `coco_objects`, the folder of COCO's annotation files, see
+            `CocoFiles.find`; defaults to `None`, for which TFDS downloads
+            `coco_captions`. For `prepared`, the folder written by `prepare` or
+            `prepare_regions`.
+        **kwargs: Further arguments of the TFDS builder, such as `data_dir`, the folder
+            of the prepared data, which defaults to `~/tensorflow_datasets`.
 
     Returns:
         A prepared TFDS builder with splits `train`, `val` and `test`.
 
     Raises:
-        InputError: If there is no such dataset, or its files are wrong. All of a
-            prepared dataset is read once to compare its checksums.
+        InputError: If there is no such dataset, or its files are missing or damaged.
+            The whole of a `prepared` dataset is read once to compare its checksums.
     """
     check_name(name)
     builder = DATASETS[name](folder, **kwargs)
@@ -85,20 +89,21 @@ def load(name: str, folder: Any = None, **kwargs) -> tfds.core.DatasetBuilder:
         builder = DATASETS[name](folder, **kwargs)
         if not builder.data_path.exists():
             raise
-        # Another process prepared the same meanwhile, and was faster.
+        # Another process prepared the same dataset at the same time.
     return builder
 
 
-def read(builder, split, pictures=False):
-    """Examples of a split of a prepared dataset, always in the same order.
+def read(builder: Any, split: str, pictures: bool = False) -> Any:
+    """Reads the examples of a split of a dataset, always in the same order.
 
     Args:
-        builder: What `load` returned.
+        builder: TFDS builder, from `load`.
         split: TFDS split, such as `"train"` or `"test[:16]"`.
-        pictures: Whether to decode the pictures, where there are any.
+        pictures: bool, whether to decode the images of a dataset that has them.
+            Defaults to `False`.
 
     Returns:
-        tf.data dataset of examples, see `region_features`.
+        `tf.data.Dataset` of examples, see `region_features`.
 
     Raises:
         InputError: If the dataset has no such split.

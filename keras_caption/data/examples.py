@@ -1,4 +1,6 @@
-"""What every captioning dataset holds, however it was made."""
+"""Examples of captioning datasets, whatever they are made from."""
+
+from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
@@ -7,18 +9,21 @@ from keras_caption.errors import InputError
 from keras_caption.text import split_words
 
 
-def region_features(region_dim, dtype=np.float32, **more):
-    """TFDS features of a dataset of images given as regions.
+def region_features(region_dim: int, dtype: Any = np.float32, **more: Any) -> Any:
+    """Makes the TFDS features of a dataset of images given as regions.
 
     An example has an `image_id`; `regions`, float `(N, region_dim)`; `boxes`,
     float32 `(N, 4)`, x1, y1, x2, y2 divided by the image's width and height; the
-    `captions` as people wrote them; and their `words`, normalized and separated
-    by blanks.
+    `captions` as written by people; and their `words`, normalized and separated by
+    spaces.
 
     Args:
-        region_dim: Size of a region's feature vector.
-        dtype: Of `regions`, in storage.
-        **more: Further features of the dataset.
+        region_dim: int, size of a region's feature vector.
+        dtype: NumPy type in which `regions` are stored. Defaults to float32.
+        **more: Further TFDS features of the dataset, by name.
+
+    Returns:
+        `tfds.features.FeaturesDict`.
     """
     return tfds.features.FeaturesDict(
         {
@@ -36,18 +41,18 @@ def region_features(region_dim, dtype=np.float32, **more):
     )
 
 
-def in_half_precision(features, name):
-    """Converts features to the precision that prepared datasets keep them in.
+def in_half_precision(features: Any, name: str) -> np.ndarray:
+    """Converts features to half precision, in which prepared datasets store them.
 
     Args:
         features: float array.
-        name: What to call the record in messages.
+        name: str, name of the record in messages.
 
     Returns:
         float16 NumPy array.
 
     Raises:
-        InputError: If a feature is not finite, or is not in half precision.
+        InputError: If a feature is not finite in half precision.
     """
     features = np.asarray(features)
     with np.errstate(over="ignore"):
@@ -61,17 +66,17 @@ def in_half_precision(features, name):
     return half
 
 
-def captions_and_words(captions):
-    """The `captions` and `words` of an example, from what people wrote."""
+def captions_and_words(captions: list[str]) -> dict[str, list[str]]:
+    """Makes the `captions` and `words` of an example."""
     words = [" ".join(split_words(caption)) for caption in captions]
     return {"captions": captions, "words": words}
 
 
-def references(examples):
-    """The captions of every image, for scoring.
+def references(examples: Any) -> dict[int, list[str]]:
+    """Collects the captions of every image, the references of an evaluation.
 
     Args:
-        examples: tf.data dataset of examples.
+        examples: `tf.data.Dataset` of examples.
 
     Returns:
         dict from image id to a list of str.
@@ -84,7 +89,7 @@ def references(examples):
         int(e["image_id"]): [c.decode() for c in e["captions"]]
         for e in small.as_numpy_iterator()
     }
-    for image_id, of_image in captions.items():
-        if not of_image:
+    for image_id, texts in captions.items():
+        if not texts:
             raise InputError(f"Image {image_id} has no captions.")
     return captions

@@ -1,6 +1,8 @@
-"""Images, captions and splits, as the files of COCO and Karpathy list them."""
+"""Images, captions and splits, listed by the files of COCO and Karpathy."""
 
+import os
 import pathlib
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -13,24 +15,26 @@ from keras_caption.formats.listed_image import ListedImage
 TFDS_NAME = "coco_captions"
 
 
-def list_images(paths):
-    """Lists the images of caption files, by split.
+def list_images(paths: Sequence[str | os.PathLike]) -> dict[str, list[ListedImage]]:
+    """Lists the images of caption files by split.
 
     Args:
-        paths: JSON files. One in Karpathy's schema (COCO, Flickr8k, Flickr30k) has
-            splits and captions, and COCO's files beside it only give the sizes of
-            images. COCO's alone have captions too: of those with `val` in their name
-            every other image is for validation, the rest for test; all other files
-            are for training. A file without annotations, as that of COCO's test
-            server, lists images without captions, for test. `"coco_captions"` is no
-            file but COCO with Karpathy's splits as TFDS downloads it.
+        paths: Sequence of paths of JSON files. A file in Karpathy's schema (COCO,
+            Flickr8k, Flickr30k) gives splits and captions; COCO's files beside it give
+            only the sizes of images. COCO's files alone give captions too: every other
+            image of a file with `val` in its name is for validation, the rest for
+            test; all other files are for training. A file without annotations, such as
+            that of COCO's test server, lists images without captions, for test.
+            `"coco_captions"` is not a file but COCO with Karpathy's splits, downloaded
+            by TFDS.
 
     Returns:
-        dict from split to a list of `ListedImage`. One without captions in a file
-        that has captions has a `problem`, and is skipped by all that prepare data.
+        dict from split to a list of `ListedImage`. An image without captions in a file
+        with captions has a `problem` and is skipped when data are prepared.
 
     Raises:
-        InputError: If a file is wrong, or an image or a photo is listed twice.
+        InputError: If a file does not follow its format, or an image or a photo is
+            listed twice.
     """
     files = [pathlib.Path(path) for path in paths if path != TFDS_NAME]
     karpathys = [path for path in files if is_karpathy(path)]
@@ -44,23 +48,24 @@ def list_images(paths):
         listings = {path: list_coco_images(path) for path in cocos}
     if TFDS_NAME in paths:
         listings[TFDS_NAME] = {
-            split: list(map(_of_tfds, found)) for split, found in read_tfds().items()
+            split: list(map(_listed_by_tfds, examples))
+            for split, examples in read_tfds().items()
         }
-    images, where = {split: [] for split in SPLITS}, {}
+    images, path_of = {split: [] for split in SPLITS}, {}
     for path, listing in listings.items():
         for split, listed in listing.items():
             images[split] += listed
             for image in listed:
-                if where.setdefault(image.image_id, path) != path:
+                if path_of.setdefault(image.image_id, path) != path:
                     raise InputError(
                         f"{path}: image {image.image_id} is listed in "
-                        f"{where[image.image_id]} too."
+                        f"{path_of[image.image_id]} too."
                     )
     return images
 
 
-def _of_tfds(example):
-    """`ListedImage` of an example of TFDS's `coco_captions`."""
+def _listed_by_tfds(example):
+    """Makes a `ListedImage` of an example of TFDS's `coco_captions`."""
     height, width, _ = tf.io.extract_jpeg_shape(example["image"]).numpy()
     return ListedImage(
         int(example["image/id"]),

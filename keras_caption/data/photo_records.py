@@ -1,10 +1,13 @@
-"""Photos with their captions and boxes, listed by the files of COCO and Karpathy."""
+"""Photos with captions and boxes, listed by the files of COCO and Karpathy."""
 
 import collections
 import dataclasses
 import functools
+import os
 import pathlib
+from typing import Any, NoReturn
 
+import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_caption.data.coco import merge
@@ -18,28 +21,32 @@ from keras_caption.formats.listed_image import ListedImage
 
 @dataclasses.dataclass(frozen=True)
 class PhotoRecord:
-    """A photo that features are to be made of.
+    """A photo to extract features from.
 
     Attributes:
         image_id: int.
-        name: What to call it in messages.
-        read: Function that returns its pixels, uint8 `(height, width, 3)`.
+        name: str, name of the photo in messages.
+        read: Function that returns the pixels, uint8 `(height, width, 3)`.
         captions: List of str.
         boxes: List of boxes, x1, y1, x2, y2 divided by the image's width and height,
-            or `None` where nobody has marked any.
-        objects: What is in the boxes, where the data set tells: as of `Scenes`.
+            or `None` if objects are not annotated.
+        objects: List of a dict for each box, with `kind` and `colour` as in `Scenes`,
+            or `None` if unknown.
     """
 
     image_id: int
     name: str
     read: collections.abc.Callable
-    captions: list
+    captions: list[str]
     boxes: list | None = None
-    objects: list | None = None
+    objects: list[dict[str, str]] | None = None
 
 
-def records_of_scenes(builder):
-    """Records of a prepared `Scenes`, its pictures undecoded.
+def records_of_scenes(builder: Any) -> dict[str, list[PhotoRecord]]:
+    """Lists the records of a prepared `Scenes`, whose images are decoded when read.
+
+    Args:
+        builder: Prepared TFDS builder.
 
     Returns:
         dict from split to a list of `PhotoRecord`.
@@ -74,38 +81,45 @@ def records_of_scenes(builder):
     }
 
 
-def records_of_photos(folder, captions=(), instances=()):
-    """Records of a folder of photos.
+def records_of_photos(
+    folder: str | os.PathLike,
+    captions: collections.abc.Sequence[str | os.PathLike] = (),
+    instances: collections.abc.Sequence[str | os.PathLike] = (),
+) -> dict[str, list[PhotoRecord]]:
+    """Lists the records of a folder of photos by split.
 
     Args:
-        folder: Holds the photos, at any depth.
-        captions: Paths of caption files, see `list_images`. Without any, all photos
-            are for the test split, and have no captions.
-        instances: Paths of COCO's instances files, whose boxes become regions. They
-            lie within the photo as `read_photo` turns it by its EXIF orientation.
+        folder: Path of a folder with photos, at any depth.
+        captions: Sequence of paths of caption files, see `list_images`. Defaults to
+            none: all photos are then for test, without captions.
+        instances: Sequence of paths of COCO's instances files, whose boxes become
+            regions. Defaults to none. Boxes are relative to the photo as `read_photo`
+            returns it, rotated by its EXIF orientation.
 
     Returns:
         dict from split to a list of `PhotoRecord`. `read` of a record raises an
-        `InputError` if its photo is missing, ambiguous or unreadable, or lies on its
-        side in comparison with its boxes, or the image has no captions in the files.
+        `InputError` if the photo is missing, ambiguous, unreadable or rotated relative
+        to its boxes, or if the files have no captions of the image.
 
     Raises:
-        InputError: If a file is wrong, or two images have the same photo.
+        InputError: If a file does not follow its format, or two images have the same
+            photo.
     """
-    found = find_photos(folder)
-    names = [str(path.relative_to(folder)) for path in found]
+    paths = find_photos(folder)
+    names = [str(path.relative_to(folder)) for path in paths]
     objects, sizes = {}, {}
     for path in instances:
         merge(objects, read_instances(path)[1], path, "objects")
         sizes |= read_sizes(path)
     boxes = {
-        image_id: [box for _, box in of_image] for image_id, of_image in objects.items()
+        image_id: [box for _, box in image_objects]
+        for image_id, image_objects in objects.items()
     }
     if captions:
         listed = list_images(captions)
     else:
         listed = {"test": [ListedImage(i, name, []) for i, name in enumerate(names)]}
-    photos = find_listed(folder, found, listed)
+    photos = find_listed(folder, paths, listed)
 
     def record(image):
         path, problem = photos[image.image_id]
@@ -123,36 +137,40 @@ def records_of_photos(folder, captions=(), instances=()):
     return {split: list(map(record, images)) for split, images in listed.items()}
 
 
-def find_listed(folder, found, listed):
+def find_listed(
+    folder: str | os.PathLike,
+    paths: list[pathlib.Path],
+    listed: dict[str, list[ListedImage]],
+) -> dict[int, tuple[pathlib.Path, str | None]]:
     """Finds the photo of every listed image.
 
-    It is at the path that the caption file gives, within the folder; or, if there is
-    none, anywhere in the folder, as long as only one photo and only one listed image
-    have its name.
+    The photo is at the path, relative to the folder, that the caption file gives. If
+    there is none, it is the photo of the same name anywhere in the folder, provided
+    that only one photo and only one listed image have this name.
 
     Args:
-        folder: The folder of photos.
-        found: Paths of all photos in it.
+        folder: Path of the folder of photos.
+        paths: List of the paths of all photos in it.
         listed: dict from split to a list of `ListedImage`.
 
     Returns:
-        dict from image id to a path and what is wrong with it, a sentence or `None`.
+        dict from image id to a path and a problem, a sentence or `None`.
 
     Raises:
         InputError: If two images have the same photo.
     """
     folder = pathlib.Path(folder)
-    images = [image for of_split in listed.values() for image in of_split]
+    images = [image for split_images in listed.values() for image in split_images]
     by_name = collections.defaultdict(list)
-    for path in found:
+    for path in paths:
         by_name[path.name].append(path)
-    known = set(found)
+    existing = set(paths)
     uses = collections.Counter(pathlib.PurePath(i.file_name).name for i in images)
     photos, owners = {}, {}
     for image in images:
         path, problem = folder / image.file_name, None
         candidates = by_name[path.name]
-        if path not in known and not path.is_file() and candidates:
+        if path not in existing and not path.is_file() and candidates:
             if len(candidates) == uses[path.name] == 1:
                 [path] = candidates
             else:
@@ -169,13 +187,22 @@ def find_listed(folder, found, listed):
     return photos
 
 
-def read_as_annotated(path, size):
-    """Reads a photo whose boxes are of an image of a size, or of no known one.
+def read_as_annotated(
+    path: str | os.PathLike, size: tuple[int, int] | None
+) -> np.ndarray:
+    """Reads a photo and compares its orientation with that of its annotations.
+
+    Args:
+        path: Path of the photo.
+        size: Width and height in pixels of the annotated image, or `None` if unknown.
+
+    Returns:
+        uint8 `(height, width, 3)`.
 
     Raises:
-        InputError: As `read_photo`, and if one is upright and the other is not: the
-            boxes are of another photo, or of this one before its EXIF orientation
-            turned it.
+        InputError: As `read_photo`; also if one is portrait and the other landscape:
+            the boxes are then of another photo, or of this one before it was rotated
+            by its EXIF orientation.
     """
     photo = read_photo(path)
     height, width = photo.shape[:2]
@@ -187,5 +214,6 @@ def read_as_annotated(path, size):
     return photo
 
 
-def refuse(problem):
+def refuse(problem: str) -> NoReturn:
+    """Raises an `InputError`; the `read` of a record with a problem."""
     raise InputError(problem)

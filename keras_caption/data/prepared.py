@@ -1,8 +1,11 @@
-"""Features of photos, found once and kept."""
+"""Features of photos, extracted once and stored."""
 
 import concurrent.futures
 import hashlib
+import os
 import pathlib
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,61 +17,70 @@ from keras_caption.data.examples import (
     in_half_precision,
     region_features,
 )
+from keras_caption.data.photo_records import PhotoRecord
 from keras_caption.data.scenes.builder import Scenes
-from keras_caption.data.shards import write_shards
+from keras_caption.data.shards import Content, write_shards
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor, resize_photo
 from keras_caption.formats.keras_files import load_keras
 
 EXTRACTOR = "extractor.keras"
-THUMBNAIL = 160  # pixels, of the longer side of the pictures kept to look at
+THUMBNAIL = 160  # pixels, the longer side of the images stored for display
 
 
-def prepare(records, extractor, folder, *, batch_size=16, **options):
+def prepare(
+    records: dict[str, list[PhotoRecord]],
+    extractor: Extractor,
+    folder: str | os.PathLike,
+    *,
+    batch_size: int = 16,
+    **options: Any,
+) -> dict[str, Any]:
     """Writes the features of photos as a dataset for `keras_caption.data.load`.
 
-    An example has a `grid` of features, and `regions`: a photo's objects, the whole
-    photo where there are none in it, or, where nobody has looked for objects, what
-    the extractor proposes.
+    An example has a `grid` of features, and `regions`: the annotated objects of the
+    photo; the whole photo if it has none; or, if its objects are not annotated, the
+    regions proposed by the extractor.
 
     Args:
         records: dict from split to a list of `PhotoRecord`.
         extractor: `keras_caption.features.Extractor`.
-        folder: Where the dataset goes, the extractor with it.
-        batch_size: Number of photos whose features are found at once.
+        folder: Path of the folder of the dataset, where the extractor is saved too.
+        batch_size: int, number of photos whose features are extracted together.
+            Defaults to 16.
         **options: `shard_size` and `strict` of `write_shards`.
 
     Returns:
         The manifest, see `write_shards`.
 
     Raises:
-        InputError: As `write_shards`, if a photo cannot be read, or the folder was
-            begun with other photos or another extractor.
+        InputError: As `write_shards`: if the folder was begun with other photos or
+            another extractor; with `strict`, if a photo cannot be read.
     """
-    with_objects = any(r.objects for of_split in records.values() for r in of_split)
-    examples = PhotoExamples(extractor, batch_size)
-    return write_shards(
-        records,
-        examples,
-        features_of(extractor, with_objects),
-        folder,
-        source_of(records, extractor),
-        more={EXTRACTOR: extractor.save},
-        **options,
+    with_objects = any(
+        record.objects for split_records in records.values() for record in split_records
     )
+    content = Content(
+        records,
+        PhotoExamples(extractor, batch_size),
+        features_of(extractor, with_objects),
+        source_of(records, extractor),
+        files={EXTRACTOR: extractor.save},
+    )
+    return write_shards(content, folder, **options)
 
 
-def load_extractor(folder):
-    """Loads what made the features of a prepared dataset of photos.
+def load_extractor(folder: str | os.PathLike) -> Extractor | None:
+    """Loads the extractor of a prepared dataset of photos.
 
     Args:
-        folder: Of the dataset.
+        folder: Path of the folder of the dataset.
 
     Returns:
         `keras_caption.features.Extractor`, or `None` if the dataset has none.
 
     Raises:
-        InputError: If its file is damaged.
+        InputError: If the file of the extractor is damaged.
     """
     path = pathlib.Path(folder) / EXTRACTOR
     if not path.exists():
@@ -79,12 +91,12 @@ def load_extractor(folder):
     return extractor
 
 
-def features_of(extractor, with_objects):
-    """TFDS features of the examples."""
+def features_of(extractor: Extractor, with_objects: bool) -> Any:
+    """Makes the TFDS features of the examples."""
     height, width, dim = extractor.grid_shape
-    more = {}
+    further = {}
     if with_objects:
-        more["objects"] = Scenes(data_dir="").info.features["objects"]
+        further["objects"] = Scenes(data_dir="").info.features["objects"]
     return region_features(
         dim,
         np.float16,
@@ -92,29 +104,34 @@ def features_of(extractor, with_objects):
             shape=(height, width, dim), dtype=np.float16, encoding="bytes"
         ),
         image=tfds.features.Image(shape=(None, None, 3), encoding_format="jpeg"),
-        **more,
+        **further,
     )
 
 
-def source_of(records, extractor):
-    """What differs where photos, captions, boxes or the extractor do, for JSON."""
+def source_of(records: dict[str, list[PhotoRecord]], extractor: Extractor) -> list:
+    """Identifies photos, captions, boxes and extractor, as JSON."""
     weights = hashlib.sha256()
     for weight in extractor.get_weights():
         weights.update(np.ascontiguousarray(weight))
     listed = {
         split: [
             (r.image_id, r.name, r.captions, r.boxes and np.array(r.boxes).tolist())
-            for r in of_split
+            for r in split_records
         ]
-        for split, of_split in records.items()
+        for split, split_records in records.items()
     }
     return [extractor.get_config(), weights.hexdigest(), listed]
 
 
 class PhotoExamples:
-    """Makes examples of photos, a batch at a time: for `write_shards`."""
+    """Makes examples of photos in batches, for `write_shards`.
 
-    def __init__(self, extractor, batch_size):
+    Args:
+        extractor: `keras_caption.features.Extractor`.
+        batch_size: int, number of photos in a batch.
+    """
+
+    def __init__(self, extractor: Extractor, batch_size: int):
         self.extractor = extractor
         self.batch_size = batch_size
         self.extract, self.propose = (
@@ -122,14 +139,15 @@ class PhotoExamples:
             for function in (extractor, extractor.propose)
         )
 
-    def __call__(self, records):
+    def __call__(self, records: list[PhotoRecord]) -> Iterator[dict | InputError]:
+        """Yields the example, or the error, of each record."""
         with concurrent.futures.ThreadPoolExecutor() as pool:
             for start in range(0, len(records), self.batch_size):
                 batch = records[start : start + self.batch_size]
                 yield from self.examples_of(batch, list(pool.map(self.read, batch)))
 
-    def read(self, record):
-        """A photo's example so far, with the photo itself; or what is wrong with it."""
+    def read(self, record: PhotoRecord) -> dict | InputError:
+        """Makes an example without features, with the `photo` itself; or an error."""
         try:
             photo = record.read()
         except InputError as error:
@@ -143,41 +161,43 @@ class PhotoExamples:
         }
         return {**example, "objects": record.objects} if record.objects else example
 
-    def examples_of(self, records, found):
-        """Examples of records that have been read, or what is wrong with them."""
-        read = [i for i, e in enumerate(found) if not isinstance(e, InputError)]
-        good = [found[i] for i in read]
-        if not good:
-            return found
-        photos = np.stack([example.pop("photo") for example in good])
-        if any(example["boxes"] is None for example in good):
+    def examples_of(
+        self, records: list[PhotoRecord], examples: list[dict | InputError]
+    ) -> list[dict | InputError]:
+        """Adds features to the examples of a batch, changed in place; errors stay."""
+        indices = [i for i, e in enumerate(examples) if not isinstance(e, InputError)]
+        valid = [examples[i] for i in indices]
+        if not valid:
+            return examples
+        photos = np.stack([example.pop("photo") for example in valid])
+        if any(example["boxes"] is None for example in valid):
             proposed = [x.numpy() for x in self.propose(photos)]
-            for example, boxes, mask in zip(good, *proposed, strict=True):
+            for example, boxes, mask in zip(valid, *proposed, strict=True):
                 if example["boxes"] is None:
                     example["boxes"] = boxes[mask]
-        for example in good:
+        for example in valid:
             boxes = example["boxes"] if len(example["boxes"]) else [[0, 0, 1, 1]]
             example["boxes"] = np.array(boxes, "float32")
-        # In batches of one size, of few numbers of boxes: for as few graphs.
-        most = max(len(example["boxes"]) for example in good)
-        boxes = np.zeros((len(good), -(-most // 8) * 8, 4), "float32")
-        for row, example in zip(boxes, good, strict=True):
+        # Padded to a multiple of 8, so that few shapes are compiled.
+        count = max(len(example["boxes"]) for example in valid)
+        boxes = np.zeros((len(valid), -(-count // 8) * 8, 4), "float32")
+        for row, example in zip(boxes, valid, strict=True):
             row[: len(example["boxes"])] = example["boxes"]
-        made = self.extract(photos, boxes)
+        features = self.extract(photos, boxes)
         for i, grid, regions in zip(
-            read, made["grid"].numpy(), made["regions"].numpy(), strict=True
+            indices, features["grid"].numpy(), features["regions"].numpy(), strict=True
         ):
-            regions = regions[: len(found[i]["boxes"])]
+            regions = regions[: len(examples[i]["boxes"])]
             try:
-                found[i]["grid"] = in_half_precision(grid, records[i].name)
-                found[i]["regions"] = in_half_precision(regions, records[i].name)
+                examples[i]["grid"] = in_half_precision(grid, records[i].name)
+                examples[i]["regions"] = in_half_precision(regions, records[i].name)
             except InputError as error:
-                found[i] = error
-        return found
+                examples[i] = error
+        return examples
 
 
-def shrink(photo, side):
-    """A photo whose longer side is `side` pixels at most."""
+def shrink(photo: np.ndarray, side: int) -> np.ndarray:
+    """Reduces a photo so that its longer side has at most `side` pixels."""
     scale = min(1.0, side / max(photo.shape[:2]))
     size = [max(1, round(scale * pixels)) for pixels in photo.shape[:2]]
     small = ops.image.resize(ops.cast(photo, "float32"), size, antialias=True)

@@ -1,8 +1,9 @@
-"""Region features out of other people's files, as a dataset of ours."""
+"""Converts third-party region features to a prepared dataset."""
 
 import dataclasses
 import os
-import pathlib
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,130 +12,142 @@ from keras_caption.data.examples import (
     in_half_precision,
     region_features,
 )
-from keras_caption.data.shards import write_shards
+from keras_caption.data.shards import Content, write_shards
 from keras_caption.errors import InputError
+from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.regions import Regions
 
-WORTH_A_PROCESS = 5000  # images
+IMAGES_PER_PROCESS = 5000
 
 
 @dataclasses.dataclass(frozen=True)
 class RegionRecord:
-    """An image whose features are to be looked up.
+    """An image to look up features of.
 
     Attributes:
-        name: What to call it in messages.
+        name: str, name of the image in messages.
         image: `ListedImage`.
     """
 
     name: str
-    image: object
+    image: ListedImage
 
 
 def prepare_regions(
-    listed, sources, folder, *, strict=False, processes=None, **options
-):
+    listed: dict[str, list[ListedImage]],
+    sources: list[Regions],
+    folder: str | os.PathLike,
+    *,
+    strict: bool = False,
+    processes: int | None = None,
+    **options: Any,
+) -> dict[str, Any]:
     """Writes region features as a dataset for `keras_caption.data.load`.
 
-    Features are kept in half precision. An image whose features are missing or
-    damaged, or do not fit into half precision, is skipped and counted; so are features
-    without captions, and records of no known image.
+    Features are stored in half precision. Images whose features are missing, damaged
+    or not finite in half precision are skipped and counted, as are features without
+    captions and records without a valid image id.
 
     Args:
-        listed: What `list_images` returned.
-        sources: List of what `open_regions` returned, of the same kind or not; an
-            image's features are in one of them.
-        folder: Where the dataset goes.
-        strict: Whether to raise what would be skipped.
-        processes: Number of processes that work on it. As many as the machine has
-            cores if omitted, but one only for a few thousand images: a process
-            takes some seconds to begin.
+        listed: dict from split to a list of `ListedImage`, from `list_images`.
+        sources: List of readers from `open_regions`, of any formats, with the features
+            of an image in one of them.
+        folder: Path of the folder of the dataset.
+        strict: bool, whether to raise an error instead of skipping. Defaults to
+            `False`.
+        processes: int, number of processes. Defaults to one for every 5,000 images, at
+            most as many as the machine has cores: a process takes seconds to start.
         **options: `shard_size` of `write_shards`.
 
     Returns:
-        The manifest, see `write_shards`, with `features`: the numbers of records in
-        each of the `sources`, of those `with_captions` and `without_captions`, and a
-        list of what is `wrong` with the rest.
+        The manifest, see `write_shards`, with an entry `features`: the numbers of
+        records in each of the `sources`, of records `with_captions` and
+        `without_captions`, and a list of the problems of the other records, `wrong`.
 
     Raises:
-        InputError: As `write_shards`; and if no image has features.
+        InputError: As `write_shards`; also if no image has features.
     """
-    where, wrong = {}, []
-    for source in sources:
-        wrong += source.wrong
-        for image_id in source.ids:
-            if image_id in where:
-                other = where[image_id].path
-                wrong.append(f"{source.path}: image {image_id} is in {other} too.")
-            else:
-                where[image_id] = source
-    images = [image for of_split in listed.values() for image in of_split]
+    source_by_id, problems = _index(sources)
+    images = [image for split_images in listed.values() for image in split_images]
     captioned = [image for image in images if not image.problem]
-    known = [image for image in captioned if image.image_id in where]
-    if not known:
+    complete = [image for image in captioned if image.image_id in source_by_id]
+    if not complete:
         raise InputError("None of the images with captions has features.")
-    without_captions = where.keys() - {image.image_id for image in captioned}
-    if strict and wrong:
-        raise InputError(wrong[0])
+    without_captions = source_by_id.keys() - {image.image_id for image in captioned}
+    if strict and problems:
+        raise InputError(problems[0])
     if strict and without_captions:
         image_id = min(without_captions)
-        raise InputError(
-            f"{where[image_id].path}: image {image_id} has features, but no captions."
-        )
+        path = source_by_id[image_id].path
+        raise InputError(f"{path}: image {image_id} has features, but no captions.")
     records = {
-        split: [RegionRecord(f"image {image.image_id}", image) for image in of_split]
-        for split, of_split in listed.items()
+        split: [
+            RegionRecord(f"image {image.image_id}", image) for image in split_images
+        ]
+        for split, split_images in listed.items()
     }
-
-    dim = _dim(known, where)
-    counts = {str(s.path): len(s.ids) + len(s.wrong) for s in sources}
+    dim = _dim(complete, source_by_id)
+    counts = {str(s.path): len(s.ids) + len(s.problems) for s in sources}
     listing = {
-        split: [dataclasses.astuple(image) for image in of_split]
-        for split, of_split in listed.items()
+        split: [dataclasses.astuple(image) for image in split_images]
+        for split, split_images in listed.items()
     }
-    return write_shards(
+    features = {
+        "sources": counts,
+        "with_captions": len(complete),
+        "without_captions": len(without_captions),
+        "wrong": problems,
+    }
+    content = Content(
         records,
-        RegionExamples(where, dim),
+        RegionExamples(source_by_id, dim),
         region_features(dim, np.float16),
-        pathlib.Path(folder),
         [counts, listing],
-        strict=strict,
-        processes=processes or min(os.cpu_count(), 1 + len(images) // WORTH_A_PROCESS),
-        about={
-            "features": {
-                "sources": counts,
-                "with_captions": len(known),
-                "without_captions": len(without_captions),
-                "wrong": wrong,
-            }
-        },
-        **options,
+        manifest={"features": features},
     )
+    processes = processes or min(os.cpu_count(), 1 + len(images) // IMAGES_PER_PROCESS)
+    return write_shards(content, folder, strict=strict, processes=processes, **options)
+
+
+def _index(sources):
+    """Maps image ids to their sources, and lists problems of the other records."""
+    source_by_id, problems = {}, []
+    for source in sources:
+        problems += source.problems
+        for image_id in source.ids:
+            first = source_by_id.setdefault(image_id, source)
+            if first is not source:
+                problems.append(
+                    f"{source.path}: image {image_id} is in {first.path} too."
+                )
+    return source_by_id, problems
 
 
 class RegionExamples:
-    """Makes examples of `RegionRecord`s: for `write_shards`.
+    """Makes examples of `RegionRecord`s, for `write_shards`.
 
     Args:
-        where: dict from image id to what `open_regions` returned.
-        dim: Size of a feature vector.
+        source_by_id: dict from image id to its reader, from `open_regions`.
+        dim: int, size of a feature vector.
     """
 
-    def __init__(self, where, dim):
-        self.where = where
+    def __init__(self, source_by_id: dict[int, Regions], dim: int):
+        self.source_by_id = source_by_id
         self.dim = dim
 
-    def __call__(self, records):
+    def __call__(self, records: list[RegionRecord]) -> Iterator[dict | InputError]:
+        """Yields the example, or the error, of each record."""
         return map(self.example_of, records)
 
-    def example_of(self, record):
-        """An image's example; or what is wrong with it."""
+    def example_of(self, record: RegionRecord) -> dict | InputError:
+        """Makes the example of an image; returns the error if it has one."""
         image = record.image
         try:
             if image.problem:
                 raise InputError(image.problem)
-            if image.image_id not in self.where:
+            if image.image_id not in self.source_by_id:
                 raise InputError(f"{record.name} has captions, but no features.")
-            source = self.where[image.image_id]
+            source = self.source_by_id[image.image_id]
             regions, boxes = source.read(image.image_id, image.size)
             if regions.shape[1] != self.dim:
                 raise InputError(
@@ -152,11 +165,12 @@ class RegionExamples:
         }
 
 
-def _dim(images, where):
-    """Size of a feature vector: that of the first image that can be read."""
+def _dim(images, source_by_id):
+    """Size of a feature vector, from the first image that can be read."""
     for image in images:
         try:
-            return where[image.image_id].read(image.image_id, image.size)[0].shape[1]
+            source = source_by_id[image.image_id]
+            return source.read(image.image_id, image.size)[0].shape[1]
         except InputError as error:
             last = error
     raise last

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import hashlib
 import json
 import multiprocessing
@@ -10,6 +11,8 @@ import pathlib
 import random
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import tensorflow as tf
 import tensorflow_datasets as tfds
@@ -32,98 +35,110 @@ FILE_NAME = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 NAME = "prepared"
 
 
-def write_shards(
-    records,
-    examples_of,
-    features,
-    folder,
-    source,
-    *,
-    shard_size=200,
-    strict=False,
-    about=None,
-    more=None,
-    processes=1,
-):
-    """Writes a dataset that TFDS reads, or resumes writing it.
+@dataclasses.dataclass(frozen=True)
+class Content:
+    """What a dataset is made of.
 
-    Records of the training split are shuffled, always in the same way, for those who
-    will read them in their order. A shard appears whole, and then a file beside it
-    that says what is in it; a shard that has one, and its checksum, is not made again.
-    A record that is wrong is skipped, counted and written down with the reason.
-
-    Args:
+    Attributes:
         records: dict from split to a list of records, each with a `name`.
         examples_of: Function from a list of records to an iterator that yields, for
-            each in turn, an example of `features`, or the `InputError` that says
-            what is wrong with it. With several processes it is pickled.
+            each in turn, an example of `features`, or the `InputError` for which the
+            record is skipped. With several processes it is pickled.
         features: `tfds.features.FeaturesDict`.
-        folder: Where the dataset goes.
-        source: What goes into JSON and tells whether records and examples are the
-            same as before.
-        shard_size: Number of records of a shard.
-        strict: Whether to raise what is wrong with a record.
-        about: dict to go into the manifest too.
-        more: dict from the name of a further file to a function that writes it to a
-            path.
-        processes: Number of processes that write shards at the same time.
+        source: JSON value that identifies the records and how examples are made: a
+            folder is resumed only with an equal one.
+        manifest: dict of further entries of the manifest.
+        files: dict from the name of a further file to a function that writes the file
+            to a path.
+    """
+
+    records: dict[str, list]
+    examples_of: Callable[[list], Iterator]
+    features: Any
+    source: Any
+    manifest: dict[str, Any] = dataclasses.field(default_factory=dict)
+    files: dict[str, Callable] = dataclasses.field(default_factory=dict)
+
+
+def write_shards(
+    content: Content,
+    folder: str | os.PathLike,
+    *,
+    shard_size: int = 200,
+    strict: bool = False,
+    processes: int = 1,
+) -> dict[str, Any]:
+    """Writes a dataset that TFDS reads, or resumes writing it.
+
+    The records of the training split are shuffled, always in the same order. A shard
+    appears whole, followed by its description, a file beside it; a shard whose
+    checksum is that of its description is not written again. A record whose example is
+    an error is skipped, counted and listed with the reason.
+
+    Args:
+        content: `Content`, the records and how examples are made of them.
+        folder: Path of the folder of the dataset.
+        shard_size: int, number of records of a shard. Defaults to 200.
+        strict: bool, whether to raise the error of a record instead of skipping the
+            record. Defaults to `False`.
+        processes: int, number of processes that write shards. Defaults to 1.
 
     Returns:
-        The manifest, a dict, which is also written: for each split, the numbers of
-        records `listed` and `prepared`; for those `left_out`, pairs of name and
-        reason; and checksums of all `shards`.
+        The manifest, a dict, which is also written: for each of the `splits`, the
+        numbers of records `listed` and `prepared`; for the skipped records, in
+        `left_out`, pairs of name and reason; and checksums of all `shards`.
 
     Raises:
         InputError: If the folder was begun with another source, or another process
-            writes it; or, with `strict`, if a record is wrong.
-        OSError: If a shard cannot be written, as on a full disk.
+            writes to it; or, with `strict`, if a record has an error.
+        OSError: If a shard cannot be written, for instance to a full disk.
     """
-    folder, more = pathlib.Path(folder), more or {}
-    stamp = hashlib.sha256(json.dumps([source, shard_size]).encode()).hexdigest()
-    writer = ShardWriter(examples_of, features, strict)
+    folder = pathlib.Path(folder)
+    identity = json.dumps([content.source, shard_size])
+    writer = ShardWriter(content.examples_of, content.features, strict)
     with exclusive(folder):
-        _begin(folder, stamp)
+        _begin(folder, hashlib.sha256(identity.encode()).hexdigest())
         chunks = {
-            split: _chunks(folder, split, of_split, shard_size)
-            for split, of_split in records.items()
+            split: _chunks(folder, split, records, shard_size)
+            for split, records in content.records.items()
         }
         _write_missing(writer, chunks, processes)
-        manifest = {**(about or {}), "splits": {}, "left_out": [], "shards": {}}
+        manifest = {**content.manifest, "splits": {}, "left_out": [], "shards": {}}
         splits = []
-        for split, of_split in chunks.items():
-            shards = {p: read_json(description_of(p), Shard) for p in of_split}
-            _count(manifest, split, len(records[split]), shards)
+        for split, split_chunks in chunks.items():
+            shards = {p: read_json(description_of(p), Shard) for p in split_chunks}
+            _count(manifest, split, len(content.records[split]), shards)
             if shards:
                 splits.append(_split_info(folder, split, shards.values()))
         with _os_errors(folder):
             tfds.folder_dataset.write_metadata(
                 data_dir=folder,
-                features=features,
+                features=content.features,
                 split_infos=splits,
                 filename_template=FILE_NAME,
                 description="A captioning dataset.",
             )
-        for name, write in more.items():
+        for name, write in content.files.items():
             with replacing(folder / name) as partial:
                 write(partial)
-        manifest["descriptions"] = checksums(folder, [*DESCRIPTIONS, *more])
+        manifest["descriptions"] = checksums(folder, [*DESCRIPTIONS, *content.files])
         write_json(folder / MANIFEST, manifest)
     return manifest
 
 
 def _begin(folder, stamp):
-    """Stamps a new folder, and refuses one that was begun with another stamp."""
+    """Stamps a new folder; refuses a folder that was begun with another stamp."""
     if not (folder / SOURCE).exists():
         write_json(folder / SOURCE, {"stamp": stamp})
     elif read_json(folder / SOURCE, Source)["stamp"] != stamp:
         raise InputError(
-            f"{folder} was begun with other data, or other ways to prepare them: name "
-            "another folder, or remove it."
+            f"{folder} was begun with other data or other settings: name another "
+            "folder, or remove it."
         )
 
 
 def _chunks(folder, split, records, shard_size):
-    """The records of each shard of a split, by the path of the shard."""
+    """Assigns the records of a split to shards: a dict from path to records."""
     if split == "train":
         records = random.Random(0).sample(records, len(records))
     starts = range(0, len(records), shard_size)
@@ -139,12 +154,14 @@ def _write_missing(writer, chunks, processes):
     from tqdm import tqdm
 
     chunks = {
-        p: records for of_split in chunks.values() for p, records in of_split.items()
+        path: records
+        for split_chunks in chunks.values()
+        for path, records in split_chunks.items()
     }
     missing = {}
     for path, shard in zip(chunks, read_shards(list(chunks)), strict=True):
-        is_bad = isinstance(shard, InputError)
-        if is_bad or (writer.strict and shard["left_out"]):
+        damaged = isinstance(shard, InputError)
+        if damaged or (writer.strict and shard["left_out"]):
             missing[path] = chunks[path]
     total = sum(map(len, chunks.values()))
     with tqdm(
@@ -162,7 +179,7 @@ def _write_missing(writer, chunks, processes):
 
 
 def _count(manifest, split, listed, shards):
-    """Enters the shards of a split, what `Shard` describes by path, in a manifest."""
+    """Adds a split to a manifest, from the descriptions of its shards by path."""
     prepared = sum(shard["examples"] for shard in shards.values())
     manifest["splits"][split] = {"listed": listed, "prepared": prepared}
     for path, shard in shards.items():
@@ -171,7 +188,7 @@ def _count(manifest, split, listed, shards):
 
 
 def _split_info(folder, split, shards):
-    """TFDS's description of a split."""
+    """Makes TFDS's description of a split."""
     return tfds.core.SplitInfo(
         name=split,
         shard_lengths=[shard["examples"] for shard in shards],
@@ -183,15 +200,22 @@ def _split_info(folder, split, shards):
 
 
 class ShardWriter:
-    """Writes one file, and the file beside it that says what is in it."""
+    """Writes a shard and its description.
 
-    def __init__(self, examples_of, features, strict):
+    Args:
+        examples_of: Function that makes examples, see `Content`.
+        features: `tfds.features.FeaturesDict`.
+        strict: bool, whether to raise the error of a record.
+    """
+
+    def __init__(self, examples_of: Callable, features: Any, strict: bool):
         self.examples_of = examples_of
         self.features = features
         self.strict = strict
 
-    def __call__(self, path, records, tick):
-        left_out, count = [], 0
+    def __call__(self, path: pathlib.Path, records: list, tick: Callable) -> None:
+        """Writes the shard of some records; calls `tick` after each."""
+        skipped, count = [], 0
         with replacing(path) as partial:
             with _os_errors(path), tf.io.TFRecordWriter(str(partial)) as writer:
                 examples = self.examples_of(records)
@@ -203,7 +227,7 @@ class ShardWriter:
                     elif self.strict:
                         raise example
                     else:
-                        left_out.append((record.name, str(example)))
+                        skipped.append((record.name, str(example)))
                     tick()
             content = partial.read_bytes()
         write_json(
@@ -212,13 +236,13 @@ class ShardWriter:
                 "examples": count,
                 "bytes": len(content),
                 "sha256": hashlib.sha256(content).hexdigest(),
-                "left_out": left_out,
+                "left_out": skipped,
             },
         )
 
 
 def _write_in_processes(writer, chunks, processes, progress):
-    """Writes the files of `chunks`, several at a time."""
+    """Writes the shards of `chunks` in several processes."""
     with concurrent.futures.ProcessPoolExecutor(
         processes,
         mp_context=multiprocessing.get_context("spawn"),
@@ -232,7 +256,7 @@ def _write_in_processes(writer, chunks, processes, progress):
                 progress.update(futures[future])
         except concurrent.futures.process.BrokenProcessPool as error:
             raise OSError(
-                "A process was killed, perhaps for want of memory; rerun the same "
+                "A process was killed, perhaps for lack of memory; rerun the same "
                 "command to resume."
             ) from error
         finally:
@@ -240,7 +264,7 @@ def _write_in_processes(writer, chunks, processes, progress):
 
 
 def _start(writer):
-    """Makes a process ready; an interruption is the first process's to handle."""
+    """Initializes a process; the main process handles interruptions."""
     global _writer
     _writer = writer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -248,7 +272,7 @@ def _start(writer):
 
 
 def _end_with_parent():
-    """Else it would wait for work for ever, once the first process is killed."""
+    """Ends this process, which would wait for work, if the main one is killed."""
     multiprocessing.parent_process().join()
     os._exit(1)
 
@@ -258,12 +282,12 @@ def _write(path, records):
 
 
 @contextlib.contextmanager
-def _os_errors(what):
-    """TensorFlow's errors of writing as Python's own."""
+def _os_errors(target):
+    """Converts TensorFlow's errors of writing to a target to `OSError`."""
     try:
         yield
     except tf.errors.OpError as error:
         raise OSError(
-            f"{what}: cannot be written: {error.message}; rerun the same command to "
+            f"{target}: cannot be written: {error.message}; rerun the same command to "
             "resume."
         ) from error

@@ -1,4 +1,5 @@
 from itertools import chain
+from typing import Any
 
 from keras_caption.data.datasets import read
 from keras_caption.data.examples import references
@@ -8,19 +9,22 @@ from keras_caption.text import Vocabulary
 SPLITS = ("train", "all")
 
 
-def build_vocabulary(builder, min_count=5, split="train"):
+def build_vocabulary(
+    builder: Any, min_count: int = 5, split: str = "train"
+) -> Vocabulary:
     """Builds the vocabulary of a dataset's captions.
 
-    With `split="train"` nothing is known of the other captions. With `"all"` words
-    are counted as for the published vocabularies of COCO, in all images of
-    Karpathy's file whatever their split: more than five times (`min_count=6`) for the
-    9,487 words of NG-SAN, UNK included, and at least five times for the 10,369 of
-    AoANet.
+    With `split="train"`, the captions of the other splits have no influence. With
+    `"all"`, words are counted as for the published vocabularies of COCO, in all images
+    of Karpathy's file whatever their split: words with more than five occurrences
+    (`min_count=6`) are the 9,487 of NG-SAN, UNK included, and words with at least five
+    the 10,369 of AoANet.
 
     Args:
-        builder: What `load` returned.
-        min_count: int, least number of occurrences of a word.
-        split: `"train"` or `"all"`, the images whose captions are counted.
+        builder: TFDS builder, from `load`.
+        min_count: int, least number of occurrences of a word. Defaults to 5.
+        split: `"train"` or `"all"`, the images whose captions are counted. Defaults to
+            `"train"`.
 
     Returns:
         `keras_caption.text.Vocabulary`.

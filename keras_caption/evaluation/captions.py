@@ -1,21 +1,24 @@
-"""Captions and references as they are before they are scored."""
+"""Checks of captions and references before they are scored."""
 
-import collections.abc
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from keras_caption.errors import InputError
 
 # All control characters but tabs, Unicode's line and paragraph separators, and
-# surrogates, which have no UTF-8.
+# surrogates, which UTF-8 cannot encode.
 NOT_ON_A_LINE = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-def check_captions(captions, references):
+def check_captions(
+    captions: Mapping[Any, str], references: Mapping[Any, Sequence[str]]
+) -> None:
     """Raises `InputError` unless every image has a caption and references.
 
     Args:
         captions: dict from image id to str.
-        references: dict from image id to a list of str, for these images at least.
+        references: dict from image id to a list of str, at least for these images.
     """
     if not captions:
         raise InputError("There are no captions to score.")
@@ -33,19 +36,20 @@ def check_captions(captions, references):
             )
 
 
-def is_list_of_strings(texts):
+def is_list_of_strings(texts: Any) -> bool:
+    """Whether texts are a sequence of at least one str."""
     return (
-        isinstance(texts, collections.abc.Sequence)
+        isinstance(texts, Sequence)
         and not isinstance(texts, str)
         and len(texts) > 0
         and all(isinstance(text, str) for text in texts)
     )
 
 
-def one_line(text):
-    """The text with a space for each character that may end a line.
+def one_line(text: str) -> str:
+    """Replaces characters that may end a line by spaces.
 
-    Java's metrics read one caption per line, and the PTB tokenizer ends lines where
-    `str.splitlines` does. Text without such characters stays as it is.
+    The metrics in Java read one caption per line, and the PTB tokenizer splits lines
+    at the same characters as `str.splitlines`.
     """
     return NOT_ON_A_LINE.sub(" ", text)

@@ -1,19 +1,24 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from pycocoevalcap.cider.cider import Cider
 
 from keras_caption.evaluation.captions import check_captions
 from keras_caption.text import split_words
 
 
-def cider(captions, references):
-    """CIDEr-D of captions, computed without Java, for use during training.
+def cider(
+    captions: Mapping[Any, str], references: Mapping[Any, Sequence[str]]
+) -> float:
+    """Computes CIDEr-D of captions without Java, for validation during training.
 
-    It differs from the `CIDEr-D` of `score` in the tokenizer only: words are split by
-    `keras_caption.text.split_words` instead of a Java program, which is fast enough
-    for every epoch.
+    It differs from the `CIDEr-D` of `score` only in the tokenizer, which is
+    `keras_caption.text.split_words` instead of a Java program and fast enough for
+    every epoch.
 
     Args:
         captions: dict from image id to str.
-        references: dict from image id to a list of str, for these images at least.
+        references: dict from image id to a list of str, at least for these images.
 
     Returns:
         float, the mean over images.
@@ -23,9 +28,9 @@ def cider(captions, references):
     """
     check_captions(captions, references)
 
-    def words(text):
+    def normalize(text):
         return " ".join(split_words(text))
 
-    generated = {i: [words(caption)] for i, caption in captions.items()}
-    true = {i: [words(reference) for reference in references[i]] for i in captions}
-    return float(Cider().compute_score(true, generated)[0])
+    generated = {i: [normalize(caption)] for i, caption in captions.items()}
+    expected = {i: list(map(normalize, references[i])) for i in captions}
+    return float(Cider().compute_score(expected, generated)[0])

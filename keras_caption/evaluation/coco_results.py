@@ -1,4 +1,6 @@
+import os
 import pathlib
+from collections.abc import Mapping, Sequence
 
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
@@ -7,33 +9,37 @@ from keras_caption.formats.coco import read_captions
 from keras_caption.formats.coco_results import read_results
 
 
-def write_results(path, captions):
+def write_results(path: str | os.PathLike, captions: Mapping[int, str]) -> None:
     """Writes a COCO results file.
 
     Args:
-        path: Where it goes.
+        path: Path of the file.
         captions: dict from image id to str.
     """
     write_json(path, [{"image_id": i, "caption": c} for i, c in captions.items()])
 
 
-def score_files(captions_path, results_path, spice=False):
+def score_files(
+    captions_path: str | os.PathLike,
+    results_path: str | os.PathLike,
+    spice: bool = False,
+) -> tuple[dict[str, float], dict[str, str]]:
     """Scores a COCO results file against a COCO captions file.
 
-    The images that are in both files are scored, in the order of the captions file,
-    and how many others there are is printed: the server's c40 captions, for instance,
-    are of some images only.
+    The images in both files are scored, in the order of the captions file. The numbers
+    of the other images are printed: the server's c40 captions, for instance, are of
+    some images only.
 
     Args:
-        captions_path: JSON with `images` and `annotations`.
-        results_path: JSON, see `read_results`.
-        spice: bool, whether to compute SPICE; see `score`.
+        captions_path: Path of a JSON file with `images` and `annotations`.
+        results_path: Path of a results file, see `read_results`.
+        spice: bool, whether to compute SPICE, see `score`. Defaults to `False`.
 
     Returns:
         As `score`.
 
     Raises:
-        InputError: If a file is wrong, or no image is in both.
+        InputError: If a file does not follow its format, or no image is in both.
     """
     references = {
         i: texts for i, texts in read_captions(captions_path).items() if texts
@@ -52,17 +58,21 @@ def score_files(captions_path, results_path, spice=False):
     return score(captions, references, spice)
 
 
-def score_table(captions_paths, results_path, spice=False):
-    """Scores a COCO results file against several captions files, such as c5 and c40.
+def score_table(
+    captions_paths: Sequence[str | os.PathLike],
+    results_path: str | os.PathLike,
+    spice: bool = False,
+) -> str:
+    """Scores a COCO results file against several captions files such as c5 and c40.
 
     Args:
-        captions_paths: List of paths, see `score_files`.
-        results_path: See `score_files`.
-        spice: bool, whether to compute SPICE; see `score`.
+        captions_paths: Sequence of paths of captions files, see `score_files`.
+        results_path: Path of a results file, see `read_results`.
+        spice: bool, whether to compute SPICE, see `score`. Defaults to `False`.
 
     Returns:
-        str, a Markdown table with a row for each captions file, and below it the
-        metrics that failed.
+        str, a Markdown table with a row for each captions file, followed by the
+        metrics that failed and the reasons.
 
     Raises:
         InputError: As `score_files`.
@@ -74,4 +84,6 @@ def score_table(captions_paths, results_path, spice=False):
         label = path.stem if distinct else str(path)
         rows[label], missing = score_files(path, results_path, spice)
         notes |= missing
-    return "\n".join([table(rows), *(f"{name}: {why}" for name, why in notes.items())])
+    return "\n".join(
+        [table(rows), *(f"{name}: {reason}" for name, reason in notes.items())]
+    )

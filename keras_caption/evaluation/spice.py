@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import urllib.request
 import zipfile
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
 
 from pycocoevalcap.spice import spice as pycocoevalcap_spice
 from tqdm import tqdm
@@ -17,8 +19,8 @@ from keras_caption.errors import InputError
 FOLDER = pathlib.Path(pycocoevalcap_spice.__file__).parent / "lib"
 ARCHIVE = "stanford-corenlp-full-2015-12-09"
 URL = f"https://nlp.stanford.edu/software/{ARCHIVE}.zip"
-# SHA-256 as Git LFS recorded them in a published copy of SPICE's `lib` folder, whose
-# other jars are those that pycocoevalcap ships, to the byte.
+# SHA-256 from Git LFS in a published copy of SPICE's `lib` folder, whose other jars
+# are identical to those of pycocoevalcap.
 JARS = {
     "stanford-corenlp-3.6.0.jar": (
         "d341d5863276f55782c5ef73212222d6b3b48e02ae1951ab6de7618d28b12742"
@@ -29,8 +31,10 @@ JARS = {
 }
 
 
-def spice(references, captions):
-    """SPICE of tokenized captions, as pycocoevalcap computes it.
+def spice(
+    references: Mapping[Any, Sequence[str]], captions: Mapping[Any, Sequence[str]]
+) -> float:
+    """Computes SPICE of tokenized captions with pycocoevalcap.
 
     It needs two jars of CoreNLP 3.6.0 in pycocoevalcap's folder `spice/lib`. They are
     downloaded if one is missing, and checked before Java runs them.
@@ -43,7 +47,8 @@ def spice(references, captions):
         float, the mean over images.
 
     Raises:
-        InputError: If the jars cannot be had or are others, or the program fails.
+        InputError: If a jar cannot be downloaded or has another checksum, or the
+            program fails.
     """
     try:
         provide_jars()
@@ -56,12 +61,12 @@ def spice(references, captions):
             f"SPICE, a Java program, failed (exit status {error.returncode}); it runs "
             "on Java 8 and 11, not on 17 or later."
         ) from None
-    except Exception as error:  # of pycocoevalcap; the other metrics are not lost
+    except Exception as error:  # raised by pycocoevalcap; keeps the other metrics
         raise InputError(f"SPICE failed: {type(error).__name__}: {error}.") from error
 
 
-def provide_jars():
-    """Downloads the jars if one is missing, and checks what is there."""
+def provide_jars() -> None:
+    """Downloads the jars if one is missing, and compares their checksums."""
     if not all((FOLDER / name).exists() for name in JARS):
         with tempfile.TemporaryFile() as file:
             download(file)
@@ -75,7 +80,8 @@ def provide_jars():
             check(jar, FOLDER / name, expected)
 
 
-def download(file):
+def download(file: BinaryIO) -> None:
+    """Downloads the archive of CoreNLP to an open file."""
     try:
         with urllib.request.urlopen(URL, timeout=60) as response:
             size = int(response.headers["Content-Length"] or 0) or None
@@ -85,8 +91,8 @@ def download(file):
         raise InputError(f"{URL} cannot be downloaded: {error}.") from None
 
 
-def unpack(archive):
-    """Unpacks the jars into pycocoevalcap's folder if all are the expected ones."""
+def unpack(archive: zipfile.ZipFile) -> None:
+    """Unpacks the jars into pycocoevalcap's folder if all checksums agree."""
     members = {name: f"{ARCHIVE}/{name}" for name in JARS}
     for name, member in members.items():
         with archive.open(member) as jar:
@@ -100,7 +106,8 @@ def unpack(archive):
             shutil.copyfileobj(jar, file)
 
 
-def check(jar, where, expected):
+def check(jar: BinaryIO, where: Any, expected: str) -> None:
+    """Raises `InputError` if the checksum of a jar is not the expected one."""
     if hashlib.file_digest(jar, "sha256").hexdigest() != expected:
         raise InputError(
             f"{where} is not the published jar, whose SHA-256 is {expected}."

@@ -1,4 +1,4 @@
-"""From photos to what captioners read of them: grids and regions."""
+"""From photos to the features that captioners read: grids and regions."""
 
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.photos import (

@@ -1,4 +1,6 @@
 import inspect
+from collections.abc import Iterable
+from typing import Any
 
 import keras
 from keras import ops
@@ -9,8 +11,8 @@ from keras_caption.features.windows import windows
 from keras_caption.formats.faults import reason_of
 
 
-def load_detector(preset):
-    """A KerasHub object detector, by name or from a folder.
+def load_detector(preset: str) -> Any:
+    """Loads a KerasHub object detector, by name or from a folder.
 
     Raises:
         InputError: If there is none.
@@ -27,31 +29,33 @@ def load_detector(preset):
 
 @keras.saving.register_keras_serializable("keras_caption")
 class Extractor(keras.Model):
-    """Makes features out of photos: a grid of them, and regions.
+    """Extracts features of photos: a grid of them, and regions.
 
-    The grid is what a layer of a convolutional network of `keras.applications` makes
-    of a photo; a region's feature is pooled from it by RoI align. The regions are
-    the boxes given or, without any, what a detector finds; without a detector, a
-    fixed pyramid of windows. Its weights are never trained. Once it is a captioner's
-    `extractor`, it is saved with it.
+    The grid is the output of a layer of a convolutional network of
+    `keras.applications`; a region's feature is pooled from it by RoI align. The
+    regions are the boxes given; if omitted, those of a detector; without a detector,
+    a fixed pyramid of windows. Its weights are never trained. A captioner saves its
+    `extractor` with it.
 
-    Of the papers' networks, InceptionResNetV2 (8 x 8 x 1536 for 299 pixels, area
+    Networks of the papers: InceptionResNetV2 (8 x 8 x 1536 for 299 pixels, area
     attention), ResNet101 (7 x 7 x 2048 for 224) and VGG16 or VGG19 (14 x 14 x 512 at
     `layer="block5_conv3"` or `"block5_conv4"`; spatial self-attention used VGG-11,
-    which `keras.applications` lacks) are there.
+    which `keras.applications` lacks).
 
     Args:
-        backbone: Name of a function of `keras.applications`, such as `"MobileNet"`.
-        layer: Name of the layer whose output is the grid; the last one where `None`.
-        image_size: Height and width, in pixels, that photos are brought to.
-        levels: Of the pyramid, see `windows`.
+        backbone: str, name of a function of `keras.applications`, such as
+            `"MobileNet"`.
+        layer: str, name of the layer whose output is the grid. Defaults to the last
+            one.
+        image_size: int, height and width, in pixels, that photos are resized to.
+        levels: Iterable of int, of the pyramid, see `windows`.
         detector: `keras_hub.models.ObjectDetector`, or a preset of one: its name, or
             a local folder.
-        confidence: Of the detector's, those below are no regions.
-        max_regions: The most of them that are.
+        confidence: float, least confidence of the detector's regions.
+        max_regions: int, greatest number of the detector's regions.
         arguments: dict of further arguments of the function, such as `alpha`.
-        weights: `"imagenet"`, which Keras downloads, a path of a weights file without
-            the top, or `None` for random ones.
+        weights: `"imagenet"`, which Keras downloads, the path of a weights file
+            without the top, or `None` for random ones.
 
     Call arguments:
         images: float `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
@@ -69,17 +73,17 @@ class Extractor(keras.Model):
 
     def __init__(
         self,
-        backbone="MobileNet",
-        layer=None,
-        image_size=224,
-        levels=(1, 2, 3, 4),
-        detector=None,
-        confidence=0.3,
-        max_regions=36,
-        arguments=None,
-        weights=None,
-        name="extractor",
-        **kwargs,
+        backbone: str = "MobileNet",
+        layer: str | None = None,
+        image_size: int = 224,
+        levels: Iterable[int] = (1, 2, 3, 4),
+        detector: Any = None,
+        confidence: float = 0.3,
+        max_regions: int = 36,
+        arguments: dict[str, Any] | None = None,
+        weights: str | None = None,
+        name: str = "extractor",
+        **kwargs: Any,
     ):
         super().__init__(name=name, **kwargs)
         self.backbone = backbone
@@ -127,11 +131,11 @@ class Extractor(keras.Model):
         self.built = True
 
     @property
-    def grid_shape(self):
+    def grid_shape(self) -> tuple[int, int, int]:
         """Height, width and dim of a grid."""
         return self.network.output.shape[1:]
 
-    def call(self, images, boxes=None):
+    def call(self, images: Any, boxes: Any = None) -> dict[str, Any]:
         if boxes is None:
             boxes, valid = self.propose(images)
             boxes = ops.where(ops.expand_dims(valid, -1), boxes, 0.0)
@@ -140,26 +144,26 @@ class Extractor(keras.Model):
         grid = self.network(images, training=False)
         return {"grid": grid, "regions": roi_align(grid, boxes), "boxes": boxes}
 
-    def propose(self, images):
-        """Regions of photos whose objects nobody has marked.
+    def propose(self, images: Any) -> tuple[Any, Any]:
+        """Proposes regions of photos without annotated objects.
 
         Args:
             images: Of a call.
 
         Returns:
-            Boxes, float `(batch, N, 4)`, and whether they are real, bool
-            `(batch, N)`. Where a detector finds nothing, the whole image is one.
+            Boxes, float `(batch, N, 4)`, and whether they are valid, bool
+            `(batch, N)`. If a detector finds nothing, the whole image is one.
         """
         if self.detector is None:
             fixed = ops.expand_dims(windows(self.levels), 0)
             boxes = ops.repeat(fixed, ops.shape(images)[0], axis=0)
             return boxes, ops.ones(ops.shape(boxes)[:2], "bool")
         images = self.detector.preprocessor(images)
-        found = self.detector.decode_predictions(
+        detected = self.detector.decode_predictions(
             self.detector(images, training=False), images
         )
         boxes = keras.utils.bounding_boxes.convert_format(
-            found["boxes"],
+            detected["boxes"],
             source=self.detector.bounding_box_format,
             target="rel_xyxy",
             height=images.shape[1],
@@ -168,20 +172,20 @@ class Extractor(keras.Model):
         boxes = ops.clip(boxes, 0.0, 1.0)
         size = boxes[..., 2:] - boxes[..., :2]
         good = ops.logical_and(
-            found["confidence"] >= self.confidence, ops.all(size > 0, axis=-1)
+            detected["confidence"] >= self.confidence, ops.all(size > 0, axis=-1)
         )
-        scores = ops.where(good, found["confidence"], -1.0)
+        scores = ops.where(good, detected["confidence"], -1.0)
         count = min(self.max_regions, scores.shape[1])
         best = ops.top_k(scores, count)[1]
         boxes = ops.take_along_axis(boxes, ops.expand_dims(best, -1), axis=1)
         mask = ops.take_along_axis(good, best, axis=1)
-        # The first is the best, and where it is not real none is.
+        # The first is the best: if it is not valid, none is.
         nothing = ops.logical_and(ops.logical_not(mask), ops.arange(count) == 0)
         whole = ops.convert_to_tensor([0.0, 0.0, 1.0, 1.0], boxes.dtype)
         boxes = ops.where(ops.expand_dims(nothing, -1), whole, boxes)
         return boxes, ops.logical_or(mask, nothing)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
@@ -196,11 +200,11 @@ class Extractor(keras.Model):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "Extractor":
         config = keras.saving.deserialize_keras_object(config)
         if "weights" in config or isinstance(config.get("detector"), str):
             raise InputError(
-                "A saved extractor names no weights and no preset of a detector: they "
-                "would be downloaded."
+                "A saved extractor should name no weights and no preset of a detector: "
+                "they would be downloaded."
             )
         return cls(**config)

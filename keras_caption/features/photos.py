@@ -1,5 +1,7 @@
 import io
+import os
 import pathlib
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -12,14 +14,14 @@ FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
 # A photo takes up to 20 bytes a pixel while it is decoded and resized.
 MAX_PIXELS = 64 * 2**20
 
-# What EXIF's orientations ask for: rows and columns exchanged, then reversed.
+# EXIF's orientations: rows and columns transposed, then reversed.
 ORIENTATION = 0x0112
 TRANSPOSED = (5, 6, 7, 8)
 COLUMNS_REVERSED = (2, 3, 6, 7)
 ROWS_REVERSED = (3, 4, 7, 8)
 
 
-def read_photo(source):
+def read_photo(source: str | os.PathLike | bytes) -> np.ndarray:
     """Reads a photo's pixels, whatever its format and colours.
 
     BMP, GIF, JPEG, PNG and WebP are read, by content and not by name. Grey, CMYK,
@@ -33,7 +35,7 @@ def read_photo(source):
         uint8 `(height, width, 3)`.
 
     Raises:
-        InputError: If there is no such file, or it is no image, is cut short, or has
+        InputError: If there is no such file, or it is no image, is truncated, or has
             more than `MAX_PIXELS` pixels.
     """
     from PIL import Image, UnidentifiedImageError
@@ -64,11 +66,11 @@ def read_photo(source):
         raise InputError(f"{name} cannot be read: {reason_of(error)}.") from None
 
 
-def check_size(size, name):
-    """Checks that an image has not too many pixels, before it is decoded.
+def check_size(size: tuple[int, int], name: str) -> None:
+    """Checks the number of an image's pixels, before it is decoded.
 
     Raises:
-        InputError: If it has.
+        InputError: If there are more than `MAX_PIXELS`.
     """
     width, height = size
     if width * height > MAX_PIXELS:
@@ -77,8 +79,8 @@ def check_size(size, name):
         )
 
 
-def to_rgb(image):
-    """A Pillow image's pixels, uint8 `(height, width, 3)`."""
+def to_rgb(image: Any) -> np.ndarray:
+    """Converts a Pillow image to pixels, uint8 `(height, width, 3)`."""
     from PIL import Image
 
     if image.mode.startswith("I"):  # 16 bits, of which 8 are kept
@@ -87,8 +89,8 @@ def to_rgb(image):
     return np.array(image.convert("RGB"))
 
 
-def exif_orientation(image):
-    """The orientation that a JPEG's EXIF data name; 1 if they name none."""
+def exif_orientation(image: Any) -> int:
+    """Reads the orientation in a JPEG's EXIF data; 1 if there is none."""
     from PIL import Image
 
     if image.format not in ("JPEG", "MPO"):
@@ -97,12 +99,12 @@ def exif_orientation(image):
     try:
         exif.load(image.info.get("exif"))
         return exif.get(ORIENTATION, 1)
-    except Exception:  # damaged EXIF data name none
+    except Exception:  # damaged EXIF data
         return 1
 
 
-def orient(pixels, orientation):
-    """An image's pixels, `(height, width, 3)`, turned as EXIF's orientation asks."""
+def orient(pixels: np.ndarray, orientation: int) -> np.ndarray:
+    """Rotates or flips pixels, `(height, width, 3)`, by EXIF's orientation."""
     if orientation in TRANSPOSED:
         pixels = pixels.transpose(1, 0, 2)
     if orientation in COLUMNS_REVERSED:
@@ -112,12 +114,12 @@ def orient(pixels, orientation):
     return np.ascontiguousarray(pixels)
 
 
-def resize_photo(pixels, size):
-    """A photo as the square that an `Extractor` reads.
+def resize_photo(pixels: Any, size: int) -> Any:
+    """Resizes a photo to the square that an `Extractor` reads.
 
     Args:
-        pixels: `(height, width, 3)`, 0 to 255, or a batch of such.
-        size: Height and width of the square; proportions are not kept.
+        pixels: `(height, width, 3)`, 0 to 255, or a batch of them.
+        size: int, height and width of the square; proportions are not kept.
 
     Returns:
         float32 `(size, size, 3)`, or a batch, bilinear with antialiasing.
@@ -126,8 +128,8 @@ def resize_photo(pixels, size):
     return ops.image.resize(pixels, (size, size), antialias=True)
 
 
-def find_photos(folder):
-    """All images in a folder and below it, by their endings, in order.
+def find_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
+    """Lists all images in a folder and below it, by their suffixes, sorted.
 
     Raises:
         InputError: If there is no such folder, or no image in it.

@@ -1,20 +1,21 @@
+from typing import Any
+
 from keras import ops
 
 
-def roi_align(grid, boxes, samples=14):
-    """Features of boxes: means of what bilinear interpolation finds within them.
+def roi_align(grid: Any, boxes: Any, samples: int = 14) -> Any:
+    """Pools features of boxes: means of bilinear interpolations within them.
 
-    A box is sampled at `samples` x `samples` evenly spaced points, at their exact
-    places, and the samples are averaged: RoI align, its bins pooled to one. The
-    weights of rows and of columns are found apart and applied as two matrix
-    products, which is the same.
+    A box is sampled at `samples` x `samples` evenly spaced points, and the samples
+    are averaged: RoI align, its bins pooled to one. Weights of rows and of columns are
+    computed separately and applied as two matrix products, which is the same.
 
     Args:
         grid: float `(batch, height, width, dim)`; its cells' centres lie half a cell
-            from the image's edges. Beyond the outermost centres it goes on flat.
+            from the image's edges. Beyond the outermost centres it is constant.
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width and
             height.
-        samples: Number of rows and of columns of points.
+        samples: int, number of rows and of columns of points.
 
     Returns:
         `(batch, N, dim)`.
@@ -31,9 +32,11 @@ def roi_align(grid, boxes, samples=14):
 
 
 def _weights(start, end, size, samples):
-    """How much each of `size` cells counts between two places, `(batch, N, size)`."""
+    """Weights of `size` cells between two positions, `(batch, N, size)`."""
     shares = (ops.arange(samples, dtype="float32") + 0.5) / samples
-    places = ops.expand_dims(start, -1) + ops.expand_dims(end - start, -1) * shares
-    places = ops.clip(places * size - 0.5, 0.0, size - 1.0)
-    distances = ops.abs(ops.expand_dims(places, -1) - ops.arange(size, dtype="float32"))
+    positions = ops.expand_dims(start, -1) + ops.expand_dims(end - start, -1) * shares
+    positions = ops.clip(positions * size - 0.5, 0.0, size - 1.0)
+    distances = ops.abs(
+        ops.expand_dims(positions, -1) - ops.arange(size, dtype="float32")
+    )
     return ops.mean(ops.maximum(1.0 - distances, 0.0), axis=-2)

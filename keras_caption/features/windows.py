@@ -1,11 +1,13 @@
+from collections.abc import Iterable
+
 import numpy as np
 
 
-def windows(levels=(1, 2, 3, 4)):
-    """A fixed pyramid of boxes, for pictures whose objects nobody has marked.
+def windows(levels: Iterable[int] = (1, 2, 3, 4)) -> np.ndarray:
+    """Makes a fixed pyramid of boxes, for images without annotated objects.
 
     Args:
-        levels: For each n, the image is cut into n x n equal windows.
+        levels: Iterable of int; for each n, the image is cut into n x n equal windows.
 
     Returns:
         float32 `(windows, 4)`, x1, y1, x2, y2 divided by the image's width and

@@ -1,31 +1,37 @@
-"""NumPy arrays in files: `.npy`, `.npz`, and what an array of numbers has to be."""
+"""NumPy arrays in `.npy` and `.npz` files, and checks of arrays of numbers."""
 
 import contextlib
 import math
+import pathlib
 import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reading
 
-# Members of a ZIP archive may take this much, and so many times the archive's size:
+# The members of a ZIP archive may take `ZIP_BYTES` plus `ZIP_EXPANSION` times its size:
 # weights compress little, and a few bytes of zeros must not become gigabytes.
 ZIP_BYTES = 64 * 2**20
 ZIP_EXPANSION = 100
 
 
 @contextlib.contextmanager
-def open_zip(path, limit=None):
+def open_zip(path: pathlib.Path, limit: int | None = None) -> Iterator[zipfile.ZipFile]:
     """Opens a ZIP archive whose members take a bounded amount of memory.
 
     Args:
         path: `pathlib.Path` of the file.
-        limit: Greatest number of bytes of all members together. Defaults to
+        limit: int, greatest number of bytes of all members together. Defaults to
             `ZIP_BYTES` plus `ZIP_EXPANSION` times the size of the file.
 
+    Yields:
+        `zipfile.ZipFile`.
+
     Raises:
-        InputError: If the file is no ZIP archive, or its members claim more.
+        InputError: If the file is not a ZIP archive, or its members claim more bytes.
     """
     with reading(path):
         archive = zipfile.ZipFile(path)
@@ -41,20 +47,22 @@ def open_zip(path, limit=None):
         yield archive
 
 
-def read_npz(path, names=None, limit=None):
+def read_npz(
+    path: pathlib.Path, names: Sequence[str] | None = None, limit: int | None = None
+) -> dict[str, np.ndarray]:
     """Reads the arrays of an `.npz` file.
 
     Args:
         path: `pathlib.Path` of the file.
-        names: Names of the arrays. Defaults to all of them.
-        limit: See `open_zip`.
+        names: Sequence of str, the arrays to read. Defaults to all.
+        limit: int, greatest number of bytes, see `open_zip`.
 
     Returns:
         dict from name to NumPy array.
 
     Raises:
-        InputError: If the file is no archive of arrays, claims more than it holds,
-            or lacks one of the names.
+        InputError: If the file is not an archive of arrays, claims more than it
+            holds, or lacks one of the names.
     """
     with open_zip(path, limit) as archive:
         members = {
@@ -72,13 +80,16 @@ def read_npz(path, names=None, limit=None):
         return arrays
 
 
-def read_array(file, size, where):
+def read_array(file: BinaryIO, size: int, where: str) -> np.ndarray:
     """Reads an array in NumPy's format, which has to fill its file.
 
     Args:
-        file: Binary file that can seek.
+        file: Seekable binary file.
         size: int, the number of bytes of the file.
-        where: What to call it in messages.
+        where: str, name of the array in messages.
+
+    Raises:
+        InputError: If the array is one of objects, or its size is not `size`.
     """
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
@@ -97,12 +108,15 @@ def read_array(file, size, where):
     return np.lib.format.read_array(file, allow_pickle=False)
 
 
-def check_numbers(array, where):
+def check_numbers(array: Any, where: str) -> None:
     """Refuses arrays that are empty, or not of real numbers.
 
     Args:
-        array: NumPy array, or another with `dtype` and `shape`.
-        where: What to call it in messages.
+        array: NumPy array, or another object with `dtype` and `shape`.
+        where: str, name of the array in messages.
+
+    Raises:
+        InputError: If the array is empty or has another type.
     """
     if array.dtype.kind not in "fiu":
         raise InputError(f"{where} has type {array.dtype}; it should be real numbers.")

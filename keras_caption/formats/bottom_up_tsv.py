@@ -1,22 +1,28 @@
+import pathlib
+
+import numpy as np
+
 from keras_caption.errors import InputError
 from keras_caption.formats.lines import LinesOfImages, decode, line_starts
 from keras_caption.formats.regions import divide
 
 
 class TsvRegions(LinesOfImages):
-    """The original bottom-up attention TSV, indexed by one pass over its lines.
+    """Reader of the original bottom-up attention TSV, indexed in one pass.
 
     Args:
-        path: The file. Its fields are image_id, image_w, image_h, num_boxes, boxes
-            and features, the last two base64 of float32.
+        path: `pathlib.Path` of the file. Its fields are image_id, image_w, image_h,
+            num_boxes, boxes and features, the last two base64 of float32.
     """
 
     fields = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 
-    def __init__(self, path):
+    def __init__(self, path: pathlib.Path):
         super().__init__(path, line_starts(path))
 
-    def read_record(self, place, where, size):
+    def read_record(
+        self, place: int, where: str, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         values = self.read_fields(place, where)
         try:
             width, height = float(values["image_w"]), float(values["image_h"])

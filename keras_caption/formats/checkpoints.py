@@ -1,24 +1,28 @@
-"""Checkpoints of other code: named tensors."""
+"""Checkpoints of other code: tensors by name."""
 
+import os
 import pathlib
+
+import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_npz
 from keras_caption.formats.faults import reading
 
 
-def read_tensors(path):
-    """Reads the named tensors of a checkpoint.
+def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Reads the tensors of a checkpoint by name.
 
     Args:
-        path: `.npz`, `.safetensors` (needs the package safetensors) or a PyTorch
-            state dict, `.pth` or `.pt` (needs PyTorch).
+        path: Path of an `.npz`, a `.safetensors` (needs the package safetensors) or a
+            PyTorch state dict, `.pth` or `.pt` (needs PyTorch).
 
     Returns:
         dict from name to NumPy array.
 
     Raises:
-        InputError: If the file is missing, cannot be read, or is of another kind.
+        InputError: If the file is missing, damaged or of another format, or the
+            package that reads it is missing.
     """
     path = pathlib.Path(path)
     if not path.exists():
@@ -30,21 +34,21 @@ def read_tensors(path):
             tensors = READERS[path.suffix](path)
     except ImportError as error:
         raise InputError(
-            f"{path} takes the package {error.name} to read; an .npz of the same "
-            "names takes none."
+            f"Reading {path} needs the package {error.name}; an .npz with the same "
+            "names needs none."
         ) from None
     for name, tensor in tensors.items():
         check_numbers(tensor, f"{path}, {name}")
     return tensors
 
 
-def read_safetensors(path):
+def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
     from safetensors.numpy import load_file
 
     return load_file(path)
 
 
-def read_state_dict(path):
+def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
     import torch
 
     tensors = torch.load(path, map_location="cpu", weights_only=True)

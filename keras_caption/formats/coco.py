@@ -1,5 +1,7 @@
 """COCO's annotation files: captions, lists of images, and instances."""
 
+import os
+import pathlib
 from typing import Annotated, NotRequired
 
 import numpy as np
@@ -20,7 +22,7 @@ from keras_caption.formats.listed_image import ListedImage
 # Annotations of COCO's official train files whose boxes have no height.
 FLAT_OFFICIAL_BOXES = (918, 2206849)
 
-# How far a box may reach over the border, in pixels: COCO rounds to hundredths.
+# Pixels by which a box may exceed the image: COCO rounds to hundredths.
 TOLERANCE = 1.0
 
 Pixels = Annotated[int, Field(gt=0, lt=2**31)]
@@ -81,38 +83,46 @@ class InstancesFile(TypedDict):
     categories: Records[Category]
 
 
-def read_captions(path):
+def read_captions(path: str | os.PathLike) -> dict[int, list[str]]:
     """Reads the captions of one COCO captions file.
 
     Args:
-        path: JSON with `images` (`id`) and `annotations` (`image_id`, `caption`).
+        path: Path of a JSON file with `images` (`id`) and `annotations` (`image_id`,
+            `caption`).
 
     Returns:
         dict from image id to a list of captions, in the order of the file.
 
     Raises:
-        InputError: If the file is wrong, an image is listed twice, or a caption
-            has no words or belongs to no image of the file.
+        InputError: If the file does not follow the format, lists an image twice, or
+            has a caption without words or of an image that it does not list.
     """
     return group_captions(path, read_json(path, CaptionsFile))
 
 
-def group_captions(path, content):
-    """Groups the captions of a captions file that has been read, by image."""
+def group_captions(
+    path: str | os.PathLike, content: CaptionsFile
+) -> dict[int, list[str]]:
+    """Groups the captions in the content of a captions file by image id."""
     captions = empty_lists(path, content["images"])
     for number, annotation in enumerate(content["annotations"]):
         list_for(path, captions, number, annotation).append(annotation["caption"])
     return captions
 
 
-def empty_lists(path, images):
-    """An empty list for each image of a file; refuses an image listed twice."""
+def empty_lists(path: str | os.PathLike, images: list[Image]) -> dict[int, list]:
+    """Makes an empty list for each image of a file; refuses repeated images."""
     refuse_repeats(path, "images[].id", (image["id"] for image in images))
     return {image["id"]: [] for image in images}
 
 
-def list_for(path, lists, number, annotation):
-    """The list of `empty_lists` that an annotation belongs to."""
+def list_for(
+    path: str | os.PathLike,
+    lists: dict[int, list],
+    number: int,
+    annotation: ImageCaption | ImageObject,
+) -> list:
+    """The list, of those of `empty_lists`, of the image of an annotation."""
     image_id = annotation["image_id"]
     if image_id not in lists:
         raise InputError(
@@ -122,21 +132,21 @@ def list_for(path, lists, number, annotation):
     return lists[image_id]
 
 
-def list_coco_images(path):
-    """Lists the images of one COCO captions file, by split.
+def list_coco_images(path: pathlib.Path) -> dict[str, list[ListedImage]]:
+    """Lists the images of one COCO captions file by split.
 
     Args:
-        path: Path of the file. Every other image of a file with `val` in its name is
-            for validation, the rest for test; all other files are for training.
-            Without `annotations`, as in the file of COCO's test server, all images
-            are for test.
+        path: `pathlib.Path` of the file. If its name contains `val`, every other
+            image is for validation and the rest for test; all other files are for
+            training. Without `annotations`, as in the file of COCO's test server, all
+            images are for test.
 
     Returns:
         dict from split to a list of `ListedImage`. An image without captions in a
         file with `annotations` has a `problem`.
 
     Raises:
-        InputError: As `read_captions`; and if a photo is listed twice.
+        InputError: As `read_captions`; also if two images have the same file name.
     """
     content = read_json(path, ListingFile)
     images = content["images"]
@@ -151,8 +161,10 @@ def list_coco_images(path):
     return {"train": listed}
 
 
-def listed_image(image, captions, path=None):
-    """`ListedImage` of a `NamedImage`; of `path`, if that has captions."""
+def listed_image(
+    image: NamedImage, captions: list[str], path: pathlib.Path | None = None
+) -> ListedImage:
+    """Makes a `ListedImage`; `path` is that of a file that has captions."""
     problem = None
     if path and not captions:
         problem = f"{path}: image {image['id']} has no captions."
@@ -161,60 +173,72 @@ def listed_image(image, captions, path=None):
     )
 
 
-def size_of(image):
-    """Width and height of a `MaybeSizedImage`, or `None`."""
+def size_of(image: MaybeSizedImage) -> tuple[int, int] | None:
+    """Width and height of an image in pixels, or `None` if the file lacks them."""
     if "width" in image and "height" in image:
         return image["width"], image["height"]
     return None
 
 
-def read_sizes(path):
-    """Reads the sizes of images, a dict from id to width and height or `None`."""
+def read_sizes(path: str | os.PathLike) -> dict[int, tuple[int, int] | None]:
+    """Reads the sizes of the images of a file that lists images in COCO's format.
+
+    Returns:
+        dict from image id to width and height in pixels, or `None` if the file lacks
+        them.
+
+    Raises:
+        InputError: If the file does not follow the format.
+    """
     images = read_json(path, SizesFile)["images"]
     return {image["id"]: size_of(image) for image in images}
 
 
-def read_instances(path):
+def read_instances(
+    path: str | os.PathLike,
+) -> tuple[list[int], dict[int, list[tuple[int, tuple[float, ...]]]]]:
     """Reads the objects of one COCO instances file.
 
     Crowd regions (`iscrowd`) are skipped.
 
     Args:
-        path: JSON with `images` (`id`, `width`, `height`), `annotations`
-            (`image_id`, `category_id`, `bbox` as x, y, width, height in pixels) and
-            `categories` (`id`).
+        path: Path of a JSON file with `images` (`id`, `width`, `height`),
+            `annotations` (`image_id`, `category_id`, `bbox` as x, y, width, height in
+            pixels) and `categories` (`id`).
 
     Returns:
-        The category ids in rising order, and dict from image id to a list of
+        The category ids in ascending order, and a dict from image id to a list of
         (category id, box), the box as x1, y1, x2, y2 divided by the image's width
         and height.
 
     Raises:
-        InputError: If the file is wrong, a box is not finite, is empty or lies
-            outside its image, its image or category is unknown, or an image or a
-            category is listed twice.
+        InputError: If the file does not follow the format; if a box is not finite, is
+            empty, lies outside its image, or has an unknown image or category; or if
+            an image or a category is listed twice.
     """
     content = read_json(path, InstancesFile)
     categories = [category["id"] for category in content["categories"]]
     refuse_repeats(path, "categories[].id", categories)
-    known = set(categories)
+    category_ids = set(categories)
     sizes = {i["id"]: (i["width"], i["height"]) for i in content["images"]}
     objects = empty_lists(path, content["images"])
     for number, annotation in enumerate(content["annotations"]):
         if annotation.get("iscrowd") or annotation.get("id") in FLAT_OFFICIAL_BOXES:
             continue
-        found = list_for(path, objects, number, annotation)
+        image_objects = list_for(path, objects, number, annotation)
         category, image_id = annotation["category_id"], annotation["image_id"]
         where = f"{path}: annotations[{number}] of image {image_id}"
-        if category not in known:
+        if category not in category_ids:
             raise InputError(f"{where}: there is no category {category}.")
         box = normalize_box(annotation["bbox"], *sizes[image_id], where)
-        found.append((category, box))
+        image_objects.append((category, box))
     return sorted(categories), objects
 
 
-def normalize_box(bbox, width, height, where):
-    """x, y, width, height in pixels as x1, y1, x2, y2 from 0 to 1, in float32.
+def normalize_box(
+    bbox: list[float], width: int, height: int, where: str
+) -> tuple[float, ...]:
+    """Converts x, y, width, height in pixels to x1, y1, x2, y2 from 0 to 1.
 
     Raises:
         InputError: If the box is empty or lies outside the image.
@@ -222,7 +246,7 @@ def normalize_box(bbox, width, height, where):
     x1, y1, x2, y2 = bbox[0], bbox[1], bbox[0] + bbox[2], bbox[1] + bbox[3]
     if min(x1, y1) < -TOLERANCE or x2 > width + TOLERANCE or y2 > height + TOLERANCE:
         raise InputError(
-            f"{where}: the box {bbox} (x, y, width, height) reaches out of the image "
+            f"{where}: the box {bbox} (x, y, width, height) exceeds the image "
             f"of {width} x {height}."
         )
     corners = np.clip(

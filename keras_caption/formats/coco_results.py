@@ -1,5 +1,7 @@
 """COCO's results files: one caption for each image."""
 
+import os
+
 from typing_extensions import TypedDict
 
 from keras_caption.formats.fields import ImageId, refuse_repeats
@@ -11,18 +13,18 @@ class Result(TypedDict):
     caption: str
 
 
-def read_results(path):
+def read_results(path: str | os.PathLike) -> dict[int, str]:
     """Reads the captions of a COCO results file.
 
     Args:
-        path: JSON, a list of objects with `image_id` and `caption`.
+        path: Path of a JSON file, a list of objects with `image_id` and `caption`.
 
     Returns:
         dict from image id to str.
 
     Raises:
-        InputError: If the file is not of this form, or has two captions for an
-            image.
+        InputError: If the file does not follow the format, or has two captions for
+            an image.
     """
     results = read_json(path, list[Result])
     refuse_repeats(path, "[].image_id", (result["image_id"] for result in results))

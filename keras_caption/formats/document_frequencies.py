@@ -1,5 +1,6 @@
 """Document frequencies of n-grams, as `.npz`."""
 
+import os
 import pathlib
 
 import numpy as np
@@ -11,20 +12,22 @@ from keras_caption.formats.faults import reading
 NAMES = ("keys", "counts", "images", "words")
 
 
-def read_document_frequencies(path):
-    """Reads what `DocumentFrequencies.save` wrote.
+def read_document_frequencies(
+    path: str | os.PathLike,
+) -> tuple[np.ndarray, np.ndarray, int, list[str]]:
+    """Reads a file that `DocumentFrequencies.save` wrote.
 
     Args:
         path: Path of the file.
 
     Returns:
         Keys, int32 `(ngrams, 2)`; counts, int32 `(ngrams,)`; the number of images,
-        an int; and the words that tokens stand for, a list of str.
+        an int; and the words of the vocabulary, a list of str.
 
     Raises:
-        InputError: If the file is missing, is no `.npz` of such arrays, or its
-            n-grams are not distinct and in order, or occur in fewer than one image
-            or in more than there are.
+        InputError: If the file is missing or not an `.npz` of such arrays, if the keys
+            are not distinct and in ascending order, or if a count is not from 1 to
+            the number of images.
     """
     with reading(path):
         arrays = read_npz(pathlib.Path(path), NAMES)
@@ -36,8 +39,10 @@ def read_document_frequencies(path):
     return keys, counts, images, words
 
 
-def problem_of(keys, counts, images, words):
-    """What is wrong with the arrays of a file, or `None`."""
+def problem_of(
+    keys: np.ndarray, counts: np.ndarray, images: np.ndarray, words: np.ndarray
+) -> str | None:
+    """Describes what is wrong with the arrays of a file; `None` if nothing is."""
     length = keys.shape[:1]
     expected = {
         "keys": (keys, "int32", (*length, 2)),
@@ -59,5 +64,5 @@ def problem_of(keys, counts, images, words):
         return f"a count is not from 1 to the number of images, {images}"
     high, low = keys.astype("int64").T
     if keys.min(initial=0) < 0 or (np.diff((high << 32) | low) <= 0).any():
-        return "the keys are not distinct and in rising order"
+        return "the keys are not distinct and in ascending order"
     return None

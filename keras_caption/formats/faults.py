@@ -1,19 +1,21 @@
-"""What libraries raise of a damaged file, as one sentence."""
+"""Errors that libraries raise for damaged files, as one sentence."""
 
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 from keras_caption.errors import InputError
 
 
 @contextlib.contextmanager
-def reading(where):
-    """Turns whatever the block raises into an `InputError` that names the file.
+def reading(where: Any) -> Iterator[None]:
+    """Converts any exception of the block to an `InputError` that names the file.
 
-    NumPy, zipfile, h5py, Keras and TFDS have many kinds of exceptions for damaged
-    files, of several lines or of the length of the file.
+    For damaged files, NumPy, zipfile, h5py, Keras and TFDS raise many types of
+    exceptions, whose messages may have several lines or the length of the file.
 
     Args:
-        where: Path, and record where known, for the message.
+        where: Path of the file, and the record if known, for the message.
     """
     try:
         yield
@@ -23,8 +25,8 @@ def reading(where):
         raise InputError(f"{where} cannot be read: {reason_of(error)}.") from error
 
 
-def reason_of(error):
-    """What an exception says in its first line, a short str without a full stop."""
+def reason_of(error: Exception) -> str:
+    """The first line of the message of an exception, short and without full stop."""
     message = getattr(error, "strerror", None) or str(error)
     lines = message.strip().splitlines() or [type(error).__name__]
     return lines[0][:200].rstrip(".: ")

@@ -1,6 +1,8 @@
-"""Types of the fields that several JSON formats share, for schemas of `read_json`."""
+"""Types of fields that several JSON formats share, for schemas of `read_json`."""
 
+import os
 import pathlib
+from collections.abc import Hashable, Iterable
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, FailFast, Field
@@ -12,13 +14,13 @@ from keras_caption.text.normalization import split_words
 Item = TypeVar("Item")
 
 
-def check_caption(text):
+def check_caption(text: str) -> str:
     if not split_words(text):
         raise PydanticCustomError("caption", "Caption should have at least one word")
     return text.strip()
 
 
-def check_photo_path(text):
+def check_photo_path(text: str) -> str:
     path = pathlib.PurePath(text)
     if path.is_absolute() or ".." in path.parts or "\0" in text:
         raise PydanticCustomError(
@@ -29,7 +31,7 @@ def check_photo_path(text):
     return str(path)
 
 
-def check_photo_name(text):
+def check_photo_name(text: str) -> str:
     if not pathlib.PurePath(text).name:
         raise PydanticCustomError("photo_name", "Photo should have a name")
     return check_photo_path(text)
@@ -42,14 +44,17 @@ PhotoPath = Annotated[str, AfterValidator(check_photo_path)]
 PhotoName = Annotated[str, AfterValidator(check_photo_name)]
 
 
-def refuse_repeats(path, key, values):
-    """Refuses records of which two have the same value.
+def refuse_repeats(
+    path: str | os.PathLike, key: str, values: Iterable[Hashable | None]
+) -> None:
+    """Refuses two records with the same value of a field.
 
     Args:
         path: Path of the file, for the error message.
-        key: Name of the list of records and of the field, such as `"images[].id"`.
-        values: Iterable of the values, hashable, in the order of the records; `None`
-            for a record without one.
+        key: str, names of the list of records and of the field, such as
+            `"images[].id"`.
+        values: Iterable of the hashable values, in the order of the records; `None`
+            for a record without the field.
 
     Raises:
         InputError: If a value other than `None` occurs twice.

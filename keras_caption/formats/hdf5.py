@@ -1,12 +1,14 @@
 """HDF5 files: datasets within one file, of bounded size."""
 
 import math
+import os
+from typing import Any
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reading
 
 
-def open_hdf5(path):
+def open_hdf5(path: str | os.PathLike) -> Any:
     """Opens an HDF5 file for reading."""
     import h5py
 
@@ -14,26 +16,29 @@ def open_hdf5(path):
         return h5py.File(path, "r")
 
 
-def names_in(group, path):
-    """The names in a group of a file, a list of str."""
+def names_in(group: Any, path: str | os.PathLike) -> list[str]:
+    """Lists the names in a group of a file."""
     with reading(path):
         names = list(group)
-    # h5py gives those that are no UTF-8 as bytes.
+    # h5py returns names that are not UTF-8 as bytes.
     return [n if isinstance(n, str) else n.decode("latin1") for n in names]
 
 
-def plain_dataset(group, name, where, limit):
-    """Finds a dataset that lies in the file itself, and does not read it yet.
+def plain_dataset(group: Any, name: str, where: str, limit: int) -> Any:
+    """Finds a dataset that is stored in the file itself, without reading it.
 
     Args:
         group: `h5py.Group`.
-        name: Name of the dataset in the group.
-        where: What to call the record in messages.
-        limit: Greatest number of bytes that it may take in memory.
+        name: str, name of the dataset in the group.
+        where: str, name of the record in messages.
+        limit: int, greatest number of bytes that the dataset may take in memory.
+
+    Returns:
+        `h5py.Dataset`.
 
     Raises:
-        InputError: If there is none, it is a group or a link, lies in other files,
-            takes more than `limit`, or was never written.
+        InputError: If the dataset is missing, is a group or a link, is stored in other
+            files, takes more than `limit`, or was never written.
     """
     import h5py
 
@@ -46,7 +51,7 @@ def plain_dataset(group, name, where, limit):
     if not isinstance(dataset, h5py.Dataset):
         raise InputError(f"{where}: {name} is a {type(dataset).__name__}.")
     if dataset.external or dataset.is_virtual:
-        raise InputError(f"{where}: {name} lies in other files.")
+        raise InputError(f"{where}: {name} is stored in other files.")
     if dataset.shape is None:
         raise InputError(f"{where}: {name} is empty.")
     claimed = math.prod(dataset.shape) * dataset.dtype.itemsize

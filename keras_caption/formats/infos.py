@@ -1,10 +1,13 @@
-"""What the self-critical toolkits save beside a checkpoint, a pickle."""
+"""The infos that the self-critical toolkits save beside a checkpoint, a pickle."""
 
 import collections
 import io
+import os
 import pathlib
 import pickle
 import pickletools
+from collections.abc import Callable
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -17,21 +20,21 @@ INFOS_BYTES = 64 * 2**20
 
 
 class Infos(TypedDict):
-    """Words by index, as text from "1" on; and what the model was trained with."""
+    """The vocabulary, words by index from "1" on, and the options of the training."""
 
     vocab: dict[str, str]
     opt: dict[str, object]
 
 
 class Options(dict):
-    """What is read in place of an `argparse.Namespace`."""
+    """Replaces an `argparse.Namespace`."""
 
     def __setstate__(self, state):
         self.update(state)
 
 
 class Skipped:
-    """What is read in place of a NumPy number, such as the best score so far."""
+    """Replaces a NumPy number, such as the best score so far, which is not needed."""
 
     def __init__(self, *parts):
         pass
@@ -40,7 +43,7 @@ class Skipped:
         pass
 
 
-# All that a pickle may name, and what it gets.
+# The only names that a pickle may contain, and their replacements.
 PLAIN = {
     ("argparse", "Namespace"): Options,
     ("collections", "OrderedDict"): collections.OrderedDict,
@@ -49,12 +52,12 @@ PLAIN = {
     ("numpy", "dtype"): Skipped,
     ("numpy.core.multiarray", "scalar"): Skipped,
     ("numpy._core.multiarray", "scalar"): Skipped,
-    ("_codecs", "encode"): Skipped,  # of a number's bytes
+    ("_codecs", "encode"): Skipped,  # the bytes of a number
 }
 
 
-def as_list(load):
-    """An opcode's function that leaves a list on the stack in place of a tuple."""
+def as_list(load: Callable) -> Callable:
+    """Wraps the function of an opcode to push a list instead of a tuple."""
 
     def load_list(unpickler):
         load(unpickler)
@@ -66,11 +69,11 @@ def as_list(load):
 class PlainUnpickler(pickle._Unpickler):
     """Reads plain containers and `argparse.Namespace`, and refuses all else.
 
-    Only NumPy's numbers are neither made nor refused: the authors' code saves one.
-    Tuples become lists: tuples of the same tuples take no room, but to hash them
-    takes time that doubles with each. The memo of the module's unpickler in C has
-    room up to its greatest index, which five bytes can set to billions; this one's
-    is a dict.
+    NumPy's numbers, of which the authors' code saves one, are skipped. Tuples become
+    lists: nested tuples of the same tuple are small, but the time to hash them doubles
+    with every level. The memo of the unpickler in C allocates memory up to its
+    greatest index, which five bytes can set to billions; the memo of the unpickler in
+    Python is a dict.
     """
 
     TUPLES = "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"
@@ -79,27 +82,26 @@ class PlainUnpickler(pickle._Unpickler):
         for code in (getattr(pickle, name)[0] for name in TUPLES)
     }
 
-    def find_class(self, module, name):
+    def find_class(self, module: str, name: str) -> Any:
         module = {"__builtin__": "builtins"}.get(module, module)
         if (module, name) in PLAIN:
             return PLAIN[module, name]
         raise pickle.UnpicklingError(f"it holds a {module}.{name}")
 
 
-def read_infos(path):
-    """Reads what the self-critical toolkits save beside a checkpoint.
+def read_infos(path: str | os.PathLike) -> tuple[list[str], dict[str, Any]]:
+    """Reads the infos that the self-critical toolkits save beside a checkpoint.
 
     Args:
-        path: `infos_*.pkl`, or the same as JSON: `{"vocab": {"1": "a", ...},
-            "opt": {"rnn_size": 1024, ...}}`.
+        path: Path of an `infos_*.pkl`, or of the same content as JSON:
+            `{"vocab": {"1": "a", ...}, "opt": {"rnn_size": 1024, ...}}`.
 
     Returns:
-        A pair: words, a list of str, the first of which has index 1; and options, a
-        dict.
+        A pair: the words, a list of str from index 1 on, and the options, a dict.
 
     Raises:
-        InputError: If the file is missing, is neither, holds anything but plain
-            data, or lacks the vocabulary or the options.
+        InputError: If the file is missing, is not a pickle or JSON of plain data, or
+            lacks the vocabulary or the options.
     """
     path = pathlib.Path(path)
     if not path.exists():
@@ -116,30 +118,32 @@ def read_infos(path):
     return [by_index[index] for index in indices], options
 
 
-def read_pickle(path):
-    """Infos out of a pickle, none of whose code runs.
+def read_pickle(path: pathlib.Path) -> Infos:
+    """Reads infos from a pickle without executing any of its code.
 
     Raises:
-        InputError: If the file is larger than `INFOS_BYTES`, is no pickle, holds
-            anything but plain data, or no infos.
+        InputError: If the file is larger than `INFOS_BYTES`, or is not a pickle of
+            plain data, or not of infos.
     """
     if path.stat().st_size > INFOS_BYTES:
-        raise InputError(f"{path} is larger than {INFOS_BYTES:,} bytes: no infos.")
+        raise InputError(
+            f"{path} is larger than {INFOS_BYTES:,} bytes, too large for infos."
+        )
     content = path.read_bytes()
     with reading(path):
-        for _ in pickletools.genops(content):  # raises where data are cut short
+        for _ in pickletools.genops(content):  # raises if data are truncated
             pass
         infos = PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
     try:
         return TypeAdapter(Infos).validate_python(infos, strict=True)
-    except ValidationError:  # whose text could be of any length
+    except ValidationError:  # its text may have any length
         raise InputError(
-            f"{path} holds no infos: `vocab`, a dict from index to word, and `opt`."
+            f"{path} contains no infos: `vocab`, a dict from index to word, and `opt`."
         ) from None
 
 
-def plain(value):
-    """An option's value, or the name of its type where that is no plain one."""
+def plain(value: Any) -> Any:
+    """The value of an option, or the name of its type if it is not plain."""
     is_plain = isinstance(value, (str, float, bool, type(None))) or (
         isinstance(value, int) and abs(value) < 2**63
     )

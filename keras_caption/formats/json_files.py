@@ -1,15 +1,15 @@
-"""JSON files, validated against a schema before anything else reads them."""
+"""JSON files, validated against a schema before their content is used."""
 
-import functools
+import os
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from keras_caption.errors import InputError
+from keras_caption.validation import adapter, describe
 
-adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
 
-
-def read_json(path, schema):
+def read_json(path: str | os.PathLike, schema: Any) -> Any:
     """Reads a JSON file and validates its content.
 
     Args:
@@ -22,9 +22,9 @@ def read_json(path, schema):
         The content, of the type `schema`.
 
     Raises:
-        InputError: If the file is missing or unreadable, is not JSON, or its content
-            does not follow the schema. The message names the file and the record,
-            such as `annotations[17].caption`.
+        InputError: If the file is missing or unreadable, is not JSON, or does not
+            follow the schema. The message names the file and the record, such as
+            `annotations[17].caption`.
     """
     try:
         with open(path, "rb") as file:
@@ -34,30 +34,18 @@ def read_json(path, schema):
     return parse_json(content, schema, path)
 
 
-def parse_json(content, schema, where):
-    """Parses and validates JSON that has been read already; see `read_json`.
+def parse_json(content: bytes | str, schema: Any, where: Any) -> Any:
+    """Parses and validates the content of a JSON file, see `read_json`.
 
     Args:
         content: bytes or str.
         schema: See `read_json`.
-        where: Path, or what else the content came from, for error messages.
+        where: Path of the file, or another origin of the content, for messages.
+
+    Raises:
+        InputError: If the content is not JSON, or does not follow the schema.
     """
     try:
         return adapter(schema).validate_json(content, strict=True)
     except ValidationError as error:
         raise InputError(f"{where}: {describe(error)}.") from None
-
-
-def describe(error):
-    """The first problem of a `ValidationError`, with the place of the record."""
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "json_invalid":
-        return f"not valid JSON, or cut short: {first['ctx']['error']}"
-    place = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
-    )
-    message = f"{place.removeprefix('.') or 'content'}: {first['msg']}"
-    if first["type"] == "missing":
-        return message
-    received = repr(first["input"])
-    return f"{message}, received {received[:60]}{'...' * (len(received) > 60)}"

@@ -1,5 +1,6 @@
 """Karpathy's JSON: the splits and captions of COCO, Flickr8k and Flickr30k."""
 
+import os
 import pathlib
 from typing import Annotated, Literal, NotRequired
 
@@ -60,19 +61,20 @@ class AnyFile(TypedDict):
     images: Records[AnyImage]
 
 
-def is_karpathy(path):
-    """Whether a file that lists images is in Karpathy's schema, not COCO's."""
+def is_karpathy(path: str | os.PathLike) -> bool:
+    """Whether a file that lists images has Karpathy's schema rather than COCO's."""
     return any(map(len, read_json(path, AnyFile)["images"]))
 
 
-def read_split(path):
+def read_split(path: str | os.PathLike) -> dict[str, list[int]]:
     """Reads Karpathy's split of the images of COCO; `restval` counts as `train`.
 
     Returns:
         dict from `"train"`, `"val"`, `"test"` to a list of image ids.
 
     Raises:
-        InputError: If the file is wrong, or an image or a photo is listed twice.
+        InputError: If the file does not follow the schema, or lists an image or a
+            photo twice.
     """
     images = read_json(path, SplitFile)["images"]
     refuse_listed_twice(path, images)
@@ -82,20 +84,23 @@ def read_split(path):
     return splits
 
 
-def list_karpathy_images(path, sizes):
-    """Lists the images of a file in Karpathy's schema, by split.
+def list_karpathy_images(
+    path: str | os.PathLike, sizes: dict[int, tuple[int, int] | None]
+) -> dict[str, list[ListedImage]]:
+    """Lists the images of a file in Karpathy's schema by split.
 
     Args:
-        path: Path of the file. The id of an image is its `cocoid`, or its `imgid` in
-            a file without.
-        sizes: dict from image id to width and height, or `None`.
+        path: Path of the file. The id of an image is its `cocoid` or, without one,
+            its `imgid`.
+        sizes: dict from image id to width and height in pixels, or `None`.
 
     Returns:
-        dict from split to a list of `ListedImage`; one without captions has a
+        dict from split to a list of `ListedImage`. An image without captions has a
         `problem`.
 
     Raises:
-        InputError: If the file is wrong, or an image or a photo is listed twice.
+        InputError: If the file does not follow the schema, has an image without an
+            id, or lists an image or a photo twice.
     """
     images = read_json(path, CaptionedFile)["images"]
     refuse_listed_twice(path, images)
@@ -116,19 +121,22 @@ def list_karpathy_images(path, sizes):
     return listed
 
 
-def split_of(image):
+def split_of(image: SplitImage | CaptionedImage) -> str:
+    """Split of an image; `restval` counts as `train`."""
     return {"restval": "train"}.get(image["split"], image["split"])
 
 
-def photo_of(image):
-    """Path of an image's photo within the folder of photos, or `None`."""
+def photo_of(image: SplitImage | CaptionedImage) -> str | None:
+    """Path of the photo of an image in the folder of photos, or `None`."""
     if "filename" not in image:
         return None
     return str(pathlib.PurePath(image.get("filepath", ""), image["filename"]))
 
 
-def refuse_listed_twice(path, images):
-    """Refuses an image in two splits, or listed twice in one, by id and by photo."""
+def refuse_listed_twice(
+    path: str | os.PathLike, images: list[SplitImage] | list[CaptionedImage]
+) -> None:
+    """Refuses two images with the same id or photo, in one split or in two."""
     for key in ("cocoid", "imgid"):
         refuse_repeats(path, f"images[].{key}", (image.get(key) for image in images))
     refuse_repeats(path, "images[].filename", map(photo_of, images))

@@ -1,8 +1,10 @@
-"""`.keras` files: checked whole before Keras makes anything of them."""
+"""`.keras` files, checked completely before Keras loads them."""
 
 import io
+import os
 import pathlib
 import re
+from typing import TYPE_CHECKING, Any
 
 import h5py
 from typing_extensions import TypedDict
@@ -13,9 +15,12 @@ from keras_caption.formats.faults import reading
 from keras_caption.formats.hdf5 import plain_dataset
 from keras_caption.formats.json_files import parse_json
 
+if TYPE_CHECKING:
+    import keras
+
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
-JSON_BYTES = 16 * 2**20  # a vocabulary of a million words
-# Keras has functions that download weights when called; no layer of ours needs one.
+JSON_BYTES = 16 * 2**20  # as much as a vocabulary of a million words takes
+# Functions of this module of Keras download weights; no layer of ours needs them.
 ONLINE = "keras.applications"
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 
@@ -26,10 +31,10 @@ class SavedObject(TypedDict):
     config: dict[str, object]
 
 
-def load_keras(path):
+def load_keras(path: str | os.PathLike) -> "keras.Model":
     """Loads a saved Keras model, in Keras's safe mode and without going online.
 
-    All of the file is read and checked first: Keras itself takes gigabytes for a
+    The whole file is read and checked first: Keras itself allocates gigabytes for a
     small file that claims them.
 
     Args:
@@ -39,8 +44,8 @@ def load_keras(path):
         `keras.Model`.
 
     Raises:
-        InputError: If there is no such file, it is damaged or claims too much
-            memory, or Keras cannot make a model of it.
+        InputError: If the file is missing, damaged or claims too much memory, or
+            Keras cannot load a model from it.
     """
     import keras
 
@@ -53,17 +58,17 @@ def load_keras(path):
         check(path)
         try:
             return keras.models.load_model(path, safe_mode=True)
-        except InputError as error:  # of a layer of ours, which knows no path
+        except InputError as error:  # raised by a layer of ours, without the path
             raise ValueError(str(error)) from None
 
 
-def check(path):
-    """Refuses damaged files, and those that claim more memory than they should."""
+def check(path: pathlib.Path) -> None:
+    """Refuses damaged files, and files that claim too much memory."""
     with open_zip(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
         for name in (CONFIG, METADATA, WEIGHTS):
             if name not in sizes:
-                raise InputError(f"{path} has no {name}: it is no saved model.")
+                raise InputError(f"{path} has no {name}: it is not a saved model.")
         for name in (CONFIG, METADATA):
             if sizes[name] > JSON_BYTES:
                 raise InputError(
@@ -82,8 +87,8 @@ def check(path):
                     pass
 
 
-def check_offline(config, where):
-    """Refuses addresses, and names of functions that could download something."""
+def check_offline(config: Any, where: str) -> None:
+    """Refuses addresses, and functions that could download something."""
     if isinstance(config, str) and ADDRESS.match(config):
         raise InputError(f"{where} has the address {config[:60]}.")
     if isinstance(config, dict):
@@ -96,8 +101,8 @@ def check_offline(config, where):
             check_offline(value, where)
 
 
-def check_weights(content, size, where):
-    """Refuses weights that lie in other files, or claim more than their file."""
+def check_weights(content: bytes, size: int, where: str) -> None:
+    """Refuses weights stored in other files or larger than their file."""
     with h5py.File(io.BytesIO(content), "r") as file:
 
         def visit(name, item):

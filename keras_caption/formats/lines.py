@@ -1,6 +1,9 @@
-"""Region features as lines of text, each of which begins with an image's id."""
+"""Region features as lines of text, one line for each image."""
 
 import base64
+import os
+import pathlib
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,46 +14,50 @@ LINE_BYTES = 2 * RECORD_BYTES  # base64 takes 4/3
 
 
 class LinesOfImages(Regions):
-    """A file with a line for each image: its id, a tab, and further fields.
+    """Reader of files with a line for each image: its id, a tab, and further fields.
 
     Args:
-        path: The file.
-        starts: Iterable of int, the bytes at which its lines start.
+        path: `pathlib.Path` of the file.
+        starts: Iterable of int, the byte offsets of the lines.
     """
 
     fields = ()
 
-    def __init__(self, path, starts):
+    def __init__(self, path: pathlib.Path, starts: Iterable[int]):
         super().__init__(path)
         with open(path, "rb") as file:
             for number, start in enumerate(starts, start=1):
                 where = f"{path}, line {number}"
                 file.seek(max(start - 1, 0))
                 before = file.read(1) if start else b"\n"
-                # A line that is cut short within its id is no record of another id.
+                # A line truncated within its id must not count as another image.
                 name, tab, _ = file.read(40).decode("latin1").partition("\t")
                 if before != b"\n":
-                    self.add_wrong(f"{where}: no line starts at byte {start}.")
+                    self.add_problem(f"{where}: no line starts at byte {start}.")
                     continue
                 name = name if tab else f"{name[:20]} ..."
                 self.add(name, start, where, f"{where} (image {name})")
 
-    def read_fields(self, start, where):
-        """The fields of the line at a byte, a list of bytes."""
+    def read_fields(self, start: int, where: str) -> dict[str, bytes]:
+        """Reads the fields of the line at a byte offset, by name."""
         with open(self.path, "rb") as file:
             file.seek(start)
             line = file.readline(LINE_BYTES).rstrip(b"\r\n")
         values = line.split(b"\t", len(self.fields))
         if len(values) != len(self.fields):
             raise InputError(
-                f"{where} has {len(values)} fields, not {len(self.fields)}: it is cut "
-                "short."
+                f"{where} has {len(values)} fields, not {len(self.fields)}: it is "
+                "truncated."
             )
         return dict(zip(self.fields, values, strict=True))
 
 
-def line_starts(path):
-    """The bytes at which the lines of a file start, by one pass over it."""
+def line_starts(path: str | os.PathLike) -> list[int]:
+    """Byte offsets of the lines of a file, found in one pass.
+
+    Raises:
+        InputError: If a line is longer than `LINE_BYTES`.
+    """
     start, starts = 0, []
     with open(path, "rb") as file:
         while line := file.readline(LINE_BYTES):
@@ -64,9 +71,13 @@ def line_starts(path):
     return starts
 
 
-def decode(text, where, what):
-    """float32 values out of base64."""
+def decode(text: str | bytes, where: str, field: str) -> np.ndarray:
+    """Decodes a field of float32 values in base64.
+
+    Raises:
+        InputError: If the field is not base64 of float32 values.
+    """
     try:
         return np.frombuffer(base64.b64decode(text, validate=True), "<f4")
     except ValueError as error:
-        raise InputError(f"{where}: its {what} cannot be decoded: {error}.") from None
+        raise InputError(f"{where}: its {field} cannot be decoded: {error}.") from None

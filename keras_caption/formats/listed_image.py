@@ -7,14 +7,14 @@ class ListedImage:
 
     Attributes:
         image_id: int.
-        file_name: str, the photo's path within the folder of photos.
+        file_name: str, path of the photo in the folder of photos.
         captions: List of str, empty in a file without captions.
         size: Width and height in pixels, or `None` if no file has them.
-        problem: Why the image has to be skipped, a sentence, or `None`.
+        problem: str, a sentence that says why the image is skipped, or `None`.
     """
 
     image_id: int
     file_name: str
-    captions: list
-    size: tuple | None = None
+    captions: list[str]
+    size: tuple[int, int] | None = None
     problem: str | None = None

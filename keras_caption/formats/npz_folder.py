@@ -1,3 +1,7 @@
+import pathlib
+
+import numpy as np
+
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_array, read_npz
 from keras_caption.formats.faults import reading
@@ -5,27 +9,30 @@ from keras_caption.formats.regions import RECORD_BYTES, Regions, divide
 
 
 class NpzRegions(Regions):
-    """The self-critical toolkits' folders: `*_att/ID.npz` and `*_box/ID.npy`.
+    """Reader of the self-critical toolkits' folders `*_att/ID.npz`, `*_box/ID.npy`.
 
     Args:
-        path: Folder of the two folders.
+        path: `pathlib.Path` of the folder that contains both folders.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: pathlib.Path):
         super().__init__(path)
         att, self.boxes = (self.folder(kind) for kind in ("att", "box"))
         for file in sorted(att.glob("*.npz")):
             self.add(file.stem, file, str(file))
 
-    def folder(self, kind):
-        found = sorted(
+    def folder(self, kind: str) -> pathlib.Path:
+        """Finds the only folder whose name ends in a kind, `"att"` or `"box"`."""
+        folders = sorted(
             f for f in self.path.iterdir() if f.name.endswith(f"_{kind}") and f.is_dir()
         )
-        if len(found) != 1:
+        if len(folders) != 1:
             raise InputError(f"{self.path} should hold one folder *_{kind}.")
-        return found[0]
+        return folders[0]
 
-    def read_record(self, place, where, size):
+    def read_record(
+        self, place: pathlib.Path, where: str, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         boxes_path = self.boxes / f"{place.stem}.npy"
         if not boxes_path.is_file():
             raise InputError(f"There is no file {boxes_path}.")

@@ -1,11 +1,12 @@
-"""Folders of prepared datasets: shards, what is in each, and the manifest."""
+"""Folders of prepared datasets: shards, their descriptions, and the manifest."""
 
 import concurrent.futures
 import functools
 import hashlib
 import os
 import pathlib
-from typing import NotRequired
+from collections.abc import Iterable
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -16,17 +17,18 @@ from keras_caption.formats.json_files import read_json
 MANIFEST = "manifest.json"
 DESCRIPTIONS = "dataset_info.json", "features.json"  # TFDS's
 SOURCE = "source.json"
-LARGE = 2**30  # bytes whose reading takes about a second
+LARGE = 2**30  # bytes; reading them takes about a second
+REMEDY = "prepare the dataset again, which makes only what is missing"
 
 
 class Source(TypedDict):
-    """What a folder was begun with."""
+    """Identifies the data that a folder is prepared from."""
 
     stamp: str
 
 
 class Shard(TypedDict):
-    """What is in a shard, and which records were skipped and why."""
+    """Description of a shard; `left_out` has the skipped records and the reasons."""
 
     examples: int
     bytes: int
@@ -40,23 +42,23 @@ class Split(TypedDict):
 
 
 class Manifest(TypedDict):
-    """What is in a whole dataset; checksums by the names of the files."""
+    """Description of a dataset; `shards` and `descriptions` are checksums by file."""
 
     splits: dict[str, Split]
     left_out: list[list[str]]
     shards: dict[str, str]
-    descriptions: NotRequired[dict[str, str]]  # earlier folders have none
+    descriptions: NotRequired[dict[str, str]]  # missing in older folders
 
 
-def description_of(path):
-    """The file that says what is in a shard."""
+def description_of(path: pathlib.Path) -> pathlib.Path:
+    """Path of the description of a shard, a JSON file beside it."""
     return path.with_name(f"{path.name}.json")
 
 
-def read_shard(path):
-    """Reads what is in a shard, whose size and checksum have to be as written there.
+def read_shard(path: pathlib.Path) -> Shard:
+    """Reads the description of a shard and compares its size and checksum.
 
-    A process reads a shard for its checksum once, unless it changes.
+    A process computes the checksum of a shard once, unless the shard changes.
 
     Args:
         path: `pathlib.Path` of the shard.
@@ -65,16 +67,15 @@ def read_shard(path):
         dict, see `Shard`.
 
     Raises:
-        InputError: If the shard is missing, cut short or damaged, or the file beside
-            it is.
+        InputError: If the shard or its description is missing, truncated or damaged.
     """
     description = description_of(path)
     if not (path.exists() and description.exists()):
-        raise InputError(f"{path} is missing or cut short: {REMEDY}.")
+        raise InputError(f"{path} is missing or truncated: {REMEDY}.")
     shard = read_json(description, Shard)
     status = path.stat()
     if status.st_size != shard["bytes"]:
-        raise InputError(f"{path} is missing or cut short: {REMEDY}.")
+        raise InputError(f"{path} is missing or truncated: {REMEDY}.")
     if sha256_of(path, status.st_size, status.st_mtime_ns) != shard["sha256"]:
         raise InputError(
             f"{path} is damaged, its checksum is not that in {description.name}: "
@@ -86,34 +87,34 @@ def read_shard(path):
 REMEDY = "prepare the dataset again"
 
 
-def checksums(folder, names):
-    """The checksums of a folder's files, `None` of one that is missing, by name."""
-    found = {}
+def checksums(folder: pathlib.Path, names: Iterable[str]) -> dict[str, str | None]:
+    """Computes the checksums of files of a folder; `None` for a missing file."""
+    checksum_of = {}
     for path in (folder / name for name in names):
         if path.is_file():
             status = path.stat()
-            found[path.name] = sha256_of(path, status.st_size, status.st_mtime_ns)
+            checksum_of[path.name] = sha256_of(path, status.st_size, status.st_mtime_ns)
         else:
-            found[path.name] = None
-    return found
+            checksum_of[path.name] = None
+    return checksum_of
 
 
 @functools.cache
-def sha256_of(path, size, modified):
-    """The checksum of a file of a size and a time of modification."""
+def sha256_of(path: pathlib.Path, size: int, modified: int) -> str:
+    """Computes the checksum of a file, once for each size and modification time."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_shards(paths):
-    """Reads what is in several shards, with a progress bar where they are large.
+def read_shards(paths: list[pathlib.Path]) -> list[Shard | InputError]:
+    """Reads the descriptions of several shards; large ones with a progress bar.
 
     Args:
         paths: List of `pathlib.Path`.
 
     Returns:
-        A list with, for each path, what `read_shard` returned, or the `InputError`
-        that it raised.
+        A list with the result of `read_shard` for each path, or the `InputError` that
+        it raised.
     """
     from tqdm import tqdm
 
@@ -137,24 +138,25 @@ def read_shards(paths):
         )
 
 
-def read_prepared(folder):
-    """Opens a finished folder, after its checksums and counts are compared.
+def read_prepared(folder: str | os.PathLike) -> Any:
+    """Opens a prepared dataset after comparing its checksums and counts.
 
     Args:
-        folder: What `keras_caption.data.prepare` has filled.
+        folder: Path of a folder written by `keras_caption.data.prepare` or
+            `prepare_regions`.
 
     Returns:
-        A TFDS builder.
+        TFDS builder of the dataset.
 
     Raises:
         InputError: If the folder is unfinished, a file is missing or damaged, or
-            their counts differ.
+            its counts of images differ from those of TFDS.
     """
     folder = pathlib.Path(folder)
     if not (folder / MANIFEST).exists():
         raise InputError(
             f"{folder} holds no prepared dataset, or an unfinished one: prepare it, "
-            "or resume that."
+            "which resumes what was interrupted."
         )
     manifest = read_json(folder / MANIFEST, Manifest)
     for name, checksum in manifest.get("descriptions", {}).items():
@@ -166,21 +168,21 @@ def read_prepared(folder):
             raise shard
         if shard["sha256"] != checksum:
             raise InputError(f"{folder / name} is not the shard of {MANIFEST}.")
-    builder, described = open_builder(folder)
+    builder, tfds_counts = open_builder(folder)
     lengths = [shard["examples"] for shard in shards]
-    found = dict(zip(manifest["shards"], lengths, strict=True))
-    found |= {name: split["prepared"] for name, split in manifest["splits"].items()}
-    for name in found | described:
-        if found.get(name, 0) != described.get(name, 0):
+    counts = dict(zip(manifest["shards"], lengths, strict=True))
+    counts |= {name: split["prepared"] for name, split in manifest["splits"].items()}
+    for name in counts | tfds_counts:
+        if counts.get(name, 0) != tfds_counts.get(name, 0):
             raise InputError(
-                f"{folder}: {name} has {found.get(name, 0)} images; dataset_info.json "
-                f"says {described.get(name, 0)}."
+                f"{folder}: {name} has {counts.get(name, 0)} images; dataset_info.json "
+                f"says {tfds_counts.get(name, 0)}."
             )
     return builder
 
 
-def open_builder(folder):
-    """The TFDS builder of a folder, and its counts by shard and split, a dict."""
+def open_builder(folder: pathlib.Path) -> tuple[Any, dict[str, int]]:
+    """Opens the TFDS builder of a folder; returns it with counts by shard and split."""
     import tensorflow_datasets as tfds
 
     with reading(f"{folder}, {' or '.join(DESCRIPTIONS)},"):

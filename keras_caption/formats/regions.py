@@ -1,4 +1,7 @@
-"""What all files of region features have in common: records by image id."""
+"""Base class of the readers of region features: records by image id."""
+
+import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -8,87 +11,113 @@ from keras_caption.formats.faults import reading
 
 # A record takes at most this much: 2,048 regions of 2,048 numbers.
 RECORD_BYTES = 16 * 2**20
-# A file with more records of no known image is no file of region features.
-WRONG_RECORDS = 1_000_000
+# A file with more records without a valid image id holds no region features.
+MAX_PROBLEMS = 1_000_000
 
 
 class Regions:
-    """The records of a file or folder, by image id.
+    """The records of a file or folder of region features, by image id.
 
-    A subclass adds its records, and reads what `add` was given of one.
+    A subclass calls `add` for each record in its constructor, and implements
+    `read_record`.
+
+    Args:
+        path: `pathlib.Path` of the file or folder.
 
     Attributes:
-        path: The file or folder.
-        records: dict from image id to a pair: the place of its record, and what to
-            call it in messages.
-        wrong: List of str, what is wrong with all other records.
+        path: `pathlib.Path` of the file or folder.
+        records: dict from image id to a pair: the place of the record, and its name in
+            messages.
+        problems: List of str, a sentence for each record whose image id is invalid or
+            repeated.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: pathlib.Path):
         self.path = path
         self.records = {}
-        self.wrong = []
+        self.problems = []
 
     @property
-    def ids(self):
+    def ids(self) -> list[int]:
+        """Image ids of the records, in the order of the file."""
         return list(self.records)
 
-    def add(self, name, place, where, record=None):
-        """Adds a record, or what is wrong with its image id.
+    def add(self, name: str, place: Any, where: str, record: str | None = None) -> None:
+        """Adds a record, or a problem if its image id is invalid or repeated.
 
         Args:
-            name: str, its image id.
-            place: What `read_record` finds it by.
-            where: What to call it while its image is not known.
-            record: What to call it afterwards. Defaults to `where`.
+            name: str, the image id.
+            place: Where the record is, for `read_record`.
+            where: str, name of the record in messages about its image id.
+            record: str, name of the record in later messages. Defaults to `where`.
         """
-        # TFDS keeps ids in 64 bits.
+        # TFDS stores ids in 64 bits.
         if not (name.isascii() and name.isdecimal() and len(name) <= 18):
-            self.add_wrong(f"{where}: {name[:40]!r} is not an image id.")
+            self.add_problem(f"{where}: {name[:40]!r} is not an image id.")
         elif int(name) in self.records:
-            self.add_wrong(f"{where}: image {name} comes twice.")
+            self.add_problem(f"{where}: image {name} comes twice.")
         else:
             self.records[int(name)] = place, record or where
 
-    def add_wrong(self, reason):
-        self.wrong.append(reason)
-        if len(self.wrong) > WRONG_RECORDS:
+    def add_problem(self, problem: str) -> None:
+        """Adds a record's problem.
+
+        Raises:
+            InputError: If there are more than `MAX_PROBLEMS`.
+        """
+        self.problems.append(problem)
+        if len(self.problems) > MAX_PROBLEMS:
             raise InputError(
-                f"{self.path} has more than {WRONG_RECORDS:,} records of no known "
-                "image: it holds no region features."
+                f"{self.path} has more than {MAX_PROBLEMS:,} records without a valid "
+                "image id: it holds no region features."
             )
 
-    def read(self, image_id, size=None):
+    def read(
+        self, image_id: int, size: tuple[int, int] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Reads the features and boxes of an image.
 
         Args:
             image_id: int, one of the `ids`.
-            size: Width and height of the image in pixels, where the files do not
-                hold them. Defaults to `None`.
+            size: Width and height of the image in pixels, for files without them.
+                Defaults to `None`, unknown.
 
         Returns:
             Features, float32 `(N, D)`, and boxes, float32 `(N, 4)`, x1, y1, x2, y2
             divided by the image's width and height.
 
         Raises:
-            InputError: If the record is damaged or of another kind.
+            InputError: If the record is damaged or does not follow the format.
         """
         place, where = self.records[image_id]
         with reading(where):
             features, boxes = self.read_record(place, where, size)
         return check(features, boxes, where)
 
-    def read_record(self, place, where, size):
-        """Features and boxes of a record, divided by the image's size, unchecked."""
+    def read_record(
+        self, place: Any, where: str, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Reads features and boxes of a record; `read` checks them.
+
+        Args:
+            place: Where the record is, as given to `add`.
+            where: str, name of the record in messages.
+            size: Width and height of the image in pixels, or `None`.
+
+        Returns:
+            Features `(N, D)` and boxes `(N, 4)`, divided by the image's size.
+        """
         raise NotImplementedError
 
 
-def check(features, boxes, where):
-    """Features and boxes as float32, if they are what they should be.
+def check(
+    features: np.ndarray, boxes: np.ndarray, where: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Validates features and boxes and converts them to float32.
 
     Raises:
-        InputError: If they differ in number, or something is not finite, or a box is
-            empty or not within the image.
+        InputError: If they differ in number, a feature is not finite, or a box is
+            empty or exceeds the image.
     """
     check_numbers(features, f"{where}: the features")
     if features.ndim != 2 or boxes.shape != (len(features), 4):
@@ -102,18 +131,25 @@ def check(features, boxes, where):
         raise InputError(f"{where} has features that are not finite.")
     # A comparison with NaN is false.
     if not ((boxes >= -0.01) & (boxes <= 1.01)).all():
-        raise InputError(f"{where} has boxes that reach out of the image.")
+        raise InputError(f"{where} has boxes that exceed the image.")
     boxes = np.clip(np.asarray(boxes, "float32"), 0.0, 1.0)
     if not (boxes[:, 2:] > boxes[:, :2]).all():
         raise InputError(f"{where} has a box without area.")
     return features, boxes
 
 
-def divide(boxes, size, where):
-    """Boxes in pixels, divided by the image's width and height."""
+def divide(
+    boxes: np.ndarray, size: tuple[float, float] | None, where: str
+) -> np.ndarray:
+    """Divides boxes in pixels by the image's width and height.
+
+    Raises:
+        InputError: If the size is unknown or not positive, or the boxes are not an
+            array `(N, 4)` of numbers.
+    """
     if size is None:
         raise InputError(
-            f"{where} has boxes in pixels, and no file tells the size of the image: "
+            f"{where} has boxes in pixels, but the size of the image is unknown: "
             "give COCO's captions JSON too."
         )
     check_numbers(boxes, f"{where}: the boxes")

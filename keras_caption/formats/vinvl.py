@@ -1,3 +1,6 @@
+import pathlib
+
+import numpy as np
 from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
@@ -11,21 +14,25 @@ class VinvlRecord(TypedDict):
 
 
 class VinvlRegions(LinesOfImages):
-    """VinVL's TSV: a line is an image id and JSON; `.lineidx` says where lines start.
+    """Reader of VinVL's TSV, whose lines are an image id and JSON.
 
-    The JSON has `num_boxes` and `features`, base64 of float32, whose last six numbers
-    of a region are x1, y1, x2, y2, width and height, divided by the image's.
+    The JSON has `num_boxes` and `features`, base64 of float32. The last six numbers of
+    a region are x1, y1, x2, y2, width and height, divided by the image's width and
+    height.
 
     Args:
-        path: The TSV. Its index lies beside it, with the suffix `.lineidx`.
+        path: `pathlib.Path` of the TSV. Its index, the byte offsets of the lines, is a
+            file beside it with the suffix `.lineidx`.
     """
 
     fields = ("image_id", "json")
 
-    def __init__(self, path):
+    def __init__(self, path: pathlib.Path):
         super().__init__(path, read_index(path))
 
-    def read_record(self, place, where, size):
+    def read_record(
+        self, place: int, where: str, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         content = self.read_fields(place, where)["json"]
         record = parse_json(content, VinvlRecord, where)
         count = record["num_boxes"]
@@ -38,12 +45,12 @@ class VinvlRegions(LinesOfImages):
         return numbers[:, :-6], numbers[:, -6:-2]
 
 
-def read_index(path):
-    """The bytes at which the lines of a VinVL TSV start, from its index.
+def read_index(path: pathlib.Path) -> list[int]:
+    """Reads the byte offsets of the lines of a VinVL TSV from its index.
 
     Raises:
-        InputError: If the index is not one of this file: it is longer, holds anything
-            but numbers of bytes, or misses the last lines.
+        InputError: If the index does not fit the file: it is larger, holds anything
+            but byte offsets, or lacks the last lines.
     """
     index = path.with_suffix(".lineidx")
     if index.stat().st_size > path.stat().st_size + 2:
@@ -52,13 +59,13 @@ def read_index(path):
     for number, text in enumerate(index.read_bytes().split(), start=1):
         if not text.isdigit() or len(text) > 18:
             raise InputError(
-                f"{index}, line {number}: {text[:40].decode('latin1')!r} is no number "
-                "of a byte."
+                f"{index}, line {number}: {text[:40].decode('latin1')!r} is not a "
+                "byte offset."
             )
         starts.append(int(text))
     with open(path, "rb") as file:
         file.seek(max(starts, default=0))
         file.readline(LINE_BYTES)
         if file.read(1):
-            raise InputError(f"{path} goes on after the last line of {index}.")
+            raise InputError(f"{path} continues after the last line of {index}.")
     return starts

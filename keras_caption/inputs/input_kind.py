@@ -16,11 +16,11 @@ class InputKind:
     A kind of your own is a subclass with `keys`, and a list entry:
     `keras_caption.inputs.KINDS.append(MyKind)`. It overrides what differs:
 
-    - `read`, `complete`, `memory_mask`, `faults`: how a batch is validated and
-      masked, for Python and exported graphs alike;
+    - `optional`, `read`, `complete`, `memory_mask`, `faults`: how a batch is validated
+      and masked, for Python and exported graphs alike;
     - `of_example`: what of a dataset's example goes into a batch;
     - `served_specs`, `from_served`, `example`: what a server takes;
-    - `draw`: how attention over it is drawn.
+    - `draw`: how attention over it is shown in figures.
 
     An instance describes what one model reads of this kind.
 
@@ -180,7 +180,7 @@ class InputKind:
         """Shows attention weights on an image.
 
         Args:
-            panel: `matplotlib.axes.Axes` that shows the image, to draw upon.
+            panel: `matplotlib.axes.Axes` that shows the image; may be added to.
             inputs: dict of tensors, as `complete` returns it, for one example.
             weights: float `(M,)`, over the items, the greatest of which is 1.
             size: Height and width of the image.
@@ -189,9 +189,11 @@ class InputKind:
             float `(height, width, 1)`, the brightness of every pixel, 0 to 1.
 
         Raises:
-            InputError: If the kind does not know how.
+            InputError: If the kind does not implement it.
         """
-        raise InputError(f"There is no drawing of attention over {self.keys[0]}.")
+        raise InputError(
+            f"Attention over {self.keys[0]} has no figure: its kind has no `draw`."
+        )
 
 
 def not_finite(name: str) -> str:

@@ -126,7 +126,7 @@ def check_inputs(
         indices = np.flatnonzero(ops.convert_to_numpy(wrong))
         if len(indices):
             index = int(indices[0])
-            known = "" if ids is None else f" (id {ids[index]})"
+            known = "" if ids is None else f" (id {np.asarray(ids)[index]})"
             raise InputError(
                 f"{noun.capitalize()} {index} of the batch{known} {problem}."
             )

@@ -28,10 +28,10 @@ class Regions(InputKind):
     | `boxes` | float `(batch, N, 4)` | x1, y1, x2, y2, divided by width and height |
     | `region_mask` | bool `(batch, N)` | True where valid; optional |
 
-    A region is valid if the mask, if given, says so, and its box has an area:
-    whoever pads with zeros, or with any other one number as TensorFlow Serving does,
-    pads with boxes that have none. Models that do not depend on boxes need none; if
-    they are given a mask, it alone counts. A server tells such models the padding by
+    A region is valid if its mask, if given, is True and its box has an area. Boxes
+    that were padded with zeros have none, and neither have those padded with any other
+    single number, as TensorFlow Serving does. Models that do not depend on boxes need
+    none; if they are given a mask, it alone counts. Exported, they take
     `num_regions`, int32 `(batch,)`, in place of boxes.
     """
 
@@ -79,8 +79,8 @@ class Regions(InputKind):
     def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Adds mask and boxes, with zeros in padded rows.
 
-        If none of an image's regions is valid because no box has an area, those of the
-        mask are: a training batch without boxes means that.
+        If no box of an image has an area, as in training data without boxes, the mask
+        alone counts.
         """
         inputs = self.own(inputs)
         if "region_mask" not in self.specs:
@@ -122,7 +122,7 @@ class Regions(InputKind):
 
     @classmethod
     def of_example(cls, example: dict[str, Any], names: Any) -> dict[str, Any]:
-        """The mask says what a batch's padding is: an example has none."""
+        """Adds a mask that is True everywhere: batches pad it with False."""
         import tensorflow as tf
 
         inputs = super().of_example(example, names)
@@ -140,7 +140,7 @@ class Regions(InputKind):
         return specs
 
     def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """A number of regions that are not there makes none of them valid."""
+        """Makes a mask of `num_regions`; too great a number makes none valid."""
         own = self.own(inputs)
         if "num_regions" in inputs:
             number, most = inputs["num_regions"], ops.shape(own["regions"])[1]

@@ -1,4 +1,4 @@
-"""The attention mechanisms, and the Transformer blocks that carry them."""
+"""The attention mechanisms, and the blocks that they are used in."""
 
 from keras_caption.layers.area_attention import AreaAttention
 from keras_caption.layers.area_memory import AreaMemory
@@ -18,9 +18,10 @@ from keras_caption.layers.grid_encoding import GridEncoding
 from keras_caption.layers.instance_normalization import InstanceNormalization
 from keras_caption.layers.length_temperature import LengthTemperature
 from keras_caption.layers.matrix_dense import MatrixDense
-from keras_caption.layers.multi_head_attention import NORMS, MultiHeadAttention
+from keras_caption.layers.multi_head_attention import MultiHeadAttention
 from keras_caption.layers.normalized_self_attention import NormalizedSelfAttention
 from keras_caption.layers.refining_block import RefiningBlock
+from keras_caption.layers.sockets import NORMS
 from keras_caption.layers.transformer_decoder_block import TransformerDecoderBlock
 from keras_caption.layers.transformer_encoder_block import TransformerEncoderBlock
 from keras_caption.layers.unbiased_layer_normalization import (

@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 
 from keras_caption.layers.area_memory import AreaMemory
@@ -8,20 +10,21 @@ from keras_caption.layers.multi_head_attention import MultiHeadAttention
 class AreaAttention(MultiHeadAttention):
     """Attention to areas of a memory: runs of items, or rectangles of a grid.
 
-    Multi-head attention whose `memory` socket is an `AreaMemory`, by default of runs
-    of up to three items, plain means and sums.
+    Multi-head attention whose `memory` socket is an `AreaMemory`.
 
     Args:
-        num_heads: Number of heads.
-        key_dim: Size of a query and a key per head.
-        memory: `AreaMemory`.
-        **kwargs: Of `MultiHeadAttention`.
+        num_heads: int, number of heads.
+        key_dim: int, size of a query and a key per head.
+        memory: `AreaMemory`. Defaults to runs of up to three items, whose keys are
+            means and whose values are sums.
+        **kwargs: Further arguments of `MultiHeadAttention`.
 
     Call arguments:
-        As `MultiHeadAttention`: `query` `(batch, T, dim)`, `value` `(batch, L, dim)`.
+        Those of `MultiHeadAttention`: `query`, float `(batch, T, dim)`, `value`,
+        float `(batch, L, dim)`, ...
 
     Returns:
-        `(batch, T, dim)`.
+        As `MultiHeadAttention`, float `(batch, T, dim)`.
 
     Example:
 
@@ -35,6 +38,13 @@ class AreaAttention(MultiHeadAttention):
         Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
     """
 
-    def __init__(self, num_heads, key_dim, *, memory=None, **kwargs):
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        *,
+        memory: AreaMemory | None = None,
+        **kwargs: Any,
+    ):
         memory = memory or AreaMemory(dtype=kwargs.get("dtype"))
         super().__init__(num_heads, key_dim, memory=memory, **kwargs)

@@ -1,56 +1,66 @@
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops, tree
 
+from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
 
-# Added to a variance, as in the released code.
+# Added to variances, as in the released code.
 VARIANCE_EPSILON = 1e-6
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class AreaMemory(keras.layers.Layer):
-    """Areas of a memory, in place of its items, to attend to.
+    """Replaces the items of a memory by its areas.
 
     An area is a run of neighbouring items or, on a grid, a rectangle of them. Its
     value is the sum of its items' values (Eq. 4). Its key is the mean of its items'
     keys (Eq. 3), or a two-layer perceptron of their mean, their standard deviation
-    and learned embeddings of the area's height and width (Eq. 5 to 9). That heads
-    share it, its biases and the embeddings' size, half a head's, are the released
-    code's. There are (section 2)
+    and learned embeddings of the area's height and width (Eq. 5 to 9). As in the
+    released code, heads share the perceptron, it has biases, and the embeddings are
+    half as large as a head. With areas of up to S of L items, there are (section 2)
 
         (L - S) S + (S + 1) S / 2
 
-    areas of up to S of L items, and on a grid the product of both directions'.
+    areas; on a grid, the product of the numbers of both directions.
 
-    The sum of an area is that of the area one row lower plus a row's: one addition
-    an area, whatever its size, as with a summed-area table (Algorithms 1 and 2), but
-    nothing is subtracted, so that nothing cancels. Deviations grow alike: where two
-    parts of n and m items with means a and b become one,
+    The sum of an area is that of the area one row lower plus that of a row: one
+    addition for each area, whatever its size, as with a summed-area table (Algorithms
+    1 and 2), but without subtractions, so that nothing cancels. Deviations are
+    computed the same way: where two parts of n and m items with means a and b become
+    one,
 
         M = M_n + M_m + (a - b)^2 n m / (n + m)
 
     is the sum of the squared deviations. The released code's
     `E[x^2] - E[x]^2` loses all digits where the mean is large.
 
-    It fills the `memory` socket of `MultiHeadAttention`.
+    Fills the `memory` socket of `MultiHeadAttention`.
 
     Args:
-        max_height, max_width: The largest area, in items. A height of 1 is for
-            memories without rows.
-        grid_width: Items in a row of the grid, stored row by row; `None` where the
-            memory is one row, of any length.
-        combined_features: Whether keys are those of Eq. 9, not plain means.
+        max_height, max_width: int, height and width of the largest area, in items.
+            A height above 1 needs a grid. Default to 1 and 3.
+        grid_width: int, number of items in a row of the grid, whose items are stored
+            row by row. Defaults to `None`, a memory that is one row of any length.
+        combined_features: bool, whether keys are those of Eq. 9 instead of means.
+            Defaults to `False`.
 
     Call arguments:
-        keys, values: `(batch, heads, L, dim)`.
-        mask: Optional bool, broadcastable to `(batch, T, L)`, True where a query may
-            look. An area that holds anything else is not looked at: none that
-            touches padding and, behind a causal mask, none that ends later than the
-            query.
+        keys, values: float `(batch, heads, L, dim)`.
+        mask: bool, broadcastable to `(batch, T, L)`, True where a query may attend to
+            an item. Defaults to `None`, everywhere. A query attends to the areas of
+            which it may attend to all items: to none that touches padding and, with a
+            causal mask, to none that ends later than the query.
 
     Returns:
-        Keys and values of the areas, `(batch, heads, areas, dim)`, and, if a mask is
-        given, their mask. Areas are ordered by height, then width, then row by row.
+        Keys and values of the areas, float `(batch, heads, areas, dim)`, and, if a
+        mask is given, their mask, bool `(batch, T, areas)`. Areas are ordered by
+        height, then width, then row by row.
+
+    Raises:
+        ValueError: If `max_height` is above 1 and `grid_width` is `None`.
 
     Reference:
         Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
@@ -58,11 +68,11 @@ class AreaMemory(keras.layers.Layer):
 
     def __init__(
         self,
-        max_height=1,
-        max_width=3,
-        grid_width=None,
-        combined_features=False,
-        **kwargs,
+        max_height: int = 1,
+        max_width: int = 3,
+        grid_width: int | None = None,
+        combined_features: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
@@ -75,7 +85,7 @@ class AreaMemory(keras.layers.Layer):
         self.grid_width = grid_width
         self.combined_features = combined_features
 
-    def build(self, keys_shape, values_shape=None):
+    def build(self, keys_shape: Shape, values_shape: Shape | None = None) -> None:
         if not self.combined_features:
             return
         dim, policy = keys_shape[-1], self.dtype_policy
@@ -90,42 +100,44 @@ class AreaMemory(keras.layers.Layer):
         self.hidden_dense.build((*keys_shape[:-1], 2 * dim + 2 * (dim // 2)))
         self.key_dense.build((*keys_shape[:-1], dim))
 
-    def call(self, keys, values, mask=None):
+    def call(
+        self, keys: Tensor, values: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
         sums = self._flatten(self._grow(values, add))
         combine = self._combine if self.combined_features else self._average
         areas = combine(keys)
         if mask is None:
             return areas, sums
-        # Queries stand in for channels: whether each may attend to an item.
+        # The mask as features of the items, with a channel for each query.
         allowed = ops.expand_dims(ops.swapaxes(mask, 1, 2), 1)
         allowed = self._flatten(self._grow(allowed, both))
         return areas, sums, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2)
 
-    def share(self, weights, length):
-        """Attention weights of items, each area's shared evenly by its own.
+    def share(self, weights: Tensor, length: int) -> Tensor:
+        """Shares the attention weight of every area evenly among its items.
 
         Args:
-            weights: `(batch, heads, T, areas)`.
-            length: Number of items L.
+            weights: float `(batch, heads, T, areas)`.
+            length: int, number of items L.
 
         Returns:
-            `(batch, heads, T, L)`.
+            Weights of the items, float `(batch, heads, T, L)`.
         """
         items = ops.eye(length, dtype=weights.dtype)
-        belongs = self._flatten(self._grow(ops.reshape(items, (1, 1, length, -1)), add))
-        return ops.matmul(weights, belongs / ops.sum(belongs, axis=-1, keepdims=True))
+        members = self._flatten(self._grow(ops.reshape(items, (1, 1, length, -1)), add))
+        return ops.matmul(weights, members / ops.sum(members, axis=-1, keepdims=True))
 
-    def average(self, bias):
-        """Biases of areas: the means of their items'.
+    def average(self, bias: Tensor) -> Tensor:
+        """Averages the attention biases of the items of every area.
 
-        As the score of a mean key (Eq. 3) is the mean of its items' scores, so is its
-        bias. The paper has no bias.
+        The score of a mean key (Eq. 3) is the mean of its items' scores; the bias is
+        averaged in the same way. The paper has no bias.
 
         Args:
-            bias: `(batch, heads, T, L)`, added to the scores of items.
+            bias: float `(batch, heads, T, L)`, added to the scores of items.
 
         Returns:
-            `(batch, heads, T, areas)`.
+            Biases of the areas, float `(batch, heads, T, areas)`.
         """
         return ops.swapaxes(self._average(ops.swapaxes(bias, 2, 3)), 2, 3)
 
@@ -138,7 +150,7 @@ class AreaMemory(keras.layers.Layer):
         return self._flatten(means)
 
     def _combine(self, keys):
-        """Keys of areas by Eq. 9; their statistics are in float32."""
+        """Keys of areas by Eq. 9, from statistics in float32."""
         x = ops.cast(keys, "float32")
         statistics = self._grow((x, ops.zeros_like(x)), merge)
         features = {}
@@ -156,16 +168,17 @@ class AreaMemory(keras.layers.Layer):
         features = ops.cast(self._flatten(features), keys.dtype)
         return self.key_dense(self.hidden_dense(features))
 
-    def _grow(self, items, join):
-        """Features of the areas of every size, from those of the items.
+    def _grow(self, items: Any, join: Callable) -> dict[tuple[int, int], Any]:
+        """Computes features of the areas of every size from those of the items.
 
         Args:
-            items: A tensor `(batch, heads, L, dim)`, or several of that shape.
-            join: Function of the features of two parts and their numbers of items.
+            items: Tensor `(batch, heads, L, dim)`, or a tuple of tensors of that shape.
+            join: Function that computes the features of an area from the features of
+                its two parts and their numbers of items.
 
         Returns:
-            dict from height and width to `(batch, heads, rows, columns, dim)`, a
-            place for every upper left corner.
+            dict from height and width to tensors `(batch, heads, rows, columns, dim)`,
+            indexed by the upper left corner of the area.
         """
 
         def on_grid(x):
@@ -201,7 +214,7 @@ class AreaMemory(keras.layers.Layer):
             rows.append(ops.reshape(area, (batch, heads, -1, dim)))
         return ops.concatenate(rows, axis=2)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "max_height": self.max_height,
@@ -211,19 +224,21 @@ class AreaMemory(keras.layers.Layer):
         }
 
 
-def add(a, b, *_):
-    """The sum of two parts."""
+def add(a: Tensor, b: Tensor, *_: int) -> Tensor:
+    """Adds the features of two parts."""
     return a + b
 
 
-def both(a, b, *_):
-    """Whether both parts are."""
+def both(a: Tensor, b: Tensor, *_: int) -> Tensor:
+    """Whether a query may attend to both parts."""
     return ops.logical_and(a, b)
 
 
-def merge(a, b, n, m):
-    """Mean and summed squared deviations of two parts of n and m items together."""
+def merge(
+    a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor], n: int, m: int
+) -> tuple[Tensor, Tensor]:
+    """Mean and sum of squared deviations of the union of parts of n and m items."""
     (mean_a, squares_a), (mean_b, squares_b) = a, b
-    apart = mean_b - mean_a
-    mean = mean_a + apart * (m / (n + m))
-    return mean, squares_a + squares_b + ops.square(apart) * (n * m / (n + m))
+    difference = mean_b - mean_a
+    mean = mean_a + difference * (m / (n + m))
+    return mean, squares_a + squares_b + ops.square(difference) * (n * m / (n + m))

@@ -1,31 +1,34 @@
+from typing import Any
+
 import keras
 from keras import ops
 
+from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class AttentionOnAttention(keras.layers.Layer):
-    """Attention on attention (AoA): a second attention decides what the first found.
+    """Attention on attention (AoA): gates attended vectors by their queries.
 
         I = W_i [v; q] + b_i                   (Eq. 3, the information vector)
         G = sigmoid(W_g [v; q] + b_g)          (Eq. 4, the attention gate)
         AoA(v, q) = G * I                      (Eq. 5)
 
-    with v the attended vector and q the query it was found for. In the paper q is the
-    projected query (Eq. 6, 7 and 14); here, as in the released code, it is what it was
-    before its projection. It fills the `gate` socket of `MultiHeadAttention`, which
+    with q the query and v the vector that attention computed for it. In the paper q is
+    the projected query (Eq. 6, 7 and 14); here, as in the released code, it is the
+    query before its projection. Fills the `gate` socket of `MultiHeadAttention`, which
     then has no output projection of its own.
 
     Args:
-        dropout: Dropout rate of [v; q].
+        dropout: float, dropout rate of [v; q]. Defaults to 0.
 
     Call arguments:
-        attended: v, `(..., value_dim)`.
-        query: q, `(..., dim)`.
+        attended: v, float `(..., value_dim)`.
+        query: q, float `(..., dim)`.
 
     Returns:
-        `(..., dim)`.
+        float `(..., dim)`.
 
     Example:
 
@@ -43,25 +46,25 @@ class AttentionOnAttention(keras.layers.Layer):
         3.1.
     """
 
-    def __init__(self, dropout=0.0, **kwargs):
+    def __init__(self, dropout: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)
         self.dropout = dropout
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
-    def build(self, attended_shape, query_shape):
+    def build(self, attended_shape: Shape, query_shape: Shape) -> None:
         dim = query_shape[-1]
         self.dense = MatrixDense(
             2 * dim, dtype=self.dtype_policy, name="information_and_gate"
         )
         self.dense.build((*query_shape[:-1], attended_shape[-1] + dim))
 
-    def call(self, attended, query):
+    def call(self, attended: Tensor, query: Tensor) -> Tensor:
         both = ops.concatenate([attended, query], axis=-1)
         information, gate = ops.split(self.dense(self.dropout_layer(both)), 2, axis=-1)
         return information * ops.sigmoid(gate)
 
-    def compute_output_shape(self, attended_shape, query_shape):
+    def compute_output_shape(self, attended_shape: Shape, query_shape: Shape) -> Shape:
         return query_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "dropout": self.dropout}

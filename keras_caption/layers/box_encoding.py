@@ -1,7 +1,10 @@
 import math
+from typing import Any
 
 import keras
 from keras import ops
+
+from keras_caption.arguments import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -10,20 +13,22 @@ class BoxEncoding(keras.layers.Layer):
 
     The absolute counterpart of `GeometryBias`, the baseline of the paper's
     Table 4. Centre, width and height of a box are each encoded by sines and cosines
-    of geometrically growing wavelengths, as word positions are in a Transformer.
-    The quarter of the channels that each has, and percent of the image as the unit,
-    are ours: the paper gives neither.
+    of geometrically growing wavelengths, as token positions are in a Transformer.
+    Where paper and code differ: the paper says neither which channels encode what nor
+    the unit; here each of the four numbers, in percent of the image, gets a quarter of
+    the channels.
 
     Args:
-        max_wavelength: The longest wavelength, in percent of the image.
+        max_wavelength: float, the longest wavelength, in percent of the image.
+            Defaults to 10,000.
 
     Call arguments:
-        inputs: `(batch, N, dim)`; `dim` must be divisible by 8.
+        inputs: float `(batch, N, dim)`; `dim` must be divisible by 8.
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
 
     Returns:
-        `(batch, N, dim)`.
+        float `(batch, N, dim)`.
 
     Raises:
         ValueError: If `dim` is not divisible by 8.
@@ -32,34 +37,36 @@ class BoxEncoding(keras.layers.Layer):
         Guo et al., CVPR 2020, section 5.3 and Table 4, "absolute".
     """
 
-    def __init__(self, max_wavelength=10000.0, **kwargs):
+    def __init__(self, max_wavelength: float = 10000.0, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
         self.max_wavelength = max_wavelength
 
-    def build(self, inputs_shape, boxes_shape=None):
+    def build(self, inputs_shape: Shape, boxes_shape: Shape | None = None) -> None:
         if inputs_shape[-1] % 8:
             raise ValueError(
                 "BoxEncoding needs a number of channels divisible by 8. "
                 f"Received inputs of shape {tuple(inputs_shape)}"
             )
 
-    def call(self, inputs, boxes):
+    def call(self, inputs: Tensor, boxes: Tensor) -> Tensor:
         inputs = ops.cast(inputs, self.compute_dtype)
         boxes = ops.cast(boxes, "float32")
         corners_min, corners_max = ops.split(boxes, 2, axis=-1)
-        place = ops.concatenate(
+        geometry = ops.concatenate(
             [(corners_min + corners_max) / 2, corners_max - corners_min], axis=-1
         )
         channels = inputs.shape[-1] // 8
         step = -math.log(self.max_wavelength) / channels
         frequencies = ops.exp(step * ops.arange(channels, dtype="float32"))
-        angles = 100.0 * ops.expand_dims(place, -1) * frequencies
+        angles = 100.0 * ops.expand_dims(geometry, -1) * frequencies
         encoding = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         encoding = ops.reshape(encoding, (-1, ops.shape(boxes)[1], 8 * channels))
         return inputs + ops.cast(encoding, inputs.dtype)
 
-    def compute_output_shape(self, inputs_shape, boxes_shape=None):
+    def compute_output_shape(
+        self, inputs_shape: Shape, boxes_shape: Shape | None = None
+    ) -> Shape:
         return inputs_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "max_wavelength": self.max_wavelength}

@@ -1,23 +1,27 @@
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_caption.arguments import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class CellBoxes(keras.layers.Layer):
-    """Boxes of the cells of a grid, for a `GeometryBias` among them.
+    """Computes the boxes of a grid's cells, for a `GeometryBias` between cells.
 
     Call arguments:
         grid: `(batch, height, width, dim)`.
 
     Returns:
-        float32 `(batch, height * width, 4)`, row by row: x1, y1, x2, y2 divided by
-        the image's width and height.
+        float32 `(batch, height * width, 4)`, x1, y1, x2, y2 divided by the image's
+        width and height, of the cells row by row.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
 
-    def call(self, grid):
+    def call(self, grid: Tensor) -> Tensor:
         batch, height, width, _ = ops.shape(grid)
         rows = ops.expand_dims(ops.arange(height, dtype="float32") / height, 1)
         columns = ops.expand_dims(ops.arange(width, dtype="float32") / width, 0)

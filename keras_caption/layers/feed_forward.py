@@ -1,5 +1,8 @@
+from typing import Any
+
 import keras
 
+from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
 
 
@@ -10,17 +13,17 @@ class FeedForward(keras.layers.Layer):
         y = LayerNorm(x + Dropout(W_2 ReLU(W_1 x + b_1) + b_2))
 
     Args:
-        hidden_dim: Size between the two linear layers.
-        dropout: Dropout rate of the branch.
+        hidden_dim: int, size of the hidden layer.
+        dropout: float, dropout rate of the residual branch. Defaults to 0.1.
 
     Call arguments:
-        inputs: `(..., dim)`.
+        inputs: float `(..., dim)`.
 
     Returns:
-        A tensor of the shape of `inputs`.
+        float `(..., dim)`.
     """
 
-    def __init__(self, hidden_dim, dropout=0.1, **kwargs):
+    def __init__(self, hidden_dim: int, dropout: float = 0.1, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.hidden_dim = hidden_dim
@@ -32,21 +35,21 @@ class FeedForward(keras.layers.Layer):
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
         self.norm = keras.layers.LayerNormalization(dtype=policy)
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         dim = input_shape[-1]
         self.output_dense = MatrixDense(dim, dtype=self.dtype_policy, name="output")
         self.hidden_dense.build(input_shape)
         self.output_dense.build((*input_shape[:-1], self.hidden_dim))
         self.norm.build(input_shape)
 
-    def call(self, inputs):
+    def call(self, inputs: Tensor) -> Tensor:
         branch = self.output_dense(self.hidden_dense(inputs))
         return self.norm(inputs + self.dropout_layer(branch))
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return input_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "hidden_dim": self.hidden_dim,

@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 
 from keras_caption.layers.geometry_bias import GeometryBias
@@ -8,31 +10,34 @@ from keras_caption.layers.multi_head_attention import MultiHeadAttention
 class GeometryAwareSelfAttention(MultiHeadAttention):
     """Geometry-aware self-attention (GSA).
 
-    Multi-head self-attention over regions that adds to every score what the
-    positions and sizes of the two regions' boxes say:
+    Multi-head self-attention over regions that adds a bias to every score, computed
+    from the relative position and size of the two regions' boxes:
 
         E = Q K^T / sqrt(d) + phi(Q', K', G)                  (Eq. 10)
 
-    `keras_caption.layers.GeometryBias` has the forms of phi. Add
+    `keras_caption.layers.GeometryBias` implements the forms of phi. Add
     `query_norm="instance"` for the combination of NG-SAN.
 
     Args:
-        num_heads: Number of heads.
-        key_dim: Size of a query and a key per head.
+        num_heads: int, number of heads.
+        key_dim: int, size of a query and a key per head.
         bias: Layer for the `bias` socket. Defaults to a `GeometryBias` of `kind` and
             `geometry_dim`.
         kind: `"content_independent"`, `"query"`, `"key"`, or several joined by
-            `"+"`: what the bias depends on besides the geometry.
-        geometry_dim: Size of the geometry vector G_ij (d_g); the paper gives none.
-        **kwargs: Of `MultiHeadAttention`, such as `query_norm` and `dropout`.
+            `"+"`: what the bias depends on besides the geometry. Defaults to
+            `"query"`.
+        geometry_dim: int, size of the geometry vector G_ij (d_g), which the paper
+            leaves open. Defaults to 64.
+        **kwargs: Further arguments of `MultiHeadAttention`, such as `query_norm` and
+            `dropout`.
 
     Call arguments:
-        As `MultiHeadAttention`: `query` `(batch, N, dim)`, `query_mask` bool
-        `(batch, N)`, and `boxes` float `(batch, N, 4)`, x1, y1, x2, y2 divided by
-        the image's width and height.
+        Those of `MultiHeadAttention`: `query`, float `(batch, N, dim)`, `query_mask`,
+        bool `(batch, N)`, and `boxes`, float `(batch, N, 4)`, x1, y1, x2, y2 divided
+        by the image's width and height.
 
     Returns:
-        `(batch, N, dim)`.
+        As `MultiHeadAttention`, float `(batch, N, dim)`.
 
     Example:
 
@@ -46,7 +51,14 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
     """
 
     def __init__(
-        self, num_heads, key_dim, *, bias=None, kind="query", geometry_dim=64, **kwargs
+        self,
+        num_heads: int,
+        key_dim: int,
+        *,
+        bias: keras.layers.Layer | None = None,
+        kind: str = "query",
+        geometry_dim: int = 64,
+        **kwargs: Any,
     ):
         bias = bias or GeometryBias(
             num_heads, kind, geometry_dim, dtype=kwargs.get("dtype")

@@ -1,25 +1,28 @@
+from typing import Any
+
 import keras
 from keras import ops
 
+from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
 
 GEOMETRIES = ("content_independent", "query", "key")
 
-# In units of the image's width and height. Well below a pixel, so that only
-# degenerate boxes are touched.
+# The least side, as a share of the image's, is well below a pixel: only degenerate
+# boxes are clamped. The least distance is in sides of the box.
 MIN_SIDE = 1e-4
 MIN_DISTANCE = 1e-3
 
 
-def relative_geometry(boxes):
-    """The relative position and size of every pair of boxes (NG-SAN, Eq. 8).
+def relative_geometry(boxes: Tensor) -> Tensor:
+    """Computes relative position and size of all pairs of boxes (NG-SAN, Eq. 8).
 
         f_ij = (log(|x_i - x_j| / w_i), log(|y_i - y_j| / h_i),
                 log(w_i / w_j), log(h_i / h_j))
 
-    with (x, y) the centre, w and h the sides of a box. Both ratios of distances
-    are clamped at 1e-3, which keeps the diagonal, and boxes on one spot,
-    finite; sides are clamped at 1e-4, which keeps zero-width boxes finite.
+    with (x, y) the centre, w and h the sides of a box. Both ratios of distances are
+    clamped at 1e-3, so that the diagonal and boxes with the same centre stay finite;
+    sides are clamped at 1e-4, so that boxes of width 0 do.
 
     Args:
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
@@ -46,47 +49,54 @@ def relative_geometry(boxes):
 
 @keras.saving.register_keras_serializable("keras_caption")
 class GeometryBias(keras.layers.Layer):
-    """Attention bias from the relative geometry of boxes: the heart of GSA.
+    """Attention bias from the relative geometry of boxes, the core of GSA.
 
     The relative geometry f_ij of two boxes (`relative_geometry`, Eq. 8) becomes
-    a vector G_ij = ReLU(FC(f_ij)) (Eq. 9). Each head then reads a bias for its
-    scores off it, in one or more of three ways:
+    a vector G_ij = ReLU(FC(f_ij)) (Eq. 9). Each head computes a bias of its scores
+    from it, in one or more of three ways:
 
         content_independent   phi_1 = ReLU(w^T G_ij)          (Eq. 11)
         query                 phi_2 = q'_i^T G_ij             (Eq. 12)
         key                   phi_3 = k'_j^T G_ij             (Eq. 13)
 
     where w is a vector per head, and q' and k' are projections, per head, of the
-    layer's input. Several kinds are added up. That heads share G_ij, and not w, q'
-    and k', is ours: the paper writes one head.
+    attention layer's input. Biases of several kinds are added up. The paper gives the
+    equations for one head; here, heads share G_ij, and each has w, q' and k' of its
+    own.
 
     Fills the `bias` socket of `keras_caption.layers.MultiHeadAttention`.
 
     Args:
-        num_heads: Number of attention heads.
+        num_heads: int, number of attention heads.
         kind: One of `"content_independent"`, `"query"`, `"key"`, or several
-            joined by `"+"`, as in `"query+key"`.
-        geometry_dim: Size of G_ij, and of q' and k' per head (d_g). The paper gives
-            none.
+            joined by `"+"`, as in `"query+key"`. Defaults to `"query"`.
+        geometry_dim: int, size of G_ij, and of q' and k' per head (d_g), which the
+            paper leaves open. Defaults to 64.
 
     Call arguments:
-        query: `(batch, N, dim)`, the input of the attention layer.
-        key: `(batch, N, dim)`; for self-attention, `query` again.
+        query: float `(batch, N, dim)`, the input of the attention layer.
+        key: float `(batch, N, dim)`; in self-attention, the same as `query`.
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
 
     Returns:
-        `(batch, num_heads, N, N)`, to be added to the attention scores.
+        float `(batch, num_heads, N, N)`, to be added to the attention scores.
 
     Raises:
-        ValueError: If `kind` names an unknown kind.
+        ValueError: If `kind` names an unknown kind, or one kind twice.
 
     Reference:
         Guo et al., CVPR 2020, section 4.2.
     """
 
-    def __init__(self, num_heads, kind="query", geometry_dim=64, **kwargs):
-        # Boxes stay in float32; half precision cannot tell close ones apart.
+    def __init__(
+        self,
+        num_heads: int,
+        kind: str = "query",
+        geometry_dim: int = 64,
+        **kwargs: Any,
+    ):
+        # No autocast: half precision cannot distinguish boxes that are close.
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
@@ -120,7 +130,7 @@ class GeometryBias(keras.layers.Layer):
                 name="content_independent",
             )
 
-    def build(self, query_shape, key_shape, boxes_shape):
+    def build(self, query_shape: Shape, key_shape: Shape, boxes_shape: Shape) -> None:
         batch, items = boxes_shape[:2]
         self.geometry_dense.build((batch, items, items, 4))
         if "query" in self._kinds:
@@ -134,7 +144,7 @@ class GeometryBias(keras.layers.Layer):
     def _split_heads(self, x):
         return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.geometry_dim))
 
-    def call(self, query, key, boxes):
+    def call(self, query: Tensor, key: Tensor, boxes: Tensor) -> Tensor:
         geometry = self.geometry_dense(relative_geometry(boxes))
         biases = []
         if "content_independent" in self._kinds:
@@ -148,13 +158,15 @@ class GeometryBias(keras.layers.Layer):
             biases.append(ops.einsum("bjhg,bijg->bhij", keys, geometry))
         return sum(biases[1:], start=biases[0])
 
-    def compute_mask(self, query, previous_mask=None):
+    def compute_mask(self, query: Tensor, previous_mask: Any = None) -> None:
         return None
 
-    def compute_output_shape(self, query_shape, key_shape, boxes_shape):
+    def compute_output_shape(
+        self, query_shape: Shape, key_shape: Shape, boxes_shape: Shape
+    ) -> Shape:
         return (query_shape[0], self.num_heads, query_shape[1], key_shape[1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,

@@ -1,37 +1,41 @@
+from typing import Any
+
 import keras
 import keras_hub
 from keras import ops
+
+from keras_caption.arguments import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class GridEncoding(keras.layers.Layer):
     """Adds sinusoidal encodings of row and column to the features of a grid.
 
-    The row's sines and cosines go to the first half of the channels, the column's
-    to the second, as those of a word's position do in a Transformer.
+    The first half of the channels encodes the row, the second the column, each as a
+    Transformer encodes the position of a token.
 
     Call arguments:
-        inputs: `(batch, height, width, dim)`; `dim` must be divisible by 4.
+        inputs: float `(batch, height, width, dim)`; `dim` must be divisible by 4.
 
     Returns:
-        `(batch, height, width, dim)`.
+        float `(batch, height, width, dim)`.
 
     Raises:
         ValueError: If `dim` is not divisible by 4.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.positions = keras_hub.layers.SinePositionEncoding(dtype=self.dtype_policy)
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         if inputs_shape[-1] % 4:
             raise ValueError(
                 "GridEncoding needs a number of channels divisible by 4. "
                 f"Received inputs of shape {tuple(inputs_shape)}"
             )
 
-    def call(self, inputs):
+    def call(self, inputs: Tensor) -> Tensor:
         _, height, width, dim = ops.shape(inputs)
 
         def encode(length):

@@ -1,29 +1,35 @@
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_caption.arguments import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class InstanceNormalization(keras.layers.Layer):
-    """Instance normalization over the items of a set, one channel at a time.
+    """Instance normalization of each channel over the items of a set.
 
-    Every channel of every example is brought to zero mean and unit variance
-    over its real items. Applied to the queries (or keys) of self-attention this
-    is normalized self-attention, NSA:
+    Every channel of every example is normalized to zero mean and unit variance over
+    the valid items. Applied to the queries (or keys) of self-attention, this is
+    normalized self-attention (NSA):
 
         x_hat[b, n, c] = (x[b, n, c] - mean_n x[b, :, c])
                          / sqrt(var_n x[b, :, c] + epsilon)
 
-    Padded items neither contribute to the statistics nor receive a value: their
-    output is zero. A set of one real item has no spread, and its output is zero
-    (or `beta`). Statistics are computed in float32 whatever the dtype policy.
+    Padding does not contribute to the statistics, and its output is 0. The variance of
+    a set of one valid item is 0, and so is its output (or `beta`, if affine).
+    Statistics are computed in float32 whatever the dtype policy.
 
     Args:
-        affine: Whether to learn a gain and an offset per channel.
-        epsilon: Added to the variance.
+        affine: bool, whether to learn a gain and an offset per channel. Defaults to
+            `False`.
+        epsilon: float, added to the variance. Defaults to 1e-5.
 
     Call arguments:
-        inputs: `(batch, items, channels)`.
-        mask: Optional bool `(batch, items)`, True where an item is real.
+        inputs: float `(batch, items, channels)`.
+        mask: bool `(batch, items)`, True for valid items. Defaults to `None`, all
+            valid.
 
     Returns:
         A tensor of the shape and dtype of `inputs`.
@@ -33,40 +39,40 @@ class InstanceNormalization(keras.layers.Layer):
         Image Captioning", CVPR 2020, section 4.1, Eq. 6 and 7.
     """
 
-    def __init__(self, affine=False, epsilon=1e-5, **kwargs):
+    def __init__(self, affine: bool = False, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.affine = affine
         self.epsilon = epsilon
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         if self.affine:
             channels = (input_shape[-1],)
             self.gamma = self.add_weight(channels, initializer="ones", name="gamma")
             self.beta = self.add_weight(channels, initializer="zeros", name="beta")
 
-    def call(self, inputs, mask=None):
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         x = ops.cast(inputs, "float32")
         if mask is None:
-            # Not `ops.moments`: PyTorch's loses all digits where the mean is large.
+            # Not `ops.moments`: on PyTorch it loses all digits where the mean is large.
             x = x - ops.mean(x, axis=1, keepdims=True)
             variance = ops.mean(ops.square(x), axis=1, keepdims=True)
         else:
-            real = ops.expand_dims(mask, -1)
-            count = ops.sum(ops.cast(real, "float32"), axis=1, keepdims=True)
+            valid = ops.expand_dims(mask, -1)
+            count = ops.sum(ops.cast(valid, "float32"), axis=1, keepdims=True)
             count = ops.maximum(count, 1.0)
-            mean = ops.sum(ops.where(real, x, 0.0), axis=1, keepdims=True) / count
-            x = ops.where(real, x - mean, 0.0)
+            mean = ops.sum(ops.where(valid, x, 0.0), axis=1, keepdims=True) / count
+            x = ops.where(valid, x - mean, 0.0)
             variance = ops.sum(ops.square(x), axis=1, keepdims=True) / count
         x = x * ops.rsqrt(variance + self.epsilon)
         if self.affine:
             x = x * ops.cast(self.gamma, "float32") + ops.cast(self.beta, "float32")
             if mask is not None:
-                x = ops.where(real, x, 0.0)
+                x = ops.where(valid, x, 0.0)
         return ops.cast(x, inputs.dtype)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return input_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "affine": self.affine, "epsilon": self.epsilon}

@@ -1,5 +1,9 @@
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_caption.arguments import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -8,40 +12,39 @@ class LengthTemperature(keras.layers.Layer):
 
         sqrt(length + key_dim)
 
-    in place of `sqrt(key_dim)`: the more keys there are, the flatter the softmax
-    over them (Eq. 2). All keys count, also those that a causal mask hides from a
-    query, as in the paper; padding does not, so that captions do not depend on what
-    else is in a batch.
+    instead of `sqrt(key_dim)`: the more keys, the flatter the softmax over them
+    (Eq. 2). As in the paper, keys that a causal mask hides from some queries count.
+    Padding does not, so that captions do not depend on the other examples of a batch.
 
-    A decoder with a cache sees only the keys so far. For its steps to agree with
+    The cache of a decoder holds only the keys so far. For its steps to agree with
     teacher forcing, give its self-attention a constant `length`.
 
-    It fills the `temperature` socket of `MultiHeadAttention`.
+    Fills the `temperature` socket of `MultiHeadAttention`.
 
     Args:
-        length: int, number of keys to assume. If omitted, the number of keys that
-            any query may attend to.
+        length: int, number of keys to assume. Defaults to `None`, the number of keys
+            that any query may attend to.
 
     Call arguments:
-        keys: `(batch, heads, M, key_dim)`.
-        mask: Optional bool, broadcastable to `(batch, T, M)`, True where a query may
-            attend.
+        keys: float `(batch, heads, M, key_dim)`.
+        mask: bool, broadcastable to `(batch, T, M)`, True where a query may attend to
+            a key. Defaults to `None`, everywhere.
 
     Returns:
-        float32, a scalar or, with a mask, `(batch, 1, 1, 1)`; `batch` is 1 where the
-        mask's is.
+        float32, a scalar or, with a mask, `(batch, 1, 1, 1)`, where `batch` is the
+        batch size of the mask, which may be 1.
 
     Reference:
         Springenberg et al., "Image-to-Text Transduction with Spatial
         Self-Attention", ESANN 2018, section 2.3.
     """
 
-    def __init__(self, length=None, **kwargs):
+    def __init__(self, length: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.length = length
 
-    def call(self, keys, mask=None):
+    def call(self, keys: Tensor, mask: Tensor | None = None) -> Tensor:
         if self.length is not None:
             length = ops.cast(self.length, "float32")
         elif mask is None:
@@ -51,5 +54,5 @@ class LengthTemperature(keras.layers.Layer):
             length = ops.reshape(ops.sum(attended, axis=-1), (-1, 1, 1, 1))
         return ops.sqrt(length + keys.shape[-1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "length": self.length}

@@ -1,18 +1,21 @@
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_caption.arguments import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class MatrixDense(keras.layers.Dense):
-    """`keras.layers.Dense`, its input folded to a matrix before it is multiplied.
+    """`keras.layers.Dense` that reshapes its input to a matrix, for speed.
 
-    The result is the same. The product of two matrices, the bias and the activation
-    are then next to each other in the graph, where TensorFlow runs them as one
-    operation; behind Keras's product of higher rank they are three. On other backends
-    nothing is folded.
+    The result is the same. TensorFlow fuses the product of two matrices, the bias and
+    the activation to one operation; after a product of higher rank, as in Keras's
+    layer, they remain three. On other backends it is Keras's layer.
     """
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         if keras.backend.backend() != "tensorflow":
             return super().call(inputs, training=training)
         outputs = super().call(
@@ -20,7 +23,9 @@ class MatrixDense(keras.layers.Dense):
         )
         return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
-    def quantize(self, mode=None, type_check=True, config=None):
+    def quantize(
+        self, mode: str | None = None, type_check: bool = True, config: Any = None
+    ) -> None:
         # Keras quantizes subclasses of `Dense` only with `type_check=False`.
         checked = type_check and type(self) is not MatrixDense
         super().quantize(mode=mode, type_check=checked, config=config)

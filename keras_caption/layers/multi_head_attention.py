@@ -1,90 +1,27 @@
-import inspect
+from typing import Any, Self
 
 import keras
 from keras import ops
 
-from keras_caption.layers.instance_normalization import InstanceNormalization
+from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
+from keras_caption.layers.sockets import (
+    build_once,
+    call_with_mask,
+    combine_masks,
+    make_norm,
+    normalize,
+)
 
-# Added in place of a masked score, in float32.
+# Replaces the scores of masked items, in float32.
 MASKED_SCORE = -1e9
-
-
-# Functions of whether a norm is affine, and of keyword arguments of any layer, that
-# return the norm.
-NORMS = {
-    "instance": lambda affine, **kwargs: InstanceNormalization(affine, **kwargs),
-    "batch": lambda affine, **kwargs: keras.layers.BatchNormalization(
-        center=affine, scale=affine, **kwargs
-    ),
-    "layer": lambda affine, **kwargs: keras.layers.LayerNormalization(
-        center=affine, scale=affine, **kwargs
-    ),
-}
-
-
-def make_norm(identifier, affine, dtype, name):
-    """The normalization layer that `identifier` names; layers pass through."""
-    if identifier is None or isinstance(identifier, keras.layers.Layer):
-        return identifier
-    if identifier not in NORMS:
-        raise ValueError(
-            "A query or key norm must be None, a layer or one of "
-            f"{', '.join(map(repr, NORMS))}. Received: {identifier!r}"
-        )
-    return NORMS[identifier](affine, dtype=dtype, name=name)
-
-
-def build_once(layer, *shapes):
-    """Builds a layer given by the user as its first call would, unless it is built.
-
-    Keras's contract: a `build` of one argument takes the shape of the first input;
-    of several, `x_shape` is that of the input `x` of `call`. A layer without a
-    `build` of its own is left to its first call.
-
-    Args:
-        layer: Keras layer, or `None`.
-        *shapes: Shapes of the inputs of `call`, in its order.
-    """
-    if layer is None or layer.built or type(layer).build is keras.layers.Layer.build:
-        return
-    expected = inspect.signature(layer.build).parameters
-    if len(expected) == 1:
-        layer.build(shapes[0])
-        return
-    inputs = inspect.signature(layer.call).parameters
-    # `call` may have optional inputs that there is no shape of.
-    known = zip((f"{name}_shape" for name in inputs), shapes, strict=False)
-    layer.build(**{name: shape for name, shape in known if name in expected})
-
-
-def call_with_mask(layer, x, mask):
-    """`layer(x, mask=mask)`, or `layer(x)` if its `call` takes no mask."""
-    if "mask" in inspect.signature(layer.call).parameters:
-        return layer(x, mask=mask)
-    return layer(x)
-
-
-def normalize(x, norm, mask):
-    """`norm(x)` over the valid items of `x`."""
-    return x if norm is None else call_with_mask(norm, x, mask)
-
-
-def combine_masks(value_mask, attention_mask):
-    """What a query may look at: real items (batch, M) that it is allowed to see."""
-    if value_mask is None:
-        return attention_mask
-    value_mask = ops.expand_dims(value_mask, 1)
-    if attention_mask is None:
-        return value_mask
-    return ops.logical_and(value_mask, attention_mask)
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class MultiHeadAttention(keras.layers.Layer):
-    """Multi-head attention with five sockets, one for each thing papers change.
+    """Multi-head attention with five sockets for the papers' mechanisms.
 
-        Q = query_norm(X_q W_q)    K = key_norm(X_k W_k)    V = X_v W_v
+        Q = query_norm(X_q W_q)    K = key_norm(X_v W_k)    V = X_v W_v
         K, V = memory(K, V)
         A = softmax(Q K^T / temperature + bias) V, per head, heads concatenated
         output = gate(A W_o, X_q)
@@ -95,78 +32,81 @@ class MultiHeadAttention(keras.layers.Layer):
     | socket | how the layer is called |
     |---|---|
     | `query_norm`, `key_norm` | `norm(x, mask=mask)`, x `(batch, items, dim)` |
-    | `bias` | `bias(query, key, boxes)` -> `(batch, heads, T, M)` |
-    | `memory` | `memory(keys, values, mask)` -> the same, of other length M |
-    | `temperature` | `temperature(keys, mask=mask)` -> what divides the scores |
+    | `bias` | `bias(query, value, boxes)` -> `(batch, heads, T, M)` |
+    | `memory` | `memory(keys, values, mask)` -> the same three, of M' items |
+    | `temperature` | `temperature(keys, mask=mask)` -> divisor of the scores |
     | `gate` | `gate(attended, query)` -> `(batch, T, dim)` |
 
-    Given no mask, `memory` may return keys and values only. Next to a `bias` it needs
-    a method `average`, which turns biases of items into those of what it returns, see
-    `keras_caption.layers.AreaMemory`. Norms and temperatures
-    whose `call` has no `mask` are called without it. Such a norm also sees padding:
-    it should normalize each item by itself, as RMS normalization does, or be used
-    where nothing is padded.
+    If `mask` is `None`, `memory` may return keys and values only. Combined with a
+    `bias`, it needs a method `average` that turns biases of items into biases of what
+    it returns, see `keras_caption.layers.AreaMemory`. Norms and temperatures whose
+    `call` has no `mask` are called without it. Such a norm sees padding too: use one
+    that normalizes each item by itself, such as RMS normalization, or inputs without
+    padding.
 
-    The layer can be called at once, or in the steps that a decoder's cache needs:
-    `project` makes keys and values, `items` turns them into what is attended to,
-    and `attend` does it.
+    The layer can be called as a whole, or in the steps that a decoder's cache needs:
+    `project` makes keys and values, `items` applies the `memory` socket to them, and
+    `attend` attends to the result.
 
     Args:
-        num_heads: Number of heads.
-        key_dim: Size of a query and a key per head.
-        dropout: Dropout rate of the attention weights.
-        query_norm, key_norm: `None`, `"instance"`, `"batch"`, `"layer"`, or a
-            layer: how projected queries (keys) are normalized, before they are
-            split into heads.
-        norm_affine: Whether norms given by name learn a gain and an offset.
-        bias: Layer that makes a bias for the scores, or `None`.
-        memory: Layer that makes the items attended to out of keys and values, or
-            `None` for the keys and values themselves.
-        temperature: Layer that makes what divides the scores, or `None` for
-            `sqrt(key_dim)`.
-        gate: Layer that decides what becomes of the result, or `None` for the
-            result itself.
-        output_projection: Whether heads are mixed by a linear layer (W_o).
+        num_heads: int, number of heads.
+        key_dim: int, size of a query and a key per head.
+        dropout: float, dropout rate of the attention weights. Defaults to 0.
+        query_norm, key_norm: `None`, `"instance"`, `"batch"`, `"layer"`, or a layer:
+            the normalization of the projected queries (keys) before they are split
+            into heads. Defaults to `None`.
+        norm_affine: bool, whether norms given by name learn a gain and an offset.
+            Defaults to `False`.
+        bias: Layer that computes a bias of the scores. Defaults to `None`, no bias.
+        memory: Layer that turns keys and values into those attended to. Defaults to
+            `None`, the keys and values themselves.
+        temperature: Layer that computes the divisor of the scores. Defaults to
+            `None`, `sqrt(key_dim)`.
+        gate: Layer that combines the attended vectors with the queries. Defaults to
+            `None`, the attended vectors.
+        output_projection: bool, whether a linear layer (W_o) mixes the heads.
+            Defaults to `True`.
 
     Call arguments:
-        query: `(batch, T, dim)`.
-        value: `(batch, M, value_dim)`; `query` if omitted (self-attention).
-        key: `(batch, M, key_dim)`; `value` if omitted.
-        query_mask: Optional bool `(batch, T)`, True where real; needed by norms.
-        value_mask: Optional bool `(batch, M)`, True where real; nothing else is
-            attended to. `query_mask` in self-attention.
-        attention_mask: Optional bool, broadcastable to `(batch, T, M)`, True where
-            a query may look.
+        query: float `(batch, T, dim)`.
+        value: float `(batch, M, value_dim)`, which keys and values are projections
+            of. Defaults to `query` (self-attention).
+        query_mask: bool `(batch, T)`, True for valid items, for the norm of the
+            queries. Defaults to `None`, all valid.
+        value_mask: bool `(batch, M)`, True for valid items, the only ones attended
+            to. Defaults to `query_mask` in self-attention, else to `None`, all valid.
+        attention_mask: bool, broadcastable to `(batch, T, M)`, True where a query may
+            attend to an item. Defaults to `None`, everywhere.
         boxes: float `(batch, M, 4)`, for the `bias` socket.
-        return_attention_scores: Whether to return the attention weights too.
+        return_attention_scores: bool, whether to return the attention weights too.
 
     Returns:
-        `(batch, T, dim)`; with `return_attention_scores`, a pair of it and the
-        weights `(batch, num_heads, T, M)`. A query that may look nowhere attends
-        to everything evenly, and is finite.
+        float `(batch, T, dim)`; with `return_attention_scores`, a pair of it and the
+        weights, float32 `(batch, num_heads, T, M)`. A fully masked query attends
+        uniformly; its output stays finite.
 
     Raises:
-        ValueError: If a norm has an unknown name, or boxes are missing where
-            there is a bias.
+        ValueError: If a norm has an unknown name, or the layer has a bias and is
+            called without boxes.
     """
 
     def __init__(
         self,
-        num_heads,
-        key_dim,
+        num_heads: int,
+        key_dim: int,
         *,
-        dropout=0.0,
-        query_norm=None,
-        key_norm=None,
-        norm_affine=False,
-        bias=None,
-        memory=None,
-        temperature=None,
-        gate=None,
-        output_projection=True,
-        **kwargs,
+        dropout: float = 0.0,
+        query_norm: str | keras.layers.Layer | None = None,
+        key_norm: str | keras.layers.Layer | None = None,
+        norm_affine: bool = False,
+        bias: keras.layers.Layer | None = None,
+        memory: keras.layers.Layer | None = None,
+        temperature: keras.layers.Layer | None = None,
+        gate: keras.layers.Layer | None = None,
+        output_projection: bool = True,
+        **kwargs: Any,
     ):
-        # Boxes keep their float32; the layers below cast what they compute with.
+        # No autocast: boxes stay in float32, and the layers below cast other inputs.
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
@@ -190,84 +130,90 @@ class MultiHeadAttention(keras.layers.Layer):
     def _dense(self, name, units):
         return MatrixDense(units, dtype=self.dtype_policy, name=name)
 
-    def build(self, query_shape, value_shape=None, key_shape=None, boxes_shape=None):
+    def build(
+        self,
+        query_shape: Shape,
+        value_shape: Shape | None = None,
+        boxes_shape: Shape | None = None,
+    ) -> None:
         value_shape = value_shape or query_shape
-        key_shape = key_shape or value_shape
         heads_dim = self.num_heads * self.key_dim
         self.query_dense.build(query_shape)
-        self.key_dense.build(key_shape)
+        self.key_dense.build(value_shape)
         self.value_dense.build(value_shape)
         build_once(self.query_norm, (*query_shape[:-1], heads_dim))
-        build_once(self.key_norm, (*key_shape[:-1], heads_dim))
-        build_once(self.bias, query_shape, key_shape, (*key_shape[:-1], 4))
+        build_once(self.key_norm, (*value_shape[:-1], heads_dim))
+        build_once(self.bias, query_shape, value_shape, (*value_shape[:-1], 4))
         attended_shape = (*query_shape[:-1], heads_dim)
         if self.output_projection:
             self.output_dense = self._dense("output", query_shape[-1])
             self.output_dense.build(attended_shape)
             attended_shape = query_shape
         build_once(self.gate, attended_shape, query_shape)
-        keys_shape = (key_shape[0], self.num_heads, key_shape[1], self.key_dim)
+        keys_shape = (value_shape[0], self.num_heads, value_shape[1], self.key_dim)
         build_once(self.memory, keys_shape, keys_shape)
         build_once(self.temperature, keys_shape)
 
     def call(
         self,
-        query,
-        value=None,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        attention_mask=None,
-        boxes=None,
-        return_attention_scores=False,
-    ):
+        query: Tensor,
+        value: Tensor | None = None,
+        query_mask: Tensor | None = None,
+        value_mask: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        boxes: Tensor | None = None,
+        return_attention_scores: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         if value is None:
             value, value_mask = query, query_mask
-        if key is None:
-            key = value
-        bias = None
-        if self.bias is not None:
-            if boxes is None:
-                raise ValueError(
-                    f"The attention layer '{self.name}' has a geometry bias and must "
-                    "be called with `boxes`."
-                )
-            bias = self.bias(query, key, boxes)
-            if self.memory is not None:
-                bias = self.memory.average(ops.cast(bias, "float32"))
-        keys, values = self.project(value, key, value_mask)
+        bias = self._bias(query, value, boxes)
+        keys, values = self.project(value, value_mask)
         mask = combine_masks(value_mask, attention_mask)
         keys, values, mask = self.items(keys, values, mask)
         return self.attend(
             query, keys, values, query_mask, mask, bias, return_attention_scores
         )
 
-    def project(self, value, key=None, mask=None):
-        """Keys and values per head, to be kept or attended to.
+    def _bias(self, query, value, boxes):
+        """Bias of the scores of what `items` returns, or `None`."""
+        if self.bias is None:
+            return None
+        if boxes is None:
+            raise ValueError(
+                f"The attention layer '{self.name}' has a geometry bias and must be "
+                "called with `boxes`."
+            )
+        bias = self.bias(query, value, boxes)
+        if self.memory is None:
+            return bias
+        return self.memory.average(ops.cast(bias, "float32"))
+
+    def project(
+        self, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Projects the items of a memory to keys and values per head.
 
         Args:
-            value: `(batch, M, value_dim)`.
-            key: `(batch, M, key_dim)`, `value` if omitted.
-            mask: Optional bool `(batch, M)`.
+            value: float `(batch, M, value_dim)`.
+            mask: bool `(batch, M)`, True for valid items. Defaults to `None`, all.
 
         Returns:
-            Keys and values, each `(batch, num_heads, M, key_dim)`.
+            Keys and values, each float `(batch, num_heads, M, key_dim)`.
         """
-        keys = normalize(
-            self.key_dense(value if key is None else key), self.key_norm, mask
-        )
+        keys = normalize(self.key_dense(value), self.key_norm, mask)
         return self._split_heads(keys), self._split_heads(self.value_dense(value))
 
-    def items(self, keys, values, mask=None):
-        """What is attended to: the `memory` socket's view of keys and values.
+    def items(
+        self, keys: Tensor, values: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Applies the `memory` socket to keys and values.
 
         Args:
-            keys, values: `(batch, num_heads, M, key_dim)`, made by `project`.
-            mask: Optional bool, broadcastable to `(batch, T, M)`.
+            keys, values: float `(batch, num_heads, M, key_dim)`, from `project`.
+            mask: bool, broadcastable to `(batch, T, M)`. Defaults to `None`.
 
         Returns:
-            Keys, values and mask, of `M'` items where there is a `memory`, else
-            unchanged.
+            Keys, values and mask of M' items; the arguments if there is no `memory`.
         """
         if self.memory is None:
             return keys, values, mask
@@ -276,23 +222,25 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def attend(
         self,
-        query,
-        keys,
-        values,
-        query_mask=None,
-        mask=None,
-        bias=None,
-        return_attention_scores=False,
-    ):
-        """Attention of queries to `items`.
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        query_mask: Tensor | None = None,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        return_attention_scores: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Attends to the keys and values that `items` returned.
 
         Args:
-            query: `(batch, T, dim)`.
-            keys, values: `(batch, num_heads, M, key_dim)`.
-            query_mask: Optional bool `(batch, T)`, for the norm of the queries.
-            mask: Optional bool, broadcastable to `(batch, T, M)`.
-            bias: Optional `(batch, num_heads, T, M)`, added to the scores.
-            return_attention_scores: As in `call`.
+            query: float `(batch, T, dim)`.
+            keys, values: float `(batch, num_heads, M, key_dim)`.
+            query_mask: bool `(batch, T)`, for the norm of the queries. Defaults to
+                `None`, all valid.
+            mask: bool, broadcastable to `(batch, T, M)`. Defaults to `None`.
+            bias: float `(batch, num_heads, T, M)`, added to the scores. Defaults to
+                `None`.
+            return_attention_scores: bool, whether to return the weights too.
 
         Returns:
             As `call`.
@@ -323,15 +271,17 @@ class MultiHeadAttention(keras.layers.Layer):
             attended = self.gate(attended, query)
         return (attended, weights) if return_attention_scores else attended
 
-    def item_weights(self, weights, length):
-        """Attention weights of items; an area's are shared evenly by its own.
+    def item_weights(self, weights: Tensor, length: int) -> Tensor:
+        """Attention weights of the M items, from those of what `items` returned.
+
+        The weight of an area is shared evenly among its items.
 
         Args:
-            weights: `(batch, num_heads, T, M')`, weights of what `items` returned.
+            weights: float `(batch, num_heads, T, M')`.
             length: int, number of items M.
 
         Returns:
-            `(batch, num_heads, T, M)`.
+            float `(batch, num_heads, T, M)`.
         """
         if self.memory is None:
             return weights
@@ -341,7 +291,7 @@ class MultiHeadAttention(keras.layers.Layer):
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.key_dim))
         return ops.transpose(x, (0, 2, 1, 3))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -359,5 +309,5 @@ class MultiHeadAttention(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**keras.saving.deserialize_keras_object(config))

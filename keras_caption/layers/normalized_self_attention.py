@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 
 from keras_caption.layers.multi_head_attention import MultiHeadAttention
@@ -13,21 +15,23 @@ class NormalizedSelfAttention(MultiHeadAttention):
 
         S = softmax(IN(Q) K^T / sqrt(d)),    IN(Q) = (Q - mean(Q)) / std(Q)
 
-    with mean and deviation taken over the real items of one example, channel by
-    channel. Adds no parameters to self-attention.
+    with mean and standard deviation of each channel over the valid items of one
+    example. Adds no parameters to self-attention.
 
     Args:
-        num_heads: Number of heads.
-        key_dim: Size of a query and a key per head.
-        query_norm, key_norm: `None`, `"instance"`, `"batch"`, `"layer"` or a layer.
-        **kwargs: Of `MultiHeadAttention`, such as `norm_affine` and `dropout`.
+        num_heads: int, number of heads.
+        key_dim: int, size of a query and a key per head.
+        query_norm: `None`, `"instance"`, `"batch"`, `"layer"` or a layer. Defaults to
+            `"instance"`.
+        **kwargs: Further arguments of `MultiHeadAttention`, such as `key_norm`,
+            `norm_affine` and `dropout`.
 
     Call arguments:
-        As `MultiHeadAttention`: `query` `(batch, N, dim)` and `query_mask`, bool
-        `(batch, N)`, True where an item is real.
+        Those of `MultiHeadAttention`: `query`, float `(batch, N, dim)`, and
+        `query_mask`, bool `(batch, N)`, True for valid items.
 
     Returns:
-        `(batch, N, dim)`.
+        As `MultiHeadAttention`, float `(batch, N, dim)`.
 
     Example:
 
@@ -40,5 +44,12 @@ class NormalizedSelfAttention(MultiHeadAttention):
         Guo et al., CVPR 2020, section 4.1, Eq. 5 to 7.
     """
 
-    def __init__(self, num_heads, key_dim, *, query_norm="instance", **kwargs):
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        *,
+        query_norm: str | keras.layers.Layer | None = "instance",
+        **kwargs: Any,
+    ):
         super().__init__(num_heads, key_dim, query_norm=query_norm, **kwargs)

@@ -1,8 +1,11 @@
+from typing import Any, Self
+
 import keras
 from keras import ops
 
+from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
-from keras_caption.layers.multi_head_attention import build_once
+from keras_caption.layers.sockets import build_once
 from keras_caption.layers.unbiased_layer_normalization import (
     UnbiasedLayerNormalization,
 )
@@ -10,34 +13,39 @@ from keras_caption.layers.unbiased_layer_normalization import (
 
 @keras.saving.register_keras_serializable("keras_caption")
 class RefiningBlock(keras.layers.Layer):
-    """A pre-norm block around any self-attention layer, as AoANet refines regions.
+    """A pre-norm block around a self-attention layer, as AoANet refines regions.
 
         x = x + Dropout(Attention(LayerNorm(x)))
-        x = x + Dropout(FeedForward(LayerNorm(x)))     where there is a feed-forward
+        x = x + Dropout(FeedForward(LayerNorm(x)))     (optional)
 
-    The paper's Eq. 7 puts the normalization behind the sum; its released code has it
-    as here.
+    The paper's Eq. 7 normalizes after the sum; this is the order of its released code.
 
     Args:
-        attention: A `keras_caption.layers.MultiHeadAttention`, sockets filled as
-            wished; with an `AttentionOnAttention` gate in AoANet.
-        feedforward_dim: Size of the feed-forward layer between its two parts, or
-            `None`, as in AoANet, for no feed-forward.
-        dropout: Dropout rate of the branches.
+        attention: `keras_caption.layers.MultiHeadAttention`, with any sockets filled;
+            in AoANet, with an `AttentionOnAttention` gate.
+        feedforward_dim: int, size of the hidden layer of the feed-forward part.
+            Defaults to `None`, no feed-forward part, as in AoANet.
+        dropout: float, dropout rate of the residual branches. Defaults to 0.1.
 
     Call arguments:
-        inputs: `(batch, N, dim)`.
-        mask: Optional bool `(batch, N)`, True where an item is real.
-        boxes: float `(batch, N, 4)`, where the attention layer asks for them.
+        inputs: float `(batch, N, dim)`.
+        mask: bool `(batch, N)`, True for valid items. Defaults to `None`, all valid.
+        boxes: float `(batch, N, 4)`, for an attention layer with a bias.
 
     Returns:
-        `(batch, N, dim)`.
+        float `(batch, N, dim)`.
 
     Reference:
         Huang et al., ICCV 2019, section 3.2.1, Eq. 7; without AoA, section 4.4.
     """
 
-    def __init__(self, attention, feedforward_dim=None, dropout=0.1, **kwargs):
+    def __init__(
+        self,
+        attention: keras.layers.Layer,
+        feedforward_dim: int | None = None,
+        dropout: float = 0.1,
+        **kwargs: Any,
+    ):
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
         self.attention = attention
@@ -48,7 +56,7 @@ class RefiningBlock(keras.layers.Layer):
         self.attention_dropout = keras.layers.Dropout(dropout, dtype=policy)
         self.feedforward = None
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         build_once(self.attention, inputs_shape)
         self.attention_norm.build(inputs_shape)
         if self.feedforward_dim:
@@ -65,7 +73,9 @@ class RefiningBlock(keras.layers.Layer):
                 layer.build(shape)
                 shape = layer.compute_output_shape(shape)
 
-    def call(self, inputs, mask=None, boxes=None):
+    def call(
+        self, inputs: Tensor, mask: Tensor | None = None, boxes: Tensor | None = None
+    ) -> Tensor:
         inputs = ops.cast(inputs, self.compute_dtype)
         normalized = self.attention_norm(inputs)
         attended = self.attention(normalized, query_mask=mask, boxes=boxes)
@@ -77,7 +87,7 @@ class RefiningBlock(keras.layers.Layer):
             branch = layer(branch)
         return x + branch
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "attention": keras.saving.serialize_keras_object(self.attention),
@@ -86,5 +96,5 @@ class RefiningBlock(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**keras.saving.deserialize_keras_object(config))

@@ -1,49 +1,59 @@
+from typing import Any, Self
+
 import keras
 from keras import ops
 
+from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.feed_forward import FeedForward
-from keras_caption.layers.multi_head_attention import build_once
+from keras_caption.layers.sockets import build_once
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class TransformerDecoderBlock(keras.layers.Layer):
-    """A post-norm Transformer decoder block around any two attention layers.
+    """A post-norm Transformer decoder block around two attention layers.
 
         x = LayerNorm(x + Dropout(SelfAttention(x)))
         x = LayerNorm(x + Dropout(CrossAttention(x, memory)))
         x = LayerNorm(x + Dropout(FeedForward(x)))
 
-    Several sequences may share one memory, as five training captions share an
-    image and the beams of a search do: `inputs` then has a multiple of the
-    memory's batch size, the sequences of one memory next to each other, and the
-    memory's keys and values are computed once, not once per sequence.
+    Several sequences may share one memory, as the five training captions of an image
+    and the hypotheses of a beam search do: the batch size of `inputs` is then a
+    multiple of the memory's, the sequences of one memory are next to each other, and
+    the memory's keys and values are computed once, not once per sequence.
 
-    A sequence is either given whole (`call`) or grown a position at a time:
-    `start` computes the memory's keys and values and an empty cache of the
-    sequence's own, `step` fills the cache.
+    A sequence is either given as a whole (`call`) or decoded one position at a time:
+    `read_memory` computes the memory's keys and values, `empty_cache` makes a cache of
+    the sequence's own, and `step` fills it.
 
     Args:
-        self_attention, cross_attention: `keras_caption.layers.MultiHeadAttention`
-            layers, sockets filled as wished.
-        feedforward_dim: Size of the feed-forward layer between its two parts.
-        dropout: Dropout rate of the three branches.
+        self_attention, cross_attention: `keras_caption.layers.MultiHeadAttention`,
+            with any sockets filled.
+        feedforward_dim: int, size of the hidden layer of the feed-forward part.
+        dropout: float, dropout rate of the three residual branches. Defaults to 0.1.
 
     Call arguments:
-        inputs: `(batch * C, T, dim)`, C sequences for each memory.
-        memory: `(batch, M, memory_dim)`.
-        memory_mask: Optional bool `(batch, M)`, True where an item is real.
-        return_attention_scores: Whether to return the weights of the
+        inputs: float `(batch * C, T, dim)`, C sequences for each memory.
+        memory: float `(batch, M, memory_dim)`.
+        memory_mask: bool `(batch, M)`, True for valid items. Defaults to `None`, all
+            valid.
+        return_attention_scores: bool, whether to return the weights of the
             cross-attention too.
 
     Returns:
-        `(batch * C, T, dim)`, or a pair of it and `(batch, num_heads, C * T, M)`.
+        float `(batch * C, T, dim)`; with `return_attention_scores`, a pair of it and
+        the weights, float32 `(batch, num_heads, C * T, M)`.
 
     Reference:
         Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
     """
 
     def __init__(
-        self, self_attention, cross_attention, feedforward_dim, dropout=0.1, **kwargs
+        self,
+        self_attention: keras.layers.Layer,
+        cross_attention: keras.layers.Layer,
+        feedforward_dim: int,
+        dropout: float = 0.1,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.self_attention = self_attention
@@ -57,14 +67,20 @@ class TransformerDecoderBlock(keras.layers.Layer):
         self.cross_dropout = keras.layers.Dropout(dropout, dtype=policy)
         self.feedforward = FeedForward(feedforward_dim, dropout, dtype=policy)
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         build_once(self.self_attention, inputs_shape)
         self.self_norm.build(inputs_shape)
         build_once(self.cross_attention, inputs_shape, memory_shape)
         self.cross_norm.build(inputs_shape)
         self.feedforward.build(inputs_shape)
 
-    def call(self, inputs, memory, memory_mask=None, return_attention_scores=False):
+    def call(
+        self,
+        inputs: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        return_attention_scores: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         positions = ops.arange(ops.shape(inputs)[1])
         causal = ops.expand_dims(positions, 1) >= positions
         attended = self.self_attention(
@@ -74,36 +90,44 @@ class TransformerDecoderBlock(keras.layers.Layer):
         x, scores = self._after_self_attention(inputs, attended, items)
         return (x, scores) if return_attention_scores else x
 
-    def read_memory(self, memory, memory_mask=None):
-        """Keys, values and mask of what the cross-attention attends to."""
+    def read_memory(
+        self, memory: Tensor, memory_mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Computes keys, values and mask for the cross-attention; see `call`."""
         keys, values = self.cross_attention.project(memory, mask=memory_mask)
         if memory_mask is not None:
             memory_mask = ops.expand_dims(memory_mask, 1)
         return self.cross_attention.items(keys, values, memory_mask)
 
-    def empty_cache(self, batch_size, length):
-        """Keys and values of no positions yet, with room for `length`."""
+    def empty_cache(self, batch_size: int, length: int) -> tuple[Tensor, Tensor]:
+        """Makes a cache of keys and values with room for `length` positions."""
         attention = self.self_attention
         shape = (batch_size, attention.num_heads, length, attention.key_dim)
         return tuple(ops.zeros(shape, self.compute_dtype) for _ in range(2))
 
-    def step(self, inputs, items, cache, index):
-        """The next position of every sequence.
+    def step(
+        self,
+        inputs: Tensor,
+        items: tuple[Tensor, Tensor, Tensor | None],
+        cache: tuple[Tensor, Tensor],
+        index: Tensor,
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Computes the next position of every sequence.
 
         Args:
-            inputs: `(batch * C, 1, dim)`, position `index` of the sequences.
-            items: What `read_memory` returned.
-            cache: What `empty_cache`, or the last step, returned.
+            inputs: float `(batch * C, 1, dim)`, position `index` of the sequences.
+            items: Keys, values and mask, from `read_memory`.
+            cache: The cache, from `empty_cache` or the previous step.
             index: int scalar.
 
         Returns:
-            The output `(batch * C, 1, dim)`, and the cache.
+            The output, float `(batch * C, 1, dim)`, and the cache with this position.
         """
         attention = self.self_attention
         positions = ops.arange(ops.shape(cache[0])[2])
-        here = ops.expand_dims(positions == index, 1)
+        current = ops.expand_dims(positions == index, 1)
         new = attention.project(inputs)
-        cache = tuple(ops.where(here, n, c) for n, c in zip(new, cache, strict=True))
+        cache = tuple(ops.where(current, n, c) for n, c in zip(new, cache, strict=True))
         past = ops.reshape(positions <= index, (1, 1, -1))
         keys, values, mask = attention.items(*cache, past)
         attended = attention.attend(inputs, keys, values, mask=mask)
@@ -114,7 +138,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
         x = self.self_norm(inputs + self.self_dropout(attended))
         keys, values, mask = items
         length, dim = ops.shape(x)[1], x.shape[-1]
-        # The sequences of one memory become one long row of queries.
+        # The queries of all sequences that share a memory become one row.
         queries = ops.reshape(x, (ops.shape(keys)[0], -1, dim))
         attended, scores = self.cross_attention.attend(
             queries, keys, values, mask=mask, return_attention_scores=True
@@ -123,7 +147,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
         x = self.cross_norm(x + self.cross_dropout(attended))
         return self.feedforward(x), scores
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -134,5 +158,5 @@ class TransformerDecoderBlock(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**keras.saving.deserialize_keras_object(config))

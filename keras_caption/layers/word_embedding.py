@@ -1,49 +1,53 @@
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_caption.arguments import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class WordEmbedding(keras.layers.Layer):
-    """Word embeddings, scaled by `sqrt(dim)` as in a Transformer.
+    """Token embeddings, scaled by `sqrt(dim)` as in a Transformer.
 
-    The table is scaled before words are looked up, not the words after: that
-    makes its gradient one dense tensor. The sparse gradient of a plain look-up
-    holds a word as often as it occurs, and optimizers with moments treat the
-    occurrences as separate words. Where no gradient is wanted, as word by word in
-    a search, `look_up` spares the scaling of the whole table.
+    A call scales the whole table before the look-up: the gradient is then one dense
+    tensor. The gradient of a plain look-up is sparse and has an entry for every
+    occurrence of a token, which optimizers with moments treat as separate tokens.
+    Where no gradient is needed, as in the steps of a search, `look_up` is faster,
+    since it scales only the embeddings that it returns.
 
     Args:
-        vocabulary_size: Number of words.
-        dim: Size of an embedding.
+        vocabulary_size: int, number of tokens.
+        dim: int, size of an embedding.
 
     Call arguments:
         tokens: int `(...)`.
 
     Returns:
-        `(..., dim)`.
+        float `(..., dim)`.
     """
 
-    def __init__(self, vocabulary_size, dim, **kwargs):
+    def __init__(self, vocabulary_size: int, dim: int, **kwargs: Any):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.dim = dim
 
-    def build(self, tokens_shape):
+    def build(self, tokens_shape: Shape) -> None:
         self.embeddings = self.add_weight(
             (self.vocabulary_size, self.dim),
             initializer=keras.initializers.RandomNormal(stddev=self.dim**-0.5),
             name="embeddings",
         )
 
-    def call(self, tokens):
+    def call(self, tokens: Tensor) -> Tensor:
         return ops.take(self.embeddings * self.dim**0.5, tokens, axis=0)
 
-    def look_up(self, tokens):
-        """The same as a call; its gradient is sparse."""
-        words = ops.cast(ops.take(self.embeddings, tokens, axis=0), self.compute_dtype)
-        return words * self.dim**0.5
+    def look_up(self, tokens: Tensor) -> Tensor:
+        """Returns what a call does, with a sparse gradient."""
+        rows = ops.cast(ops.take(self.embeddings, tokens, axis=0), self.compute_dtype)
+        return rows * self.dim**0.5
 
-    def score(self, x):
+    def score(self, x: Tensor) -> Tensor:
         """Scores of all tokens, `(..., vocabulary_size)`: products with embeddings.
 
         Args:
@@ -52,10 +56,10 @@ class WordEmbedding(keras.layers.Layer):
         table = ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
         return ops.matmul(x, table)
 
-    def compute_output_shape(self, tokens_shape):
+    def compute_output_shape(self, tokens_shape: Shape) -> Shape:
         return (*tokens_shape, self.dim)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,

@@ -1,9 +1,14 @@
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops
 
+from keras_caption.errors import InputError
 from keras_caption.layers import (
     AttentionOnAttention,
     MatrixDense,
+    MultiHeadAttention,
     UnbiasedLayerNormalization,
     WordEmbedding,
 )
@@ -15,48 +20,48 @@ CONTEXTS = ("aoa", "linear", "lstm", "lstm_aoa")
 
 @keras.saving.register_keras_serializable("keras_caption")
 class AoADecoder(keras.layers.Layer):
-    """An LSTM that words a caption, attending to a memory with AoA.
+    """An LSTM that generates a caption, attending to a memory with AoA.
 
-    At each word, with a the mean of the memory and c the context vector,
+    At each token, with a the mean of the memory and c the context vector,
 
-        h, m = LSTM([W_e word; a + c], h, m)              (Eq. 12 and 13)
+        h, m = LSTM([W_e token; a + c], h, m)             (Eq. 12 and 13)
         v = MultiHeadAttention(LayerNorm(h), memory)
         c = AoA(v, h)                                     (Eq. 14)
         p = softmax(W_p c)                                (Eq. 11)
 
     Where paper and released code differ it follows the code: the attention's query
-    is normalized, the gate sees h as it is; words pass a ReLU; a is the mean of the
-    refined regions; context, words and output are dropped out at `dropout`, and the
-    context is kept as it was before.
+    is normalized, the gate reads h as it is; embeddings pass a ReLU; a is the mean of
+    the refined regions; dropout is applied to context, embeddings and output where
+    they are read, and not to the context that is kept.
 
     Args:
-        vocabulary_size: Number of words, special tokens included.
-        model_dim: Size of h, m and c.
-        embedding_dim: Size of a word embedding.
+        vocabulary_size: int, number of tokens, special ones included.
+        model_dim: int, size of h, m and c.
+        embedding_dim: int, size of a token's embedding.
         attention: `keras_caption.layers.MultiHeadAttention` of outputs of size
             `model_dim`, in the paper without output projection; or a function that
             returns it, called when the layers before it are made, so that random
             initial weights keep their order.
-        context: How c is made of v and h: `"aoa"`; `"linear"`, a linear layer with
-            ReLU (section 4.4 names no ReLU, the released code has it); `"lstm"`, a
-            second LSTM; or `"lstm_aoa"`, AoA of v and the second LSTM's output, whose
-            training the paper calls unstable. Its Table 4 compares them.
-        dropout: Dropout rate of words, fed-back context and output.
+        context: str, how c is computed of v and h (Table 4): `"aoa"`; `"linear"`, a
+            linear layer with ReLU (which section 4.4 does not name, but the released
+            code has); `"lstm"`, a second LSTM; or `"lstm_aoa"`, AoA of v and the second
+            LSTM's output, whose training the paper calls unstable.
+        dropout: float, dropout rate of embeddings, fed-back context and output.
 
     Call arguments:
         tokens: int `(batch * C, T)`, C captions for each memory, from BOS on.
         memory: `(batch, M, memory_dim)`.
-        memory_mask: Optional bool `(batch, M)`, True where an item is real.
-        return_attention_scores: Whether to return the attention weights too; an
+        memory_mask: Optional bool `(batch, M)`, True where an item is valid.
+        return_attention_scores: bool, whether to return the attention weights too; an
             area's are shared evenly by its items.
 
     Returns:
         Logits, float32 `(batch * C, T, vocabulary_size)`: at position t, of the
-        word after tokens 0 to t. With `return_attention_scores`, a pair of them
+        token after tokens 0 to t. With `return_attention_scores`, a pair of them
         and `(batch, num_heads, C * T, M)`.
 
     Raises:
-        ValueError: If there is no such context.
+        InputError: If there is no such context.
 
     Reference:
         Huang et al., "Attention on Attention for Image Captioning", ICCV 2019,
@@ -65,20 +70,18 @@ class AoADecoder(keras.layers.Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        model_dim,
-        embedding_dim,
-        attention,
-        context="aoa",
-        dropout=0.5,
-        **kwargs,
+        vocabulary_size: int,
+        model_dim: int,
+        embedding_dim: int,
+        attention: MultiHeadAttention | Callable[[], MultiHeadAttention],
+        context: str = "aoa",
+        dropout: float = 0.5,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         if context not in CONTEXTS:
-            raise ValueError(
-                f"`context` must be one of {', '.join(CONTEXTS)}. "
-                f"Received: context={context!r}"
-            )
+            names = ", ".join(CONTEXTS)
+            raise InputError(f"`context` must be one of {names}. Received: {context!r}")
         self.vocabulary_size = vocabulary_size
         self.model_dim = model_dim
         self.embedding_dim = embedding_dim
@@ -125,12 +128,12 @@ class AoADecoder(keras.layers.Layer):
 
     def call(
         self,
-        tokens,
-        memory,
-        memory_mask=None,
-        return_attention_scores=False,
-        training=None,
-    ):
+        tokens: Any,
+        memory: Any,
+        memory_mask: Any = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+    ) -> Any:
         items = self.read_memory(memory, memory_mask)
         first = self._first_state(ops.shape(tokens)[0])
         both = keras.layers.RNN(
@@ -144,49 +147,52 @@ class AoADecoder(keras.layers.Layer):
         logits = self._logits(contexts)
         if not return_attention_scores:
             return logits
-        # They follow from the hidden states, so all words' can be found at once.
-        _, scores = self._look(hidden, items, return_attention_scores=True)
+        _, scores = self._attend_to(hidden, items, return_attention_scores=True)
         return logits, self.attention.item_weights(scores, ops.shape(memory)[1])
 
-    def read_memory(self, memory, memory_mask=None):
-        """What is attended to: keys, values and mask; and the memory's mean."""
+    def read_memory(self, memory: Any, memory_mask: Any = None) -> tuple[Any, ...]:
+        """Projects the memory: keys, values and mask; and the memory's mean."""
         keys, values = self.attention.project(memory)
         if memory_mask is None:
             mean = ops.mean(memory, axis=1)
         else:
-            real = ops.expand_dims(ops.cast(memory_mask, memory.dtype), -1)
-            count = ops.maximum(ops.sum(real, axis=1), 1.0)
-            mean = ops.sum(memory * real, axis=1) / count
+            valid = ops.expand_dims(ops.cast(memory_mask, memory.dtype), -1)
+            count = ops.maximum(ops.sum(valid, axis=1), 1.0)
+            mean = ops.sum(memory * valid, axis=1) / count
             memory_mask = ops.expand_dims(memory_mask, 1)
         return (*self.attention.items(keys, values, memory_mask), mean)
 
-    def start(self, memory, memory_mask=None, length=20):
-        """The state before the first word.
+    def start(
+        self, memory: Any, memory_mask: Any = None, length: int = 20
+    ) -> dict[str, Any]:
+        """The state before the first token.
 
         Args:
             memory: `(batch, M, memory_dim)`.
             memory_mask: Optional bool `(batch, M)`.
-            length: Not used: the state does not grow.
+            length: int, not used: the state does not grow.
         """
         return {
             "memory": self.read_memory(memory, memory_mask),
             "cache": self._first_state(ops.shape(memory)[0]),
         }
 
-    def step(self, tokens, state, index):
-        """One more word for every caption.
+    def step(
+        self, tokens: Any, state: dict[str, Any], index: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reads one more token of every caption.
 
         Args:
-            tokens: int `(batch * C,)`, the word at position `index`.
-            state: What `start` or the last `step` returned.
+            tokens: int `(batch * C,)`, the tokens at position `index`.
+            state: dict, as `start` or the last `step` returned it.
             index: int scalar, not used: the state knows no positions.
 
         Returns:
-            Logits of the next word, float32 `(batch * C, vocabulary_size)`, and
+            Logits of the next token, float32 `(batch * C, vocabulary_size)`, and
             the state.
         """
-        word = self._activate(self.embedding.look_up(tokens))
-        cache = self._attend(word, state["cache"], state["memory"])
+        embedded = self._activate(self.embedding.look_up(tokens))
+        cache = self._read_token(embedded, state["cache"], state["memory"])
         return self._logits(cache["context"]), {**state, "cache": cache}
 
     def _first_state(self, rows):
@@ -196,25 +202,25 @@ class AoADecoder(keras.layers.Layer):
         zeros = ops.zeros((rows, self.model_dim), self.compute_dtype)
         return dict.fromkeys(names, zeros)
 
-    def _activate(self, words):
-        return self.word_dropout(ops.relu(words))
+    def _activate(self, embedded):
+        return self.word_dropout(ops.relu(embedded))
 
-    def _attend(self, word, state, items):
-        """The state after one more word of every caption.
+    def _read_token(self, embedded, state, items):
+        """The state after one more token of every caption.
 
         Args:
-            word: Its embedding, `(batch * C, embedding_dim)`.
+            embedded: The tokens' embeddings, `(batch * C, embedding_dim)`.
             state: dict of `(batch * C, model_dim)`.
-            items: What `read_memory` returned.
+            items: tuple, as `read_memory` returns it.
         """
         *_, mean = items
         images, dim = ops.shape(mean)[0], self.model_dim
         # The mean of an image, for all its captions.
         fed_back = self.context_dropout(state["context"])
         fed_back = ops.reshape(fed_back, (images, -1, dim)) + ops.expand_dims(mean, 1)
-        inputs = ops.concatenate([word, ops.reshape(fed_back, (-1, dim))], axis=-1)
+        inputs = ops.concatenate([embedded, ops.reshape(fed_back, (-1, dim))], axis=-1)
         hidden, (_, cell) = self.cell(inputs, [state["hidden"], state["cell"]])
-        attended = ops.reshape(self._look(hidden, items), (-1, dim))
+        attended = ops.reshape(self._attend_to(hidden, items), (-1, dim))
         new = {"hidden": hidden, "cell": cell}
         query = hidden
         if self.context_cell is not None:
@@ -232,16 +238,14 @@ class AoADecoder(keras.layers.Layer):
             new["context"] = query
         return new
 
-    def _look(self, hidden, items, return_attention_scores=False):
-        """Attention of hidden states, C captions to an image, to its items."""
+    def _attend_to(self, hidden, items, return_attention_scores=False):
+        """Attention of hidden states, C captions to an image, over its items."""
         keys, values, mask, _ = items
         queries = ops.reshape(
             self.query_norm(hidden), (ops.shape(keys)[0], -1, self.model_dim)
         )
         return self.attention.attend(
-            queries,
-            keys,
-            values,
+            *(queries, keys, values),
             mask=mask,
             return_attention_scores=return_attention_scores,
         )
@@ -249,7 +253,7 @@ class AoADecoder(keras.layers.Layer):
     def _logits(self, contexts):
         return ops.cast(self.output_dense(self.output_dropout(contexts)), "float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,
@@ -261,7 +265,7 @@ class AoADecoder(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "AoADecoder":
         config = keras.saving.deserialize_keras_object(config)
         if "num_heads" in config:  # of a file saved when the decoder made its attention
             heads = config.pop("num_heads")
@@ -276,7 +280,7 @@ class AoADecoder(keras.layers.Layer):
 
 
 class _Cell:
-    """What `keras.layers.RNN` runs word by word: hidden states and contexts."""
+    """Cell for `keras.layers.RNN`, whose outputs are hidden states and contexts."""
 
     def __init__(self, decoder, items, names):
         self.decoder = decoder
@@ -286,9 +290,9 @@ class _Cell:
         self.state_size = [decoder.model_dim] * len(names)
         self.output_size = 2 * decoder.model_dim
 
-    def call(self, word, states):
+    def call(self, embedded, states):
         state = dict(zip(self.names, states, strict=True))
-        new = self.decoder._attend(word, state, self.items)
+        new = self.decoder._read_token(embedded, state, self.items)
         output = ops.concatenate([new["hidden"], new["context"]], axis=-1)
         return output, [new[name] for name in self.names]
 

@@ -1,4 +1,5 @@
 import functools
+from typing import Any
 
 import keras
 
@@ -18,6 +19,7 @@ from keras_caption.models.sizes import (
     check_sizes,
     resolve_size,
 )
+from keras_caption.text import Vocabulary
 
 REFININGS = (None, "attention", "aoa")
 
@@ -28,26 +30,27 @@ class AoANet(Captioner):
 
     A linear layer with ReLU and dropout brings region features to the model's
     size; blocks of self-attention with attention on attention refine them; an LSTM
-    with another one words them, see `AoADecoder`. The mechanisms of the other papers
-    are those of the refining blocks; areas and temperature are the decoder's too.
+    with another one generates the caption, see `AoADecoder`. The mechanisms of the
+    other papers apply to the refining blocks; areas and temperature to the decoder
+    too.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
-        vocabulary_size: Number of words where there is no vocabulary.
-        region_dim: Size of a region's feature vector.
-        num_layers: Refining blocks.
-        model_dim: Size of refined regions and of the LSTM.
-        embedding_dim: Size of a word embedding.
-        num_heads: Attention heads of the refining blocks.
+        vocabulary_size: int, number of tokens, needed without a `vocabulary`.
+        region_dim: int, size of a region's feature vector.
+        num_layers: int, number of refining blocks.
+        model_dim: int, size of refined regions and of the LSTM.
+        embedding_dim: int, size of a token's embedding.
+        num_heads: int, attention heads of the refining blocks; divides `model_dim`.
         refining: `"aoa"`; `"attention"`, with feed-forward layers in place of AoA
             (Figure 6); or `None`, for no refining.
-        feedforward_dim: Size of these feed-forward layers between their two parts.
-        context: Of `AoADecoder` (Figure 7).
-        decoder_heads: Attention heads of the decoder.
-        dropout: Dropout rate of embeddings, fed-back context and output.
-        refining_dropout: Dropout rate of the refining blocks' branches, and of all
-            attention weights.
-        aoa_dropout: Dropout rate of what AoA in the refining blocks reads.
+        feedforward_dim: int, inner size of these feed-forward layers.
+        context: str, of `AoADecoder` (Figure 7).
+        decoder_heads: int, attention heads of the decoder; divides `model_dim`.
+        dropout: float, dropout rate of embeddings, fed-back context and output.
+        refining_dropout: float, dropout rate of the refining blocks' branches, and of
+            all attention weights.
+        aoa_dropout: float, dropout rate of what AoA in the refining blocks reads.
         query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
             queries (keys) of the refining blocks are normalized, as in `NGSAN`.
         norm_affine: bool, whether these norms learn a gain and an offset.
@@ -79,38 +82,38 @@ class AoANet(Captioner):
 
     def __init__(
         self,
-        vocabulary=None,
-        vocabulary_size=None,
-        region_dim=2048,
-        num_layers=6,
-        model_dim=1024,
-        embedding_dim=1024,
-        num_heads=8,
-        refining="aoa",
-        feedforward_dim=2048,
-        context="aoa",
-        decoder_heads=8,
-        dropout=0.5,
-        refining_dropout=0.1,
-        aoa_dropout=0.3,
-        query_norm=None,
-        key_norm=None,
-        norm_affine=False,
-        geometry=None,
-        geometry_dim=64,
-        gate=None,
-        image_area=1,
-        combined_features=False,
-        area_layers=2,
-        temperature=None,
-        dtype=None,
-        **kwargs,
+        vocabulary: Vocabulary | None = None,
+        vocabulary_size: int | None = None,
+        region_dim: int = 2048,
+        num_layers: int = 6,
+        model_dim: int = 1024,
+        embedding_dim: int = 1024,
+        num_heads: int = 8,
+        refining: str | None = "aoa",
+        feedforward_dim: int = 2048,
+        context: str = "aoa",
+        decoder_heads: int = 8,
+        dropout: float = 0.5,
+        refining_dropout: float = 0.1,
+        aoa_dropout: float = 0.3,
+        query_norm: str | None = None,
+        key_norm: str | None = None,
+        norm_affine: bool = False,
+        geometry: str | None = None,
+        geometry_dim: int = 64,
+        gate: str | None = None,
+        image_area: int = 1,
+        combined_features: bool = False,
+        area_layers: int = 2,
+        temperature: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
     ):
         check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
         vocabulary_size = resolve_size("vocabulary", vocabulary, vocabulary_size)
         if refining not in REFININGS:
-            raise ValueError(
+            raise InputError(
                 f"`refining` must be one of {REFININGS}. Received: {refining!r}"
             )
         check_heads(model_dim, decoder_heads)
@@ -127,7 +130,7 @@ class AoANet(Captioner):
             combined_features=combined_features,
             area_layers=area_layers,
             temperature=temperature,
-            gate="aoa" if refining == "aoa" else gate,
+            gate=gate or ("aoa" if refining == "aoa" else None),
             gate_dropout=aoa_dropout,
         )
         of_refining = query_norm, key_norm, of_regions.relative_geometry, gate

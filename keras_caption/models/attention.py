@@ -2,11 +2,12 @@
 
 A model describes its attention by `AttentionOptions`; `make_attention` fills the
 sockets of a `keras_caption.layers.MultiHeadAttention` accordingly. A mechanism of
-your own needs one line, for instance `GATES["mine"] = make_my_gate`: it is then an
-option of every model. Norms by name are in `keras_caption.layers.NORMS`.
+your own is registered by one line, for instance `GATES["mine"] = make_my_gate`: it is
+then an option of every model. Norms by name are in `keras_caption.layers.NORMS`.
 """
 
 import dataclasses
+from typing import Any
 
 from keras_caption.arguments import check
 from keras_caption.errors import InputError
@@ -43,8 +44,8 @@ class AttentionOptions:
         norm_affine: bool, whether these norms learn a gain and an offset.
         geometry: `None`, `"content_independent"`, `"query"` or `"key"` (NG-SAN, Eq. 11
             to 13), or several of them joined by `"+"`; the bias of an area is the mean
-            of its items'. `"absolute"` is no matter of
-            attention: encoders of regions add it to their inputs.
+            of its items'. `"absolute"` is not part of attention: encoders of regions
+            add it to their inputs.
         geometry_dim: int, size of a geometry vector per head (d_g).
         area: int, items of the largest area to attend to, on a grid its rows and its
             columns; 1 for the items themselves.
@@ -104,25 +105,25 @@ class AttentionOptions:
             )
 
     @property
-    def geometries(self):
+    def geometries(self) -> list[str]:
         """Kinds of geometry, a list of str."""
         return self.geometry.split("+") if self.geometry else []
 
     @property
-    def relative_geometry(self):
+    def relative_geometry(self) -> str:
         """Kinds of geometry that are a bias of attention, joined by "+"."""
         return "+".join(kind for kind in self.geometries if kind != ABSOLUTE)
 
     @property
-    def absolute_geometry(self):
+    def absolute_geometry(self) -> bool:
         """Whether boxes are encoded in the encoder's inputs."""
         return ABSOLUTE in self.geometries
 
-    def in_block(self, number):
-        """The options of one block: without areas behind the first `area_layers`."""
+    def in_block(self, number: int) -> "AttentionOptions":
+        """The options of one block: no areas after the first `area_layers` blocks."""
         return self if number < self.area_layers else dataclasses.replace(self, area=1)
 
-    def for_memory(self):
+    def for_memory(self) -> "AttentionOptions":
         """The options of a decoder's attention to an encoder's memory.
 
         The papers normalize queries and relate boxes in the encoder only; its gate is
@@ -132,7 +133,7 @@ class AttentionOptions:
             self, query_norm=None, key_norm=None, geometry=None, gate=None
         )
 
-    def for_captions(self, area, length):
+    def for_captions(self, area: int, length: int | None) -> "AttentionOptions":
         """The options of a decoder's self-attention.
 
         Args:
@@ -145,16 +146,21 @@ class AttentionOptions:
 
 
 def make_attention(
-    num_heads, key_dim, options=None, *, output_projection=True, dtype=None
-):
+    num_heads: int,
+    key_dim: int,
+    options: AttentionOptions | None = None,
+    *,
+    output_projection: bool = True,
+    dtype: Any = None,
+) -> MultiHeadAttention:
     """Makes an attention layer.
 
     Args:
         num_heads: int, number of heads.
         key_dim: int, size of a query and a key per head.
         options: `AttentionOptions`. Defaults to plain attention.
-        output_projection: bool, whether a linear layer mixes the heads where no gate
-            does.
+        output_projection: bool, whether a linear layer mixes the heads; a gate
+            replaces it.
         dtype: Keras dtype policy of the layer, or its name.
 
     Returns:

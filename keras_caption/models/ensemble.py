@@ -54,7 +54,7 @@ class Ensemble(PhotoReader, Generation):
         self.name = " + ".join(member.name for member in self.members)
         first = self.members[0]
         self.vocabulary = first.vocabulary
-        self.extractor = first.extractor
+        self.extractor = getattr(first, "extractor", None)
         self.input_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"
@@ -62,7 +62,7 @@ class Ensemble(PhotoReader, Generation):
                 raise InputError(f"{who} has no vocabulary.")
             if member.vocabulary != self.vocabulary:
                 raise InputError(f"{who} has another vocabulary than the first.")
-            if not are_same(member.extractor, self.extractor):
+            if not are_same(getattr(member, "extractor", None), self.extractor):
                 raise InputError(
                     f"{who} extracts features of photos otherwise than the first."
                 )

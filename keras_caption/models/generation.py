@@ -17,10 +17,10 @@ from keras_caption.models.input_reader import InputReader
 
 
 class Generation(InputReader):
-    """Generates sequences: a part of sequence-to-sequence models and of ensembles.
+    """Mixin of models and ensembles that generates captions.
 
-    Whoever inherits it has a `vocabulary`, `variables`, and the functions `encode`,
-    `start` and `step`, beside what an `InputReader` needs.
+    A class that inherits it has a `vocabulary`, `variables`, and the methods
+    `encode`, `start` and `step`, beside what an `InputReader` needs.
     """
 
     def generate(self, raw: Any, **options: Any) -> list[str]:

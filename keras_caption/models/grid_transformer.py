@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 
 from keras_caption.errors import InputError
@@ -17,6 +19,7 @@ from keras_caption.models.sizes import (
     resolve_size,
 )
 from keras_caption.models.transformer_decoder import TransformerDecoder
+from keras_caption.text import Vocabulary
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -45,14 +48,14 @@ class GridTransformer(Captioner):
     queries, as in every other Transformer. The paper's limit of 14 words is set in
     the training data, not here.
 
-    The mechanisms of the other papers, `query_norm` to `gate`, are the encoder's.
+    The mechanisms of the other papers, `query_norm` to `gate`, apply to the encoder.
 
     Neither paper describes a projection of the features, or how positions of a grid
     are encoded in two dimensions: both are ours.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
-        vocabulary_size: int, needed without a `vocabulary`.
+        vocabulary_size: int, number of tokens, needed without a `vocabulary`.
         grid_height, grid_width: int, rows and columns of the grid.
         grid_dim: int, size of a cell's feature vector.
         num_layers: int, number of encoder blocks.
@@ -98,32 +101,32 @@ class GridTransformer(Captioner):
 
     def __init__(
         self,
-        vocabulary=None,
-        vocabulary_size=None,
-        grid_height=8,
-        grid_width=8,
-        grid_dim=1536,
-        num_layers=6,
-        decoder_layers=None,
-        model_dim=512,
-        num_heads=8,
-        feedforward_dim=2048,
-        dropout=0.1,
-        branch_dropout=None,
-        image_area=1,
-        caption_area=1,
-        combined_features=False,
-        area_layers=2,
-        temperature=None,
-        caption_length=15,
-        query_norm=None,
-        key_norm=None,
-        norm_affine=False,
-        geometry=None,
-        geometry_dim=64,
-        gate=None,
-        dtype=None,
-        **kwargs,
+        vocabulary: Vocabulary | None = None,
+        vocabulary_size: int | None = None,
+        grid_height: int = 8,
+        grid_width: int = 8,
+        grid_dim: int = 1536,
+        num_layers: int = 6,
+        decoder_layers: int | None = None,
+        model_dim: int = 512,
+        num_heads: int = 8,
+        feedforward_dim: int = 2048,
+        dropout: float = 0.1,
+        branch_dropout: float | None = None,
+        image_area: int = 1,
+        caption_area: int = 1,
+        combined_features: bool = False,
+        area_layers: int = 2,
+        temperature: str | None = None,
+        caption_length: int | None = 15,
+        query_norm: str | None = None,
+        key_norm: str | None = None,
+        norm_affine: bool = False,
+        geometry: str | None = None,
+        geometry_dim: int = 64,
+        gate: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
     ):
         check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)
@@ -212,7 +215,7 @@ class GridTransformer(Captioner):
         self.gate = gate
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "GridTransformer":
         if "max_area" in config:  # of a file saved when one size served for both
             size = config["max_area"]
             others = {name: x for name, x in config.items() if name != "max_area"}

@@ -11,9 +11,9 @@ from keras_caption.inputs import (
 
 
 class InputReader:
-    """Reads a model's inputs out of batches: a part of models and of ensembles.
+    """Mixin of models and ensembles that takes their inputs out of batches.
 
-    Whoever inherits it has a `name` and `input_specs`, a dict of symbolic inputs.
+    A class that inherits it has a `name` and `input_specs`, a dict of symbolic inputs.
 
     Attributes:
         ignored_inputs: tuple of str, names of inputs that the encoder takes, but that
@@ -28,7 +28,7 @@ class InputReader:
         return kinds_of(self.input_specs, self.ignored_inputs)
 
     def to_batch(self, raw: Any) -> Any:
-        """Turns what users have in hand into a batch: here, they have batches."""
+        """Turns raw input into a batch; the default is that it is one."""
         return raw
 
     def read_inputs(self, raw: Any, check: bool = False) -> dict[str, Any]:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 
 from keras_caption.inputs import Regions
@@ -15,6 +17,7 @@ from keras_caption.models.sizes import (
     resolve_size,
 )
 from keras_caption.models.transformer_decoder import TransformerDecoder
+from keras_caption.text import Vocabulary
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -24,30 +27,29 @@ class NGSAN(Captioner):
     A linear layer with ReLU and dropout brings region features to the model's
     size; post-norm Transformer encoder blocks, whose self-attention may be
     normalized (NSA), geometry-aware (GSA) or both, refine them; a Transformer
-    decoder words them. With neither it is the paper's SAN.
+    decoder generates the caption. With neither it is the paper's SAN.
 
     The paper normalizes the encoder only: in the decoder the length of a caption
-    changes word by word, and with it the statistics. `geometry` and `gate`, too, are
-    the encoder's; areas and temperature, which are of other papers, are of encoder and
-    decoder.
+    changes token by token, and with it the statistics. `geometry` and `gate` apply to
+    the encoder too; areas and temperature, of other papers, to encoder and decoder.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
-        vocabulary_size: Number of words where there is no vocabulary.
-        region_dim: Size of a region's feature vector.
-        num_layers: Blocks of the encoder, and of the decoder.
-        model_dim: Size of the hidden states.
-        num_heads: Number of attention heads.
-        feedforward_dim: Size of the feed-forward layers between their two parts.
-        dropout: Dropout rate of embeddings, branches and attention weights.
+        vocabulary_size: int, number of tokens, needed without a `vocabulary`.
+        region_dim: int, size of a region's feature vector.
+        num_layers: int, number of blocks of the encoder, and of the decoder.
+        model_dim: int, size of the hidden states.
+        num_heads: int, number of attention heads; divides `model_dim`.
+        feedforward_dim: int, inner size of the feed-forward layers.
+        dropout: float, dropout rate of embeddings, branches and attention weights.
         query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
             queries (keys) of the encoder are normalized.
         norm_affine: bool, whether these norms learn a gain and an offset.
         geometry: `None`, or one of `"content_independent"`, `"query"` and `"key"`,
             for GSA, and `"absolute"`, for an encoding of the boxes added to the
             regions; or several of them, joined by `"+"`.
-        geometry_dim: Size of a geometry vector per head (d_g). The paper gives none:
-            64 makes 41.25M parameters, not its 41.5M.
+        geometry_dim: int, size of a geometry vector per head (d_g). The paper gives
+            none: 64 makes 41.25M parameters, not its 41.5M.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
         image_area: int, regions of the largest area to attend to, a run of regions in
@@ -77,28 +79,28 @@ class NGSAN(Captioner):
 
     def __init__(
         self,
-        vocabulary=None,
-        vocabulary_size=None,
-        region_dim=2048,
-        num_layers=4,
-        model_dim=512,
-        num_heads=8,
-        feedforward_dim=2048,
-        dropout=0.1,
-        query_norm=None,
-        key_norm=None,
-        norm_affine=False,
-        geometry=None,
-        geometry_dim=64,
-        gate=None,
-        image_area=1,
-        caption_area=1,
-        combined_features=False,
-        area_layers=2,
-        temperature=None,
-        caption_length=15,
-        dtype=None,
-        **kwargs,
+        vocabulary: Vocabulary | None = None,
+        vocabulary_size: int | None = None,
+        region_dim: int = 2048,
+        num_layers: int = 4,
+        model_dim: int = 512,
+        num_heads: int = 8,
+        feedforward_dim: int = 2048,
+        dropout: float = 0.1,
+        query_norm: str | None = None,
+        key_norm: str | None = None,
+        norm_affine: bool = False,
+        geometry: str | None = None,
+        geometry_dim: int = 64,
+        gate: str | None = None,
+        image_area: int = 1,
+        caption_area: int = 1,
+        combined_features: bool = False,
+        area_layers: int = 2,
+        temperature: str | None = None,
+        caption_length: int | None = 15,
+        dtype: Any = None,
+        **kwargs: Any,
     ):
         check_sizes(locals())
         dtype = keras.dtype_policies.get(dtype)

@@ -13,7 +13,7 @@ from keras_caption.models.input_reader import InputReader
 
 
 class PhotoReader(InputReader):
-    """Reads photos too, by an `extractor` of features, if there is one."""
+    """Mixin of models and ensembles that reads photos, by an `extractor`."""
 
     def to_batch(self, raw: Any) -> Any:
         """Turns photos into a batch of features.

@@ -1,14 +1,15 @@
-"""Quantized layers of a captioner, and how its config records them."""
+"""Quantized layers of a model, and how its config records them."""
 
 import contextlib
 import gc
+from typing import Any
 
 import keras
 
 
 @contextlib.contextmanager
 def short_collections():
-    """Spares garbage collections all that lives: Keras has one for each layer."""
+    """Keeps garbage collections short, of which Keras starts one for each layer."""
     gc.freeze()
     try:
         yield
@@ -16,8 +17,8 @@ def short_collections():
         gc.unfreeze()
 
 
-def quantization_of(model):
-    """Which layers of a model are quantized, and how.
+def quantization_of(model: keras.Model) -> list[list[Any]]:
+    """Lists the layers of a model that are quantized, and how.
 
     Returns:
         List of pairs: a layer's number among all layers of the model, and its
@@ -30,12 +31,12 @@ def quantization_of(model):
     ]
 
 
-def quantize_layers(model, quantized):
-    """Quantizes layers of a new model as those of another were.
+def quantize_layers(model: keras.Model, quantized: list[list[Any]]) -> None:
+    """Quantizes layers of a new model as those of another one are.
 
     Args:
-        model: Captioner.
-        quantized: What `quantization_of` returned, its configs deserialized.
+        model: `keras_caption.models.Captioner`, say.
+        quantized: List, as `quantization_of` returns it, its configs deserialized.
     """
     layers = list(model._flatten_layers())
     with short_collections():

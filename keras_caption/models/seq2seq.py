@@ -74,8 +74,8 @@ class Seq2Seq(Generation, TaskModel):
         if len(kinds) > 1:
             names = " and ".join(kind.keys[0] for kind in kinds)
             raise InputError(
-                f"The encoder reads {names}: a subclass of {type(self).__name__} says "
-                "by `memory_kind` which of them the memory's items are."
+                f"The encoder reads {names}: a subclass of {type(self).__name__} "
+                "should override `memory_kind`, the kind of the memory's items."
             )
         return kinds[0]
 

@@ -1,9 +1,11 @@
 import math
+from typing import Any, Self
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.rewards.document_frequencies import (
     DocumentFrequencies,
     FrequencyTable,
@@ -17,11 +19,11 @@ SIGMA = 6.0
 
 
 class CiderD(keras.layers.Layer):
-    """CIDEr-D of token captions, as a function inside the graph.
+    """CIDEr-D of captions given as tokens, computed in the graph.
 
-    For n from 1 to 4, with h_g and r_g the number of times an n-gram g is in a
-    caption and in a reference, and idf_g = log(images) - log(max(1, document
-    frequency of g)):
+    For n from 1 to 4, let h_g and r_g be the numbers of times that an n-gram g occurs
+    in a caption and in a reference, and idf_g = log(images) - log(max(1, document
+    frequency of g)). The score is
 
         sum_g min(h_g, r_g) r_g idf_g^2 / (|h idf| |r idf|) exp(-d^2 / (2 * 6^2))
 
@@ -30,22 +32,23 @@ class CiderD(keras.layers.Layer):
     document frequencies. It compiles with XLA: no strings, no Python, no sparse
     tensors.
 
-    Self-critical training counts EOS as a token of the n-grams, which keeps
-    endings whole; the evaluation metric does not.
+    Self-critical training counts EOS as a token of the n-grams, which rewards complete
+    endings; the evaluation metric does not.
 
     Args:
         document_frequencies: `DocumentFrequencies` of the training references.
-        include_eos: Whether EOS is a token of the n-grams.
+        include_eos: bool, whether EOS is a token of the n-grams. Defaults to `True`.
+        **kwargs: Further arguments of `keras.layers.Layer`.
 
     Call arguments:
-        captions: int `(batch * C, T)`, C captions for each image, next to each
-            other: words, EOS, then PAD. A caption cut short has no EOS.
-        references: int `(batch, R, T')`, of the same form. References of PAD alone
-            are padding.
+        captions: int `(batch * C, T)`, C captions for each image, next to each other:
+            tokens, EOS, then PAD. A caption that was truncated has no EOS.
+        references: int `(batch, R, T')`, in the same format. References that are all
+            PAD are padding.
 
     Returns:
-        float32 `(batch * C,)`; NaN where a token of the caption or of its references
-        is not from 0 to 46,339, for which n-grams have no keys.
+        float32 `(batch * C,)`; NaN if a token of the caption or of its references is
+        not from 0 to 46,339, since its n-grams have no keys.
 
     Example:
 
@@ -59,7 +62,12 @@ class CiderD(keras.layers.Layer):
         CVPR 2015.
     """
 
-    def __init__(self, document_frequencies, include_eos=True, **kwargs):
+    def __init__(
+        self,
+        document_frequencies: DocumentFrequencies,
+        include_eos: bool = True,
+        **kwargs: Any,
+    ):
         super().__init__(dtype="float32", trainable=False, **kwargs)
         self.document_frequencies = document_frequencies
         self.include_eos = include_eos
@@ -71,17 +79,19 @@ class CiderD(keras.layers.Layer):
         self.built = True
 
     @classmethod
-    def from_references(cls, references, include_eos=True, **kwargs):
-        """The reward whose document frequencies are those of some references.
+    def from_references(
+        cls, references: np.ndarray, include_eos: bool = True, **kwargs: Any
+    ) -> Self:
+        """Makes the reward with the document frequencies of references.
 
         Args:
-            references: int array `(images, R, T)`, tokens below 46,340: words, EOS,
-                then PAD.
-            include_eos: bool, whether EOS is a token of the n-grams.
-            **kwargs: Arguments of the layer.
+            references: int array `(images, R, T)`, tokens below 46,340, EOS, then PAD.
+            include_eos: bool, whether EOS is a token of the n-grams. Defaults to
+                `True`.
+            **kwargs: Further arguments of the layer.
 
         Raises:
-            InputError: If the references are of another form.
+            InputError: If the references have another shape, type or range.
         """
         references = check_references(references)
         if not include_eos:
@@ -95,7 +105,7 @@ class CiderD(keras.layers.Layer):
         weight.assign(values)
         return weight
 
-    def call(self, captions, references):
+    def call(self, captions: Tensor, references: Tensor) -> Tensor:
         check_tokens("captions", captions, "(batch * C, T)")
         check_tokens("references", references, "(batch, R, T)")
         captions = ops.cast(captions, "int32")
@@ -129,13 +139,13 @@ class CiderD(keras.layers.Layer):
         return ops.reshape(ops.where(have_keys, scores, float("nan")), (-1,))
 
     def _weigh(self, tokens):
-        """The n-grams of captions `(images, C, T)` with their tf-idf.
+        """Weighs the n-grams of captions `(images, C, T)` by tf-idf.
 
-        Values are `(images, 4, C, T)`, one for each n and position; `norm` and
-        `bigrams` have lost the axes they sum over.
+        Returns a dict of `(images, 4, C, T)`, a value for each n and position, but
+        `norm` `(images, 4, C)` and `bigrams` `(images, C)`.
         """
         high, low = (ops.swapaxes(keys, 1, 2) for keys in ngram_keys(tokens))
-        there = high != 0
+        exists = high != 0
         repeated = ops.logical_and(
             ops.expand_dims(high, -1) == ops.expand_dims(high, -2),
             ops.expand_dims(low, -1) == ops.expand_dims(low, -2),
@@ -143,7 +153,7 @@ class CiderD(keras.layers.Layer):
         positions = ops.arange(ops.shape(tokens)[-1])
         earlier = ops.expand_dims(positions, 1) > positions
         before = ops.any(ops.logical_and(repeated, earlier), axis=-1)
-        first = ops.logical_and(there, ops.logical_not(before))
+        first = ops.logical_and(exists, ops.logical_not(before))
         idf = self.log_images - ops.log(self._document_frequency(high, low))
         weight = ops.sum(ops.cast(repeated, "float32"), axis=-1) * idf
         squares = ops.where(first, ops.square(weight), 0.0)
@@ -154,21 +164,22 @@ class CiderD(keras.layers.Layer):
             "idf": idf,
             "weight": weight,
             "norm": ops.sqrt(ops.sum(squares, axis=-1)),
-            "bigrams": ops.sum(ops.cast(there[:, 1], "float32"), axis=-1),
+            "bigrams": ops.sum(ops.cast(exists[:, 1], "float32"), axis=-1),
         }
 
     def _document_frequency(self, high, low):
-        """Images that hold an n-gram, at least 1."""
+        """Number of images with each n-gram, at least 1."""
         start = ops.take(self.starts, bucket_of(high, low, self.buckets))
         frequency = ops.ones_like(high)
         for probe in range(self.probes):
             entry = ops.take(self.entries, start + probe, axis=0)
-            found = ops.logical_and(entry[..., 0] == high, entry[..., 1] == low)
-            frequency = ops.where(found, entry[..., 2], frequency)
+            match = ops.logical_and(entry[..., 0] == high, entry[..., 1] == low)
+            frequency = ops.where(match, entry[..., 2], frequency)
         return ops.cast(frequency, "float32")
 
 
-def check_tokens(name, tokens, shape):
+def check_tokens(name: str, tokens: Tensor, shape: str) -> None:
+    """Raises `ValueError` unless tokens are integers of the rank of a shape."""
     dtype = keras.backend.standardize_dtype(tokens.dtype)
     if len(tokens.shape) != shape.count(",") + 1 or "int" not in dtype:
         raise ValueError(
@@ -177,12 +188,17 @@ def check_tokens(name, tokens, shape):
         )
 
 
-def has_key(tokens):
+def has_key(tokens: Tensor) -> Tensor:
+    """Whether tokens are in the range for which n-grams have keys."""
     return ops.logical_and(tokens >= 0, tokens < MAX_WORDS)
 
 
-def occurrences(ours, theirs):
-    """How often each n-gram of each caption is in each reference.
+def occurrences(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> Tensor:
+    """Counts the n-grams of each caption in each reference.
+
+    Args:
+        ours: dict with the keys of the captions' n-grams, `high` and `low`.
+        theirs: The same of the references.
 
     Returns:
         float32 `(images, 4, C, T, R)`.

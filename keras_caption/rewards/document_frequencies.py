@@ -1,26 +1,29 @@
 import dataclasses
+import os
+from typing import Any, Self
 
 import numpy as np
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.formats.document_frequencies import read_document_frequencies
 from keras_caption.rewards.ngrams import MAX_WORDS, ngram_keys
-from keras_caption.text import PAD
+from keras_caption.text import PAD, Vocabulary
 
-# Images whose n-grams are counted at once; bounds the memory that counting takes.
+# Number of images whose n-grams are counted at once, to bound the memory.
 CHUNK = 5000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DocumentFrequencies:
-    """In how many images of a corpus each n-gram occurs.
+    """Document frequencies: for each n-gram, the number of images with it.
 
     Attributes:
-        keys: int32 `(ngrams, 2)`, see `ngram_keys`.
-        counts: int32 `(ngrams,)`, at least 1.
-        images: Number of images of the corpus.
+        keys: int32 `(ngrams, 2)`, the n-grams, see `ngram_keys`.
+        counts: int32 `(ngrams,)`, at least 1, the numbers of images.
+        images: int, number of images of the corpus.
     """
 
     keys: np.ndarray
@@ -28,33 +31,33 @@ class DocumentFrequencies:
     images: int
 
     @classmethod
-    def count(cls, references):
+    def count(cls, references: np.ndarray) -> Self:
         """Counts the n-grams of all captions of every image.
 
         Args:
-            references: int array `(images, R, T)`, tokens from 0 to 46,339, PAD after
-                the last of each reference.
+            references: int array `(images, R, T)`, tokens from 0 to 46,339, with PAD
+                after the last token of each reference.
 
         Raises:
-            InputError: If the references are of another form.
+            InputError: If the references have another shape, type or range.
         """
         references = check_references(references)
-        found, counts = np.zeros(0, "int64"), np.zeros(0, "int64")
+        ngrams, counts = np.zeros(0, "int64"), np.zeros(0, "int64")
         for start in range(0, len(references), CHUNK):
             chunk = references[start : start + CHUNK]
             high, low = (k.astype("int64") for k in ngram_keys(chunk, np))
             keys = ((high << 32) | low).reshape(len(chunk), -1)
             keys.sort(axis=1)
-            new = keys != 0
-            new[:, 1:] &= keys[:, 1:] != keys[:, :-1]  # once an image
-            keys, times = np.unique(keys[new], return_counts=True)
-            found, where = np.unique(np.append(found, keys), return_inverse=True)
-            counts = np.bincount(where, np.append(counts, times)).astype("int64")
-        keys = np.stack([found >> 32, found & 0xFFFFFFFF], axis=1).astype("int32")
+            first = keys != 0
+            first[:, 1:] &= keys[:, 1:] != keys[:, :-1]  # counts once per image
+            keys, new_counts = np.unique(keys[first], return_counts=True)
+            ngrams, index = np.unique(np.append(ngrams, keys), return_inverse=True)
+            counts = np.bincount(index, np.append(counts, new_counts)).astype("int64")
+        keys = np.stack([ngrams >> 32, ngrams & 0xFFFFFFFF], axis=1).astype("int32")
         return cls(keys, counts.astype("int32"), len(references))
 
-    def save(self, path, vocabulary):
-        """Writes them as `.npz`, with the words that their tokens stand for."""
+    def save(self, path: str | os.PathLike, vocabulary: Vocabulary) -> None:
+        """Writes the document frequencies and the words of their tokens as `.npz`."""
         with replacing(path) as partial, open(partial, "wb") as file:
             np.savez_compressed(
                 file,
@@ -65,12 +68,12 @@ class DocumentFrequencies:
             )
 
     @classmethod
-    def load(cls, path, vocabulary):
-        """Reads what `save` wrote.
+    def load(cls, path: str | os.PathLike, vocabulary: Vocabulary) -> Self:
+        """Reads a file that `save` wrote.
 
         Raises:
-            InputError: If it was written for another vocabulary, or is no such file,
-                or damaged.
+            InputError: If the file is missing, damaged or of another format, or was
+                written for another vocabulary.
         """
         keys, counts, images, words = read_document_frequencies(path)
         if words != vocabulary.words:
@@ -86,8 +89,8 @@ class DocumentFrequencies:
         return cls(keys, counts, images)
 
 
-def check_references(references):
-    """The references as int32, if they have the form that `count` needs."""
+def check_references(references: Any) -> np.ndarray:
+    """Validates references and converts them to int32; see `count`."""
     try:
         references = np.asarray(references)
     except ValueError:
@@ -109,23 +112,32 @@ def check_references(references):
     return references.astype("int32")
 
 
-def bucket_of(high, low, buckets, xp=ops):
-    """The bucket, from 0 to `buckets` (a power of two) - 1, of an n-gram's key."""
+def bucket_of(high: Tensor, low: Tensor, buckets: int, xp: Any = ops) -> Tensor:
+    """The bucket of an n-gram's key, below `buckets`, which is a power of two."""
     mixed = high * -1640531535 + low * 1540483477  # wraps around
     mixed = xp.bitwise_xor(mixed, xp.right_shift(mixed, 15))
     return xp.bitwise_and(mixed, buckets - 1)
 
 
 class FrequencyTable:
-    """Document frequencies, laid out for look-up inside the graph.
+    """A hash table of document frequencies for look-ups in the graph.
 
-    N-grams are sorted by a hash of their keys; `starts` says where each bucket
-    begins, and the fullest bucket how many entries a look-up must compare. It takes
-    12 bytes for each n-gram and 4 for each bucket, of which there are as many,
-    rounded up to a power of two.
+    N-grams are sorted by a hash of their keys, their bucket. A look-up compares as
+    many entries as the fullest bucket has. The table takes 12 bytes for each n-gram
+    and 4 for each bucket; the number of buckets is the number of n-grams, rounded up
+    to a power of two.
+
+    Args:
+        frequencies: `DocumentFrequencies`.
+
+    Attributes:
+        buckets: int, number of buckets.
+        probes: int, number of entries that a look-up compares.
+        starts: int32 `(buckets,)`, index of the first entry of each bucket.
+        entries: int32 `(ngrams + probes, 3)`, key and count of the n-grams, padded.
     """
 
-    def __init__(self, frequencies):
+    def __init__(self, frequencies: DocumentFrequencies):
         size = max(len(frequencies.keys), 1)
         self.buckets = 1 << (size - 1).bit_length()
         with np.errstate(over="ignore"):
@@ -134,6 +146,6 @@ class FrequencyTable:
         edges = np.searchsorted(bucket[order], np.arange(self.buckets + 1))
         self.probes = int(np.diff(edges).max(initial=0))
         entries = np.column_stack([frequencies.keys, frequencies.counts])[order]
-        # Look-ups near the end may look past it.
+        # Look-ups in the last buckets may read past the last n-gram.
         self.entries = np.pad(entries, [(0, self.probes), (0, 0)]).astype("int32")
         self.starts = edges[:-1].astype("int32")

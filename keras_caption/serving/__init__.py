@@ -1,4 +1,4 @@
-"""Models as SavedModels that answer with sentences."""
+"""Export of models as SavedModels that answer with sentences."""
 
 from keras_caption.serving.export import export
 

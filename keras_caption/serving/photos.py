@@ -1,5 +1,8 @@
 """Decoding of image files within an exported graph."""
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 
 from keras_caption.features import resize_photo
@@ -16,10 +19,10 @@ START_OF_SCAN, APP1, FILL = 0xDA, 0xE1, 0xFF
 SHORT = 3  # a type of EXIF values: 16 bits
 
 
-def decode_photos(image_bytes, size):
+def decode_photos(image_bytes: Any, size: int) -> tuple[Any, Any]:
     """Decodes JPEG and PNG files as `keras_caption.features.read_photo` does.
 
-    One by one, so that a batch takes the memory of one photo.
+    They are decoded one by one, so that a batch takes the memory of one photo.
 
     Args:
         image_bytes: string `(batch,)`, contents of the files.
@@ -49,11 +52,11 @@ def decode_photos(image_bytes, size):
 
 
 @tf.autograph.experimental.do_not_convert
-def decode_photo(content):
+def decode_photo(content: Any) -> Any:
     """Decodes a JPEG or PNG file: uint8 `(height, width, 3)`.
 
-    It fails for files of other formats, damaged ones, and those of more than
-    `MAX_PIXELS` pixels, which it does not begin to decode.
+    It fails for files of other formats, damaged ones, and, before decoding them,
+    those of more than `MAX_PIXELS` pixels.
     """
 
     def jpeg():
@@ -62,7 +65,7 @@ def decode_photo(content):
         return orient(pixels, exif_orientation(content))
 
     def png():
-        # Behind the signature: length and name of the header, width, height.
+        # After the signature: length and name of the header, width, height.
         sides = tf.io.decode_raw(
             tf.strings.substr(content, 16, 8), tf.int32, little_endian=False
         )
@@ -74,14 +77,14 @@ def decode_photo(content):
     return tf.ensure_shape(pixels, (None, None, 3))
 
 
-def check_size(shape):
-    """Assertion that the first two numbers are not too many pixels."""
+def check_size(shape: Any) -> Any:
+    """Asserts that height times width is at most `MAX_PIXELS`."""
     pixels = tf.reduce_prod(tf.cast(shape[:2], tf.int64))
     return tf.debugging.assert_less_equal(pixels, tf.constant(MAX_PIXELS, tf.int64))
 
 
-def exif_orientation(content):
-    """The orientation that a JPEG's EXIF data name, int32; 1 if they name none."""
+def exif_orientation(content: Any) -> Any:
+    """Reads the orientation in a JPEG's EXIF data, int32; 1 if there is none."""
     start, end = exif_segment(content)
     exif = tf.strings.substr(content, start, end - start)
     byte = bytes_of(exif)
@@ -96,15 +99,15 @@ def exif_orientation(content):
 
     directory = number(4, 4)
     entries = directory + 2 + 12 * tf.range(number(directory, 2))
-    found = (number(entries, 2) == ORIENTATION) & (number(entries + 2, 2) == SHORT)
-    found &= little | (order == b"MM\0*")
-    values = tf.where(found, number(entries + 8, 2), 0)
+    matches = (number(entries, 2) == ORIENTATION) & (number(entries + 2, 2) == SHORT)
+    matches &= little | (order == b"MM\0*")
+    values = tf.where(matches, number(entries + 8, 2), 0)
     orientation = tf.reduce_max(tf.concat([values, tf.ones(1, tf.int64)], axis=0))
     return tf.cast(orientation, tf.int32)
 
 
-def exif_segment(content):
-    """Where the EXIF data of a JPEG begin and end, int32; an empty one at its end.
+def exif_segment(content: Any) -> tuple[Any, Any]:
+    """Start and end of a JPEG's EXIF data, int32; both are its end if there are none.
 
     A JPEG is a list of segments: 0xFF, a marker, the length in two bytes, content.
     """
@@ -135,8 +138,8 @@ def exif_segment(content):
     return tf.cond(is_exif(at), lambda: (start, end), lambda: (size, size))
 
 
-def bytes_of(content):
-    """Function from positions, int64, to the bytes there, int64; 0 outside."""
+def bytes_of(content: Any) -> Callable[[Any], Any]:
+    """Function from positions, int64, to bytes at them, int64; 0 outside."""
     data = tf.concat(
         [tf.io.decode_raw(content, tf.uint8), tf.zeros(1, tf.uint8)], axis=0
     )
@@ -150,8 +153,8 @@ def bytes_of(content):
     return byte
 
 
-def orient(pixels, orientation):
-    """An image's pixels, `(height, width, 3)`, turned as EXIF's orientation asks."""
+def orient(pixels: Any, orientation: Any) -> Any:
+    """Rotates or flips pixels, `(height, width, 3)`, by EXIF's orientation."""
 
     def is_in(orientations):
         return tf.reduce_any(orientation == list(orientations))

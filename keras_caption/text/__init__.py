@@ -1,4 +1,4 @@
-"""Tokenizers, caption normalization, and the tokens that a model trains on."""
+"""Tokenizers, normalization of captions, and teacher forcing."""
 
 from keras_caption.text.characters import CharacterTokenizer
 from keras_caption.text.normalization import split_words

@@ -1,5 +1,7 @@
 import collections
 import functools
+from collections.abc import Iterable
+from typing import Any, Self
 
 import keras
 
@@ -36,7 +38,7 @@ class CharacterTokenizer(Tokenizer):
     ```
     """
 
-    def __init__(self, characters):
+    def __init__(self, characters: Iterable[str]):
         self.characters = list(characters)
         for index, character in enumerate(self.characters):
             if not isinstance(character, str) or len(character) != 1:
@@ -52,7 +54,7 @@ class CharacterTokenizer(Tokenizer):
         self._pieces = [*unknown, *BYTES, *known]
 
     @classmethod
-    def build(cls, texts, min_count: int = 1):
+    def build(cls, texts: Iterable[str], min_count: int = 1) -> Self:
         """Collects the characters that occur at least `min_count` times.
 
         Args:
@@ -79,10 +81,10 @@ class CharacterTokenizer(Tokenizer):
                 ids += [len(SPECIAL_TOKENS) + byte for byte in encoded]
         return ids
 
-    def to_text(self, ids) -> str:
+    def to_text(self, ids: list[int]) -> str:
         return b"".join(self._pieces[i] for i in ids).decode("utf-8", "replace")
 
-    def tokenize(self, texts):
+    def tokenize(self, texts: Any) -> Any:
         import tensorflow as tf
 
         characters = tf.strings.unicode_split(texts, "UTF-8", errors="replace")
@@ -95,14 +97,14 @@ class CharacterTokenizer(Tokenizer):
             1, 2
         )
 
-    def join_pieces(self, ids):
+    def join_pieces(self, ids: Any) -> Any:
         import tensorflow as tf
 
         pieces = tf.ragged.map_flat_values(lambda i: tf.gather(self._pieces, i), ids)
         joined = tf.strings.reduce_join(pieces, axis=-1)
         return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8", "replace")
 
-    def trackables(self):
+    def trackables(self) -> Any:
         return self._table
 
     @functools.cached_property
@@ -117,11 +119,11 @@ class CharacterTokenizer(Tokenizer):
                 default_value=-1,
             )
 
-    def get_config(self) -> dict:
+    def get_config(self) -> dict[str, Any]:
         return {"characters": self.characters}
 
 
-def byte_ids(values):
+def byte_ids(values: Any) -> Any:
     """Ids of bytes, int32 `(N,)`, from strings of one byte each, `(N,)`."""
     import tensorflow as tf
 

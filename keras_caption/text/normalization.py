@@ -1,27 +1,29 @@
+from typing import Any
+
 # What separates words in a graph: hyphen, slash and all that `str.isspace` calls space.
 SPACES = r"\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}"
 SEPARATORS = rf"[-/{SPACES}]"
 
 
-def split_words(caption):
-    """The words of a caption, as models see them.
+def split_words(caption: str) -> list[str]:
+    """Splits a caption into normalized words.
 
-    Lower case; hyphens and slashes separate words; every other character that
-    is neither a letter nor a digit is dropped, so that `"man's"` becomes
-    `"mans"`. This is the rule behind the `tokens` of Karpathy's split files.
+    Words are in lower case; hyphens and slashes separate words; other characters that
+    are neither letters nor digits are dropped, so that `"man's"` becomes `"mans"`. The
+    `tokens` of Karpathy's split files follow the same rule.
 
     Args:
         caption: str.
 
     Returns:
-        A list of words, empty where the caption has none.
+        A list of str, empty if the caption has no words.
     """
     caption = caption.lower().replace("-", " ").replace("/", " ")
     return "".join(c for c in caption if c.isalnum() or c.isspace()).split()
 
 
-def normalize_in_graph(texts):
-    """Texts whose words, as `split_words` gives them, are separated by spaces.
+def normalize_in_graph(texts: Any) -> Any:
+    """Normalizes texts in a graph: spaces separate the words of `split_words`.
 
     Args:
         texts: string `(batch,)`, TensorFlow tensor in UTF-8.

@@ -1,6 +1,8 @@
 import base64
 import functools
 import io
+from collections.abc import Iterable
+from typing import Any, Self
 
 import keras
 import sentencepiece
@@ -57,7 +59,7 @@ class SubwordTokenizer(Tokenizer):
             )
 
     @classmethod
-    def build(cls, texts, vocabulary_size: int = 8000):
+    def build(cls, texts: Iterable[str], vocabulary_size: int = 8000) -> Self:
         """Learns subwords from text.
 
         Args:
@@ -97,16 +99,16 @@ class SubwordTokenizer(Tokenizer):
     def to_ids(self, text: str) -> list[int]:
         return self._processor.encode(text)
 
-    def to_text(self, ids) -> str:
+    def to_text(self, ids: list[int]) -> str:
         return self._processor.decode(ids)
 
-    def tokenize(self, texts):
+    def tokenize(self, texts: Any) -> Any:
         return self._in_graph.tokenize(texts)
 
-    def join_pieces(self, ids):
+    def join_pieces(self, ids: Any) -> Any:
         return self._in_graph.detokenize(ids)
 
-    def trackables(self):
+    def trackables(self) -> Any:
         return self._in_graph
 
     @functools.cached_property
@@ -117,5 +119,5 @@ class SubwordTokenizer(Tokenizer):
         with tf.init_scope():
             return tensorflow_text.SentencepieceTokenizer(model=self._proto)
 
-    def get_config(self) -> dict:
+    def get_config(self) -> dict[str, Any]:
         return {"model": self.model}

@@ -1,19 +1,24 @@
 import collections.abc
+from typing import Any
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.text.tokenizer import PAD
 
 
-def teacher_forcing(batch):
+def teacher_forcing(
+    batch: dict[str, Any],
+) -> tuple[dict[str, Any], Tensor, Tensor]:
     """Turns a captioning batch into inputs, targets and weights for `fit`.
 
     Args:
-        batch: dict with `tokens`, int `(..., T)`, from BOS to EOS, then PAD, of
-            arrays or tensors. Other keys stay in the inputs.
+        batch: dict of arrays or tensors with `tokens`, int `(..., T)`, from BOS to
+            EOS, then PAD. Other keys stay in the inputs.
 
     Returns:
-        Inputs (the batch, with the tokens but the last), targets (the tokens but the
-        first), and weights, bool, True for tokens and EOS, False for padding.
+        Inputs, the batch with all tokens but the last; targets, int `(..., T - 1)`, all
+        tokens but the first; and weights, bool `(..., T - 1)`, True for valid targets,
+        False for padding.
 
     Raises:
         InputError: If the batch holds no `tokens`.
@@ -26,8 +31,8 @@ def teacher_forcing(batch):
     """
     if not isinstance(batch, collections.abc.Mapping) or "tokens" not in batch:
         raise InputError(
-            "A captioner trains on dicts that hold `tokens` beside what it reads of "
-            f"images. Received: {batch}"
+            "A captioner trains on dicts that hold `tokens` beside its other inputs. "
+            f"Received: {batch}"
         )
     targets = batch["tokens"][..., 1:]
     return {**batch, "tokens": batch["tokens"][..., :-1]}, targets, targets != PAD

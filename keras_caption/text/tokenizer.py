@@ -4,6 +4,8 @@ Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (unknown), whatever the token
 """
 
 import abc
+from collections.abc import Sequence
+from typing import Any, Self
 
 from keras_caption.errors import InputError
 
@@ -35,7 +37,7 @@ class Tokenizer(abc.ABC):
         """Text of token ids, none of which is PAD, BOS or EOS."""
 
     @abc.abstractmethod
-    def tokenize(self, texts):
+    def tokenize(self, texts: Any) -> Any:
         """Token ids of a batch of texts, without BOS and EOS.
 
         Args:
@@ -46,7 +48,7 @@ class Tokenizer(abc.ABC):
         """
 
     @abc.abstractmethod
-    def join_pieces(self, ids):
+    def join_pieces(self, ids: Any) -> Any:
         """Texts of token ids, none of which is PAD, BOS or EOS.
 
         Args:
@@ -57,7 +59,7 @@ class Tokenizer(abc.ABC):
         """
 
     @abc.abstractmethod
-    def trackables(self):
+    def trackables(self) -> Any:
         """What of `tokenize` and `detokenize` a SavedModel must track, or `None`."""
 
     def encode(self, text: str, max_tokens: int | None = None) -> list[int]:
@@ -73,7 +75,7 @@ class Tokenizer(abc.ABC):
         """
         return [BOS, *self.to_ids(text)[:max_tokens], EOS]
 
-    def decode(self, tokens) -> str:
+    def decode(self, tokens: Sequence[int]) -> str:
         """Text of token ids up to the first EOS.
 
         Args:
@@ -91,7 +93,7 @@ class Tokenizer(abc.ABC):
             if not 0 <= token < len(self):
                 raise InputError(
                     f"Token {token} is not one of the {len(self)} of this vocabulary; "
-                    "it comes from another one."
+                    "it comes from another vocabulary."
                 )
             if token == EOS:
                 break
@@ -99,7 +101,7 @@ class Tokenizer(abc.ABC):
                 ids.append(int(token))
         return self.to_text(ids)
 
-    def detokenize(self, tokens):
+    def detokenize(self, tokens: Any) -> Any:
         """Texts of a batch of token ids, each up to its first EOS.
 
         Args:
@@ -115,15 +117,15 @@ class Tokenizer(abc.ABC):
         kept = ~ended & (tokens != PAD) & (tokens != BOS)
         return self.join_pieces(tf.ragged.boolean_mask(tokens, kept))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.get_config() == self.get_config()
 
     __hash__ = None
 
     @abc.abstractmethod
-    def get_config(self) -> dict:
+    def get_config(self) -> dict[str, Any]:
         """Arguments of the constructor."""
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)

@@ -1,5 +1,7 @@
 import collections
 import functools
+from collections.abc import Iterable
+from typing import Any, Self
 
 import keras
 
@@ -13,12 +15,16 @@ from keras_caption.text.tokenizer import SPECIAL_TOKENS, UNK, Tokenizer
 class Vocabulary(Tokenizer):
     """Tokenizer of captions: the words that a model knows, and their token ids.
 
-    Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (any other word); the words
-    follow in the order given. `len` counts all of them. Captions are normalized by
-    `split_words`.
+    Ids 0 to 3 are PAD, BOS (beginning), EOS (end) and UNK (unknown words); the words
+    follow in the given order. `len` is the vocabulary size, special tokens included.
+    Captions are normalized by `split_words`.
 
     Args:
-        words: List of distinct str without white space, without the special tokens.
+        words: Iterable of distinct str without white space, without the special
+            tokens.
+
+    Attributes:
+        words: List of str, the word of each token id, special tokens included.
 
     Raises:
         InputError: If a word is not a str, is empty, has white space or occurs twice.
@@ -32,7 +38,7 @@ class Vocabulary(Tokenizer):
     ```
     """
 
-    def __init__(self, words):
+    def __init__(self, words: Iterable[str]):
         self.words = [*SPECIAL_TOKENS, *check_words(words)]
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) < len(self.words):
@@ -44,22 +50,22 @@ class Vocabulary(Tokenizer):
             )
 
     @classmethod
-    def build(cls, captions, min_count: int = 5):
+    def build(cls, captions: Iterable[str], min_count: int = 5) -> Self:
         """Builds the vocabulary of a set of captions.
 
         Keeps the words that occur at least `min_count` times, the most frequent
-        first, words of one frequency in alphabetical order.
+        first, words of the same frequency in alphabetical order.
 
-        The choice of captions decides the size of the vocabulary:
-        `keras_caption.data.build_vocabulary` counts those of the training images, or
-        of all images, as the published vocabularies of COCO do.
+        The number of words depends on the images of the captions:
+        `keras_caption.data.build_vocabulary` counts the captions of the training
+        images or, as for the published vocabularies of COCO, of all images.
 
         Args:
             captions: Iterable of str.
-            min_count: int, at least 1: least number of occurrences.
+            min_count: int, at least 1, the least number of occurrences. Defaults to 5.
 
         Raises:
-            InputError: If no word occurs that often.
+            InputError: If no word occurs `min_count` times.
         """
         check(Count, min_count=min_count)
         counts = collections.Counter()
@@ -90,27 +96,27 @@ class Vocabulary(Tokenizer):
     def to_ids(self, text: str) -> list[int]:
         return [self._ids.get(word, UNK) for word in self.split(text)]
 
-    def to_text(self, ids) -> str:
+    def to_text(self, ids: list[int]) -> str:
         return self.join([self.words[i] for i in ids])
 
-    def tokenize(self, texts):
+    def tokenize(self, texts: Any) -> Any:
         import tensorflow as tf
 
         words = tf.strings.split(self.normalize_in_graph(texts))
         return tf.ragged.map_flat_values(self._table.lookup, words)
 
-    def join_pieces(self, ids):
+    def join_pieces(self, ids: Any) -> Any:
         import tensorflow as tf
 
         words = tf.ragged.map_flat_values(lambda i: tf.gather(self.words, i), ids)
         return tf.strings.reduce_join(words, axis=-1, separator=" ")
 
     @staticmethod
-    def normalize_in_graph(texts):
+    def normalize_in_graph(texts: Any) -> Any:
         """Texts whose words, as `split` gives them, are separated by spaces."""
         return normalize_in_graph(texts)
 
-    def trackables(self):
+    def trackables(self) -> Any:
         return self._table
 
     @functools.cached_property
@@ -125,16 +131,12 @@ class Vocabulary(Tokenizer):
                 default_value=UNK,
             )
 
-    def get_config(self) -> dict:
+    def get_config(self) -> dict[str, Any]:
         return {"words": self.words[len(SPECIAL_TOKENS) :]}
 
 
-def check_words(words):
-    """The words of a vocabulary as a list.
-
-    Raises:
-        InputError: If one is not a str without white space.
-    """
+def check_words(words: Iterable[str]) -> list[str]:
+    """Returns the words as a list; raises `InputError` if one is not a word."""
     if isinstance(words, str):
         raise InputError(f"Words must be a list of str, received {words!r:.60}.")
     words = list(words)

@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import keras
 
@@ -41,13 +42,13 @@ class WordTokenizer(Vocabulary):
     def join(words: list[str]) -> str:
         return re.sub(JOINT, "", " ".join(words))
 
-    def join_pieces(self, ids):
+    def join_pieces(self, ids: Any) -> Any:
         import tensorflow as tf
 
         return tf.strings.regex_replace(super().join_pieces(ids), JOINT, "")
 
     @staticmethod
-    def normalize_in_graph(texts):
+    def normalize_in_graph(texts: Any) -> Any:
         import tensorflow as tf
 
         return tf.strings.regex_replace(texts, f"[{SPACES}]", " ")

@@ -1,4 +1,4 @@
-"""Training: losses, schedules, callbacks, and the recipe that combines them."""
+"""Training: losses, schedules, callbacks, phases, and what a run records."""
 
 from keras_caption.losses import CaptionCrossEntropy
 from keras_caption.replicas import sum_over_replicas

@@ -2,6 +2,8 @@ import contextlib
 import errno
 import os
 import pathlib
+from collections.abc import Iterable
+from typing import Any
 
 import keras
 import numpy as np
@@ -12,12 +14,12 @@ from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_history
 
 
-def captioner_of(model):
+def captioner_of(model: Any) -> Any:
     """The captioner that a model trains: a trainer's, or the model itself."""
     return getattr(model, "captioner", model)
 
 
-def steps_done(model):
+def steps_done(model: Any) -> int:
     """The number of steps that a model's optimizer has taken, int."""
     return int(ops.convert_to_numpy(model.optimizer.iterations))
 
@@ -34,7 +36,13 @@ class CaptionValidation(keras.callbacks.Callback):
         max_length: int, greatest number of tokens of a caption.
     """
 
-    def __init__(self, batches, references, beam_size=1, max_length=20):
+    def __init__(
+        self,
+        batches: Iterable[dict[str, Any]],
+        references: dict[int, list[str]],
+        beam_size: int = 1,
+        max_length: int = 20,
+    ):
         super().__init__()
         self.batches = batches
         self.references = references
@@ -58,7 +66,7 @@ class EpochSeeds(keras.callbacks.Callback):
         seed: int.
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed: int):
         super().__init__()
         self.seed = seed
 
@@ -77,12 +85,17 @@ class HalveOnPlateau(keras.callbacks.ReduceLROnPlateau):
     Put it after `CaptionValidation`.
 
     Args:
-        learning_rate: The first one.
-        patience: Number of epochs without a new best before it is halved.
-        history: `Checkpoint.history`: what the epochs before an interruption saw.
+        learning_rate: float, the first learning rate.
+        patience: int, number of epochs without a new best before it is halved.
+        history: `Checkpoint.history`, the logs of the epochs before an interruption.
     """
 
-    def __init__(self, learning_rate, patience, history=()):
+    def __init__(
+        self,
+        learning_rate: float,
+        patience: int,
+        history: Iterable[dict[str, Any]] = (),
+    ):
         super().__init__("val_cider", factor=0.5, patience=patience, mode="max")
         self.learning_rate = learning_rate
         self.history = list(history)
@@ -120,13 +133,13 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
     """Writes the logs of every epoch for TensorBoard, without the graph.
 
     Args:
-        folder: Where to write them.
+        folder: Path of the folder to write them to.
 
     Raises:
         OSError: If they cannot be written, as on a full disk.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: pathlib.Path | str):
         super().__init__(folder, write_graph=False)
 
     def on_train_begin(self, logs=None):
@@ -163,21 +176,21 @@ class Checkpoint(keras.callbacks.Callback):
     all: whenever the process ends, the folder is good for `resume`.
 
     Args:
-        folder: Where to keep the files.
-        monitor: Name of the log whose greatest value is the best.
+        folder: Path of the folder to keep the files in.
+        monitor: str, name of the log whose greatest value is the best.
     """
 
-    def __init__(self, folder, monitor="val_cider"):
+    def __init__(self, folder: pathlib.Path | str, monitor: str = "val_cider"):
         super().__init__()
         self.folder = pathlib.Path(folder)
         self.monitor = monitor
         self.history = []
 
-    def resume(self, model):
+    def resume(self, model: Any) -> int:
         """Reads the history up to the epoch that a loaded model has reached.
 
         Args:
-            model: Model that was loaded from `last.keras`.
+            model: The model loaded from `last.keras`.
 
         Returns:
             The number of epochs done.

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -33,7 +36,7 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
         Neural Networks", NeurIPS 2015.
     """
 
-    def __init__(self, captioner, schedule, **kwargs):
+    def __init__(self, captioner: Any, schedule: Callable, **kwargs):
         if keras.backend.backend() == "jax":
             raise InputError(
                 "Scheduled sampling needs the TensorFlow or PyTorch backend of Keras: "
@@ -62,7 +65,7 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
         inputs = {**inputs, "tokens": self.sample(inputs)}
         return super().train_step((inputs, targets, weights))
 
-    def sample(self, inputs):
+    def sample(self, inputs: dict[str, Any]) -> Any:
         """The tokens of a batch, some of them replaced by the captioner's samples.
 
         Args:
@@ -81,9 +84,9 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
                 keras.random.uniform(ops.shape(flat), seed=self.seeds) for _ in range(2)
             )
             memory = self.captioner.encode(inputs)
-            shown = scheduled_sampling(
+            replaced = scheduled_sampling(
                 self.captioner, memory, flat, coins, numbers, probability
             )
-            return ops.reshape(shown, shape)
+            return ops.reshape(replaced, shape)
 
         return ops.cond(probability > 0, replace, lambda: tokens)

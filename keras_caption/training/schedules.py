@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -17,11 +19,11 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
     halved every 3 epochs after the 6th.
 
     Args:
-        steps_per_epoch: Number of steps of an epoch.
-        learning_rate: The greatest learning rate.
-        warmup_epochs: Number of epochs until it is reached.
-        decay_after: Last epoch without decay.
-        decay_every: Number of epochs between two decays.
+        steps_per_epoch: int, number of steps of an epoch.
+        learning_rate: float, the greatest learning rate.
+        warmup_epochs: int, number of epochs until it is reached.
+        decay_after: int, last epoch without decay.
+        decay_every: int, number of epochs between two decays.
         decay_rate: float between 0 and 1, what each decay multiplies by.
         first_epoch: int, number of epochs before the first step, in another phase.
 
@@ -31,13 +33,13 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(
         self,
-        steps_per_epoch,
-        learning_rate=3e-4,
-        warmup_epochs=3,
-        decay_after=6,
-        decay_every=3,
-        decay_rate=0.5,
-        first_epoch=0,
+        steps_per_epoch: int,
+        learning_rate: float = 3e-4,
+        warmup_epochs: int = 3,
+        decay_after: int = 6,
+        decay_every: int = 3,
+        decay_rate: float = 0.5,
+        first_epoch: int = 0,
     ):
         check(Count, steps_per_epoch=steps_per_epoch)
         check(Positive, learning_rate=learning_rate, decay_every=decay_every)
@@ -51,14 +53,14 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.decay_rate = decay_rate
         self.first_epoch = first_epoch
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Any:
         epoch = self.first_epoch + epochs_done(step, self.steps_per_epoch) + 1.0
         warmup = ops.minimum(epoch / self.warmup_epochs, 1.0)
         decays = ops.ceil((epoch - self.decay_after) / self.decay_every)
         decay = self.decay_rate ** ops.maximum(decays, 0.0)
         return self.learning_rate * warmup * decay
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "steps_per_epoch": self.steps_per_epoch,
             "learning_rate": self.learning_rate,
@@ -77,10 +79,10 @@ class ScheduledSampling:
     released code). For `ScheduledSamplingTrainer`.
 
     Args:
-        steps_per_epoch: Number of steps of an epoch.
-        increase: What is added to the probability.
-        increase_every: Number of epochs between two increases.
-        maximum: The greatest probability.
+        steps_per_epoch: int, number of steps of an epoch.
+        increase: float, what is added to the probability.
+        increase_every: int, number of epochs between two increases.
+        maximum: float, the greatest probability.
 
     Raises:
         InputError: If a number is out of range.
@@ -92,7 +94,13 @@ class ScheduledSampling:
         The probability, float32 scalar.
     """
 
-    def __init__(self, steps_per_epoch, increase=0.05, increase_every=5, maximum=0.5):
+    def __init__(
+        self,
+        steps_per_epoch: int,
+        increase: float = 0.05,
+        increase_every: int = 5,
+        maximum: float = 0.5,
+    ):
         check(Count, steps_per_epoch=steps_per_epoch)
         check(Positive, increase_every=increase_every)
         check(Share, increase=increase, maximum=maximum)
@@ -101,13 +109,13 @@ class ScheduledSampling:
         self.increase_every = increase_every
         self.maximum = maximum
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Any:
         epoch = epochs_done(step, self.steps_per_epoch)
         increases = ops.floor(epoch / self.increase_every)
         return ops.minimum(increases * self.increase, self.maximum)
 
 
 def epochs_done(step, steps_per_epoch):
-    """The number of whole epochs in so many steps, float32 scalar."""
+    """Number of whole epochs in a number of steps, float32 scalar."""
     whole = ops.floor_divide(ops.cast(step, "int32"), steps_per_epoch)
     return ops.cast(whole, "float32")

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -39,11 +42,11 @@ class SelfCritical(ReplicaTraining, keras.Model):
         captioner: A compiled or uncompiled `keras_caption.models.Captioner`.
         reward: Function of captions `(batch * C, T)` and references `(batch, R, T')`
             to float `(batch * C,)`, for instance `keras_caption.rewards.CiderD`.
-        baseline: `"greedy"`, the reward of the image's greedy caption; or `"mean"`,
-            the mean reward of its other samples.
+        baseline: str: `"greedy"`, the reward of the image's greedy caption; or
+            `"mean"`, the mean reward of its other samples.
         samples: int K, number of captions sampled for each image.
-        temperature: Sampling temperature, greater than 0.
-        cross_entropy: Between 0 and 1: the share of the references' cross-entropy
+        temperature: float greater than 0, sampling temperature.
+        cross_entropy: float between 0 and 1, share of the references' cross-entropy
             in the loss.
         max_length: int, greatest number of tokens of a sample.
         seed: int, at least 0.
@@ -55,7 +58,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
     A batch is a dict of the captioner's image inputs and `references`, int32
     `(B, R, T)`, PAD 0, as `CiderD` takes them, or a tuple that begins with it, as
     `keras_caption.data.train_batches` makes them. Logged are the means of `reward`,
-    `baseline`, `advantage`, `length` (words) and `entropy` (nats a word).
+    `baseline`, `advantage`, `length` (tokens without EOS) and `entropy` (nats a token).
 
     Example:
 
@@ -72,14 +75,14 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
     def __init__(
         self,
-        captioner,
-        reward,
-        baseline="greedy",
-        samples=5,
-        temperature=1.0,
-        cross_entropy=0.0,
-        max_length=20,
-        seed=0,
+        captioner: Any,
+        reward: Callable,
+        baseline: str = "greedy",
+        samples: int = 5,
+        temperature: float = 1.0,
+        cross_entropy: float = 0.0,
+        max_length: int = 20,
+        seed: int = 0,
         **kwargs,
     ):
         if keras.backend.backend() != "tensorflow":
@@ -134,7 +137,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         if not isinstance(batch, dict) or "references" not in batch:
             raise ValueError(
                 "Self-critical training takes dicts that hold `references` beside "
-                f"what the images give. Received: {batch}"
+                f"the captioner's inputs. Received: {batch}"
             )
         with tf.GradientTape() as tape:
             memory = self.captioner.encode(batch)
@@ -161,7 +164,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         return {tracker.name: tracker.result() for tracker in self.trackers}
 
     def explore(self, memory, references):
-        """Draws captions and scores them.
+        """Samples captions and scores them.
 
         Args:
             memory: What the captioner's `encode` returned.
@@ -202,7 +205,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
         Args:
             memory: What the captioner's `encode` returned.
-            tokens: int32 `(batch * K, T)`, words, EOS, then PAD.
+            tokens: int32 `(batch * K, T)`, from the first to EOS, then PAD.
             advantages: float32 `(batch * K,)`.
         """
         logits = self.captioner.logits(shift_right(tokens), memory)
@@ -213,16 +216,16 @@ class SelfCritical(ReplicaTraining, keras.Model):
         logs = {
             "length": ops.sum(ops.cast(tokens > EOS, "float32"))
             / ops.cast(ops.shape(tokens)[0], "float32"),
-            "entropy": sum_over_replicas(mean_over_words(entropies, tokens)),
+            "entropy": sum_over_replicas(mean_over_tokens(entropies, tokens)),
         }
-        return -mean_over_words(terms, tokens), logs
+        return -mean_over_tokens(terms, tokens), logs
 
     def loss_of_references(self, memory, references):
-        """Cross-entropy of the references, averaged over all their words."""
+        """Cross-entropy of the references, averaged over all their tokens."""
         tokens = ops.reshape(references, (-1, ops.shape(references)[-1]))
         logits = self.captioner.logits(shift_right(tokens), memory)
         losses = ops.sparse_categorical_crossentropy(tokens, logits, from_logits=True)
-        return mean_over_words(losses, tokens)
+        return mean_over_tokens(losses, tokens)
 
 
 def compare(rewards, baseline):
@@ -243,18 +246,18 @@ def compare(rewards, baseline):
     return rewards, others / (rewards.shape[1] - 1)
 
 
-def mean_over_words(values, tokens):
-    """This replica's part of the mean over all words and EOS of the global batch.
+def mean_over_tokens(values, tokens):
+    """This replica's part of the mean over all valid tokens of the global batch.
 
     Args:
         values: float `(rows, T)`.
-        tokens: int `(rows, T)`; where PAD, values do not count.
+        tokens: int `(rows, T)`; values at PAD do not count.
     """
-    real = tokens != PAD
-    count = sum_over_replicas(ops.sum(ops.cast(real, "float32")))
-    return ops.sum(ops.where(real, values, 0.0)) / ops.maximum(count, 1.0)
+    valid = tokens != PAD
+    count = sum_over_replicas(ops.sum(ops.cast(valid, "float32")))
+    return ops.sum(ops.where(valid, values, 0.0)) / ops.maximum(count, 1.0)
 
 
 def shift_right(tokens):
-    """What precedes each of the tokens `(rows, T)`, from BOS on."""
+    """The tokens before each of the tokens `(rows, T)`, from BOS on."""
     return ops.pad(tokens[:, :-1], ((0, 0), (1, 0)), constant_values=BOS)

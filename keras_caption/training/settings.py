@@ -15,8 +15,8 @@ from keras_caption.arguments import (
 )
 from keras_caption.decoding.options import KINDS, SEARCH_ONLY
 from keras_caption.errors import InputError, hint
-from keras_caption.formats.json_files import describe
 from keras_caption.models.sizes import SIZES
+from keras_caption.validation import describe
 
 # Values of a run that belong to no group.
 RUN = {

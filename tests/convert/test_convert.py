@@ -1,4 +1,4 @@
-"""AoANet of the authors, written again in NumPy, and checkpoints of it."""
+"""The authors' AoANet, reimplemented in NumPy, and checkpoints of it."""
 
 import argparse
 import json
@@ -50,7 +50,7 @@ def tensors(rng):
         tensors[f"core.att_lstm.weight_{part}"] = weight
         tensors[f"core.att_lstm.bias_{part}"] = 0.1 * rng.normal(size=4 * DIM)
     tensors["logit.weight"] *= 3
-    tensors["logit.bias"][1 + WORDS.index("UNK")] = -20  # never the likeliest
+    tensors["logit.bias"][1 + WORDS.index("UNK")] = -20  # never the most likely
     return {name: tensor.astype("float32") for name, tensor in tensors.items()}
 
 
@@ -95,7 +95,7 @@ class Official:
         return np.zeros((3, DIM))
 
     def beams(self, size, length):
-        """The best caption of the authors' beam search, as tokens without the end."""
+        """The best caption of the authors' beam search, as tokens without EOS."""
         live, done = [(0.0, [], 0, self.start())], []
         for index in range(length):
             candidates = []
@@ -137,7 +137,7 @@ def sentence(tokens):
     return " ".join(WORDS[token - 1] for token in tokens)
 
 
-def test_a_whole_checkpoint(tensors, rng):
+def test_a_converted_checkpoint_computes_the_same(tensors, rng):
     model = convert_aoanet(tensors, WORDS, OPTIONS)
     regions = rng.normal(size=(3, 6, REGION_DIM)).astype("float32")
     mask = np.arange(6) < np.array([[6], [4], [1]])
@@ -150,35 +150,35 @@ def test_a_whole_checkpoint(tensors, rng):
     theirs = [i for i, word in enumerate(WORDS, start=1) if word != "UNK"]
     for image in range(3):
         official = Official(tensors, regions[image][mask[image]])
-        token, state, said, rows = 0, official.start(), [], []
+        token, state, generated, rows = 0, official.start(), [], []
         for _ in range(8):
             log_probs, state = official.step(token, state)
             rows.append(log_probs)
             token = int(log_probs.argmax())
             if token == 0:
                 break
-            said.append(token)
-        assert captions[image] == sentence(said)
-        for size, found in beams.items():
-            assert found[image] == sentence(official.beams(size, 8))
-        shown = [1, *(ours[theirs.index(token)] for token in said)][: len(rows)]
+            generated.append(token)
+        assert captions[image] == sentence(generated)
+        for size, captions_of_size in beams.items():
+            assert captions_of_size[image] == sentence(official.beams(size, 8))
+        shown = [1, *(ours[theirs.index(token)] for token in generated)][: len(rows)]
         one = {name: value[image : image + 1] for name, value in images.items()}
         logits = model({**one, "tokens": np.array([shown], "int32")})
-        found = np.array(ops.log_softmax(logits))[0]
+        log_probs = np.array(ops.log_softmax(logits))[0]
         expected = np.array(rows)
-        np.testing.assert_allclose(found[:, ours], expected[:, theirs], atol=1e-4)
-        np.testing.assert_allclose(found[:, 2], expected[:, 0], atol=1e-4)  # the end
+        np.testing.assert_allclose(log_probs[:, ours], expected[:, theirs], atol=1e-4)
+        np.testing.assert_allclose(log_probs[:, 2], expected[:, 0], atol=1e-4)  # EOS
 
 
 @pytest.mark.parametrize("infos", ["pkl", "json"])
-def test_from_files_to_a_keras_file(tensors, tmp_path, infos, monkeypatch, capsys):
+def test_the_command_converts_files(tensors, tmp_path, infos, monkeypatch, capsys):
     np.savez(tmp_path / "model.npz", **tensors)
     vocabulary = {str(i): word for i, word in enumerate(WORDS, start=1)}
     path = tmp_path / f"infos.{infos}"
     if infos == "json":
         path.write_text(json.dumps({"vocab": vocabulary, "opt": OPTIONS}))
     else:
-        # As the authors' code writes it; their scorer makes NumPy's numbers.
+        # As the authors' code writes it: the score is a NumPy number.
         saved = {
             "vocab": vocabulary,
             "opt": argparse.Namespace(**OPTIONS),
@@ -196,7 +196,7 @@ def test_from_files_to_a_keras_file(tensors, tmp_path, infos, monkeypatch, capsy
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_does_not_fit_is_named(tensors):
+def test_tensors_that_do_not_fit_are_named(tensors):
     del tensors["refiner.norm.a_2"]
     tensors["logit.bias"] = tensors["logit.bias"][1:]
     tensors["fc_embed.0.weight"] = np.zeros((2, 2))
@@ -210,7 +210,7 @@ def test_what_does_not_fit_is_named(tensors):
         assert problem in str(caught.value)
     with pytest.raises(kc.InputError, match="Only models with decoder_type=AoA"):
         convert_aoanet(tensors, WORDS, {**OPTIONS, "decoder_type": "LSTM"})
-    # Of terabytes, but for the tensors.
+    # A model of terabytes, which the tensors do not have.
     with pytest.raises(kc.InputError, match=r"att_embed\.0\.weight should have shape"):
         convert_aoanet(tensors, WORDS, {**OPTIONS, "rnn_size": 10**8})
     with pytest.raises(kc.InputError, match="`model_dim`: Input should be a valid int"):
@@ -232,5 +232,5 @@ def test_pickles_may_hold_plain_data_only(tmp_path, capsys):
     with pytest.raises(kc.InputError, match=r"infos\.pkl cannot be read"):
         read_infos(path)
     path.write_bytes(pickle.dumps({"vocab": {}}))
-    with pytest.raises(kc.InputError, match="holds no infos"):
+    with pytest.raises(kc.InputError, match="contains no infos"):
         read_infos(path)

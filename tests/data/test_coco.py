@@ -45,13 +45,13 @@ def test_objects_captions_and_split_of_coco_files(tmp_path):
     assert example["words"][1].decode().split()[-1] == "again"
 
 
-def test_two_processes_prepare_it_at_once(tmp_path, monkeypatch):
+def test_two_processes_prepare_a_dataset_at_once(tmp_path, monkeypatch):
     folder = coco_files.write(tmp_path / "coco", *coco_files.contents())
     where = {"data_dir": tmp_path / "tfds"}
     split = coco_objects.CocoObjects._split_generators
 
     def overtaken(self, dl_manager):
-        """The other one begins and ends while this one is at work."""
+        """Another process prepares the dataset in the meantime."""
         with monkeypatch.context() as patch:
             patch.setattr(coco_objects.CocoObjects, "_split_generators", split)
             kc.data.load("coco_objects", folder, **where)
@@ -99,7 +99,7 @@ def spoil(captions, instances, split, what):
         ),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_prepared(tmp_path, what, message):
+def test_faults_are_named_and_nothing_is_prepared(tmp_path, what, message):
     files = coco_files.contents()
     spoil(*files, what)
     folder = coco_files.write(tmp_path / "coco", *files)
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_named_and_nothing_is_prepared(tmp_path, what, message)
     assert not list(tmp_path.glob("tfds/**/*.tfrecord*"))
 
 
-def test_files_that_disagree_about_an_image_are_refused(tmp_path):
+def test_files_that_differ_about_an_image_are_refused(tmp_path):
     captions, instances, split = coco_files.contents()
     folder = coco_files.write(tmp_path / "coco", captions, instances, split)
     captions["annotations"].reverse()  # the same captions
@@ -133,7 +133,7 @@ def test_missing_files_are_named(tmp_path):
         kc.data.load("scene")
 
 
-def test_the_same_from_tfds_coco_captions():
+def test_tfds_coco_captions_give_the_same_examples():
     example = {
         "captions": {"id": [1, 2], "text": [b" A dog. ", b"Two dogs"]},
         "image": tf.io.encode_jpeg(np.zeros((40, 60, 3), "uint8")).numpy(),

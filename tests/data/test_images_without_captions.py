@@ -6,7 +6,7 @@ import numpy as np
 import keras_caption as kc
 
 
-def test_they_are_skipped_and_counted(tmp_path):
+def test_images_without_captions_are_skipped_and_counted(tmp_path):
     images = [
         {"id": i, "file_name": f"{i}.jpg", "width": 9, "height": 9} for i in (1, 2)
     ]

@@ -1,4 +1,4 @@
-"""Which photo belongs to an image of a caption file."""
+"""The photos of the images of a caption file."""
 
 import json
 
@@ -19,30 +19,30 @@ def folder(tmp_path):
 
 
 def colours(folder, images):
-    """Colour of the photo of every image; its error where it is skipped."""
+    """Colour of the photo of every image, or the error for which it is skipped."""
     images = [
         {"imgid": i, "split": "train", "sentences": [{"raw": "A dog."}], **image}
         for i, image in enumerate(images)
     ]
     path = folder / "captions.json"
     path.write_text(json.dumps({"images": images}))
-    found = []
+    outcomes = []
     for record in kc.data.records_of_photos(folder, [path])["train"]:
         try:
-            found.append(int(record.read()[0, 0, 0]))
+            outcomes.append(int(record.read()[0, 0, 0]))
         except kc.InputError as error:
-            found.append(str(error).removeprefix(f"{folder}/"))
-    return found
+            outcomes.append(str(error).removeprefix(f"{folder}/"))
+    return outcomes
 
 
-def test_filepath_tells_photos_of_one_name_apart(folder):
+def test_filepath_distinguishes_photos_of_the_same_name(folder):
     images = [{"filepath": f, "filename": "1.png"} for f in ("b", "a")]
     assert colours(folder, images) == [20, 10]
     assert colours(folder, [{"filename": "b/1.png"}]) == [20]
 
 
 @pytest.mark.parametrize("image", [{}, {"filepath": "val2014"}])
-def test_a_name_suffices_where_it_is_unambiguous(folder, image):
+def test_an_unambiguous_name_is_sufficient(folder, image):
     assert colours(folder, [{**image, "filename": "2.png"}]) == [30]
 
 
@@ -92,7 +92,7 @@ def test_photos_outside_the_folder_are_refused(folder):
 
 
 @pytest.mark.parametrize(("orientation", "is_read"), [(1, True), (3, True), (6, False)])
-def test_boxes_are_of_the_photo_as_its_orientation_turns_it(
+def test_boxes_are_relative_to_the_photo_rotated_by_its_orientation(
     tmp_path, orientation, is_read
 ):
     exif = Image.Exif()

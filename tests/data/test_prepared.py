@@ -22,7 +22,7 @@ def new_extractor():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Eleven photos of different sizes, one of them cut short, with captions."""
+    """Eleven photos of different sizes, one of them truncated, with captions."""
     folder = tmp_path_factory.mktemp("photos")
     rng = np.random.default_rng(0)
     images = []
@@ -62,13 +62,13 @@ def prepared(folder):
     return output
 
 
-def test_interrupted_preparation_goes_on(folder, prepared):
+def test_interrupted_preparation_is_resumed(folder, prepared):
     shards = sorted(prepared.glob("*.tfrecord-*-of-0000?"))
     assert len(shards) == 5
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in shards}
     # As if it had been killed within the second shard.
     shards[2].with_name(f"{shards[2].name}.json").unlink()
-    with pytest.raises(kc.InputError, match=f"{shards[2].name} is missing or cut"):
+    with pytest.raises(kc.InputError, match=f"{shards[2].name} is missing or trunc"):
         kc.data.load("prepared", prepared)
     (prepared / "manifest.json").unlink()
     with pytest.raises(kc.InputError, match="or an unfinished one"):

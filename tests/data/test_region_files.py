@@ -1,4 +1,4 @@
-"""Features in the files of others, which other code than ours has written."""
+"""Third-party region features and datasets prepared from them."""
 
 import json
 import resource
@@ -26,7 +26,7 @@ IDS = [42, 7, 139]
 
 @pytest.fixture
 def features(rng):
-    """Features and boxes (in shares of the image) of three images."""
+    """Features and boxes, divided by the image's size, of three images."""
     counts = dict(zip(IDS, (4, 1, 6), strict=True))
     return {
         i: (
@@ -46,18 +46,18 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_every_form_is_read(features, tmp_path, name):
+def test_every_format_is_read(features, tmp_path, name):
     regions = kc.data.open_regions(WRITERS[name](tmp_path / name, features))
     assert sorted(regions.ids) == sorted(IDS)
     for image_id, (expected, boxes) in features.items():
-        found, found_boxes = regions.read(image_id, (WIDTH, HEIGHT))
-        np.testing.assert_array_equal(found, expected)
-        np.testing.assert_allclose(found_boxes, boxes, atol=1e-6)
-        assert found_boxes.dtype == np.float32
+        read_features, read_boxes = regions.read(image_id, (WIDTH, HEIGHT))
+        np.testing.assert_array_equal(read_features, expected)
+        np.testing.assert_allclose(read_boxes, boxes, atol=1e-6)
+        assert read_boxes.dtype == np.float32
 
 
 def spoil_tsv(features, what):
-    rows = [tsv_row(i, *of_image) for i, of_image in features.items()]
+    rows = [tsv_row(i, *record) for i, record in features.items()]
     row = rows[1]
     if what == "cut":
         rows = [*rows[:1], row[:4]]
@@ -75,24 +75,24 @@ def spoil_tsv(features, what):
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("cut", r"line 2 \(image 7\) has 4 fields, not 6: it is cut short"),
+        ("cut", r"line 2 \(image 7\) has 4 fields, not 6: it is truncated"),
         ("base64", r"line 2 \(image 7\): its features cannot be decoded"),
         ("count", r"num_boxes is 2, but there are 4 numbers of boxes"),
         ("nan", "has features that are not finite"),
-        ("box", "has boxes that reach out of the image"),
+        ("box", "has boxes that exceed the image"),
     ],
 )
-def test_what_is_wrong_with_a_tsv_is_named(features, tmp_path, what, message):
+def test_faults_of_a_tsv_are_named(features, tmp_path, what, message):
     path = tmp_path / "karpathy.tsv"
     path.write_text(spoil_tsv(features, what))
     with pytest.raises(kc.InputError, match=message):
         kc.data.open_regions(path).read(7)
 
 
-def test_what_is_wrong_with_other_forms_is_named(features, tmp_path):
+def test_faults_of_other_formats_are_named(features, tmp_path):
     folder = write_npz(tmp_path / "folder", features)
     regions = kc.data.open_regions(folder)
-    with pytest.raises(kc.InputError, match="no file tells the size"):
+    with pytest.raises(kc.InputError, match="the size of the image is unknown"):
         regions.read(7)
     half = folder / "bu_att" / "7.npz"
     half.write_bytes(half.read_bytes()[:100])
@@ -114,24 +114,23 @@ def test_what_is_wrong_with_other_forms_is_named(features, tmp_path):
         kc.data.open_regions(tmp_path / "nowhere")
 
 
-def test_records_of_nobody_are_counted(features, tmp_path):
+def test_records_without_a_valid_image_id_are_kept_as_problems(features, tmp_path):
     path = write_tsv(tmp_path / "karpathy.tsv", features)
     with open(path, "a") as file:
-        file.write(f"{IDS[0]}\t1\t1\n13")  # once more; and one cut within its id
+        file.write(f"{IDS[0]}\t1\t1\n13")  # repeated, and truncated within its id
     regions = kc.data.open_regions(path)
     assert regions.ids == IDS
-    assert regions.wrong == [
+    assert regions.problems == [
         f"{path}, line 4: image 42 comes twice.",
         f"{path}, line 5: '13 ...' is not an image id.",
     ]
     folder = write_npz(tmp_path / "folder", features)
     (folder / "bu_att" / "42 copy.npz").touch()
-    [reason] = kc.data.open_regions(folder).wrong
+    [reason] = kc.data.open_regions(folder).problems
     assert reason.endswith("42 copy.npz: '42 copy' is not an image id.")
 
 
-def test_a_dataset_of_them(features, tmp_path):
-    """What is wrong is counted, and the rest is there."""
+def test_problems_are_counted_and_other_images_prepared(features, tmp_path):
     features[8] = features[7]
     write_tsv(tmp_path / "b.tsv", {42: features[7], 9: features[7]})
     (tmp_path / "a.tsv").write_text(spoil_tsv(features, "nan") + "4\n")
@@ -172,12 +171,12 @@ def test_a_dataset_of_them(features, tmp_path):
     assert kc.data.load_extractor(tmp_path / "out") is None
 
 
-def test_several_processes_write_the_same(features, tmp_path):
+def test_several_processes_write_the_same_dataset(features, tmp_path):
     sources = [kc.data.open_regions(write_hdf5(tmp_path / "a.h5", features))]
     size = (WIDTH, HEIGHT)
     images = [kc.data.ListedImage(i, f"{i}.jpg", ["A dog."], size) for i in IDS]
     images.append(kc.data.ListedImage(1000, "1000.jpg", ["No dog."], size))
-    found = []
+    datasets = []
     for processes in (1, 2):
         folder = tmp_path / str(processes)
         manifest = kc.data.prepare_regions(
@@ -185,12 +184,14 @@ def test_several_processes_write_the_same(features, tmp_path):
         )
         assert len(manifest.pop("shards")) == 4
         examples = kc.data.read(kc.data.load("prepared", folder), "train")
-        found.append((manifest, [e["image_id"] for e in examples.as_numpy_iterator()]))
-    assert found[0] == found[1]
-    assert found[0][0]["splits"]["train"] == {"listed": 4, "prepared": 3}
+        datasets.append(
+            (manifest, [e["image_id"] for e in examples.as_numpy_iterator()])
+        )
+    assert datasets[0] == datasets[1]
+    assert datasets[0][0]["splits"]["train"] == {"listed": 4, "prepared": 3}
 
 
-def test_strict_stops_at_what_is_wrong(features, tmp_path):
+def test_strict_raises_the_first_problem(features, tmp_path):
     images = {i: kc.data.ListedImage(i, f"{i}.jpg", ["A dog."]) for i in IDS}
 
     def prepare(listed):
@@ -213,11 +214,11 @@ def test_strict_stops_at_what_is_wrong(features, tmp_path):
         prepare(IDS)
 
 
-def test_a_full_disk_is_told_and_gone_on_from(features, tmp_path):
+def test_a_full_disk_is_reported_and_preparation_resumed(features, tmp_path):
     captions = ["A dog. " * 50]
     listed = {"train": [kc.data.ListedImage(i, f"{i}.jpg", captions) for i in IDS]}
     sources = [kc.data.open_regions(write_tsv(tmp_path / "a.tsv", features))]
-    # A limit to the size of files fails the same write.
+    # A limit on the size of files makes the same write fail.
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
     try:

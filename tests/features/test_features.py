@@ -64,11 +64,11 @@ def test_photos_of_all_kinds_become_rgb(tmp_path, rng):
         "deep.png": Image.fromarray(deep),
         "dot.png": colours.crop((0, 0, 1, 1)),
     }
-    for name, picture in kinds.items():
-        picture.save(tmp_path / name)
+    for name, image in kinds.items():
+        image.save(tmp_path / name)
         photo = read_photo(tmp_path / name)
         assert photo.dtype == np.uint8
-        assert photo.shape == (*picture.size[::-1], 3)
+        assert photo.shape == (*image.size[::-1], 3)
     np.testing.assert_array_equal(read_photo(tmp_path / "deep.png")[..., 1], deep >> 8)
     np.testing.assert_array_equal(read_photo(tmp_path / "alpha.png"), colours)
     content = (tmp_path / "grey.png").read_bytes()
@@ -217,9 +217,9 @@ def test_a_detector_proposes_regions_and_is_saved(rng, tmp_path):
     assert (found["boxes"] <= 1).all()
     expected = extractor.detector.predict(photos, verbose=0)
     y1, x1, y2, x2 = np.clip(expected["boxes"] / 64, 0, 1).T
-    there = (x2 > x1) & (y2 > y1) & (expected["confidence"].T >= 0.3)
-    best = np.where(there, expected["confidence"].T, -1).argmax(axis=0)[0]
-    assert there[best, 0]
+    valid = (x2 > x1) & (y2 > y1) & (expected["confidence"].T >= 0.3)
+    best = np.where(valid, expected["confidence"].T, -1).argmax(axis=0)[0]
+    assert valid[best, 0]
     corners = np.stack([x1, y1, x2, y2], axis=-1)[best, 0]
     np.testing.assert_allclose(found["boxes"][0, 0], corners, atol=1e-4)
 

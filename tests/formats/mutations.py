@@ -1,9 +1,9 @@
-"""Damage to files: of their bytes, and of the structure of JSON."""
+"""Mutations of files: of their bytes, and of the structure of JSON."""
 
 import copy
 import json
 
-# Values in place of others, as JSON text: wrong types, sizes and names.
+# Replacements of values, as JSON text: wrong types, sizes and names.
 ODD_VALUES = (
     *("null", "true", "0", "-1", "3.0", "1e400", "NaN", "-Infinity", "9" * 5000),
     *("9" * 400, "9223372036854775808", '""', '" . "', '"\\u0000"', '"\\ud800"'),
@@ -17,7 +17,7 @@ MARK = "value to replace"
 
 
 def mutate_bytes(rng, content):
-    """Makes one to three changes: replaces, inserts, removes, repeats, cuts bytes."""
+    """Makes one to three changes: replaces, inserts, removes, repeats, truncates."""
     content = bytearray(content)
     for _ in range(rng.integers(1, 4)):
         start = rng.integers(len(content) + 1)
@@ -41,7 +41,7 @@ def mutate_bytes(rng, content):
 
 
 def mutate_json(rng, content):
-    """Replaces, removes, copies or doubles a value anywhere in JSON."""
+    """Replaces, removes, copies or repeats a value anywhere in JSON."""
     content = json.loads(content)
     places = list(places_of(content))
     container, key = places[rng.integers(len(places))]

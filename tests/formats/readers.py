@@ -1,4 +1,4 @@
-"""The readers of files, each with a function that writes small good files."""
+"""The readers of files, each with a function that writes small valid files."""
 
 import argparse
 import gzip
@@ -72,7 +72,7 @@ EARLIER = {
 
 
 def karpathy_images():
-    """Images as Karpathy's JSON of COCO lists them."""
+    """The images of a file in Karpathy's schema."""
     return [
         {
             "cocoid": 10 + i,
@@ -87,7 +87,7 @@ def karpathy_images():
 
 
 def listing(*, annotated):
-    """A file of COCO's that lists images, with captions or without."""
+    """Content of a COCO file that lists images, with captions or without."""
     captions, _, _ = coco_files.contents(images=4)
     for image in captions["images"]:
         image["file_name"] = f"{image['id']}.jpg"
@@ -95,7 +95,7 @@ def listing(*, annotated):
 
 
 def json_writer(name, content):
-    """A function that writes JSON into a folder."""
+    """Makes a function that writes JSON into a folder."""
     return lambda folder: (folder / name).write_text(json.dumps(content))
 
 
@@ -111,7 +111,7 @@ def write_photos(folder):
 
 
 def read_photos(folder):
-    """Finds the photos; does not read them."""
+    """Lists the photos without reading them."""
     return records_of_photos(folder, sorted(folder.glob("*.json")))
 
 
@@ -145,10 +145,10 @@ FEATURES = {
 
 
 def read_regions(path):
-    """Reads all images of region features; returns what is wrong with any."""
+    """Reads all region features; returns a list of problems."""
     regions = data.open_regions(path)
     size = region_files.WIDTH, region_files.HEIGHT
-    problems = list(regions.wrong)
+    problems = list(regions.problems)
     for image_id in regions.ids:
         try:
             features, boxes = regions.read(image_id, size)
@@ -160,7 +160,7 @@ def read_regions(path):
 
 
 def regions_reader(write, name, files=("*",)):
-    """`Reader` of the region features that a function writes."""
+    """Makes the `Reader` of region features that a function writes."""
     return Reader(
         lambda folder: write(folder / name, FEATURES),
         lambda folder: read_regions(folder / name),
@@ -183,7 +183,7 @@ def write_keras_members(folder):
 
 
 def read_keras_members(folder):
-    """Loads a `.keras` file of the members in a folder."""
+    """Loads a `.keras` file made of the members in a folder."""
     with zipfile.ZipFile(folder / "model.keras", "w") as archive:
         for name in KERAS_MEMBERS:
             archive.write(folder / name, name)
@@ -220,9 +220,9 @@ class Reader(NamedTuple):
     """A reader of files.
 
     Attributes:
-        write: Function that writes small good files into a folder.
-        read: Function that reads them. A list that it returns is one of problems.
-        files: Patterns, as of `PurePath.match`, of the files that it reads.
+        write: Function that writes small valid files into a folder.
+        read: Function that reads them. If it returns a list, the list is of problems.
+        files: Patterns, of `PurePath.match`, of the files that it reads.
     """
 
     write: Callable

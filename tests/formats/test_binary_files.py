@@ -1,4 +1,4 @@
-"""What damaged or hostile binary files end in, and the limits to what they claim."""
+"""Damaged or hostile binary files are refused; the memory they claim is bounded."""
 
 import json
 import multiprocessing
@@ -22,7 +22,7 @@ BOXES = np.float32([[10, 10, 90, 90], [20, 20, 50, 50]])
 
 
 def hdf5_with(kind, path):
-    """An HDF5 file whose features of image 7 are of a wrong kind."""
+    """Writes an HDF5 file whose features of image 7 are of a wrong kind."""
     with h5py.File(path, "w") as file:
         file["7_boxes"] = BOXES
         file["other"] = FEATURES
@@ -61,7 +61,7 @@ def hdf5_with(kind, path):
         ("group", "7_features is a Group"),
         ("soft link", "7_features is a link"),
         ("external link", "7_features is a link"),
-        ("virtual", "7_features lies in other files"),
+        ("virtual", "7_features is stored in other files"),
         ("no data", "7_features is empty"),
         ("huge", "at most 16,777,216 are read"),
         ("unwritten", "7_features was never written"),
@@ -73,10 +73,10 @@ def hdf5_with(kind, path):
         ("one dimension", "has features of shape"),
     ],
 )
-def test_hdf5_of_a_wrong_kind(kind, message, tmp_path):
+def test_hdf5_of_a_wrong_kind_are_refused(kind, message, tmp_path):
     path = hdf5_with(kind, tmp_path / "a.h5")
     regions = kc.data.open_regions(path)
-    assert regions.wrong == [f"{path}, other: neither ID_features nor ID_boxes."]
+    assert regions.problems == [f"{path}, other: neither ID_features nor ID_boxes."]
     with pytest.raises(kc.InputError, match=rf"a\.h5, image 7.*{message}"):
         regions.read(7, SIZE)
 
@@ -98,7 +98,7 @@ def array_bytes(shape, values=b""):
         ({"feat": array_bytes((), bytes(4))}, "features of shape"),
     ],
 )
-def test_npz_of_a_wrong_kind(content, message, tmp_path):
+def test_npz_of_a_wrong_kind_are_refused(content, message, tmp_path):
     (tmp_path / "a_att").mkdir()
     (tmp_path / "a_box").mkdir()
     np.save(tmp_path / "a_box" / "7.npy", BOXES)
@@ -127,37 +127,37 @@ def vinvl_line(**changes):
         ("7\t{}\n", "Field required"),
     ],
 )
-def test_vinvl_of_a_wrong_kind(line, message, tmp_path):
+def test_vinvl_of_a_wrong_kind_are_refused(line, message, tmp_path):
     (tmp_path / "a.tsv").write_text(line)
     (tmp_path / "a.lineidx").write_text("0\n")
     with pytest.raises(kc.InputError, match=rf"line 1 \(image 7\).*{message}"):
         kc.data.open_regions(tmp_path / "a.tsv").read(7)
 
 
-def test_a_wrong_index_finds_no_other_record(tmp_path):
+def test_a_wrong_index_never_finds_another_record(tmp_path):
     path, index = tmp_path / "a.tsv", tmp_path / "a.lineidx"
     path.write_text("10007\t{}\n8\t{}\n")
-    # Within an id, twice the same, and beyond the file.
+    # Byte offsets within an id, repeated, and beyond the file.
     index.write_text("2\n9\n9\n900\n")
     regions = kc.data.open_regions(path)
     assert regions.ids == [8]
-    assert regions.wrong == [
+    assert regions.problems == [
         f"{path}, line 1: no line starts at byte 2.",
         f"{path}, line 3: image 8 comes twice.",
         f"{path}, line 4: no line starts at byte 900.",
     ]
     for text, message in (
-        ("-1", r"a\.lineidx, line 1: '-1' is no number of a byte"),
+        ("-1", r"a\.lineidx, line 1: '-1' is not a byte offset"),
         ("9" * 5000, "is larger than"),
-        ("0\n", r"goes on after the last line of .*a\.lineidx"),
+        ("0\n", r"continues after the last line of .*a\.lineidx"),
     ):
         index.write_text(text)
         with pytest.raises(kc.InputError, match=message):
             kc.data.open_regions(path)
 
 
-def twice(depth):
-    """A tuple of a tuple twice, `depth` times: its hash takes 2 to that power."""
+def nested_pairs(depth):
+    """A pickled tuple, nested `depth` times, whose hash takes time `2 ** depth`."""
     return b"K\x01" + b"2\x86" * depth
 
 
@@ -167,11 +167,11 @@ def twice(depth):
         b"\x96" + struct.pack("<Q", 9 * 2**30),  # an array of bytes
         b"\x80\x04\x95" + struct.pack("<Q", 9 * 2**30),  # a frame
         b"Nr\xff\xff\xff\x7f.",  # an index of the memo
-        b"}" + twice(60) + b"Ns.",  # a key of a dict
-        b"}(X\x05\0\0\0vocab" + twice(60) + b"X\x03\0\0\0opt}u.",
+        b"}" + nested_pairs(60) + b"Ns.",  # a key of a dict
+        b"}(X\x05\0\0\0vocab" + nested_pairs(60) + b"X\x03\0\0\0opt}u.",
     ],
 )
-def test_small_pickles_claim_nothing(content, tmp_path):
+def test_small_pickles_claim_little_memory(content, tmp_path):
     (tmp_path / "infos.pkl").write_bytes(content)
     with pytest.raises(kc.InputError, match=r"infos\.pkl"):
         kc.convert.read_infos(tmp_path / "infos.pkl")
@@ -185,7 +185,7 @@ def saved(tmp_path_factory):
 
 
 def zip_members(source, **changes):
-    """The members of a `.keras` file, some of them changed or, if `None`, gone."""
+    """The members of a `.keras` file, some changed or, if `None`, removed."""
     with zipfile.ZipFile(source) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     members |= {name.replace("_", "."): value for name, value in changes.items()}
@@ -223,7 +223,7 @@ def zip_members(source, **changes):
         ({"model_weights_h5": b"none"}, "cannot be read"),
     ],
 )
-def test_saved_models_of_a_wrong_kind(changes, message, saved, tmp_path):
+def test_saved_models_of_a_wrong_kind_are_refused(changes, message, saved, tmp_path):
     path = tmp_path / "best.keras"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, value in zip_members(saved, **changes).items():
@@ -232,7 +232,7 @@ def test_saved_models_of_a_wrong_kind(changes, message, saved, tmp_path):
         kc.models.load(tmp_path)
 
 
-def test_a_saved_model_that_is_damaged_is_not_loaded(saved, tmp_path):
+def test_damaged_saved_models_are_refused(saved, tmp_path):
     content = bytearray(saved.read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "flipped.keras").write_bytes(content)
@@ -267,16 +267,16 @@ def test_features_beyond_half_precision_are_skipped(listed, tmp_path):
     assert "a.h5, image 8 has a feature of 70,000; features are kept in half" in reason
 
 
-def test_damaged_shards_are_named_and_made_again(listed, tmp_path):
+def test_damaged_shards_are_named_and_prepared_again(listed, tmp_path):
     prepare(tmp_path, listed)
     out = tmp_path / "out"
     shard = sorted(out.glob("*-of-00002"))[1]
-    good = shard.read_bytes()
-    shard.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    content = shard.read_bytes()
+    shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(kc.InputError, match=f"{shard.name} is damaged, its checksum"):
         kc.data.load("prepared", out)
     prepare(tmp_path, listed)
-    assert shard.read_bytes() == good
+    assert shard.read_bytes() == content
     assert len(kc.data.read(kc.data.load("prepared", out), "train")) == 2
     info = out / "dataset_info.json"
     info.write_text(info.read_text().replace("prepared", "Prepared"))
@@ -293,7 +293,7 @@ def test_damaged_shards_are_named_and_made_again(listed, tmp_path):
         ({"shards": {}}, "has 0 images; dataset_info"),
     ],
 )
-def test_manifests_of_a_wrong_kind(change, message, listed, tmp_path):
+def test_manifests_of_a_wrong_kind_are_refused(change, message, listed, tmp_path):
     prepare(tmp_path, listed)
     path = tmp_path / "out" / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
@@ -322,7 +322,7 @@ def test_a_second_writer_is_refused(listed, tmp_path):
     assert prepare(tmp_path, listed)["splits"]["train"]["prepared"] == 2
 
 
-def test_what_libraries_raise_is_cut_to_a_reason():
+def test_errors_of_libraries_are_cut_to_a_reason():
     assert reason_of(AssertionError()) == "AssertionError"
     assert (
         reason_of(ValueError("No such name. One of:\n  a\n")) == "No such name. One of"

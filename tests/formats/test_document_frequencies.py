@@ -5,7 +5,7 @@ import readers
 import keras_caption as kc
 
 KEYS = np.array([[46340 * 4, 0], [46340 * 4 + 5, 0]], "int32")
-GOOD = {
+VALID = {
     "keys": KEYS,
     "counts": np.array([2, 1], "int32"),
     "images": np.array(2),
@@ -14,7 +14,7 @@ GOOD = {
 
 
 def load(path, **changed):
-    np.savez(path, **{k: v for k, v in {**GOOD, **changed}.items() if v is not None})
+    np.savez(path, **{k: v for k, v in {**VALID, **changed}.items() if v is not None})
     return kc.rewards.DocumentFrequencies.load(path, readers.VOCABULARY)
 
 
@@ -24,10 +24,10 @@ def load(path, **changed):
         ({"counts": None}, "no array 'counts'"),
         ({"keys": KEYS.astype("int64")}, r"keys is of type int64 .* not int32"),
         ({"keys": KEYS[:, :1]}, r"keys is of type int32 and shape \(2, 1\)"),
-        ({"keys": KEYS[::-1]}, "not distinct and in rising order"),
-        ({"keys": KEYS[[0, 0]]}, "not distinct and in rising order"),
+        ({"keys": KEYS[::-1]}, "not distinct and in ascending order"),
+        ({"keys": KEYS[[0, 0]]}, "not distinct and in ascending order"),
         ({"keys": KEYS + 46340 * 9}, "a token beyond the 7 words"),
-        ({"keys": -KEYS[::-1]}, "not distinct and in rising order"),
+        ({"keys": -KEYS[::-1]}, "not distinct and in ascending order"),
         ({"counts": np.array([1, -1], "int32")}, "not from 1 to the number of images"),
         ({"counts": np.array([1, 3], "int32")}, "to the number of images, 2"),
         ({"counts": np.array([1], "int32")}, r"shape \(1,\), not int32 and \(2,\)"),

@@ -11,7 +11,7 @@ MUTATIONS = 40  # of each file
 
 
 def fuzz(name, folder, mutations=MUTATIONS, seed=0):
-    """Reads mutated files, any number of times.
+    """Reads mutations of every file of a reader.
 
     Args:
         name: Key of `READERS`.
@@ -20,8 +20,8 @@ def fuzz(name, folder, mutations=MUTATIONS, seed=0):
         seed: Seed of the mutations.
 
     Returns:
-        dict from path to the messages of its mutations that were refused. A file on
-        which a reader failed otherwise stays as it is, for another look.
+        dict from path to the messages of the refused mutations. A file on which a
+        reader fails with another error is kept, to reproduce it.
     """
     reader = READERS[name]
     reader.write(folder)
@@ -31,16 +31,18 @@ def fuzz(name, folder, mutations=MUTATIONS, seed=0):
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if not any(map(path.match, reader.files)):
             continue
-        good, messages[path] = path.read_bytes(), []
+        content, messages[path] = path.read_bytes(), []
         for number in range(mutations):
             structured = path.suffix == ".json" and number % 2
-            path.write_bytes((mutate_json if structured else mutate_bytes)(rng, good))
+            path.write_bytes(
+                (mutate_json if structured else mutate_bytes)(rng, content)
+            )
             try:
-                found = reader.read(folder)
+                problems = reader.read(folder)
             except kc.InputError as error:
-                found = [str(error)]
-            messages[path] += found if isinstance(found, list) else []
-        path.write_bytes(good)
+                problems = [str(error)]
+            messages[path] += problems if isinstance(problems, list) else []
+        path.write_bytes(content)
     return messages
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a JSON file is said in one sentence, with file and record."""
+"""Faults of JSON files are reported in one sentence that names file and record."""
 
 import json
 
@@ -11,7 +11,7 @@ MISSING = object()
 
 
 def spoil(path, keys, value):
-    """Replaces a value within a JSON file, by JSON text, or removes it."""
+    """Replaces a value of a JSON file by JSON text, or removes it."""
     content = json.loads(path.read_text())
     container = content
     for key in keys[:-1]:
@@ -68,7 +68,7 @@ def spoil(path, keys, value):
             "instances",
             ["annotations", 3, "bbox", 0],
             "600",
-            r"\[3\].* out of the image",
+            r"\[3\].* exceeds the image",
         ),
         ("instances", ["annotations", 3, "bbox", 3], "0", r"\[3\] .* is empty"),
         ("instances", ["annotations", 3, "category_id"], "77", r"\[3\] .* category 77"),
@@ -128,12 +128,12 @@ def test_a_wrong_record_is_named(tmp_path, name, keys, value, message):
     assert "\n" not in str(raised.value)
 
 
-def test_files_that_are_no_json_are_named(tmp_path):
+def test_files_that_are_not_json_are_named(tmp_path):
     path = tmp_path / "results.json"
     for content, message in {
         b"null": "content: .* valid array, received None",
-        b"[{": "not valid JSON, or cut short: EOF",
-        b'["\xff"]': "not valid JSON, or cut short: invalid unicode",
+        b"[{": "not valid JSON, or truncated: EOF",
+        b'["\xff"]': "not valid JSON, or truncated: invalid unicode",
     }.items():
         path.write_bytes(content)
         with pytest.raises(kc.InputError, match=rf"results\.json: {message}"):

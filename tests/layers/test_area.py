@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import SHARED
+from conftest import read_oracle
 from keras import ops
 
 import keras_caption as kc
@@ -19,14 +19,10 @@ GRIDS = {
 
 @pytest.fixture(scope="module")
 def oracle():
-    path = SHARED / "oracles" / "area_attention.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    with np.load(path, allow_pickle=False) as data:
-        return dict(data)
+    return read_oracle("area_attention")
 
 
-def put_weights(memory, data, name):
+def set_weights(memory, data, name):
     memory.height_embeddings.assign(data[f"{name}.area_height_emb"])
     memory.width_embeddings.assign(data[f"{name}.area_width_emb"])
     for layer, theirs in (
@@ -38,31 +34,31 @@ def put_weights(memory, data, name):
 
 
 @pytest.mark.parametrize("grid", GRIDS)
-def test_areas_are_the_official(oracle, grid):
+def test_areas_match_the_official_code(oracle, grid):
     features = oracle[f"{grid}.features"][:, None]
     keys, sums = AreaMemory(**GRIDS[grid])(features, features)
     np.testing.assert_allclose(keys[:, 0], oracle[f"{grid}.area_mean@f64"], atol=1e-5)
     np.testing.assert_allclose(sums[:, 0], oracle[f"{grid}.area_sum@f64"], atol=1e-5)
     memory = AreaMemory(**GRIDS[grid], combined_features=True)
     memory.build(features.shape)
-    put_weights(memory, oracle, f"{grid}.key_concat.w")
+    set_weights(memory, oracle, f"{grid}.key_concat.w")
     keys, _ = memory(features, features)
     np.testing.assert_allclose(keys[:, 0], oracle[f"{grid}.key_concat@f64"], atol=1e-4)
 
 
 @pytest.mark.parametrize("case", ["mean_sum", "concat_sum"])
 @pytest.mark.parametrize("grid", GRIDS)
-def test_attention_and_gradients_are_the_official(oracle, grid, case):
+def test_attention_and_gradients_match_the_official_code(oracle, grid, case):
     name = f"att_{grid}"
     memory = AreaMemory(**GRIDS[grid], combined_features=case == "concat_sum")
     q, k, v = (tf.constant(oracle[f"{name}.{x}"]) for x in "qkv")
     memory.build(k.shape)
     if case == "concat_sum":
-        put_weights(memory, oracle, f"{name}.{case}.w")
-    real = oracle[f"{name}.bias"][:, 0] > -1
+        set_weights(memory, oracle, f"{name}.{case}.w")
+    valid = oracle[f"{name}.bias"][:, 0] > -1
     with tf.GradientTape() as tape:
         tape.watch([q, k, v])
-        keys, values, mask = memory(k, v, real)
+        keys, values, mask = memory(k, v, valid)
         scores = tf.matmul(q, keys, transpose_b=True)
         weights = tf.nn.softmax(tf.where(mask[:, None], scores, -1e9))
         out = weights @ values
@@ -90,15 +86,15 @@ def brute_force(x, height, width, max_height, max_width):
 
 
 def gradient_of_deviations(x):
-    """Of the sum of all areas' deviations, up to 4 x 4 on 14 x 14."""
+    """Gradient of the sum of the deviations of all areas up to 4 x 4 on 14 x 14."""
     grid = x.astype("float64").reshape(14, 14, -1)
     gradient = np.zeros_like(grid)
     for h, w in itertools.product(range(1, 5), range(1, 5)):
         for top, left in itertools.product(range(15 - h), range(15 - w)):
             area = (slice(top, top + h), slice(left, left + w))
-            apart = grid[area] - grid[area].mean((0, 1))
-            deviation = np.sqrt((apart**2).mean((0, 1)) + 1e-6)
-            gradient[area] += apart / (h * w * deviation)
+            centred = grid[area] - grid[area].mean((0, 1))
+            deviation = np.sqrt((centred**2).mean((0, 1)) + 1e-6)
+            gradient[area] += centred / (h * w * deviation)
     return gradient.reshape(x.shape)
 
 
@@ -107,7 +103,7 @@ def test_deviations_do_not_cancel_where_the_mean_is_large(rng, mean):
     x = (rng.normal(size=(14 * 14, 4)) + mean).astype("float32")
     memory = AreaMemory(4, 4, grid_width=14, combined_features=True)
     memory.build((1, 1, 196, 4))
-    # Let the deviations through: the first layer copies them, the second too.
+    # Both layers of the perceptron copy the deviations.
     kernel = np.zeros((12, 4), "float32")
     kernel[4:8] = np.eye(4)
     memory.hidden_dense.kernel.assign(kernel)
@@ -115,10 +111,10 @@ def test_deviations_do_not_cancel_where_the_mean_is_large(rng, mean):
     inputs = tf.constant(x[None, None])
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        found, sums = memory(inputs, inputs)
-        total = tf.reduce_sum(found)
+        keys, sums = memory(inputs, inputs)
+        total = tf.reduce_sum(keys)
     _, deviations, expected_sums = brute_force(x, 14, 14, 4, 4)
-    np.testing.assert_allclose(found[0, 0], deviations, atol=1e-4)
+    np.testing.assert_allclose(keys[0, 0], deviations, atol=1e-4)
     np.testing.assert_allclose(sums[0, 0], expected_sums, rtol=1e-6)
     gradient = tape.gradient(total, inputs)[0, 0]
     np.testing.assert_allclose(gradient, gradient_of_deviations(x), atol=1e-2)
@@ -129,22 +125,24 @@ def test_deviations_do_not_cancel_where_the_mean_is_large(rng, mean):
     assert np.isfinite(values).all()
 
 
-@pytest.mark.parametrize(("length", "most"), [(1, 3), (2, 3), (7, 3), (7, 1), (5, 5)])
-def test_number_of_areas_and_any_length(rng, length, most):
+@pytest.mark.parametrize(
+    ("length", "max_width"), [(1, 3), (2, 3), (7, 3), (7, 1), (5, 5)]
+)
+def test_number_of_areas_and_any_length(rng, length, max_width):
     x = rng.normal(size=(2, 3, length, 4)).astype("float32")
-    keys, sums = AreaMemory(max_width=most)(x, x)
-    if length >= most:
-        expected = (length - most) * most + (most + 1) * most // 2
+    keys, sums = AreaMemory(max_width=max_width)(x, x)
+    if length >= max_width:
+        expected = (length - max_width) * max_width + (max_width + 1) * max_width // 2
         assert keys.shape[2] == expected
-    means, _, expected_sums = brute_force(x[1, 2], 1, length, 1, min(most, length))
+    means, _, expected_sums = brute_force(x[1, 2], 1, length, 1, min(max_width, length))
     np.testing.assert_allclose(keys[1, 2], means, atol=1e-6)
     np.testing.assert_allclose(sums[1, 2], expected_sums, atol=1e-5)
 
 
-def test_areas_behind_padding_and_causal_masks(rng, oracle):
-    real = np.arange(7) < np.array([[7], [4]])
+def test_areas_with_padding_and_causal_masks(rng, oracle):
+    valid = np.arange(7) < np.array([[7], [4]])
     x = rng.normal(size=(2, 1, 7, 4)).astype("float32")
-    _, _, mask = AreaMemory(max_width=3)(x, x, real[:, None])
+    _, _, mask = AreaMemory(max_width=3)(x, x, valid[:, None])
     np.testing.assert_array_equal(mask[:, 0], oracle["area_mask_len7_4_a3"])
 
     name = "att_causal_1d_a2"
@@ -158,7 +156,7 @@ def test_areas_behind_padding_and_causal_masks(rng, oracle):
     np.testing.assert_allclose(out, oracle[f"{name}.out@f64"], atol=1e-5)
 
 
-def test_a_decoder_that_attends_to_areas_caches_as_it_reads(rng):
+def test_cached_steps_of_a_decoder_with_areas_match_a_call(rng):
     def attention():
         areas = AreaMemory(max_width=3, combined_features=True)
         return MultiHeadAttention(2, 4, memory=areas)
@@ -174,7 +172,7 @@ def test_a_decoder_that_attends_to_areas_caches_as_it_reads(rng):
         np.testing.assert_allclose(out[:, 0], whole[:, t], atol=1e-4)
 
 
-def test_a_grid_needs_its_width():
+def test_areas_of_several_rows_need_the_width_of_the_grid():
     with pytest.raises(ValueError, match="give its `grid_width`"):
         AreaMemory(max_height=2)
 

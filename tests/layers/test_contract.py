@@ -1,9 +1,22 @@
-"""What Keras expects of any layer, by Keras's own test."""
+"""What every public layer does: the contract of Keras's layers, and masks.
 
+Constructor arguments are attributes, configs round-trip, dtype policies are followed,
+masked inputs are ignored, and saved layers load on every backend installed.
+"""
+
+import dataclasses
+import importlib.util
 import inspect
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 
+import keras
 import numpy as np
 import pytest
+from conftest import PROJECT, random_boxes
 from keras.src.testing import TestCase
 
 from keras_caption import layers
@@ -11,127 +24,288 @@ from keras_caption import layers
 ITEMS = (2, 6, 8)
 BOXES = (2, 6, 4)
 HEADS = (2, 2, 6, 4)
+GRID = (2, 3, 3, 8)
+VALID = np.arange(6) < np.array([[6], [3]])
 
 
-def attention(dtype=None, **sockets):
+@dataclasses.dataclass
+class Case:
+    """How a layer is made and called.
+
+    Attributes:
+        arguments: Function of a dtype policy that returns constructor arguments.
+        inputs: dict from the names of the inputs to their shapes.
+        masked: dict from the name of a mask to the names of the inputs it masks.
+    """
+
+    arguments: Callable
+    inputs: dict
+    masked: dict = dataclasses.field(default_factory=dict)
+
+
+def attention(dtype, **sockets):
     return layers.MultiHeadAttention(2, 4, dtype=dtype, **sockets)
 
 
-def encoder_block(dtype=None):
-    return layers.TransformerEncoderBlock(attention(dtype), 16, dtype=dtype)
+def sockets(dtype):
+    return {
+        "query_norm": "instance",
+        "key_norm": keras.layers.LayerNormalization(dtype=dtype),
+        "norm_affine": True,
+        "dropout": 0.1,
+        "bias": layers.GeometryBias(2, dtype=dtype),
+        "memory": layers.AreaMemory(combined_features=True, dtype=dtype),
+        "temperature": layers.LengthTemperature(dtype=dtype),
+        "gate": layers.AttentionOnAttention(dtype=dtype),
+        "output_projection": False,
+    }
 
 
-def decoder_block(dtype=None):
-    return layers.TransformerDecoderBlock(
-        attention(dtype), attention(dtype), 16, dtype=dtype
-    )
+def heads(dtype):
+    return {"num_heads": 2, "key_dim": 4}
 
 
-def all_sockets(dtype=None):
-    return attention(
-        dtype,
-        query_norm="instance",
-        key_norm="layer",
-        norm_affine=True,
-        memory=layers.AreaMemory(combined_features=True, dtype=dtype),
-        temperature=layers.LengthTemperature(dtype=dtype),
-        gate=layers.AttentionOnAttention(dtype=dtype),
-        output_projection=False,
-    )
+def areas(dtype):
+    return {
+        "max_height": 2,
+        "max_width": 2,
+        "grid_width": 3,
+        "combined_features": True,
+    }
 
 
-# How a layer is made, the shapes of its inputs, and its masks' names.
 CASES = {
-    "AreaAttention": (
-        lambda **kwargs: layers.AreaAttention(2, 4, **kwargs),
+    "AreaAttention": Case(
+        lambda dtype: {
+            **heads(dtype),
+            "memory": layers.AreaMemory(**areas(dtype), dtype=dtype),
+        },
         {"query": ITEMS},
-        ["query_mask"],
+        {"query_mask": ["query"]},
     ),
-    "AreaMemory": (
-        lambda **kwargs: layers.AreaMemory(2, 2, 3, True, **kwargs),
-        {"keys": HEADS, "values": HEADS},
-        [],
+    "AreaMemory": Case(areas, {"keys": HEADS, "values": HEADS}),
+    "AttentionOnAttention": Case(
+        lambda dtype: {"dropout": 0.1}, {"attended": ITEMS, "query": ITEMS}
     ),
-    "AttentionOnAttention": (
-        layers.AttentionOnAttention,
-        {"attended": ITEMS, "query": ITEMS},
-        [],
+    "BoxEncoding": Case(
+        lambda dtype: {"max_wavelength": 1e3}, {"inputs": ITEMS, "boxes": BOXES}
     ),
-    "BoxEncoding": (layers.BoxEncoding, {"inputs": ITEMS, "boxes": BOXES}, []),
-    "CellBoxes": (layers.CellBoxes, (2, 3, 3, 8), []),
-    "FeedForward": (lambda **kwargs: layers.FeedForward(16, **kwargs), ITEMS, []),
-    "GeometryAwareSelfAttention": (
-        lambda **kwargs: layers.GeometryAwareSelfAttention(2, 4, **kwargs),
+    "CellBoxes": Case(lambda dtype: {}, {"grid": GRID}),
+    "FeedForward": Case(
+        lambda dtype: {"hidden_dim": 16, "dropout": 0.2}, {"inputs": ITEMS}
+    ),
+    "GeometryAwareSelfAttention": Case(
+        lambda dtype: {**heads(dtype), "bias": layers.GeometryBias(2, dtype=dtype)},
         {"query": ITEMS, "boxes": BOXES},
-        ["query_mask"],
+        {"query_mask": ["query", "boxes"]},
     ),
-    "GeometryBias": (
-        lambda **kwargs: layers.GeometryBias(
-            2, "content_independent+query+key", 4, **kwargs
-        ),
+    "GeometryBias": Case(
+        lambda dtype: {
+            "num_heads": 2,
+            "kind": "content_independent+query+key",
+            "geometry_dim": 4,
+        },
         {"query": ITEMS, "key": ITEMS, "boxes": BOXES},
-        [],
     ),
-    "GridEncoding": (layers.GridEncoding, (2, 3, 3, 8), []),
-    "InstanceNormalization": (
-        lambda **kwargs: layers.InstanceNormalization(affine=True, **kwargs),
-        ITEMS,
-        ["mask"],
+    "GridEncoding": Case(lambda dtype: {}, {"inputs": GRID}),
+    "InstanceNormalization": Case(
+        lambda dtype: {"affine": True, "epsilon": 1e-4},
+        {"inputs": ITEMS},
+        {"mask": ["inputs"]},
     ),
-    "LengthTemperature": (layers.LengthTemperature, HEADS, []),
-    "MatrixDense": (lambda **kwargs: layers.MatrixDense(4, **kwargs), ITEMS, []),
-    "MultiHeadAttention": (
-        lambda dtype=None: all_sockets(dtype),
+    "LengthTemperature": Case(lambda dtype: {"length": 5}, {"keys": HEADS}),
+    "MatrixDense": Case(lambda dtype: {"units": 4}, {"inputs": ITEMS}),
+    "MultiHeadAttention": Case(
+        lambda dtype: {**heads(dtype), **sockets(dtype)},
+        {"query": ITEMS, "boxes": BOXES},
+        {"query_mask": ["query", "boxes"]},
+    ),
+    "NormalizedSelfAttention": Case(
+        lambda dtype: {**heads(dtype), "query_norm": "instance"},
         {"query": ITEMS},
-        ["query_mask"],
+        {"query_mask": ["query"]},
     ),
-    "NormalizedSelfAttention": (
-        lambda **kwargs: layers.NormalizedSelfAttention(2, 4, **kwargs),
-        ITEMS,
-        ["query_mask"],
+    "RefiningBlock": Case(
+        lambda dtype: {
+            "attention": attention(dtype),
+            "feedforward_dim": 16,
+            "dropout": 0.2,
+        },
+        {"inputs": ITEMS},
+        {"mask": ["inputs"]},
     ),
-    "RefiningBlock": (
-        lambda dtype=None: layers.RefiningBlock(attention(dtype), 16, dtype=dtype),
-        ITEMS,
-        ["mask"],
-    ),
-    "TransformerDecoderBlock": (
-        lambda dtype=None: decoder_block(dtype),
+    "TransformerDecoderBlock": Case(
+        lambda dtype: {
+            "self_attention": attention(dtype),
+            "cross_attention": attention(dtype),
+            "feedforward_dim": 16,
+            "dropout": 0.2,
+        },
         {"inputs": (4, 6, 8), "memory": ITEMS},
-        ["memory_mask"],
+        {"memory_mask": ["memory"]},
     ),
-    "TransformerEncoderBlock": (
-        lambda dtype=None: encoder_block(dtype),
-        ITEMS,
-        ["mask"],
+    "TransformerEncoderBlock": Case(
+        lambda dtype: {
+            "attention": attention(dtype),
+            "feedforward_dim": 16,
+            "dropout": 0.2,
+        },
+        {"inputs": ITEMS},
+        {"mask": ["inputs"]},
     ),
-    "UnbiasedLayerNormalization": (layers.UnbiasedLayerNormalization, ITEMS, []),
-    "WordEmbedding": (
-        lambda **kwargs: layers.WordEmbedding(9, 4, **kwargs),
-        (2, 6),
-        [],
+    "UnbiasedLayerNormalization": Case(lambda dtype: {}, {"inputs": ITEMS}),
+    "WordEmbedding": Case(
+        lambda dtype: {"vocabulary_size": 9, "dim": 4}, {"tokens": (2, 6)}
     ),
 }
+# They only make the default `bias`, which is an attribute.
+SHORTHANDS = {"GeometryAwareSelfAttention": {"kind", "geometry_dim"}}
 
 
-def test_no_layer_is_forgotten():
+def make(name, dtype=None):
+    return getattr(layers, name)(**CASES[name].arguments(dtype), dtype=dtype)
+
+
+def sample_inputs(name):
+    """Inputs of a layer, and its masks, NumPy arrays by name."""
+    rng = np.random.default_rng(0)
+    inputs = {}
+    for key, shape in CASES[name].inputs.items():
+        if key == "boxes":
+            inputs[key] = random_boxes(rng, *shape[:-1])
+        elif key == "tokens":
+            inputs[key] = rng.integers(0, 9, shape).astype("int32")
+        else:
+            inputs[key] = rng.normal(size=shape).astype("float32")
+    return inputs, dict.fromkeys(CASES[name].masked, VALID)
+
+
+def as_arrays(outputs):
+    return [
+        keras.ops.convert_to_numpy(keras.ops.cast(x, "float32"))
+        for x in keras.tree.flatten(outputs)
+    ]
+
+
+def assert_all_close(outputs, expected, **tolerances):
+    for output, other in zip(as_arrays(outputs), as_arrays(expected), strict=True):
+        np.testing.assert_allclose(output, other, **tolerances)
+
+
+def test_every_public_layer_has_a_case():
     public = (getattr(layers, name) for name in layers.__all__)
     assert {x.__name__ for x in public if inspect.isclass(x)} == set(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_layer_does_what_keras_expects(name):
-    make, shapes, masks = CASES[name]
-    dtype = "int32" if name == "WordEmbedding" else "float32"
-    if isinstance(shapes, dict):
-        shapes = {f"{key}_shape": shape for key, shape in shapes.items()}
-        dtype = dict.fromkeys(shapes, dtype)
-    valid = np.arange(6) < np.array([[6], [3]])
+    inputs, masks = sample_inputs(name)
+    shapes = {f"{key}_shape": x.shape for key, x in inputs.items()}
+    dtypes = {f"{key}_shape": str(x.dtype) for key, x in inputs.items()}
+    if len(inputs) == 1:
+        [shapes], [dtypes] = shapes.values(), dtypes.values()
     TestCase("run_layer_test").run_layer_test(
-        make,
+        lambda dtype=None: make(name, dtype),
         {},
         input_shape=shapes,
-        input_dtype=dtype,
-        call_kwargs=dict.fromkeys(masks, valid),
-        run_training_check=False,  # it takes layers of one input; models train
+        input_dtype=dtypes,
+        call_kwargs=masks,
+        run_training_check=False,  # for layers of one input; models test training
     )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_constructor_arguments_are_attributes(name):
+    arguments = CASES[name].arguments(None)
+    layer = getattr(layers, name)(**arguments)
+    parameters = inspect.signature(getattr(layers, name)).parameters.values()
+    named = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
+    for parameter in named - SHORTHANDS.get(name, set()):
+        value = getattr(layer, parameter)
+        if parameter in arguments and not isinstance(value, keras.layers.Layer):
+            assert value == arguments[parameter]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].masked])
+def test_masked_inputs_are_ignored(name):
+    inputs, masks = sample_inputs(name)
+    layer = make(name)
+    expected = layer(**inputs, **masks)
+    for key in itertools.chain(*CASES[name].masked.values()):
+        garbage = 0.0 if key == "boxes" else 1e3
+        inputs[key] = np.where(VALID[..., None], inputs[key], np.float32(garbage))
+    outputs = layer(**inputs, **masks)
+    if "memory_mask" not in masks:  # outputs of padding are of no interest
+        outputs, expected = outputs[VALID], expected[VALID]
+    assert_all_close(outputs, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", CASES)
+def test_half_precision_is_close_to_single(name, dtype):
+    inputs, masks = sample_inputs(name)
+    layer, half = make(name), make(name, dtype)
+    expected = layer(**inputs, **masks)
+    half(**inputs, **masks)
+    half.set_weights(layer.get_weights())
+    assert_all_close(half(**inputs, **masks), expected, atol=0.05, rtol=0.05)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder of models of one layer each with inputs, and their outputs by name."""
+    folder, outputs = tmp_path_factory.mktemp("layers"), {}
+    for name in CASES:
+        inputs, masks = sample_inputs(name)
+        symbolic = {
+            key: keras.Input(batch_shape=x.shape, dtype=str(x.dtype), name=key)
+            for key, x in (inputs | masks).items()
+        }
+        model = keras.Model(symbolic, make(name)(**symbolic))
+        model.save(folder / f"{name}.keras")
+        np.savez(folder / f"{name}.npz", **inputs, **masks)
+        outputs[name] = as_arrays(model(inputs | masks))
+    return folder, outputs
+
+
+PROGRAM = """
+import pathlib
+import sys
+
+sys.modules["tensorflow"] = None
+import keras
+import numpy as np
+
+import keras_caption
+
+assert keras.backend.backend() == sys.argv[2]
+for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
+    model = keras.models.load_model(path)
+    outputs = model.predict_on_batch(dict(np.load(path.with_suffix(".npz"))))
+    np.savez(path.with_suffix(f".{sys.argv[2]}.npz"), *keras.tree.flatten(outputs))
+"""
+
+
+def test_saved_layers_load(saved):
+    folder, expected = saved
+    for name, outputs in expected.items():
+        inputs, masks = sample_inputs(name)
+        loaded = keras.models.load_model(folder / f"{name}.keras")
+        assert_all_close(loaded(inputs | masks), outputs, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_saved_layers_load_on_other_backends(saved, backend):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    folder, expected = saved
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(folder), backend],
+        cwd=PROJECT,
+        check=True,
+        env={**os.environ, "KERAS_BACKEND": backend},
+    )
+    for name in CASES:
+        with np.load(folder / f"{name}.{backend}.npz") as outputs:
+            loaded = [outputs[key] for key in outputs.files]
+        assert_all_close(loaded, expected[name], atol=1e-5, rtol=1e-4)

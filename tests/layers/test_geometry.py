@@ -14,7 +14,7 @@ from keras_caption.layers import (
 KINDS = ["content_independent", "query", "key", "content_independent+query+key"]
 
 
-def test_relative_geometry_is_eq_8(rng):
+def test_relative_geometry_follows_eq_8(rng):
     boxes = random_boxes(rng, 3, 6)
     out = np.array(relative_geometry(boxes))
     for row in range(3):
@@ -23,7 +23,7 @@ def test_relative_geometry_is_eq_8(rng):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_geometry_bias_is_eq_9_to_13(rng, kind):
+def test_geometry_bias_follows_eq_9_to_13(rng, kind):
     x = rng.normal(size=(2, 5, 8)).astype("float32")
     boxes = random_boxes(rng, 2, 5)
     layer = GeometryBias(num_heads=3, kind=kind, geometry_dim=4)
@@ -56,7 +56,7 @@ def test_degenerate_boxes_give_finite_attention(rng, boxes, dtype):
 
 
 def test_half_precision_keeps_boxes_in_float32(rng):
-    """Neighbours a thousandth of the image apart still have their order."""
+    """Boxes a thousandth of the image apart are still distinguished."""
     boxes = np.float32([[[0.500, 0.5, 0.502, 0.6], [0.501, 0.5, 0.503, 0.6]]])
     x = rng.normal(size=(1, 2, 8)).astype("float32")
     full = GeometryAwareSelfAttention(2, 4, geometry_dim=4)
@@ -68,7 +68,7 @@ def test_half_precision_keeps_boxes_in_float32(rng):
     np.testing.assert_allclose(out, expected, atol=0.03)
 
 
-def test_box_encoding_tells_boxes_apart(rng):
+def test_box_encoding_distinguishes_boxes(rng):
     layer = BoxEncoding()
     boxes = random_boxes(rng, 1, 4)
     zeros = np.zeros((1, 4, 16), "float32")

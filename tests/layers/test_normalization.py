@@ -6,7 +6,7 @@ import reference
 from keras_caption.layers import InstanceNormalization, MultiHeadAttention
 
 
-def test_instance_normalization_is_eq_6_over_real_regions(rng):
+def test_instance_normalization_follows_eq_6_over_valid_regions(rng):
     x = rng.normal(3.0, 2.0, size=(3, 7, 5)).astype("float32")
     mask = np.arange(7) < np.array([[7], [4], [1]])  # full, padded, one region
     layer = InstanceNormalization()

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from conftest import SHARED, check_trains_and_saves, random_images, tiny
+from conftest import check_trains_and_saves, random_images, read_oracle, tiny
 from keras import ops
 
 import keras_caption as kc
@@ -11,10 +11,7 @@ CONTEXTS = {"AoA": "aoa", "LSTM": "lstm", "base": "linear"}
 
 @pytest.fixture(scope="module")
 def oracle():
-    path = SHARED / "oracles" / "aoa_module.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return dict(np.load(path, allow_pickle=False))
+    return read_oracle("aoa_module")
 
 
 def put_dense(layer, data, name):
@@ -57,19 +54,19 @@ def plain_attention():
 
 
 def test_aoa_of_several_heads_is_the_official(oracle):
-    x, real = oracle["x"], oracle["mask"] > 0
+    x, valid = oracle["x"], oracle["mask"] > 0
     for name, gate in (("mha_aoa", True), ("mha_plain", False)):
         attention = attention_layer(gate)
         attention.build(x.shape)
         put_attention(attention, oracle, f"{name}.w")
-        out, weights = attention(x, query_mask=real, return_attention_scores=True)
+        out, weights = attention(x, query_mask=valid, return_attention_scores=True)
         np.testing.assert_allclose(out, oracle[f"{name}.out"], atol=1e-5)
         np.testing.assert_allclose(weights, oracle[f"{name}.attn"], atol=1e-5)
     # A query that is not one of the items.
     attention, query = attention_layer(), oracle["q1"][:, None]
     attention.build(query.shape, x.shape)
     put_attention(attention, oracle, "mha_cross_aoa.w")
-    out = attention(query, oracle["kk"], value_mask=real)
+    out = attention(query, oracle["kk"], value_mask=valid)
     np.testing.assert_allclose(out[:, 0], oracle["mha_cross_aoa.out"], atol=1e-5)
 
 
@@ -95,7 +92,7 @@ def test_refining_is_the_official(oracle, masked):
 
 def test_refining_without_aoa_is_the_official(oracle):
     x, name = oracle["x"], "refine_layer_ff_noaoa.w"
-    block = kc.layers.RefiningBlock(attention_layer(gate=False), feedforward_dim=2048)
+    block = kc.layers.RefiningBlock(attention_layer(gate=False), feedforward_dim=64)
     block.build(x.shape)
     put_attention(block.attention, oracle, f"{name}.self_attn")
     put_norm(block.attention_norm, oracle, f"{name}.sublayer.0.norm")
@@ -108,7 +105,7 @@ def test_refining_without_aoa_is_the_official(oracle):
 
 
 @pytest.mark.parametrize("kind", CONTEXTS)
-def test_a_word_of_the_decoder_is_the_official(oracle, kind):
+def test_a_step_of_the_decoder_is_the_official(oracle, kind):
     decoder = AoADecoder(9, 32, 24, plain_attention(), context=CONTEXTS[kind])
     decoder.build((3, 1), (3, 7, 32))
     name = f"dec_{kind}_res0"
@@ -139,8 +136,8 @@ def test_a_word_of_the_decoder_is_the_official(oracle, kind):
     state = {"hidden": hidden, "cell": cell, "context": context}
     if kind == "LSTM":
         state |= {"context_hidden": context, "context_cell": context_cell}
-    new = decoder._attend(oracle["dec.xt"], state, items)
-    _, weights = decoder._look(new["hidden"], items, return_attention_scores=True)
+    new = decoder._read_token(oracle["dec.xt"], state, items)
+    _, weights = decoder._attend_to(new["hidden"], items, return_attention_scores=True)
     np.testing.assert_allclose(new["context"], oracle[f"{name}.out"], atol=1e-5)
     np.testing.assert_allclose(new["hidden"], oracle[f"{name}.new_h"][0], atol=1e-5)
     np.testing.assert_allclose(new["context"], oracle[f"{name}.new_h"][1], atol=1e-5)

@@ -53,7 +53,7 @@ REGION_PRESETS = [
 
 
 @pytest.mark.parametrize("name", REGION_PRESETS)
-def test_word_by_word_is_teacher_forcing_and_padding_never_leaks(name, rng):
+def test_steps_are_teacher_forced_and_padding_never_leaks(name, rng):
     model = kc.models.create(name, vocabulary_size=34, **tiny(name))
     batch = random_batch(rng)
     logits = np.array(model(batch))
@@ -82,7 +82,7 @@ def test_captions_of_one_image_do_not_mix(captioner, rng):
         np.testing.assert_allclose(np.array(alone), together[:, c], atol=1e-5)
 
 
-def test_words_do_not_look_ahead_and_all_regions_are_real_without_a_mask(
+def test_tokens_do_not_look_ahead_and_all_regions_are_valid_without_a_mask(
     captioner, rng
 ):
     batch = random_batch(rng, batch=1)
@@ -96,7 +96,7 @@ def test_words_do_not_look_ahead_and_all_regions_are_real_without_a_mask(
     np.testing.assert_allclose(np.array(captioner(batch)), logits, atol=1e-6)
 
 
-def test_loss_is_the_mean_over_words_and_eos(rng):
+def test_loss_is_the_mean_over_tokens_and_eos(rng):
     model = kc.models.create("san", vocabulary_size=34, **tiny("san"), dropout=0.0)
     batch = random_batch(rng, batch=2, captions=2)
     batch["tokens"][:, :, 0] = 1
@@ -189,11 +189,7 @@ def test_export_is_the_teacher_forced_call(captioner, rng, tmp_path):
 
 
 def own_encoder(units=16):
-    inputs = {
-        "regions": keras.Input((None, 6), name="regions"),
-        "boxes": keras.Input((None, 4), name="boxes"),
-        "region_mask": keras.Input((None,), dtype="bool", name="region_mask"),
-    }
+    inputs = kc.inputs.Regions.symbolic(6)
     return keras.Model(inputs, keras.layers.Dense(units)(inputs["regions"]))
 
 

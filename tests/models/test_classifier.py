@@ -33,7 +33,7 @@ def batch():
 
 def test_a_classifier_learns_answers_and_is_saved(batch, tmp_path):
     keras.utils.set_random_seed(0)
-    model = TinyClassifier(ANSWERS)
+    model = TinyClassifier(ANSWERS, units=9)
     assert [type(kind) for kind in model.kinds] == [Regions, Grid]
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.05), loss, metrics=["accuracy"])

@@ -19,7 +19,7 @@ def members(vocabulary):
 
 
 def check_scores(log_probs, tokens, scores):
-    """Scores of captions are the sums of their words' log-probabilities."""
+    """Scores of captions are the sums of their tokens' log-probabilities."""
     of_words = np.take_along_axis(log_probs, tokens[..., None], axis=-1)[..., 0]
     np.testing.assert_allclose((of_words * (tokens != PAD)).sum(-1), scores, atol=1e-4)
 
@@ -31,15 +31,16 @@ def test_probabilities_are_averaged(members, rng, tmp_path):
     ensemble = kc.models.Ensemble(paths)
     images = random_images(rng)
     tokens, scores = ensemble.generate_tokens(images, max_length=7)
-    shown = np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=kc.text.BOS)
+    previous = np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=kc.text.BOS)
     p = [
-        np.array(ops.softmax(member({**images, "tokens": shown}))) for member in members
+        np.array(ops.softmax(member({**images, "tokens": previous})))
+        for member in members
     ]
     mean = np.log(np.mean(p, axis=0))
     check_scores(mean, tokens, scores)
     assert len(ensemble.generate(images, beam_size=1)) == 3
-    looks = np.array(ensemble.attention(shown, ensemble.encode(images)))
-    np.testing.assert_allclose(looks.sum(-1), 1.0, atol=1e-5)
+    weights = np.array(ensemble.attention(previous, ensemble.encode(images)))
+    np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-5)
 
 
 def test_regions_and_grids(members, vocabulary, rng):
@@ -58,16 +59,17 @@ def test_regions_and_grids(members, vocabulary, rng):
     grid = rng.normal(size=(3, 2, 3, 4)).astype("float32")
     images = {**random_images(rng), "grid": grid}
     tokens, scores = ensemble.generate_tokens(images, beam_size=1, max_length=4)
-    shown = np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=kc.text.BOS)
-    log_probs = np.array(ensemble.logits(shown, ensemble.encode(images)))
+    previous = np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=kc.text.BOS)
+    log_probs = np.array(ensemble.logits(previous, ensemble.encode(images)))
     check_scores(log_probs, tokens, scores)
-    looks = np.array(ensemble.attention(shown, ensemble.encode(images)))
-    assert looks.shape == (3, 4, 6)
+    weights = np.array(ensemble.attention(previous, ensemble.encode(images)))
+    assert weights.shape == (3, 4, 6)
 
 
 def test_one_savedmodel(members, rng, tmp_path):
     ensemble = kc.models.Ensemble(members)
-    kc.serving.export(ensemble, tmp_path / "both" / "1", max_length=7)
+    options = {"max_length": 7, "block_trigrams": True}
+    kc.serving.export(ensemble, tmp_path / "both" / "1", **options)
     served = tf.saved_model.load(str(tmp_path / "both" / "1"))
     images = random_images(rng)
     images["boxes"][~images["region_mask"]] = 0.0
@@ -76,7 +78,8 @@ def test_one_savedmodel(members, rng, tmp_path):
     answer = served.signatures["serving_default"](**inputs)
     captions = [caption.decode() for caption in answer["captions"].numpy()]
     valid = {name: values[[0, 2]] for name, values in images.items()}
-    expected = ensemble.generate(valid, max_length=7)
+    expected = ensemble.generate(valid, **options)
+    assert expected != ensemble.generate(valid, max_length=7)
     assert captions == [expected[0], "", expected[1]]
 
 

@@ -25,26 +25,26 @@ def test_train_caption_and_save(rng, tmp_path, vocabulary):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_word_by_word_is_teacher_forced(rng, vocabulary, name):
+def test_steps_are_teacher_forced(rng, vocabulary, name):
     model = kc.models.create(name, vocabulary=vocabulary, **GRID, **SIZE)
     tokens = rng.integers(4, 34, (6, 7)).astype("int32")
     tokens[:, 0] = BOS
     memory = model.encode(grids(rng))
     expected = ops.convert_to_numpy(model.logits(tokens, memory))
-    state = model.start(memory, length=9)  # of a caption that may go on
+    state = model.start(memory, length=9)  # of a longer caption
     state["cache"] = keras.tree.map_structure(
         lambda x: ops.repeat(x, 2, axis=0), state["cache"]
     )
     for index in range(7):
         logits, state = model.step(tokens[:, index], state, index)
         np.testing.assert_allclose(logits, expected[:, index], atol=1e-4)
-    looks = ops.convert_to_numpy(model.attention(tokens, memory))
-    assert looks.shape == (3, 14, 15)
-    np.testing.assert_allclose(looks.sum(axis=-1), 1.0, atol=1e-5)
+    weights = ops.convert_to_numpy(model.attention(tokens, memory))
+    assert weights.shape == (3, 14, 15)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["spatial", "area"])
-def test_no_word_sees_a_later_one(rng, vocabulary, name):
+def test_no_token_sees_a_later_one(rng, vocabulary, name):
     model = kc.models.create(name, vocabulary=vocabulary, **GRID, **SIZE)
     images = grids(rng)
     tokens = rng.integers(4, 34, (3, 7)).astype("int32")

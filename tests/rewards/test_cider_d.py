@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import SHARED
+from conftest import read_oracle
 from keras import ops
 
 import keras_caption as kc
@@ -14,26 +14,26 @@ def words_of(row):
 
 
 def pycocoevalcap_scores(captions, references):
-    """Scores of captions `(B, T)` by the standard metric, the tokens as words."""
+    """Scores of captions `(B, T)` by the standard metric, with tokens as words."""
     from pycocoevalcap.cider.cider import Cider
 
     truth = {
         i: [" ".join(words_of(row)) for row in rows if row.any()]
         for i, rows in enumerate(references)
     }
-    said = {i: [" ".join(words_of(row))] for i, row in enumerate(captions)}
-    return Cider().compute_score(truth, said)[1]
+    generated = {i: [" ".join(words_of(row))] for i, row in enumerate(captions)}
+    return Cider().compute_score(truth, generated)[1]
 
 
 def random_captions(rng, shape, length=12, words=9):
-    """Captions of 0 to `length` words, of few words, so that n-grams repeat."""
+    """Samples captions of 0 to `length` tokens, few of them distinct."""
     tokens = rng.integers(4, 4 + words, (*shape, length))
     lengths = rng.integers(0, length + 1, (*shape, 1))
     return np.where(np.arange(length) < lengths, tokens, PAD).astype("int32")
 
 
-@pytest.mark.parametrize("way", ["plain", "any shape", "xla"])
-def test_equals_pycocoevalcap(rng, way):
+@pytest.mark.parametrize("method", ["plain", "any shape", "xla"])
+def test_equals_pycocoevalcap(rng, method):
     images = 60
     references = random_captions(rng, (images, 7))
     for image in range(images):
@@ -43,14 +43,14 @@ def test_equals_pycocoevalcap(rng, way):
     captions[0] = references[0, 0]
     captions[1] = PAD
     captions[2] = [7] + [PAD] * 11
-    captions[3] = 7  # longer than its references, one word over and over
-    captions[4] = [90, 91, 92, 93] + [PAD] * 8  # words that no reference has
+    captions[3] = 7  # longer than its references, one token repeated
+    captions[4] = [90, 91, 92, 93] + [PAD] * 8  # tokens that no reference has
     references[3, :, 6:] = PAD
     reward = CiderD.from_references(references, include_eos=False)
-    if way == "any shape":
+    if method == "any shape":
         signature = [tf.TensorSpec((None,) * rank, tf.int32) for rank in (2, 3)]
         reward = tf.function(reward, input_signature=signature)
-    elif way == "xla":
+    elif method == "xla":
         reward = tf.function(reward, jit_compile=True)
     scores = np.array(reward(captions, references))
     expected = pycocoevalcap_scores(captions, references)
@@ -58,7 +58,7 @@ def test_equals_pycocoevalcap(rng, way):
     assert scores.max() > 3  # the caption that is a reference
 
 
-def test_counts_eos_only_if_told_to(rng):
+def test_eos_counts_only_with_include_eos(rng):
     references = random_captions(rng, (20, 5))
     references[:, :, 0] = 5
     captions = random_captions(rng, (20,), length=11)
@@ -88,24 +88,13 @@ def test_several_captions_of_an_image(rng):
         )
 
 
-def oracle(name):
-    path = SHARED / "oracles" / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return np.load(path, allow_pickle=False)
-
-
 def test_scores_of_the_metrics_oracle():
-    data = oracle("ciderd")
-    numbers = {}
+    data = read_oracle("ciderd")
 
     def tokens(captions, eos):
-        rows = np.zeros((*captions.shape, 40), "int32")
-        for where in np.ndindex(captions.shape):
-            words = str(captions[where]).split()
-            row = [numbers.setdefault(word, len(numbers) + 4) for word in words]
-            row += [EOS] * eos
-            rows[where][: len(row)] = row
+        rows = np.pad(captions, [(0, 0)] * (captions.ndim - 1) + [(0, 1)])
+        ends = (rows == PAD).argmax(axis=-1)
+        np.put_along_axis(rows, ends[..., None], EOS if eos else PAD, axis=-1)
         return rows
 
     for eos, name in ((True, "eos"), (False, "noeos")):
@@ -124,7 +113,9 @@ def test_counting_in_chunks_changes_nothing(rng, monkeypatch):
     np.testing.assert_array_equal(chunked.counts, whole.counts)
 
 
-def test_document_frequencies_are_kept_with_their_vocabulary(rng, tmp_path, vocabulary):
+def test_document_frequencies_are_saved_with_their_vocabulary(
+    rng, tmp_path, vocabulary
+):
     references = random_captions(rng, (30, 5))
     counted = DocumentFrequencies.count(references)
     counted.save(tmp_path / "df.npz", vocabulary)
@@ -164,7 +155,7 @@ def test_references_may_be_missing(rng):
         (np.zeros((0, 5, 3), "int32"), "There are no references"),
     ],
 )
-def test_references_of_another_form_are_refused(references, message):
+def test_invalid_references_are_refused(references, message):
     with pytest.raises(kc.InputError, match=message):
         CiderD.from_references(references)
 
@@ -180,7 +171,7 @@ def test_tokens_without_keys_have_no_score(rng):
     np.testing.assert_array_equal(np.delete(scores, wrong), np.delete(expected, wrong))
 
 
-def test_tokens_of_another_form_are_refused(rng):
+def test_invalid_tokens_are_refused(rng):
     references, captions = random_captions(rng, (2, 3)), random_captions(rng, (2,))
     reward = CiderD.from_references(references)
     for wrong in (captions.astype("float32"), captions[0], references):

@@ -37,6 +37,7 @@ print(json.dumps(answers))
 
 
 LENGTH = 6
+SEARCH = {"max_length": LENGTH, "block_trigrams": True, "keep_greedy": True}
 NUMBERS = (4, 3, 1)  # of regions of three images
 
 
@@ -44,7 +45,7 @@ NUMBERS = (4, 3, 1)  # of regions of three images
 def exported(captioner, tmp_path_factory):
     """The folder of an exported NG-SAN, which reads boxes."""
     path = tmp_path_factory.mktemp("exported") / "ngsan" / "1"
-    kc.serving.export(captioner, path, max_length=LENGTH)
+    kc.serving.export(captioner, path, **SEARCH)
     return path
 
 
@@ -125,7 +126,7 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
     batches = {"many": random_images(rng, 4, 7), "one": random_images(rng, 1, 1)}
     for name, images in batches.items():
         padded = ~images["region_mask"]
-        images["boxes"][padded] = 0.0  # how a caller says so
+        images["boxes"][padded] = 0.0  # padding
         images["tokens"] = rng.integers(4, 34, (len(padded), 5)).astype("int32")
         np.savez(tmp_path / f"{name}.npz", **images)
     done = subprocess.run(
@@ -136,10 +137,10 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
     )
     answers = json.loads(done.stdout.splitlines()[-1])
     for (name, images), answer in zip(batches.items(), answers, strict=True):
-        tokens, scores = captioner.generate_tokens(images, max_length=LENGTH)
+        tokens, scores = captioner.generate_tokens(images, **SEARCH)
         np.testing.assert_array_equal(answer["tokens"], tokens)
         np.testing.assert_allclose(answer["scores"], scores, atol=1e-4)
-        assert answer["captions"] == captioner.generate(images, max_length=LENGTH)
+        assert answer["captions"] == captioner.generate(images, **SEARCH)
         greedy = captioner.generate(images, beam_size=1, max_length=LENGTH)
         assert answer["greedy"] == greedy
         np.testing.assert_allclose(
@@ -187,13 +188,23 @@ def test_failed_export_leaves_the_previous_one(
     assert tokens["tokens"].shape[1] == 4
 
 
-def test_a_model_without_words_cannot_answer(tmp_path):
+def test_a_model_without_a_vocabulary_is_refused(tmp_path):
     model = kc.models.create("san", vocabulary_size=10, **tiny("san"))
     with pytest.raises(ValueError, match="no vocabulary"):
         kc.serving.export(model, tmp_path / "1")
 
 
-def test_wrong_options_are_refused_before_anything_is_written(captioner, tmp_path):
-    with pytest.raises(kc.InputError, match="`max_length`: Input should be greater"):
-        kc.serving.export(captioner, tmp_path / "ngsan" / "1", max_length=0)
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"max_length": 0}, "`max_length`: Input should be greater"),
+        ({"beams": 3}, "no decoding option 'beams'. Did you mean beam_size"),
+        ({"temperature": 1.0}, "takes no `temperature`"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_written(
+    captioner, tmp_path, option, message
+):
+    with pytest.raises(kc.InputError, match=message):
+        kc.serving.export(captioner, tmp_path / "ngsan" / "1", **option)
     assert not list(tmp_path.iterdir())

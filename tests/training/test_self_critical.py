@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import SHARED, random_images, tiny
+from conftest import random_images, read_oracle, tiny
 from keras import ops
 
 import keras_caption as kc
@@ -131,10 +131,7 @@ def test_estimates_the_gradient_of_the_expected_reward(rng):
 
 
 def test_baselines_and_loss_of_the_toolkits_oracle():
-    path = SHARED / "oracles" / "scst_reward.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    data = np.load(path, allow_pickle=False)
+    data = read_oracle("scst_reward")
     samples = data["score_samples"].reshape(4, 5)
     with_greedy = np.concatenate([data["score_greedy"][:, None], samples], axis=1)
 

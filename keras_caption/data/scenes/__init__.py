@@ -1,4 +1,4 @@
-"""Generated pictures whose whole truth is known."""
+"""Generated images of which every object is known."""
 
 from keras_caption.data.scenes.builder import Scenes, ScenesConfig, make_example
 from keras_caption.data.scenes.statements import (

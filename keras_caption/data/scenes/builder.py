@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
@@ -13,7 +14,7 @@ REGION_DIM = 128
 
 @dataclasses.dataclass(kw_only=True)
 class ScenesConfig(tfds.core.BuilderConfig):
-    """Which scenes: how many of them, and from which seed."""
+    """Numbers of scenes of each split, and the seed that they are sampled with."""
 
     seed: int = 0
     train: int = 4000
@@ -22,14 +23,14 @@ class ScenesConfig(tfds.core.BuilderConfig):
 
 
 class Scenes(tfds.core.GeneratorBasedBuilder):
-    """Generated pictures of objects, with captions, boxes and the whole truth.
+    """Generated images of objects, with captions, boxes and known objects.
 
-    Each picture, 128 x 128, shows three to eight objects of 12 kinds and 9
-    colours. Region features come from the pixels of an object's box through a
-    fixed projection: they tell what it is, and nothing of where it is or how
-    large, which only `boxes` do. So what a model says of relations it has learned
-    from geometry, and since the `objects` are known, every statement of a caption
-    can be judged (`keras_caption.data.scenes.judge`).
+    Each image, 128 x 128, shows three to eight objects of 12 kinds and 9 colours.
+    Region features are a fixed projection of the pixels of an object's box: they
+    contain the kind and colour of the object, but neither its position nor its size,
+    which are only in `boxes`. A model can therefore learn relations only from
+    geometry. Since the `objects` are known, every statement of a caption can be
+    judged (`keras_caption.data.scenes.judge`).
 
     The same seed gives the same scenes, whatever their number.
     """
@@ -44,7 +45,7 @@ class Scenes(tfds.core.GeneratorBasedBuilder):
         }
         return tfds.core.DatasetInfo(
             builder=self,
-            description="Generated pictures of objects, with captions and boxes.",
+            description="Generated images of objects, with captions and boxes.",
             features=region_features(
                 REGION_DIM,
                 image=tfds.features.Image(shape=(SIDE, SIDE, 3)),
@@ -65,12 +66,12 @@ class Scenes(tfds.core.GeneratorBasedBuilder):
             yield i, make_example(rng, split_number * 1_000_000 + i)
 
 
-def make_example(rng, image_id=0):
-    """One scene, drawn and described.
+def make_example(rng: np.random.Generator, image_id: int = 0) -> dict[str, Any]:
+    """Samples a scene, renders it and describes it.
 
     Args:
         rng: `numpy.random.Generator`.
-        image_id: int.
+        image_id: int. Defaults to 0.
 
     Returns:
         dict of the features of `Scenes`, in NumPy.

@@ -1,4 +1,7 @@
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from keras_caption.data.scenes.language import (
     NUMBERS,
@@ -8,35 +11,36 @@ from keras_caption.data.scenes.language import (
     plural,
 )
 from keras_caption.data.scenes.relations import RELATIONS, place, size_word
+from keras_caption.data.scenes.scene import SceneObject
 
 
-def describe(objects, rng):
-    """Five differently worded captions of a scene.
+def describe(objects: Sequence[SceneObject], rng: np.random.Generator) -> list[str]:
+    """Writes five captions of a scene.
 
-    They speak of what stands out, objects that are large or of a kind or colour
-    of their own, and of how these lie to each other:
+    They describe salient objects, which are large or the only ones of their kind or
+    colour, and their relations:
 
-    1. how the most salient object lies to the second;
-    2. the same the other way round;
-    3. how many there are of the commonest kind, or which is the only one;
-    4. where in the picture the most salient object is, and how it lies to the
+    1. the relation of the most salient object to the second;
+    2. the same relation, from the second to the first;
+    3. the number of objects of the most common kind, or the only object of its kind;
+    4. the place of the most salient object in the image, and its relation to the
        third;
-    5. what is far from it, larger or smaller, or the largest object.
+    5. an object that is far from it, larger or smaller, or the largest object.
 
     Args:
-        objects: `SceneObject`s.
+        objects: Sequence of `SceneObject`.
         rng: `numpy.random.Generator`, for the choice of words.
 
     Returns:
         A list of five str.
     """
-    first, *others = sorted(objects, key=lambda o: -_salience(o, objects))
-    pairs = [(first, other) for other in others]
+    first, *rest = sorted(objects, key=lambda o: -_salience(o, objects))
+    pairs = [(first, other) for other in rest]
     return [
         _relation_caption(pairs, rng),
         _relation_caption([(b, a) for a, b in pairs], rng),
         _count_caption(first, objects, rng),
-        _place_caption(first, others, rng),
+        _place_caption(first, rest, rng),
         _comparison_caption(first, objects, rng),
     ]
 
@@ -48,7 +52,7 @@ def _salience(o, objects):
 
 
 def _name(o, rng):
-    """`"a large red star"`."""
+    """Names an object, as in `"a large red star"`."""
     words = [o.colour, o.kind]
     if size_word(o):
         words.insert(0, str(rng.choice(SIZE_WORDS[size_word(o)])))
@@ -60,12 +64,12 @@ def _phrase(relation, rng):
 
 
 def _relation(a, b):
-    """The most telling relation of a to b, or `None`."""
+    """The most informative relation of a to b, or `None`."""
     return next((name for name, holds in RELATIONS.items() if holds(a, b)), None)
 
 
 def _relation_caption(pairs, rng):
-    """The relation of the first pair that has one."""
+    """Describes the relation of the first pair that has one."""
     a, b = next((pair for pair in pairs if _relation(*pair)), (pairs[0][0], None))
     if b is None:
         return f"there is {_name(a, rng)}"
@@ -89,12 +93,12 @@ def _count_caption(o, objects, rng):
     return form.format(o.kind, o.colour)
 
 
-def _place_caption(o, others, rng):
+def _place_caption(o, rest, rng):
     where = place(o)
     start = _name(o, rng)
     if where is not None:
         start += f" in the {where}"
-    for other in others[1:] + others[:1]:
+    for other in rest[1:] + rest[:1]:
         relation = _relation(o, other)
         if relation is not None:
             joint = " and" if where is not None else " is"

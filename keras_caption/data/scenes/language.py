@@ -1,4 +1,4 @@
-"""The words that captions of scenes are made of, for writing and for reading."""
+"""The words of the captions of scenes, for writing and for judging them."""
 
 NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
 
@@ -19,9 +19,9 @@ RELATION_PHRASES = {
 }
 
 
-def plural(kind):
+def plural(kind: str) -> str:
     return f"{kind}es" if kind == "cross" else f"{kind}s"
 
 
-def article(words):
+def article(words: str) -> str:
     return "an" if words[0] in "aeiou" else "a"

@@ -1,20 +1,21 @@
 import functools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from keras_caption.data.scenes.scene import COLOURS
+from keras_caption.data.scenes.scene import COLOURS, SceneObject
 
 SIDE = 128
-# Drawn so many times larger and then reduced, for smooth edges.
+# Scenes are drawn larger by this factor and then reduced, for smooth edges.
 SCALE = 2
-# Side, in pixels, that the box of a region is reduced to.
+# Side in pixels of the reduced crop of a region.
 CROP = 8
 
 
 def _regular(corners, inner=None, turn=-math.pi / 2):
-    """A regular polygon in the unit square, a star where `inner` is given."""
+    """A regular polygon in the unit square, or a star with an `inner` diameter."""
     points = []
     for i in range(corners if inner is None else 2 * corners):
         radius = 0.5 if inner is None or i % 2 == 0 else inner / 2
@@ -72,18 +73,18 @@ POLYGONS = {
 }  # fmt: skip
 
 
-def render(objects, rng):
-    """Paints a scene.
+def render(objects: Sequence[SceneObject], rng: np.random.Generator) -> np.ndarray:
+    """Renders a scene.
 
     Args:
-        objects: `SceneObject`s in the order of painting.
+        objects: Sequence of `SceneObject`, in the order of drawing.
         rng: `numpy.random.Generator`, for the background and shades of colours.
 
     Returns:
         uint8 `(128, 128, 3)`.
     """
     size = SIDE * SCALE
-    # A pale shade, the same everywhere so that it tells no position.
+    # A pale shade, the same everywhere: it must not reveal positions.
     background = tuple(int(c) for c in rng.uniform(165, 225, 3))
     image = Image.new("RGB", (size, size), background)
     draw = ImageDraw.Draw(image)
@@ -92,7 +93,7 @@ def render(objects, rng):
         shade = tuple(int(c) for c in shade)
         outline = tuple(int(0.6 * c) for c in shade)
         x1, y1, x2, y2 = (c * size for c in o.box)
-        # In proportion, so that no line tells how large an object is.
+        # Proportional: the width of lines must not reveal the size of an object.
         line = max(round(0.04 * min(x2 - x1, y2 - y1)), 1)
         if o.kind == "circle":
             draw.ellipse((x1, y1, x2, y2), fill=shade, outline=outline, width=line)
@@ -113,27 +114,29 @@ def _projection(region_dim):
     return (projection / math.sqrt(values)).astype("float32")
 
 
-def crop_features(image, boxes, region_dim=128):
-    """Region features: what the pixels of each box look like, not where it is.
+def crop_features(
+    image: np.ndarray, boxes: np.ndarray, region_dim: int = 128
+) -> np.ndarray:
+    """Computes region features from the pixels of each box.
 
-    Each box is cut out, reduced to 8 x 8 pixels, and its colour values, from -1 to
-    1, go through a fixed random projection. The smallest objects are about as
-    large as that, so that no blur tells them from large ones.
+    Each box is cropped, reduced to 8 x 8 pixels, and its colour values, from -1 to 1,
+    are multiplied by a fixed random projection. The smallest objects have about that
+    size, so that no blur distinguishes them from large ones.
 
     Args:
         image: uint8 `(height, width, 3)`.
-        boxes: `(N, 4)`, x1, y1, x2, y2 divided by width and height.
-        region_dim: Size of a feature vector.
+        boxes: float `(N, 4)`, x1, y1, x2, y2 divided by width and height.
+        region_dim: int, size of a feature vector. Defaults to 128.
 
     Returns:
         float32 `(N, region_dim)`.
     """
     height, width = image.shape[:2]
-    picture = Image.fromarray(image)
+    whole = Image.fromarray(image)
     pixels = np.stack(
         [
             np.asarray(
-                picture.resize(
+                whole.resize(
                     (CROP, CROP),
                     Image.Resampling.BILINEAR,
                     box=(x1 * width, y1 * height, x2 * width, y2 * height),

@@ -1,6 +1,8 @@
 import dataclasses
 import math
 
+import numpy as np
+
 KINDS = (
     "circle",
     "square",
@@ -26,7 +28,7 @@ COLOURS = {
     "black": (25, 25, 30),
     "white": (252, 252, 252),
 }
-# Kinds that other objects may stand inside of, or on top of.
+# Kinds that other objects may be inside of, or on top of.
 CONTAINERS = ("circle", "square", "ring", "diamond", "house", "heart")
 SUPPORTS = ("square", "house", "circle", "cross")
 
@@ -38,7 +40,7 @@ class SceneObject:
     Attributes:
         kind: One of `KINDS`.
         colour: One of `COLOURS`.
-        box: x1, y1, x2, y2 divided by the picture's width and height.
+        box: x1, y1, x2, y2 divided by the image's width and height.
     """
 
     kind: str
@@ -46,42 +48,42 @@ class SceneObject:
     box: tuple[float, float, float, float]
 
     @property
-    def centre(self):
+    def centre(self) -> tuple[float, float]:
         x1, y1, x2, y2 = self.box
         return (x1 + x2) / 2, (y1 + y2) / 2
 
     @property
-    def width(self):
+    def width(self) -> float:
         return self.box[2] - self.box[0]
 
     @property
-    def height(self):
+    def height(self) -> float:
         return self.box[3] - self.box[1]
 
     @property
-    def area(self):
+    def area(self) -> float:
         return self.width * self.height
 
 
-def overlap(a, b):
-    """Area that the boxes of two objects have in common."""
+def overlap(a: SceneObject, b: SceneObject) -> float:
+    """Area of the intersection of the boxes of two objects."""
     width = min(a.box[2], b.box[2]) - max(a.box[0], b.box[0])
     height = min(a.box[3], b.box[3]) - max(a.box[1], b.box[1])
     return max(width, 0.0) * max(height, 0.0)
 
 
-def sample_scene(rng):
-    """A random scene.
+def sample_scene(rng: np.random.Generator) -> tuple[SceneObject, ...]:
+    """Samples the objects of a scene.
 
-    Three to eight objects, sometimes of one kind or colour, stand anywhere, or
-    where earlier ones invite them: inside, on top or beside. Some hide parts of
+    There are three to eight objects, some of the same kind or colour. They are placed
+    anywhere, or inside, on top of or beside earlier objects. Some occlude parts of
     others, never half of them.
 
     Args:
         rng: `numpy.random.Generator`.
 
     Returns:
-        A tuple of `SceneObject`s in the order of painting, large ones first.
+        A tuple of `SceneObject` in the order of drawing, large ones first.
     """
     count = rng.integers(3, 9)
     kinds = list(rng.choice(KINDS, size=rng.integers(2, 6), replace=False))
@@ -102,24 +104,26 @@ def sample_scene(rng):
 def _sample_box(rng, objects):
     height = math.exp(rng.uniform(math.log(0.1), math.log(0.48)))
     width = height * math.exp(rng.uniform(-0.25, 0.25))
-    way = rng.choice(["anywhere", "inside", "on top", "beside"], p=[0.5, 0.1, 0.2, 0.2])
+    placement = rng.choice(
+        ["anywhere", "inside", "on top", "beside"], p=[0.5, 0.1, 0.2, 0.2]
+    )
     hosts = {
         "anywhere": [],
         "inside": [o for o in objects if o.kind in CONTAINERS and o.height > 0.22],
         "on top": [o for o in objects if o.kind in SUPPORTS],
         "beside": objects,
-    }[way]
+    }[placement]
     if not hosts:
         x, y = rng.uniform(0.02, 0.98 - width), rng.uniform(0.02, 0.98 - height)
         return (x, y, x + width, y + height)
     host = hosts[rng.integers(len(hosts))]
     x1, y1, x2, _ = host.box
-    if way == "inside":
+    if placement == "inside":
         scale = rng.uniform(0.35, 0.5)
         width, height = host.width * scale, host.height * scale
         x = host.centre[0] - width / 2 + rng.normal() * 0.01
         y = host.centre[1] - height / 2 + rng.normal() * 0.01
-    elif way == "on top":
+    elif placement == "on top":
         x = rng.uniform(x1, x2) - width / 2
         y = y1 - height + rng.uniform(-0.01, 0.01)
     else:
@@ -130,7 +134,7 @@ def _sample_box(rng, objects):
 
 
 def _fits(new, objects):
-    """Whether a new object is in the picture and leaves all in sight."""
+    """Whether a new object is within the image and leaves all objects visible."""
     x1, y1, x2, y2 = new.box
     if min(x1, y1) < 0.01 or max(x2, y2) > 0.99 or min(x2 - x1, y2 - y1) < 0.07:
         return False

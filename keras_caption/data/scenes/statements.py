@@ -1,6 +1,8 @@
-"""What a caption claims about a scene, and whether it is so."""
+"""The statements of a caption about a scene, and whether they are true."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 from keras_caption.data.scenes.language import (
     NUMBERS,
@@ -16,7 +18,7 @@ CATEGORIES = ("objects", "colours", "sizes", "counts", "relations")
 PLACES = ("middle", "top left", "top right", "bottom left", "bottom right")
 
 _KIND_OF = {kind: kind for kind in KINDS} | {plural(kind): kind for kind in KINDS}
-_KIND_OF["object"] = None  # of any kind
+_KIND_OF["object"] = None  # any kind
 _SIZE_OF = {word: size for size, words in SIZE_WORDS.items() for word in words}
 _RELATION_OF = {
     tuple(phrase.split()): relation
@@ -28,15 +30,16 @@ _PLACE_OF = {("in", "the", *where.split()): where for where in PLACES}
 
 @dataclasses.dataclass
 class Mention:
-    """Something that a caption speaks of."""
+    """An object, or several of a kind, that a caption mentions."""
 
     kind: str | None = None
     colour: str | None = None
     size: str | None = None
     number: int | None = None
-    said_colour: str | None = None  # "the only star is red": not part of the name
+    stated_colour: str | None = None  # a predicate, as in "the only star is red"
 
-    def means(self, o):
+    def matches(self, o: SceneObject) -> bool:
+        """Whether an object fits the description."""
         return (
             self.kind in (None, o.kind)
             and self.colour in (None, o.colour)
@@ -44,46 +47,46 @@ class Mention:
         )
 
 
-def judge(caption, objects):
-    """The statements of a caption, each with its truth.
+def judge(caption: str, objects: Sequence[SceneObject]) -> list[tuple[str, bool]]:
+    """Judges every statement of a caption.
 
-    A caption states that there are objects of the kinds it names, that one of a
-    kind has the colour or size it says, how many of a kind there are ("two
-    stars", "the only star"), how objects relate to each other, which one is the
-    largest and where in the picture one is ("relations"). A relation is true if
-    it holds between two objects that fit the whole of their descriptions. Words
-    that make no sense are passed over.
+    A caption states that there are objects of a kind, that an object of a kind has a
+    colour or a size, how many objects of a kind there are ("two stars", "the only
+    star"), and relations: of objects to each other, which object is the largest, and
+    its place in the image. A relation is true if it holds between two objects that
+    match their whole descriptions. Words without a meaning are ignored.
 
     Args:
         caption: str.
-        objects: The scene's `SceneObject`s.
+        objects: Sequence of `SceneObject`, the scene.
 
     Returns:
-        A list of pairs of a category, one of `CATEGORIES`, and a bool.
+        A list of pairs of a category, one of `CATEGORIES`, and a bool, whether the
+        statement is true.
     """
     mentions, claims = _read(split_words(caption))
     statements = []
     for mention in mentions:
-        of_kind = [o for o in objects if mention.kind in (None, o.kind)]
+        same_kind = [o for o in objects if mention.kind in (None, o.kind)]
         if mention.kind is not None:
-            statements.append(("objects", bool(of_kind)))
-        colour = mention.colour or mention.said_colour
+            statements.append(("objects", bool(same_kind)))
+        colour = mention.colour or mention.stated_colour
         if colour is not None:
-            same = any(o.colour == colour for o in of_kind)
-            statements.append(("colours", same))
+            true = any(o.colour == colour for o in same_kind)
+            statements.append(("colours", true))
         if mention.size is not None:
-            same = any(size_word(o) == mention.size for o in of_kind)
-            statements.append(("sizes", same))
+            true = any(size_word(o) == mention.size for o in same_kind)
+            statements.append(("sizes", true))
         if mention.number is not None:
-            count = sum(mention.means(o) for o in objects)
+            count = sum(mention.matches(o) for o in objects)
             statements.append(("counts", count == mention.number))
     for holds, *involved in claims:
         statements.append(("relations", _is_true(holds, involved, objects)))
     return statements
 
 
-def scene_objects(example):
-    """The `SceneObject`s of an example of `Scenes`, read back as NumPy."""
+def scene_objects(example: dict[str, Any]) -> list[SceneObject]:
+    """The `SceneObject`s of an example of `Scenes` that was read as NumPy."""
     kinds, colours = example["objects"]["kind"], example["objects"]["colour"]
     return [
         SceneObject(KINDS[kind], list(COLOURS)[colour], tuple(map(float, box)))
@@ -93,13 +96,13 @@ def scene_objects(example):
 
 def _is_true(holds, involved, objects):
     if len(involved) == 1:
-        return any(holds(o, objects) for o in objects if involved[0].means(o))
+        return any(holds(o, objects) for o in objects if involved[0].matches(o))
     a, b = involved
     return any(
         holds(x, y)
         for x in objects
         for y in objects
-        if x is not y and a.means(x) and b.means(y)
+        if x is not y and a.matches(x) and b.matches(y)
     )
 
 
@@ -112,10 +115,10 @@ def _is_at(where):
 
 
 def _read(words):
-    """The mentions of a caption, and its claims: a predicate and its mentions."""
+    """The mentions of a caption, and its claims, each a predicate and its mentions."""
     mentions, claims = [], []
-    relation = None  # (predicate, subject), waiting for its object
-    largest = False  # waiting for what it is said of
+    relation = None  # a predicate and its subject; the object follows
+    largest = False  # whether "the largest object" precedes its mention
     current = Mention()
     i = 0
     while i < len(words):
@@ -143,7 +146,7 @@ def _read(words):
         elif word in COLOURS:
             current.colour = word
             if mentions and words[i - 1] == "is" and words[after : after + 1] == []:
-                mentions[-1].said_colour, current = word, Mention()
+                mentions[-1].stated_colour, current = word, Mention()
         elif word in _KIND_OF:
             current.kind = _KIND_OF[word]
             mentions.append(current)
@@ -159,23 +162,25 @@ def _read(words):
 
 
 def _longest(words, start, phrases):
-    """The longest of `phrases` that stands at `start`, or `None`."""
+    """The longest of `phrases` that begins at `start`, or `None`."""
     for length in (4, 3, 2, 1):
         if tuple(words[start : start + length]) in phrases:
             return tuple(words[start : start + length])
     return None
 
 
-def statement_accuracy(captions, examples):
-    """Which share of the statements of captions is true of their scenes.
+def statement_accuracy(
+    captions: dict[int, str], examples: Any
+) -> dict[str, tuple[float, int]]:
+    """Computes the share of the statements of captions that are true.
 
     Args:
         captions: dict from image id to str.
-        examples: tf.data dataset of examples of `Scenes`.
+        examples: `tf.data.Dataset` of examples of `Scenes`.
 
     Returns:
-        dict from each of `CATEGORIES`, and `"all"`, to a pair: the share that is
-        true, and the number of statements.
+        dict from each of `CATEGORIES`, and `"all"`, to a pair: the share of true
+        statements, and the number of statements.
     """
     outcomes = {category: [] for category in CATEGORIES}
     for example in examples.as_numpy_iterator():
@@ -183,7 +188,7 @@ def statement_accuracy(captions, examples):
         if caption is not None:
             for category, true in judge(caption, scene_objects(example)):
                 outcomes[category].append(true)
-    outcomes["all"] = [true for of_one in outcomes.values() for true in of_one]
+    outcomes["all"] = [true for truths in outcomes.values() for true in truths]
     return {
         category: (sum(truths) / len(truths) if truths else 0.0, len(truths))
         for category, truths in outcomes.items()

@@ -24,17 +24,17 @@ def test_vocabulary_keeps_frequent_words_in_order_of_frequency():
     assert vocabulary.words == ["<pad>", "<bos>", "<eos>", "<unk>", "a", "cat", "dog"]
     tokens = vocabulary.encode("A bird, a dog")
     assert tokens == [BOS, 4, UNK, 4, 6, EOS]
-    assert vocabulary.encode("a dog a dog", max_words=2) == [BOS, 4, 6, EOS]
+    assert vocabulary.encode("a dog a dog", max_tokens=2) == [BOS, 4, 6, EOS]
     assert vocabulary.decode([BOS, 4, 6, EOS, 5, PAD]) == "a dog"
     assert vocabulary.decode([4, 6, PAD, PAD]) == "a dog"
 
 
-def test_vocabulary_survives_and_recognizes_strangers():
+def test_vocabulary_round_trips_and_refuses_unknown_tokens():
     vocabulary = Vocabulary(["a", "b"])
     saved = keras.saving.serialize_keras_object(vocabulary)
     assert keras.saving.deserialize_keras_object(saved) == vocabulary
     assert vocabulary != Vocabulary(["b", "a"])
-    with pytest.raises(ValueError, match="another one"):
+    with pytest.raises(ValueError, match="another vocabulary"):
         vocabulary.decode([6])
 
 
@@ -50,7 +50,7 @@ def test_vocabulary_survives_and_recognizes_strangers():
         ("a dog", "list of str, received 'a dog'"),
     ],
 )
-def test_words_that_are_none_are_refused(words, message):
+def test_invalid_words_are_refused(words, message):
     with pytest.raises(kc.InputError, match=message):
         Vocabulary(words)
 

@@ -1,11 +1,11 @@
-"""The rules behind the published vocabularies of COCO, on synthetic text."""
+"""The rules of the published vocabularies of COCO, on synthetic text."""
 
 import coco_files
 import pytest
 
 import keras_caption as kc
 
-# How many captions of each split hold a word; all hold "a".
+# Number of captions of each split with a word; all have "a".
 COUNTS = {
     "train": {"dog": 4, "fox": 6, "cat": 3},
     "val": {"dog": 1},
