@@ -9,7 +9,6 @@ import sentencepiece
 
 from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import reason_of
 from keras_caption.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
 
@@ -87,7 +86,7 @@ class SubwordTokenizer(Tokenizer):
                 minloglevel=2,
             )
         except RuntimeError as error:
-            reason = reason_of(error).rpartition("] ")[2]
+            reason = str(error).strip().rpartition("] ")[2]
             raise InputError(
                 f"The text does not yield {vocabulary_size} subwords: {reason}"
             ) from None
