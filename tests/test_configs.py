@@ -7,7 +7,7 @@ import pytest
 from conftest import PROJECT
 
 from keras_caption.commands.configuration import make_config
-from keras_caption.training import phases
+from keras_caption.tasks.captioning import schedule_of
 
 FOLDER = PROJECT / "experiments" / "configs" / "captioning"
 
@@ -18,7 +18,7 @@ def read(name, **settings):
 
 
 def rates(values, epochs, first_epoch=0):
-    schedule = phases.schedule_of(values, 10, first_epoch)
+    schedule = schedule_of(values, 10, first_epoch)
     return [float(schedule(10 * epoch)) for epoch in range(epochs)]
 
 

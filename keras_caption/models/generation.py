@@ -14,6 +14,7 @@ from keras_caption.decoding import (
 )
 from keras_caption.errors import InputError
 from keras_caption.models.input_reader import InputReader
+from keras_caption.text import Tokenizer
 
 
 class Generation(InputReader):
@@ -21,7 +22,17 @@ class Generation(InputReader):
 
     A class that inherits it has a `vocabulary`, `variables`, and the methods
     `encode`, `start` and `step`, beside what an `InputReader` needs.
+
+    Attributes:
+        generated: str, what an exported model calls its texts.
     """
+
+    generated = "captions"
+
+    @property
+    def tokenizers(self) -> list[Tokenizer]:
+        """The tokenizers of the model, which an exported one needs."""
+        return [self.vocabulary]
 
     def generate(self, raw: Any, **options: Any) -> list[str]:
         """Generates a caption for each example.

@@ -25,6 +25,8 @@ class Translator(Seq2Seq):
         dtype: Keras dtype policy of the model, or its name.
     """
 
+    generated = "translations"
+
     def __init__(
         self,
         encoder: keras.Model,
@@ -41,6 +43,10 @@ class Translator(Seq2Seq):
     @property
     def kinds(self) -> list[InputKind]:
         return [Text(self.input_specs, tokenizer=self.source)]
+
+    @property
+    def tokenizers(self) -> list[Tokenizer]:
+        return [x for x in (self.source, self.target) if x is not None]
 
     def to_batch(self, raw: Any) -> Any:
         """Turns sentences into a batch of tokens.
@@ -70,6 +76,29 @@ class Translator(Seq2Seq):
         for row, ids in zip(tokens, rows, strict=True):
             row[: len(ids)] = ids
         return {"source": tokens}
+
+    def translate(
+        self, sentences: list[str], batch_size: int = 64, **options: Any
+    ) -> list[str]:
+        """Translates any number of sentences, in batches of similar length.
+
+        Args:
+            sentences: List of str. An empty one has an empty translation.
+            batch_size: int, number of sentences that are translated at once.
+            **options: Options of `generate_tokens`.
+
+        Returns:
+            A list of str.
+        """
+        translations = [""] * len(sentences)
+        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+        order = [i for i in order if sentences[i].strip()]
+        for start in range(0, len(order), batch_size):
+            indices = order[start : start + batch_size]
+            generated = self.generate([sentences[i] for i in indices], **options)
+            for i, translation in zip(indices, generated, strict=True):
+                translations[i] = translation
+        return translations
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()

@@ -11,7 +11,7 @@ from keras_caption.errors import InputError
 from keras_caption.inputs import read_served
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.serving.photos import decode_photos
-from keras_caption.text import BOS, EOS, PAD
+from keras_caption.text import BOS, PAD
 
 # All files of an export: a folder that holds others is not replaced by one.
 EXPORTED = (
@@ -78,6 +78,7 @@ def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) 
     }
     module = tf.Module()
     module.model_variables = [variable.value for variable in model.variables]
+    module.tokenizers = [tokenizer.trackables() for tokenizer in model.tokenizers]
     with replacing(path, EXPORTED) as partial:
         tf.saved_model.save(module, str(partial), signatures=signatures)
         examples = examples_of(model)
@@ -99,15 +100,12 @@ def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[st
         dict from a signature's name to a function and its inputs, a dict of
         `tf.TensorSpec`.
     """
-    words = tf.constant(model.vocabulary.words)
 
     def answer(tokens, scores, valid):
         tokens = tf.where(valid[:, None], tokens, PAD)
-        is_word = tf.reduce_all(tokens[..., None] != [PAD, BOS, EOS], axis=-1)
-        captions = tf.where(is_word, tf.gather(words, tokens), "")
-        captions = tf.strings.strip(tf.strings.reduce_join(captions, -1, separator=" "))
+        texts = model.vocabulary.detokenize(tokens)
         scores = tf.where(valid, scores, float("-inf"))
-        return {"captions": captions, "tokens": tokens, "scores": scores}
+        return {model.generated: texts, "tokens": tokens, "scores": scores}
 
     def search(inputs, valid):
         tokens, scores = beam_search(model, model.encode(inputs), **decoding)

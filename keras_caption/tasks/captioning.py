@@ -3,6 +3,7 @@
 import pathlib
 from typing import Any, Literal
 
+import keras
 from typing_extensions import TypedDict
 
 import keras_caption as kc
@@ -115,6 +116,7 @@ class Task:
     """
 
     files = report.FILES  # of a finished run
+    monitor = "val_cider"  # the log whose greatest value is the best epoch's
 
     def __init__(self, config: dict[str, Any]):
         self.config = config
@@ -127,18 +129,48 @@ class Task:
 
     # === Data ===
 
-    def build_vocabulary(self) -> kc.text.Vocabulary:
-        """The vocabulary of the captions."""
-        return kc.data.build_vocabulary(
+    def build_vocabularies(self) -> dict[str, kc.text.Vocabulary]:
+        """The vocabulary of the captions, as argument of a model."""
+        vocabulary = kc.data.build_vocabulary(
             self.builder, self.data["min_count"], self.data["vocabulary_split"]
         )
+        return {"vocabulary": vocabulary}
 
-    def train_batches(self, model: Any, batch_size: int, first_epoch: int) -> Any:
+    @property
+    def training_size(self) -> str:
+        """What there is to train on, for a message."""
+        return f"{len(self.read('train')):,} training images"
+
+    def steps_per_epoch(self, group: str, replicas: int = 1) -> int:
+        """Number of steps of an epoch.
+
+        Args:
+            group: str, `"training"` or `"self_critical"`.
+            replicas: int, number of replicas that share a batch.
+
+        Raises:
+            InputError: If the images do not make a batch, or the replicas cannot
+                share it.
+        """
+        batch_size, images = self.config[group]["batch_size"], len(self.read("train"))
+        if batch_size % replicas:
+            raise kc.InputError(
+                f"A batch of {batch_size} images cannot be shared evenly by {replicas} "
+                "replicas."
+            )
+        if images < batch_size:
+            raise kc.InputError(
+                f"A batch of {batch_size} images is more than the {images} there are "
+                "to train on."
+            )
+        return images // batch_size
+
+    def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
         """Endless batches for a model, see `keras_caption.data.train_batches`."""
         return kc.data.train_batches(
             self.read("train"),
             model.vocabulary,
-            batch_size,
+            self.config[group]["batch_size"],
             kc.data.BatchOptions(
                 captions_per_image=self.data["captions_per_image"],
                 max_words=self.data["max_words"],
@@ -157,17 +189,30 @@ class Task:
 
     # === Models ===
 
-    def create_model(self, vocabulary: kc.text.Vocabulary) -> Any:
+    def create_model(self, vocabularies: dict[str, kc.text.Vocabulary]) -> Any:
         """A new model."""
         options = dict(self.config["model"])
         with input_errors():
             return kc.models.create(
                 options.pop("name"),
-                vocabulary=vocabulary,
+                **vocabularies,
                 extractor=self._extractor(),
                 **self._sizes(),
                 **options,
             )
+
+    def make_optimizer(
+        self, group: str, steps_per_epoch: int
+    ) -> keras.optimizers.Optimizer:
+        """The optimizer of a phase: Adam, by the schedule of its group."""
+        values = self.config[group]
+        rate = values["learning_rate"]
+        if group == "training":
+            rate = schedule_of(values, steps_per_epoch)
+        elif rate is None:
+            training = self.config["training"]
+            rate = schedule_of(training, steps_per_epoch, training["epochs"])
+        return keras.optimizers.Adam(rate, clipvalue=values["clip_value"] or None)
 
     def load_model(self, path: Any) -> Any:
         """A saved model, if it reads the features of the dataset."""
@@ -225,3 +270,15 @@ class Task:
     def export(self, model: Any, folder: pathlib.Path) -> None:
         """Writes a SavedModel that searches as the test split was captioned."""
         kc.serving.export(model, folder, **self.config["decoding"])
+
+
+def schedule_of(
+    values: dict[str, Any], steps_per_epoch: int, first_epoch: int = 0
+) -> kc.training.WarmupStepDecay:
+    """The learning rate of cross-entropy, also of a phase after so many epochs."""
+    names = ("learning_rate", "warmup_epochs", "decay_after", "decay_every")
+    return kc.training.WarmupStepDecay(
+        steps_per_epoch,
+        **{name: values[name] for name in (*names, "decay_rate")},
+        first_epoch=first_epoch,
+    )

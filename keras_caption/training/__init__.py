@@ -9,8 +9,10 @@ from keras_caption.training.callbacks import (
     HalveOnPlateau,
     StopIfNotFinite,
     TensorBoardLogs,
+    TranslationValidation,
     captioner_of,
 )
+from keras_caption.training.inverse_square_root import InverseSquareRoot
 from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
 from keras_caption.training.schedules import ScheduledSampling, WarmupStepDecay
 from keras_caption.training.self_critical import SelfCritical
@@ -21,11 +23,13 @@ __all__ = [
     "Checkpoint",
     "EpochSeeds",
     "HalveOnPlateau",
+    "InverseSquareRoot",
     "ScheduledSampling",
     "ScheduledSamplingTrainer",
     "SelfCritical",
     "StopIfNotFinite",
     "TensorBoardLogs",
+    "TranslationValidation",
     "WarmupStepDecay",
     "captioner_of",
     "sum_over_replicas",

@@ -56,6 +56,39 @@ class CaptionValidation(keras.callbacks.Callback):
         logs["val_cider"] = cider(captions, self.references)
 
 
+class TranslationValidation(keras.callbacks.Callback):
+    """Translates the validation sentences after every epoch, and scores them.
+
+    Adds BLEU and the share of exactly right translations to the epoch's logs, as
+    `val_bleu` and `val_exact`.
+
+    Args:
+        sources, references: Lists of str, sentences and their translations.
+        tokenized: bool, of `keras_caption.evaluation.score_translations`.
+        **options: Options of `Translator.translate`.
+    """
+
+    def __init__(
+        self,
+        sources: list[str],
+        references: list[str],
+        tokenized: bool = False,
+        **options: Any,
+    ):
+        super().__init__()
+        self.sources = sources
+        self.references = references
+        self.tokenized = tokenized
+        self.options = options
+
+    def on_epoch_end(self, epoch, logs=None):
+        from keras_caption.evaluation import score_translations
+
+        translations = self.model.translate(self.sources, **self.options)
+        scores, _ = score_translations(translations, self.references, self.tokenized)
+        logs["val_bleu"], logs["val_exact"] = scores["BLEU"], scores["exact"]
+
+
 class EpochSeeds(keras.callbacks.Callback):
     """Starts every epoch with random states that follow from its number.
 

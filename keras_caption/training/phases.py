@@ -24,7 +24,7 @@ from keras_caption.training.callbacks import (
 )
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
-from keras_caption.training.schedules import ScheduledSampling, WarmupStepDecay
+from keras_caption.training.schedules import ScheduledSampling
 from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.strategies import wait_for_all
 
@@ -43,23 +43,7 @@ def check_data(task: Any, objectives: Iterable[str], strategy: Any) -> None:
     for split in ("train", "val", "test") if trained else ("test",):
         task.read(split)
     for group in trained:
-        count_steps(task, task.config[group]["batch_size"], strategy)
-
-
-def count_steps(task: Any, batch_size: int, strategy: Any) -> int:
-    """Number of steps of an epoch."""
-    replicas, examples = strategy.num_replicas_in_sync, len(task.read("train"))
-    if batch_size % replicas:
-        raise InputError(
-            f"A batch of {batch_size} images cannot be shared evenly by {replicas} "
-            "replicas."
-        )
-    if examples < batch_size:
-        raise InputError(
-            f"A batch of {batch_size} images is more than the {examples} there are to "
-            "train on."
-        )
-    return examples // batch_size
+        task.steps_per_epoch(group, strategy.num_replicas_in_sync)
 
 
 def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> None:
@@ -74,31 +58,33 @@ def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> No
         InputError: If the run in the directory has another vocabulary.
     """
     values = task.config["training"]
-    steps_per_epoch = count_steps(task, values["batch_size"], strategy)
-    vocabulary = task.build_vocabulary()
+    steps = task.steps_per_epoch("training", strategy.num_replicas_in_sync)
+    vocabularies = task.build_vocabularies()
     with strategy.scope():
         model, epoch = directory.load()
         if model is None:
             keras.utils.set_random_seed(task.config["seed"])
-            model = task.create_model(vocabulary)
+            model = task.create_model(vocabularies)
             model.compile(
-                optimizer=make_optimizer(schedule_of(values, steps_per_epoch), values),
+                optimizer=task.make_optimizer("training", steps),
                 loss=CaptionCrossEntropy(values["label_smoothing"]),
                 jit_compile=False,  # XLA would compile anew for each shape of a batch
             )
-        elif model.vocabulary != vocabulary:
-            raise InputError(
-                f"{directory.folder / 'last.keras'} has another vocabulary "
-                f"({len(model.vocabulary)} words) than the training captions "
-                f"({len(vocabulary)} words)."
-            )
+        for name, vocabulary in vocabularies.items():
+            if getattr(model, name) != vocabulary:
+                raise InputError(
+                    f"{directory.folder / 'last.keras'} has another {name} "
+                    f"({len(getattr(model, name))} tokens) than the training data "
+                    f"({len(vocabulary)} tokens)."
+                )
         trainer = model
-        if values["scheduled_sampling"]:
-            schedule = ScheduledSampling(steps_per_epoch, values["scheduled_sampling"])
+        if values.get("scheduled_sampling"):
+            schedule = ScheduledSampling(steps, values["scheduled_sampling"])
             trainer = ScheduledSamplingTrainer(model, schedule)
+    sizes = [f"{name} of {len(x):,} tokens" for name, x in vocabularies.items()]
     print(
-        f"{model.name}: {count_parameters(model):,} parameters, "
-        f"{len(vocabulary):,} words, {len(task.read('train')):,} training images"
+        f"{model.name}: {count_parameters(model):,} parameters, {', '.join(sizes)}, "
+        f"{task.training_size}"
     )
     fit(task, directory, strategy, trainer, epoch)
 
@@ -121,12 +107,8 @@ def train_self_critically(
         model, epoch = directory.load()
         if model is None:
             model = task.load_model(start)
-            rate = values["learning_rate"]
-            if rate is None:
-                steps = count_steps(task, values["batch_size"], strategy)
-                epochs = config["training"]["epochs"]
-                rate = schedule_of(config["training"], steps, epochs)
-            optimizer = make_optimizer(rate, values)
+            steps = task.steps_per_epoch("self_critical", strategy.num_replicas_in_sync)
+            optimizer = task.make_optimizer("self_critical", steps)
             references = task.reference_tokens(model.vocabulary)
             frequencies = DocumentFrequencies.count(references)
             if directory.is_chief:
@@ -146,8 +128,7 @@ def train_self_critically(
                 seed=config["seed"],
             )
         trainer.compile(optimizer, jit_compile=False)
-    images = len(task.read("train"))
-    print(f"\n{model.name}: self-critical training, {images:,} training images")
+    print(f"\n{model.name}: self-critical training, {task.training_size}")
     fit(task, directory, strategy, trainer, epoch)
 
 
@@ -164,7 +145,8 @@ def fit(
         epoch: int, number of epochs done.
     """
     seed, checkpoint = task.config["seed"], directory.checkpoint
-    values = task.config[GROUPS[directory.about["objective"]]]
+    group = GROUPS[directory.about["objective"]]
+    values = task.config[group]
     if epoch > values["epochs"]:
         raise InputError(
             f"The run in {directory.folder} has done {epoch} epochs already, more "
@@ -183,31 +165,15 @@ def fit(
     if directory.is_chief:
         callbacks += [TensorBoardLogs(directory.folder / "logs"), checkpoint]
     trainer.fit(
-        task.train_batches(model, values["batch_size"], epoch),
+        task.train_batches(model, group, epoch),
         initial_epoch=epoch,
         epochs=values["epochs"],
-        steps_per_epoch=count_steps(task, values["batch_size"], strategy),
+        steps_per_epoch=task.steps_per_epoch(group, strategy.num_replicas_in_sync),
         shuffle=False,  # the batches are
         verbose=1 if sys.stdout.isatty() else 2,
         callbacks=callbacks,
     )
     wait_for_all(strategy)
-
-
-def schedule_of(
-    values: dict[str, Any], steps_per_epoch: int, first_epoch: int = 0
-) -> WarmupStepDecay:
-    """The learning rate of cross-entropy, also of a phase after so many epochs."""
-    names = ("learning_rate", "warmup_epochs", "decay_after", "decay_every")
-    return WarmupStepDecay(
-        steps_per_epoch,
-        **{name: values[name] for name in (*names, "decay_rate")},
-        first_epoch=first_epoch,
-    )
-
-
-def make_optimizer(rate: Any, values: dict[str, Any]) -> keras.optimizers.Optimizer:
-    return keras.optimizers.Adam(rate, clipvalue=values["clip_value"] or None)
 
 
 def count_parameters(model: Any) -> int:

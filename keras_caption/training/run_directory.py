@@ -116,6 +116,7 @@ class RunDirectory:
         about: dict, what `describe` returned.
         resume: bool, whether to resume the run in the folder, if there is one.
         is_chief: bool, whether this process writes the files.
+        monitor: str, name of the log whose greatest value is the best epoch's.
     """
 
     def __init__(
@@ -124,12 +125,13 @@ class RunDirectory:
         about: dict[str, Any],
         resume: bool = False,
         is_chief: bool = True,
+        monitor: str = "val_cider",
     ):
         self.folder = folder
         self.about = about
         self.resume = resume
         self.is_chief = is_chief
-        self.checkpoint = Checkpoint(folder)
+        self.checkpoint = Checkpoint(folder, monitor)
 
     def is_finished(self) -> bool:
         """Whether the folder holds a run of the same settings, trained and scored.

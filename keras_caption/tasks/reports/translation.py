@@ -1,0 +1,59 @@
+"""Scores and translations of a translator on a test split."""
+
+import pathlib
+from typing import Any
+
+import keras_caption as kc
+from keras_caption.atomic import replacing
+
+SHOWN = 10  # translations printed
+FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+    "history.json": "loss and BLEU of every epoch",
+    "logs": "the same for TensorBoard",
+    "test_translations.txt": "translations of the test split, one in a line",
+    "test_scores.json": "their scores",
+    "config.json": "how the run was configured",
+}
+
+
+def evaluate(
+    model: Any,
+    sentences: tuple[list[str], list[str]],
+    decoding: dict[str, Any],
+    folder: pathlib.Path,
+    tokenized: bool = False,
+) -> dict[str, float]:
+    """Translates and scores the test split, and prints the scores.
+
+    Args:
+        model: A trained translator.
+        sentences: Source sentences and their translations, lists of str.
+        decoding: dict, options of `generate_tokens`.
+        folder: `pathlib.Path`, where the translations go.
+        tokenized: bool, of `keras_caption.evaluation.score_translations`.
+
+    Returns:
+        dict from metric to score.
+    """
+    sources, references = sentences
+    translations = model.translate(sources, **decoding)
+    with replacing(folder / "test_translations.txt") as partial:
+        lines = [translation.replace("\n", " ") + "\n" for translation in translations]
+        partial.write_text("".join(lines), encoding="utf-8")
+    scores, signatures = kc.evaluation.score_translations(
+        translations, references, tokenized
+    )
+    width = decoding["beam_size"]
+    print(f"\nTest split, {len(sources):,} sentences, beam {width}\n")
+    print(f"| | {' | '.join(scores)} |\n|---|{'---:|' * len(scores)}")
+    cells = [f"{100 * score:.1f}" for score in scores.values()]
+    print(f"| {model.name} | {' | '.join(cells)} |\n")
+    for name, signature in signatures.items():
+        print(f"{name}: {signature}")
+    print("\nSome translations, each after its source and before the reference:")
+    for rows in list(zip(sources, translations, references, strict=True))[:SHOWN]:
+        print("  {}\n      {}\n      {}".format(*rows))
+    return scores

@@ -1,0 +1,233 @@
+"""Translation of sentences, scored by BLEU."""
+
+import functools
+import itertools
+import pathlib
+from typing import Any, Literal
+
+import keras
+from typing_extensions import TypedDict
+
+import keras_caption as kc
+from keras_caption.arguments import Count, Positive, ShareBelowOne
+from keras_caption.data.token_batches import TokenizedPairs
+from keras_caption.tasks.reports import translation as report
+from keras_caption.training.callbacks import TranslationValidation
+from keras_caption.training.inverse_square_root import InverseSquareRoot
+from keras_caption.training.phases import input_errors
+from keras_caption.training.settings import Decoding
+
+TOKENIZERS = {
+    "subwords": lambda texts, size: kc.text.SubwordTokenizer.build(texts, size),
+    "characters": lambda texts, size: kc.text.CharacterTokenizer.build(texts),
+    "words": lambda texts, size: kc.text.WordTokenizer.build(texts, 1),
+}
+
+
+class Data(TypedDict):
+    dataset: str
+    data_dir: str | None
+    source: str
+    target: str
+    tokenizer: Literal["subwords", "characters", "words"]
+    vocabulary_size: Count
+    joint: bool
+    max_tokens: Count
+
+
+class Training(TypedDict):
+    epochs: Count
+    tokens_per_batch: Count
+    learning_rate: Positive
+    warmup_steps: Count
+    label_smoothing: ShareBelowOne
+
+
+class Evaluation(TypedDict):
+    validation_beam_size: Count
+    tokenized: bool
+
+
+GROUPS = {
+    "data": Data,
+    "training": Training,
+    "decoding": Decoding,
+    "evaluation": Evaluation,
+}
+
+
+def presets() -> list[str]:
+    """Names of the models that translate."""
+    return kc.models.presets(kc.models.Translator)
+
+
+def arguments(name: str) -> dict[str, Any]:
+    """Arguments of a model with their values, except those that the data decide."""
+    return kc.models.arguments(name)
+
+
+def get_config() -> dict[str, Any]:
+    """The built-in experiment: a tiny Transformer, trained in minutes on two cores."""
+    return {
+        "data": {
+            "dataset": "scene_sentences",  # built in
+            "data_dir": None,
+            "source": "en",
+            "target": "de",
+            "tokenizer": "subwords",
+            "vocabulary_size": 500,
+            "joint": True,  # one vocabulary of both languages
+            "max_tokens": 64,  # of either sentence; longer pairs are dropped
+        },
+        "model": {"name": "transformer_tiny", "shared_embeddings": True},
+        "training": {
+            "epochs": 8,
+            "tokens_per_batch": 2048,  # padding included
+            "learning_rate": 2e-3,  # at the end of the warm-up
+            "warmup_steps": 400,
+            "label_smoothing": 0.1,
+        },
+        "decoding": {
+            "beam_size": 4,
+            "max_length": 64,
+            "length_penalty": 0.6,  # Wu et al., 2016
+            "block_trigrams": False,
+            "keep_greedy": False,
+        },
+        "evaluation": {"validation_beam_size": 1, "tokenized": False},
+    }
+
+
+class Task:
+    """The data, the models and the report of a translation experiment.
+
+    Args:
+        config: dict, the whole configuration.
+
+    Raises:
+        InputError: If there is no such dataset, or its files are wrong.
+    """
+
+    files = report.FILES  # of a finished run
+    monitor = "val_bleu"  # the log whose greatest value is the best epoch's
+
+    def __init__(self, config: dict[str, Any]):
+        self.config = config
+        self.data = data = config["data"]
+        self.text = kc.data.load_parallel(
+            data["dataset"], data["data_dir"], data["source"], data["target"]
+        )
+
+    def read(self, split: str) -> Any:
+        """Pairs of a split, a tf.data dataset."""
+        return self.text.read(split)
+
+    def sentences(self, split: str) -> tuple[list[str], list[str]]:
+        """Source sentences of a split, and their translations."""
+        pairs = [*self.read(split).as_numpy_iterator()]
+        return tuple(
+            [pair[side].decode() for pair in pairs] for side in ("source", "target")
+        )
+
+    # === Data ===
+
+    def build_vocabularies(self) -> dict[str, kc.text.Tokenizer]:
+        """The tokenizers of both languages, as arguments of a model."""
+        return self._tokenizers
+
+    @functools.cached_property
+    def _tokenizers(self):
+        data = self.data
+        build, size = TOKENIZERS[data["tokenizer"]], data["vocabulary_size"]
+        source, target = self.sentences("train")
+        if data["joint"]:
+            joint = build(itertools.chain(source, target), size)
+            return {"source": joint, "target": joint}
+        return {"source": build(source, size), "target": build(target, size)}
+
+    @functools.cached_property
+    def _pairs(self):
+        return TokenizedPairs(
+            self.read("train"),
+            self._tokenizers["source"],
+            self._tokenizers["target"],
+            self.data["max_tokens"],
+        )
+
+    @property
+    def training_size(self) -> str:
+        """What there is to train on, for a message."""
+        pairs = self._pairs
+        return f"{len(pairs.lengths):,} training pairs ({pairs.dropped:,} too long)"
+
+    def steps_per_epoch(self, group: str, replicas: int = 1) -> int:
+        """Number of steps of an epoch.
+
+        Args:
+            group: str, `"training"`.
+            replicas: int, number of replicas that share a batch.
+
+        Raises:
+            InputError: If there are several replicas, or a batch holds no pair.
+        """
+        if replicas > 1:
+            raise kc.InputError(
+                "Batches of a number of tokens are not shared among replicas: "
+                f"translation trains on one device, not on {replicas}."
+            )
+        return self._pairs.steps_per_epoch(self.config[group]["tokens_per_batch"])
+
+    def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
+        """Endless batches, see `TokenizedPairs.batches`."""
+        tokens = self.config[group]["tokens_per_batch"]
+        return self._pairs.batches(tokens, self.config["seed"], first_epoch)
+
+    # === Models ===
+
+    def create_model(self, vocabularies: dict[str, kc.text.Tokenizer]) -> Any:
+        """A new model."""
+        options = dict(self.config["model"])
+        with input_errors():
+            return kc.models.create(options.pop("name"), **vocabularies, **options)
+
+    def make_optimizer(
+        self, group: str, steps_per_epoch: int
+    ) -> keras.optimizers.Optimizer:
+        """The optimizer of a phase: Adam of Vaswani et al., section 5.3."""
+        values = self.config[group]
+        schedule = InverseSquareRoot(values["learning_rate"], values["warmup_steps"])
+        return keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+
+    def load_model(self, path: Any) -> Any:
+        """A saved model."""
+        return kc.models.load(path)
+
+    def load_ensemble(self, paths: list[str]) -> Any:
+        """An ensemble of saved models."""
+        return kc.models.Ensemble(paths)
+
+    # === Evaluation ===
+
+    def validation(self, model: Any) -> TranslationValidation:
+        """The callback that scores translations of the validation split."""
+        evaluation = self.config["evaluation"]
+        return TranslationValidation(
+            *self.sentences("val"),
+            evaluation["tokenized"],
+            beam_size=evaluation["validation_beam_size"],
+            max_length=self.config["decoding"]["max_length"],
+        )
+
+    def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
+        """Translates and scores the test split."""
+        return report.evaluate(
+            model,
+            self.sentences("test"),
+            self.config["decoding"],
+            folder,
+            self.config["evaluation"]["tokenized"],
+        )
+
+    def export(self, model: Any, folder: pathlib.Path) -> None:
+        """Writes a SavedModel that searches as the test split was translated."""
+        kc.serving.export(model, folder, **self.config["decoding"])
