@@ -22,10 +22,13 @@ from keras_caption.commands import COMMANDS, main, run
 from keras_caption.evaluation import metrics
 
 EPOCHS = 4
-# A run as a process of its own, whose captions are not scored: that takes a Java.
-UNSCORED = """
-from keras_caption import commands, evaluation
+# A run as a process of its own, that does not spend seconds on its report.
+WITHOUT_REPORT = """
+from keras_caption import commands, evaluation, serving
+from keras_caption.tasks.reports import captioning
+captioning.draw_attention = lambda *_: None
 evaluation.score = lambda *_: ({}, {})
+serving.export = lambda *_, **options: None
 commands.main()
 """
 
@@ -66,7 +69,7 @@ def command(folder, output, *more):
 def kill_after(epochs, history, folder, *args):
     """Starts a run, and kills it once so many epochs are in `history`."""
     process = subprocess.Popen(
-        [sys.executable, "-c", UNSCORED, "run", *command(folder, *args)],
+        [sys.executable, "-c", WITHOUT_REPORT, "run", *command(folder, *args)],
         cwd=PROJECT,
         env={**os.environ, "TFDS_DATA_DIR": str(folder / "tfds")},
         stdout=subprocess.DEVNULL,
@@ -111,6 +114,7 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
     options.append("--resume")
     kill_after(2, killed / "scst" / "history.json", folder, "killed", *options)
     monkeypatch.setattr(kc.evaluation, "score", lambda *_: ({}, {}))
+    monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
     resumed = call("killed", *options)
     assert resumed.returncode == 0, resumed.stderr
     assert f"{killed} is finished: nothing to do" in resumed.stdout

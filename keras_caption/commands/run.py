@@ -44,7 +44,8 @@ def folders_of(options, config):
     """The phases of a run, a dict from objective to folder."""
     if options.ensemble == []:
         raise kc.InputError("--ensemble needs names of saved captioners.")
-    if options.start_from is not None and not config["self_critical"]["epochs"]:
+    self_critical = config.get("self_critical", {}).get("epochs")
+    if options.start_from is not None and not self_critical:
         raise kc.InputError("--start_from is for self-critical training only.")
     name = "ensemble" if options.ensemble else config["model"]["name"]
     default = f"saved_models/{name}_{config['data']['dataset']}"
@@ -52,7 +53,7 @@ def folders_of(options, config):
     if options.ensemble:
         return {"ensemble": folder}
     folders = {} if options.start_from is not None else {"cross-entropy": folder}
-    if config["self_critical"]["epochs"]:
+    if self_critical:
         folders["self-critical"] = folder / "scst"
     return folders
 
