@@ -22,10 +22,13 @@ from keras_caption.commands import COMMANDS, main, run
 from keras_caption.evaluation import metrics
 
 EPOCHS = 4
-# A run as a process of its own, whose captions are not scored: that takes a Java.
-UNSCORED = """
-from keras_caption import commands, evaluation
+# A run as a process of its own, that does not spend seconds on its report.
+WITHOUT_REPORT = """
+from keras_caption import commands, evaluation, serving
+from keras_caption.tasks.reports import captioning
+captioning.draw_attention = lambda *_: None
 evaluation.score = lambda *_: ({}, {})
+serving.export = lambda *_, **options: None
 commands.main()
 """
 
@@ -66,7 +69,7 @@ def command(folder, output, *more):
 def kill_after(epochs, history, folder, *args):
     """Starts a run, and kills it once so many epochs are in `history`."""
     process = subprocess.Popen(
-        [sys.executable, "-c", UNSCORED, "run", *command(folder, *args)],
+        [sys.executable, "-c", WITHOUT_REPORT, "run", *command(folder, *args)],
         cwd=PROJECT,
         env={**os.environ, "TFDS_DATA_DIR": str(folder / "tfds")},
         stdout=subprocess.DEVNULL,
@@ -111,6 +114,7 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
     options.append("--resume")
     kill_after(2, killed / "scst" / "history.json", folder, "killed", *options)
     monkeypatch.setattr(kc.evaluation, "score", lambda *_: ({}, {}))
+    monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
     resumed = call("killed", *options)
     assert resumed.returncode == 0, resumed.stderr
     assert f"{killed} is finished: nothing to do" in resumed.stdout
@@ -203,6 +207,22 @@ def test_a_run_is_not_resumed_with_other_values(folder, call):
         "model.num_layers=1, not 3; decoding.max_length=20, not 9." in done.stderr
     )
     assert (folder / "whole" / "config.json").read_text() == config
+
+
+def test_a_run_of_an_earlier_version_is_not_resumed(folder, call):
+    decoding = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}
+    earlier = {
+        "dataset": "coco_objects",
+        "objective": "cross-entropy",
+        "config": {"model": {}, "decoding": decoding},
+    }
+    (folder / "earlier").mkdir()
+    (folder / "earlier" / "config.json").write_text(json.dumps(earlier))
+    done = call("earlier", "--resume")
+    assert done.returncode == 1
+    assert "was begun by an earlier version" in done.stderr.splitlines()[-1]
+    names = {path.name for path in (folder / "earlier").iterdir()}
+    assert names - {".lock"} == {"config.json"}
 
 
 def test_a_run_is_not_trained_over(folder, call):

@@ -82,8 +82,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Returns:
         float `(batch, T, dim)`; with `return_attention_scores`, a pair of it and the
-        weights, float32 `(batch, num_heads, T, M)`. A fully masked query attends
-        uniformly; its output stays finite.
+        weights, float32 `(batch, num_heads, T, M)`, or of M' items with a `memory`. A
+        fully masked query attends uniformly; its output stays finite.
 
     Raises:
         ValueError: If a norm has an unknown name, or the layer has a bias and is

