@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import keras
-import sentencepiece
 
 from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
@@ -41,12 +40,12 @@ class SubwordTokenizer(Tokenizer):
     """
 
     def __init__(self, model: str):
+        from sentencepiece import SentencePieceProcessor
+
         self.model = model
         try:
             self._proto = base64.b64decode(model, validate=True)
-            self._processor = sentencepiece.SentencePieceProcessor(
-                model_proto=self._proto
-            )
+            self._processor = SentencePieceProcessor(model_proto=self._proto)
             ids = self._processor
             special = [ids.pad_id(), ids.bos_id(), ids.eos_id(), ids.unk_id()]
         except (RuntimeError, TypeError, ValueError):
@@ -68,10 +67,12 @@ class SubwordTokenizer(Tokenizer):
         Raises:
             InputError: If the text is empty, or too small for so many subwords.
         """
+        from sentencepiece import SentencePieceTrainer
+
         check(Count, vocabulary_size=vocabulary_size)
         model = io.BytesIO()
         try:
-            sentencepiece.SentencePieceTrainer.train(
+            SentencePieceTrainer.train(
                 sentence_iterator=iter(texts),
                 model_writer=model,
                 model_type="bpe",
