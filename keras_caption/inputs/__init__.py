@@ -20,6 +20,7 @@ from keras_caption.inputs.reading import (
 )
 from keras_caption.inputs.regions import Regions
 from keras_caption.inputs.text import Text
+from keras_caption.text import Tokenizer
 
 KINDS: list[type[InputKind]] = [Regions, Grid, Text]
 
@@ -42,13 +43,16 @@ __all__ = [
 
 
 def kinds_of(
-    specs: dict[str, keras.KerasTensor], ignored: tuple[str, ...] = ()
+    specs: dict[str, keras.KerasTensor],
+    ignored: tuple[str, ...] = (),
+    tokenizer: Tokenizer | None = None,
 ) -> list[InputKind]:
     """Finds the kinds of input that a model reads, by the names of its inputs.
 
     Args:
         specs: dict of symbolic inputs, as a functional encoder's `input`.
         ignored: Names of inputs that the model takes, but does not depend on.
+        tokenizer: `keras_caption.text.Tokenizer` of inputs that are text, or `None`.
 
     Returns:
         List of `InputKind`, in the order of `KINDS`.
@@ -61,7 +65,7 @@ def kinds_of(
             "An encoder should be a functional model of a dict of inputs, by name. "
             f"Received inputs: {specs}"
         )
-    kinds = [kind(specs, ignored) for kind in KINDS if kind.keys[0] in specs]
+    kinds = [kind(specs, ignored, tokenizer) for kind in KINDS if kind.keys[0] in specs]
     known = {name for kind in kinds for name in kind.keys}
     for name in specs:
         if name not in known:

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_caption.errors import InputError
+from keras_caption.text import Tokenizer
 
 EXAMPLE_SIZE = 36  # of free dimensions of an example, such as the number of regions
 
@@ -34,6 +35,7 @@ class InputKind:
     Args:
         specs: dict of the model's symbolic inputs; those of other kinds are ignored.
         ignored: Names of inputs that the model takes, but does not depend on.
+        tokenizer: `keras_caption.text.Tokenizer` of inputs that are text, or `None`.
     """
 
     keys: tuple[str, ...] = ()
@@ -41,10 +43,14 @@ class InputKind:
     noun = "example"
 
     def __init__(
-        self, specs: dict[str, keras.KerasTensor], ignored: tuple[str, ...] = ()
+        self,
+        specs: dict[str, keras.KerasTensor],
+        ignored: tuple[str, ...] = (),
+        tokenizer: Tokenizer | None = None,
     ):
         self.specs = {name: specs[name] for name in self.keys if name in specs}
         self.ignored = ignored
+        self.tokenizer = tokenizer
 
     @property
     def optional(self) -> set[str]:

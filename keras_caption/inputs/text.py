@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_caption.inputs.input_kind import InputKind
-from keras_caption.text import EOS, PAD, Tokenizer
+from keras_caption.text import EOS, PAD
 
 EXAMPLE = "a"
 
@@ -18,24 +18,10 @@ class Text(InputKind):
     | `source` | int `(batch, S)` | tokens of a sentence, to EOS, then PAD |
 
     A server takes `source` as strings, `(batch,)`, if the model has a tokenizer.
-
-    Args:
-        specs: dict of the model's symbolic inputs.
-        ignored: Names of inputs that the model takes, but does not depend on.
-        tokenizer: `keras_caption.text.Tokenizer` of the sentences, or `None`.
     """
 
     keys = ("source",)
     noun = "sentence"
-
-    def __init__(
-        self,
-        specs: dict[str, keras.KerasTensor],
-        ignored: tuple[str, ...] = (),
-        tokenizer: Tokenizer | None = None,
-    ):
-        super().__init__(specs, ignored)
-        self.tokenizer = tokenizer
 
     @staticmethod
     def symbolic() -> dict[str, keras.KerasTensor]:

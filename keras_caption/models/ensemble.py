@@ -12,19 +12,21 @@ from keras_caption.inputs import KINDS, InputKind
 from keras_caption.models.generation import Generation
 from keras_caption.models.loading import load
 from keras_caption.models.photo_reader import PhotoReader
+from keras_caption.models.sentence_reader import SentenceReader
+from keras_caption.text import Tokenizer
 
 
-class Ensemble(PhotoReader, Generation):
-    """Averages the predictions of several captioners.
+class Ensemble(SentenceReader, PhotoReader, Generation):
+    """Averages the predictions of several captioners, or of several translators.
 
     At every token the probabilities of all members are averaged; searches run over
     the averages as over one model's. Members may be of different types and sizes,
     and read different kinds of input; they share a vocabulary.
 
-    It generates as a captioner does, and `keras_caption.serving.export` takes it.
+    It generates as its members do, and `keras_caption.serving.export` takes it.
 
     Args:
-        members: Iterable of captioners, or of their files, see
+        members: Iterable of models, or of their files, see
             `keras_caption.models.load`.
 
     Raises:
@@ -55,6 +57,8 @@ class Ensemble(PhotoReader, Generation):
         first = self.members[0]
         self.vocabulary = first.vocabulary
         self.extractor = getattr(first, "extractor", None)
+        self.source = first.source
+        self.generated = first.generated
         self.input_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"
@@ -62,6 +66,8 @@ class Ensemble(PhotoReader, Generation):
                 raise InputError(f"{who} has no vocabulary.")
             if member.vocabulary != self.vocabulary:
                 raise InputError(f"{who} has another vocabulary than the first.")
+            if member.source != self.source:
+                raise InputError(f"{who} has another source tokenizer than the first.")
             if not are_same(getattr(member, "extractor", None), self.extractor):
                 raise InputError(
                     f"{who} extracts features of photos otherwise than the first."
@@ -86,6 +92,10 @@ class Ensemble(PhotoReader, Generation):
     @property
     def variables(self) -> list[keras.Variable]:
         return [v for member in self.members for v in member.variables]
+
+    @property
+    def tokenizers(self) -> list[Tokenizer]:
+        return self.members[0].tokenizers
 
     @property
     def memory_kind(self) -> InputKind:

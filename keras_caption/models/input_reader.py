@@ -8,6 +8,7 @@ from keras_caption.inputs import (
     kinds_of,
     read_inputs,
 )
+from keras_caption.text import Tokenizer
 
 
 class InputReader:
@@ -18,14 +19,16 @@ class InputReader:
     Attributes:
         ignored_inputs: tuple of str, names of inputs that the encoder takes, but that
             predictions do not depend on.
+        source: `keras_caption.text.Tokenizer` of inputs that are text, or `None`.
     """
 
     ignored_inputs: tuple[str, ...] = ()
+    source: Tokenizer | None = None
 
     @property
     def kinds(self) -> list[InputKind]:
         """The kinds of input that the model reads."""
-        return kinds_of(self.input_specs, self.ignored_inputs)
+        return kinds_of(self.input_specs, self.ignored_inputs, self.source)
 
     def to_batch(self, raw: Any) -> Any:
         """Turns raw input into a batch; the default is that it is one."""

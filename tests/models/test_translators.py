@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 import keras_caption as kc
@@ -84,7 +85,7 @@ def test_no_later_token_and_no_padding_is_seen(model, rng):
 def test_it_trains_saves_and_loads(model, tmp_path):
     model = type(model).from_config(model.get_config())
     loss = kc.training.CaptionCrossEntropy()
-    model.compile(keras.optimizers.Adam(0.01), loss, jit_compile=False)
+    model.compile(keras.optimizers.SGD(0.1), loss, jit_compile=False)
     source = source_of(model)
     tokens = np.pad(source, ((0, 0), (1, 0)), constant_values=BOS)
     batch = kc.data.teacher_forcing({"source": source, "tokens": tokens})
@@ -94,6 +95,29 @@ def test_it_trains_saves_and_loads(model, tmp_path):
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.source == model.source
     np.testing.assert_array_equal(loaded(batch[0]), model(batch[0]))
+
+
+def test_an_ensemble_translates_and_is_served(tokenizer, tmp_path):
+    members = [
+        kind(tokenizer, tokenizer, name=name, **options)
+        for name, (kind, options) in MODELS.items()
+        if name in ("area_nsa", "lstm")
+    ]
+    ensemble = kc.models.Ensemble(members)
+    options = {"beam_size": 2, "max_length": 4}
+    translations = ensemble.translate([*SENTENCES, ""], batch_size=2, **options)
+    alone = [ensemble.generate([text], **options)[0] for text in SENTENCES]
+    assert translations == [*alone, ""]
+    kc.serving.export(ensemble, tmp_path / "1", **options)
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
+    answers = served(source=tf.constant([*SENTENCES, ""]))
+    assert [x.decode() for x in answers["translations"].numpy()] == translations
+    assert answers["scores"].numpy()[-1] == -np.inf
+    other = kc.models.LSTMTranslator(
+        kc.text.WordTokenizer(["a"]), tokenizer, name="other", **SIZES
+    )
+    with pytest.raises(kc.InputError, match="another source tokenizer"):
+        kc.models.Ensemble([members[0], other])
 
 
 def test_embeddings_are_one_table_if_shared(tokenizer):
@@ -134,7 +158,7 @@ def test_wrong_vocabularies_are_refused(tokenizer):
         with pytest.raises(kc.InputError, match=message):
             kc.models.TransformerTranslator(**{**TRANSFORMER, **options})
     model = kc.models.LSTMTranslator(source_size=9, target_size=9, **SIZES)
-    with pytest.raises(kc.InputError, match="without a source tokenizer"):
+    with pytest.raises(kc.InputError, match="needs a dict of source"):
         model.generate_tokens(["w1"])
     tokens, _ = model.generate_tokens({"source": [[5, 6, EOS]]}, max_length=3)
     assert tokens.shape == (1, 3)
