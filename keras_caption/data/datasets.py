@@ -93,13 +93,13 @@ def load(
     return builder
 
 
-def read(builder: Any, split: str, pictures: bool = False) -> Any:
+def read(builder: Any, split: str, images: bool = False) -> Any:
     """Reads the examples of a split of a dataset, always in the same order.
 
     Args:
         builder: TFDS builder, from `load`.
         split: TFDS split, such as `"train"` or `"test[:16]"`.
-        pictures: bool, whether to decode the images of a dataset that has them.
+        images: bool, whether to decode the images of a dataset that has them.
             Defaults to `False`.
 
     Returns:
@@ -115,6 +115,6 @@ def read(builder: Any, split: str, pictures: bool = False) -> Any:
                 f"The dataset in {builder.data_path} has no images for {name!r}."
             )
     decoders = None
-    if "image" in builder.info.features and not pictures:
+    if "image" in builder.info.features and not images:
         decoders = {"image": tfds.decode.SkipDecoding()}
     return builder.as_dataset(split=split, decoders=decoders, shuffle_files=False)

@@ -195,24 +195,24 @@ def test_the_served_model_reads_files(folder, model, tmp_path):
 
 
 def test_caption_my_picture(folder, model, tmp_path):
-    pictures = [folder / "photo_2.jpg", folder / "photo_9.png", "nowhere.jpg"]
+    photos = [folder / "photo_2.jpg", folder / "photo_9.png", "nowhere.jpg"]
     done = run_script(
         "experiments/caption.py",
         folder / "model.keras",
-        *pictures,
-        f"--figure={tmp_path / 'looks.png'}",
+        *photos,
+        f"--figure={tmp_path / 'attention.png'}",
     )
     assert done.returncode == 1
-    [caption] = model.generate(pictures[1:2])
+    [caption] = model.generate(photos[1:2])
     assert f"photo_9.png: {caption} (-" in done.stdout
     assert "photo_2.jpg cannot be read" in done.stderr
     assert "error: There is no file nowhere.jpg" in done.stderr
-    assert read_size(tmp_path / "looks.png")[0] > 1000
+    assert read_size(tmp_path / "attention.png")[0] > 1000
 
 
 def read_size(path):
-    with Image.open(path) as picture:
-        return picture.size
+    with Image.open(path) as image:
+        return image.size
 
 
 def test_other_grids_and_models_without_an_extractor_are_refused(model, captioner):

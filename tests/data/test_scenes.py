@@ -20,7 +20,7 @@ def test_the_same_seed_gives_the_same_scenes(builder, tmp_path):
     again.download_and_prepare()
     for split, count in {"train": 30, "val": 3, "test": 5}.items():
         first, second = (
-            list(kc.data.read(b, split, pictures=True).as_numpy_iterator())
+            list(kc.data.read(b, split, images=True).as_numpy_iterator())
             for b in (builder, again)
         )
         assert len(first) == count
@@ -96,10 +96,10 @@ def test_statements_are_read_and_judged(caption, expected):
 
 
 def test_features_do_not_contain_the_position_of_a_region():
-    picture = np.full((128, 128, 3), 200, "uint8")
-    picture[10:30, 10:30] = picture[70:90, 50:70] = (200, 30, 30)
+    image = np.full((128, 128, 3), 200, "uint8")
+    image[10:30, 10:30] = image[70:90, 50:70] = (200, 30, 30)
     boxes = np.array([[10, 10, 30, 30], [50, 70, 70, 90]]) / 128
-    features = kc.data.scenes.rendering.crop_features(picture, boxes)
+    features = kc.data.scenes.rendering.crop_features(image, boxes)
     np.testing.assert_allclose(features[0], features[1], atol=1e-6)
 
 

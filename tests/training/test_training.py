@@ -84,13 +84,13 @@ def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
         kept = (coins >= probability) | (flat == 0)
         kept[:, 0] = True
         np.testing.assert_array_equal(shown[kept], flat[kept])
-        # What replaces a word is drawn from what the words before it lead to.
+        # Each replaced token is sampled given the tokens before it.
         logits = model({**images, "tokens": shown.reshape(3, 2, 5)})
         p = np.exp(kc.decoding.policy(ops.reshape(logits, (6, 5, -1))))
         passed = p.cumsum(-1) <= numbers[..., None] * p.sum(-1, keepdims=True)
-        drawn = passed.sum(-1)[:, :-1]
+        sampled = passed.sum(-1)[:, :-1]
         replaced = ~kept[:, 1:]
-        np.testing.assert_array_equal(shown[:, 1:][replaced], drawn[replaced])
+        np.testing.assert_array_equal(shown[:, 1:][replaced], sampled[replaced])
 
     model.compile(model.optimizer, loss=model.loss, jit_compile=False)
     schedule = kc.training.ScheduledSampling(1, 1.0, increase_every=1, maximum=1.0)

@@ -92,7 +92,7 @@ def draw_attention(
 ) -> None:
     """Draws the attention weights of some images of the test split."""
     count = min(IMAGES, builder.info.splits["test"].num_examples)
-    examples = kc.data.read(builder, f"test[:{count}]", pictures=True)
+    examples = kc.data.read(builder, f"test[:{count}]", images=True)
     figure = Figure(figsize=(20, 2.2 * count), layout="constrained")
     parts = figure.subfigures(count, squeeze=False)[:, 0]
     for part, example in zip(parts, examples.as_numpy_iterator(), strict=True):
