@@ -11,7 +11,8 @@ run: .venv/installed
 	$(BIN)/python experiments/run.py --model ngsan --resume
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
+	    --no-loadscope-reorder
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

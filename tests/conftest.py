@@ -21,6 +21,14 @@ def read_oracle(name):
         return dict(data)
 
 
+# Files that take a minute or more: begun first, so that no process waits for the other.
+SLOWEST = ("test_strategies.py", "test_run.py", "test_prepared.py", "test_ensemble.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in SLOWEST)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

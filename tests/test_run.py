@@ -160,7 +160,7 @@ MISTAKES = {
     "--config.model.num_layers=0": "--config.model.num_layers: Input should be greater",
     "--config.training.batch_size=1000": "A batch of 1000 images",
     "--config.data.max_words=-2": "--config.data.max_words: Input should be",
-    "--config.data.min_count=1000": "No word of the captions occurs min_count=1000",
+    "--config.data.min_count=1000": "No word of the text occurs min_count=1000",
     "--config.training.label_smoothing=2": "--config.training.label_smoothing: Input",
     "--config.training.learning_rate=nan": "learning_rate: Input should be a finite",
     "--config.self_critical.batch_size=1000": "A batch of 1000 images",

@@ -287,7 +287,7 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
         kc.models.create("san", vocabulary=vocabulary, colour=2)
     with pytest.raises(kc.InputError, match="Did you mean num_layers"):
         kc.models.create("ngsan", vocabulary=vocabulary, num_layer=2)
-    with pytest.raises(ValueError, match=r"vocabulary_size=10, but .* 34 words"):
+    with pytest.raises(ValueError, match=r"vocabulary_size=10, but .* 34 tokens"):
         kc.models.create("san", vocabulary=vocabulary, vocabulary_size=10)
     with pytest.raises(ValueError, match="needs a `vocabulary`"):
         kc.models.create("san")
