@@ -82,21 +82,9 @@ def random_images(rng, batch=3, regions=5, region_dim=REGION_DIM):
     }
 
 
-def run_script(*command, **environment):
-    """A script of the project, run to its end as a person runs it."""
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(PROJECT), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.fixture
 def call_script(capfd, monkeypatch):
-    """Runs a script as `run_script` does, but in this process: some seconds less."""
+    """Runs a script as a person does, but in this process: some seconds less."""
 
     def call(*command):
         monkeypatch.chdir(PROJECT)

@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import run_script
 from PIL import Image
 
 import keras_caption as kc
@@ -155,6 +154,7 @@ def model(prepared):
     batch, _, _ = next(iter(batches))
     assert set(batch) == {"grid", "tokens", "references"}
     assert batch["grid"].dtype == tf.float32
+    model.compile(keras.optimizers.SGD(0.1), model.loss, jit_compile=False)
     model.fit(batches, steps_per_epoch=2, verbose=0)
     for before, after in zip(weights, model.extractor.get_weights(), strict=True):
         np.testing.assert_array_equal(before, after)
@@ -194,9 +194,9 @@ def test_the_served_model_reads_files(folder, model, tmp_path):
     np.testing.assert_array_equal(grids["tokens"], tokens)
 
 
-def test_caption_my_picture(folder, model, tmp_path):
+def test_caption_my_picture(call_script, folder, model, tmp_path):
     photos = [folder / "photo_2.jpg", folder / "photo_9.png", "nowhere.jpg"]
-    done = run_script(
+    done = call_script(
         "experiments/caption.py",
         folder / "model.keras",
         *photos,
@@ -222,7 +222,7 @@ def test_other_grids_and_models_without_an_extractor_are_refused(model, captione
         captioner.generate([np.zeros((5, 5, 3), "uint8")])
 
 
-def test_files_for_the_test_server(folder, model, tmp_path):
+def test_files_for_the_test_server(call_script, folder, model, tmp_path):
     sizes = {"width": 100, "height": 50}
     names = {4: "photo_9.png", 9: "photo_10.jpg"}
     images = [{"id": i, "file_name": name, **sizes} for i, name in names.items()]
@@ -232,7 +232,7 @@ def test_files_for_the_test_server(folder, model, tmp_path):
     captions = [{"id": 1, "image_id": 9, "caption": "Some photo."}]
     content = {"images": images, "annotations": captions}
     (tmp_path / "c5.json").write_text(json.dumps(content))
-    done = run_script(
+    done = call_script(
         *("experiments/submit.py", folder / "model.keras", "--name=ours"),
         f"--test2014={tmp_path / 'test2014'}",
         f"--references={tmp_path / 'c5.json'}",

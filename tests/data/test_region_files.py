@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from conftest import random_boxes, run_script
+from conftest import random_boxes
 from region_files import (
     HEIGHT,
     WIDTH,
@@ -130,7 +130,9 @@ def test_records_without_a_valid_image_id_are_kept_as_problems(features, tmp_pat
     assert reason.endswith("42 copy.npz: '42 copy' is not an image id.")
 
 
-def test_problems_are_counted_and_other_images_prepared(features, tmp_path):
+def test_problems_are_counted_and_other_images_prepared(
+    call_script, features, tmp_path
+):
     features[8] = features[7]
     write_tsv(tmp_path / "b.tsv", {42: features[7], 9: features[7]})
     (tmp_path / "a.tsv").write_text(spoil_tsv(features, "nan") + "4\n")
@@ -142,7 +144,7 @@ def test_problems_are_counted_and_other_images_prepared(features, tmp_path):
         )
     ]
     (tmp_path / "captions.json").write_text(json.dumps({"images": images}))
-    done = run_script(
+    done = call_script(
         "experiments/prepare.py",
         f"--features={tmp_path / 'a.tsv'},{tmp_path / 'b.tsv'}",
         f"--captions={tmp_path / 'captions.json'}",
