@@ -9,8 +9,8 @@ import tensorflow as tf
 from PIL import Image
 
 import keras_caption as kc
-from keras_caption.evaluation import metrics
 from keras_caption.data.prepared import PhotoExamples
+from keras_caption.evaluation import metrics
 
 SPLITS = ["train"] * 7 + ["val"] * 2 + ["test"] * 2
 
