@@ -9,13 +9,14 @@ import keras
 from typing_extensions import TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count, Positive, ShareBelowOne
+from keras_caption.arguments import Count, CountOrZero, Positive, ShareBelowOne
 from keras_caption.data.token_batches import TokenizedPairs
 from keras_caption.tasks.reports import translation as report
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
 from keras_caption.training.phases import input_errors
 from keras_caption.training.settings import Decoding
+from keras_caption.training.validation_loss import ValidationLoss
 
 TOKENIZERS = {
     "subwords": lambda texts, size: kc.text.SubwordTokenizer.build(texts, size),
@@ -41,6 +42,10 @@ class Training(TypedDict):
     learning_rate: Positive
     warmup_steps: Count
     label_smoothing: ShareBelowOne
+    accumulation: Count
+    average: Count
+    patience: CountOrZero
+    stop_on: Literal["val_bleu", "val_loss"]
 
 
 class Evaluation(TypedDict):
@@ -84,8 +89,12 @@ def get_config() -> dict[str, Any]:
             "epochs": 8,
             "tokens_per_batch": 2048,  # padding included
             "learning_rate": 2e-3,  # at the end of the warm-up
-            "warmup_steps": 400,
+            "warmup_steps": 400,  # updates
             "label_smoothing": 0.1,
+            "accumulation": 1,  # batches whose gradients make one update
+            "average": 1,  # epochs whose weights are averaged, to be scored
+            "patience": 0,  # epochs without a better `stop_on`; 0 trains all epochs
+            "stop_on": "val_bleu",
         },
         "decoding": {
             "beam_size": 4,
@@ -147,8 +156,11 @@ class Task:
 
     @functools.cached_property
     def _pairs(self):
+        return self._tokenized("train")
+
+    def _tokenized(self, split):
         return TokenizedPairs(
-            self.read("train"),
+            self.read(split),
             self._tokenizers["source"],
             self._tokenizers["target"],
             self.data["max_tokens"],
@@ -195,8 +207,17 @@ class Task:
     ) -> keras.optimizers.Optimizer:
         """The optimizer of a phase: Adam of Vaswani et al., section 5.3."""
         values = self.config[group]
-        schedule = InverseSquareRoot(values["learning_rate"], values["warmup_steps"])
-        return keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+        accumulation = values["accumulation"]
+        schedule = InverseSquareRoot(
+            values["learning_rate"], values["warmup_steps"], accumulation
+        )
+        return keras.optimizers.Adam(
+            schedule,
+            beta_1=0.9,
+            beta_2=0.98,
+            epsilon=1e-9,
+            gradient_accumulation_steps=accumulation if accumulation > 1 else None,
+        )
 
     def load_model(self, path: Any) -> Any:
         """A saved model."""
@@ -214,9 +235,19 @@ class Task:
         return TranslationValidation(
             *self.sentences("val"),
             evaluation["tokenized"],
+            self._validation_loss(model),
             beam_size=evaluation["validation_beam_size"],
             max_length=self.config["decoding"]["max_length"],
         )
+
+    def _validation_loss(self, model):
+        """The loss of the validation split, but of pairs that are too long."""
+        pairs, tokens = (
+            self._tokenized("val"),
+            self.config["training"]["tokens_per_batch"],
+        )
+        batches = pairs.batches(tokens).take(pairs.steps_per_epoch(tokens))
+        return ValidationLoss(model, batches)
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Translates and scores the test split."""

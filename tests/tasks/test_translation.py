@@ -49,8 +49,15 @@ def call(call_script, folder, monkeypatch):
     return run
 
 
+ACCUMULATED = [
+    "--config.training.accumulation=4",
+    "--config.training.average=2",
+    "--config.training.label_smoothing=0",
+]
+
+
 def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
-    whole = call("whole", "--epochs=2")
+    whole = call("whole", "--epochs=3", *ACCUMULATED)
     assert whole.returncode == 0, whole.stderr
     assert "training pairs (" in whole.stdout
     assert "| BLEU | chrF | exact |" in whole.stdout
@@ -58,17 +65,27 @@ def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
     assert set(scores) == {"BLEU", "chrF", "exact"}
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
     assert len(lines) == 5
-    assert call("parts", "--epochs=1").returncode == 0
-    resumed = call("parts", "--epochs=2", "--resume")
+    assert call("parts", "--epochs=2", *ACCUMULATED).returncode == 0
+    resumed = call("parts", "--epochs=3", "--resume", *ACCUMULATED)
     assert resumed.returncode == 0, resumed.stderr
-    assert "Resuming after epoch 1" in resumed.stdout
-    models = [
-        keras.models.load_model(folder / output / "last.keras")
-        for output in ("whole", "parts")
-    ]
-    for x, y in zip(*(model.get_weights() for model in models), strict=True):
+    assert "Resuming after epoch 2" in resumed.stdout
+    outputs = [folder / "whole", folder / "parts"]
+    for name in ("last.keras", "best.keras"):
+        models = [keras.models.load_model(output / name) for output in outputs]
+        assert_same(*(model.get_weights() for model in models))
+        assert models[0].source == models[1].target
+        if name == "last.keras":
+            assert_same(*([*map(np.array, m.optimizer.variables)] for m in models))
+    whole, parts = (json.loads((x / "history.json").read_text()) for x in outputs)
+    assert whole == parts
+    steps = whole[0]["iterations"]
+    assert steps % 4, "the gradients of an update are of two epochs"
+    assert int(models[0].optimizer is None)
+
+
+def assert_same(found, expected):
+    for x, y in zip(found, expected, strict=True):
         np.testing.assert_array_equal(x, y)
-    assert models[0].source == models[1].target
 
 
 @pytest.mark.parametrize(
