@@ -14,7 +14,6 @@ import keras
 
 from keras_caption.errors import InputError
 from keras_caption.losses import CaptionCrossEntropy
-from keras_caption.rewards import CiderD, DocumentFrequencies
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
     EpochSeeds,
@@ -94,34 +93,30 @@ def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> No
 def train_self_critically(
     task: Any, directory: RunDirectory, strategy: Any, start: Any
 ) -> None:
-    """Trains a saved captioner self-critically, or resumes that.
+    """Trains a saved model self-critically by its task's reward, or resumes that.
 
     Args:
         task: The task.
         directory: `RunDirectory` of the phase.
         strategy: Distribution strategy.
-        start: Path of the saved captioner.
+        start: Path of the saved model.
     """
     config = task.config
     values = config["self_critical"]
-    counted = directory.folder / "document_frequencies.npz"
     with strategy.scope():
         model, epoch = directory.load()
-        if model is None:
+        resumed = model is not None
+        if resumed:
+            optimizer = model.optimizer
+        else:
             model = task.load_model(start)
             steps = task.steps_per_epoch("self_critical", strategy.num_replicas_in_sync)
             optimizer = task.make_optimizer("self_critical", steps)
-            references = task.reference_tokens(model.vocabulary)
-            frequencies = DocumentFrequencies.count(references)
-            if directory.is_chief:
-                frequencies.save(counted, model.vocabulary)
-        else:
-            optimizer = model.optimizer
-            frequencies = DocumentFrequencies.load(counted, model.vocabulary)
+        reward = task.make_reward(model, directory, resumed)
         with input_errors():
             trainer = SelfCritical(
                 model,
-                CiderD(frequencies),
+                reward,
                 values["baseline"],
                 values["samples"],
                 values["temperature"],

@@ -1,6 +1,7 @@
 """Translation as a person runs it: from parallel text to scores, and resumed."""
 
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -49,15 +50,23 @@ def call(call_script, folder, monkeypatch):
     return run
 
 
-ACCUMULATED = [
-    "--config.training.accumulation=4",
-    "--config.training.average=2",
-    "--config.training.label_smoothing=0",
-]
+def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, monkeypatch):
+    options = [
+        "--epochs=9",
+        "--config.training.accumulation=3",
+        "--config.training.average=2",
+        "--config.training.patience=2",
+    ]
+    save = kc.training.Checkpoint.on_epoch_end
 
+    def save_and_copy(checkpoint, epoch, logs=None):
+        save(checkpoint, epoch, logs)
+        if epoch == 1:
+            shutil.copytree(folder / "whole", folder / "killed")
 
-def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
-    whole = call("whole", "--epochs=3", *ACCUMULATED)
+    with monkeypatch.context() as patched:
+        patched.setattr(kc.training.Checkpoint, "on_epoch_end", save_and_copy)
+        whole = call("whole", *options)
     assert whole.returncode == 0, whole.stderr
     assert "training pairs (" in whole.stdout
     assert "| BLEU | chrF | exact |" in whole.stdout
@@ -65,22 +74,23 @@ def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
     assert set(scores) == {"BLEU", "chrF", "exact"}
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
     assert len(lines) == 5
-    assert call("parts", "--epochs=2", *ACCUMULATED).returncode == 0
-    resumed = call("parts", "--epochs=3", "--resume", *ACCUMULATED)
+
+    resumed = call("killed", *options, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert "Resuming after epoch 2" in resumed.stdout
-    outputs = [folder / "whole", folder / "parts"]
-    for name in ("last.keras", "best.keras"):
+    for output in (whole, resumed):
+        assert "Stopped after epoch 3: val_bleu" in output.stdout
+    outputs = [folder / "whole", folder / "killed"]
+    whole, resumed = (json.loads((x / "history.json").read_text()) for x in outputs)
+    assert whole == resumed
+    assert whole[0]["iterations"] % 3, "the gradients of an update are of two epochs"
+    for name in ("best.keras", "last.keras"):
         models = [keras.models.load_model(output / name) for output in outputs]
         assert_same(*(model.get_weights() for model in models))
-        assert models[0].source == models[1].target
-        if name == "last.keras":
-            assert_same(*([*map(np.array, m.optimizer.variables)] for m in models))
-    whole, parts = (json.loads((x / "history.json").read_text()) for x in outputs)
-    assert whole == parts
-    steps = whole[0]["iterations"]
-    assert steps % 4, "the gradients of an update are of two epochs"
-    assert int(models[0].optimizer is None)
+    assert_same(*([*map(np.array, m.optimizer.variables)] for m in models))
+    assert models[0].source == models[1].target
+    files = {path.name for path in (folder / "whole" / "weights").iterdir()}
+    assert files == {"epoch_2.npz", "epoch_3.npz"}
 
 
 def assert_same(found, expected):
