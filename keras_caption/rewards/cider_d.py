@@ -12,7 +12,13 @@ from keras_caption.rewards.document_frequencies import (
     bucket_of,
     check_references,
 )
-from keras_caption.rewards.ngrams import MAX_WORDS, ngram_keys
+from keras_caption.rewards.ngrams import (
+    check_tokens,
+    has_key,
+    ngram_keys,
+    occurrences,
+    repetitions,
+)
 from keras_caption.text import EOS, PAD
 
 SIGMA = 6.0
@@ -145,17 +151,9 @@ class CiderD(keras.layers.Layer):
         `norm` `(images, 4, C)` and `bigrams` `(images, C)`.
         """
         high, low = (ops.swapaxes(keys, 1, 2) for keys in ngram_keys(tokens))
-        exists = high != 0
-        repeated = ops.logical_and(
-            ops.expand_dims(high, -1) == ops.expand_dims(high, -2),
-            ops.expand_dims(low, -1) == ops.expand_dims(low, -2),
-        )
-        positions = ops.arange(ops.shape(tokens)[-1])
-        earlier = ops.expand_dims(positions, 1) > positions
-        before = ops.any(ops.logical_and(repeated, earlier), axis=-1)
-        first = ops.logical_and(exists, ops.logical_not(before))
+        count, first = repetitions(high, low)
         idf = self.log_images - ops.log(self._document_frequency(high, low))
-        weight = ops.sum(ops.cast(repeated, "float32"), axis=-1) * idf
+        weight = count * idf
         squares = ops.where(first, ops.square(weight), 0.0)
         return {
             "high": high,
@@ -164,7 +162,7 @@ class CiderD(keras.layers.Layer):
             "idf": idf,
             "weight": weight,
             "norm": ops.sqrt(ops.sum(squares, axis=-1)),
-            "bigrams": ops.sum(ops.cast(exists[:, 1], "float32"), axis=-1),
+            "bigrams": ops.sum(ops.cast(high[:, 1] != 0, "float32"), axis=-1),
         }
 
     def _document_frequency(self, high, low):
@@ -176,44 +174,3 @@ class CiderD(keras.layers.Layer):
             match = ops.logical_and(entry[..., 0] == high, entry[..., 1] == low)
             frequency = ops.where(match, entry[..., 2], frequency)
         return ops.cast(frequency, "float32")
-
-
-def check_tokens(name: str, tokens: Tensor, shape: str) -> None:
-    """Raises `ValueError` unless tokens are integers of the rank of a shape."""
-    dtype = keras.backend.standardize_dtype(tokens.dtype)
-    if len(tokens.shape) != shape.count(",") + 1 or "int" not in dtype:
-        raise ValueError(
-            f"`{name}` must be integer tokens of shape {shape}. Received: {dtype} of "
-            f"shape {tuple(tokens.shape)}"
-        )
-
-
-def has_key(tokens: Tensor) -> Tensor:
-    """Whether tokens are in the range for which n-grams have keys."""
-    return ops.logical_and(tokens >= 0, tokens < MAX_WORDS)
-
-
-def occurrences(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> Tensor:
-    """Counts the n-grams of each caption in each reference.
-
-    Args:
-        ours: dict with the keys of the captions' n-grams, `high` and `low`.
-        theirs: The same of the references.
-
-    Returns:
-        float32 `(images, 4, C, T, R)`.
-    """
-
-    def flat(keys, axis):
-        images, orders, count, length = ops.shape(keys)
-        return ops.expand_dims(
-            ops.reshape(keys, (images, orders, count * length)), axis
-        )
-
-    same = ops.logical_and(
-        flat(ours["high"], 3) == flat(theirs["high"], 2),
-        flat(ours["low"], 3) == flat(theirs["low"], 2),
-    )
-    per_image, length = ops.shape(theirs["high"])[2:]
-    same = ops.reshape(same, (*ops.shape(ours["high"]), per_image, length))
-    return ops.sum(ops.cast(same, "float32"), axis=-1)

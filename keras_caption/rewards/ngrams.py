@@ -1,5 +1,6 @@
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -39,3 +40,65 @@ def ngram_keys(tokens: Tensor, xp: Any = ops) -> tuple[Tensor, Tensor]:
         highs.append(a * MAX_WORDS + b)
         lows.append(c * MAX_WORDS + d)
     return xp.stack(highs, axis=-2), xp.stack(lows, axis=-2)
+
+
+def repetitions(high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
+    """Counts each n-gram in its own text.
+
+    Args:
+        high, low: int32 `(..., T)`, keys of the n-grams of each position.
+
+    Returns:
+        float32 `(..., T)`, how often the n-gram occurs; and bool `(..., T)`, whether
+        this is the first time.
+    """
+    repeated = ops.logical_and(
+        ops.expand_dims(high, -1) == ops.expand_dims(high, -2),
+        ops.expand_dims(low, -1) == ops.expand_dims(low, -2),
+    )
+    positions = ops.arange(ops.shape(high)[-1])
+    earlier = ops.expand_dims(positions, 1) > positions
+    before = ops.any(ops.logical_and(repeated, earlier), axis=-1)
+    first = ops.logical_and(high != 0, ops.logical_not(before))
+    return ops.sum(ops.cast(repeated, "float32"), axis=-1), first
+
+
+def check_tokens(name: str, tokens: Tensor, shape: str) -> None:
+    """Raises `ValueError` unless tokens are integers of the rank of a shape."""
+    dtype = keras.backend.standardize_dtype(tokens.dtype)
+    if len(tokens.shape) != shape.count(",") + 1 or "int" not in dtype:
+        raise ValueError(
+            f"`{name}` must be integer tokens of shape {shape}. Received: {dtype} of "
+            f"shape {tuple(tokens.shape)}"
+        )
+
+
+def has_key(tokens: Tensor) -> Tensor:
+    """Whether tokens are in the range for which n-grams have keys."""
+    return ops.logical_and(tokens >= 0, tokens < MAX_WORDS)
+
+
+def occurrences(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> Tensor:
+    """Counts the n-grams of each caption in each reference.
+
+    Args:
+        ours: dict with the keys of the captions' n-grams, `high` and `low`.
+        theirs: The same of the references.
+
+    Returns:
+        float32 `(images, 4, C, T, R)`.
+    """
+
+    def flat(keys, axis):
+        images, orders, count, length = ops.shape(keys)
+        return ops.expand_dims(
+            ops.reshape(keys, (images, orders, count * length)), axis
+        )
+
+    same = ops.logical_and(
+        flat(ours["high"], 3) == flat(theirs["high"], 2),
+        flat(ours["low"], 3) == flat(theirs["low"], 2),
+    )
+    per_image, length = ops.shape(theirs["high"])[2:]
+    same = ops.reshape(same, (*ops.shape(ours["high"]), per_image, length))
+    return ops.sum(ops.cast(same, "float32"), axis=-1)

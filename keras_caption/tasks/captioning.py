@@ -11,6 +11,7 @@ from keras_caption.arguments import Count
 from keras_caption.tasks.reports import captioning as report
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.phases import input_errors
+from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.settings import Decoding, SelfCritical, Training
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
@@ -181,11 +182,28 @@ class Task:
             first_epoch=first_epoch,
         )
 
-    def reference_tokens(self, vocabulary: kc.text.Vocabulary) -> Any:
-        """All captions of the training images, int32 `(images, R, T)`."""
-        return kc.data.reference_tokens(
-            self.read("train"), vocabulary, self.data["max_words"]
+    def make_reward(
+        self, model: Any, directory: RunDirectory, resumed: bool
+    ) -> kc.rewards.CiderD:
+        """CIDEr-D with the document frequencies of the training captions.
+
+        Args:
+            model: The captioner.
+            directory: `RunDirectory` of self-critical training, which records them.
+            resumed: bool, whether to read those that it recorded.
+        """
+        path = directory.folder / "document_frequencies.npz"
+        if resumed:
+            found = kc.rewards.DocumentFrequencies.load(path, model.vocabulary)
+            return kc.rewards.CiderD(found)
+        found = kc.rewards.DocumentFrequencies.count(
+            kc.data.reference_tokens(
+                self.read("train"), model.vocabulary, self.data["max_words"]
+            )
         )
+        if directory.is_chief:
+            found.save(path, model.vocabulary)
+        return kc.rewards.CiderD(found)
 
     # === Models ===
 

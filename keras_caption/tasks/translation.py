@@ -9,13 +9,15 @@ import keras
 from typing_extensions import TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count, Positive, ShareBelowOne
+from keras_caption.arguments import Count, CountOrZero, Positive, Share, ShareBelowOne
 from keras_caption.data.token_batches import TokenizedPairs
+from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.tasks.reports import translation as report
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
 from keras_caption.training.phases import input_errors
 from keras_caption.training.settings import Decoding
+from keras_caption.training.validation_loss import ValidationLoss
 
 TOKENIZERS = {
     "subwords": lambda texts, size: kc.text.SubwordTokenizer.build(texts, size),
@@ -41,6 +43,20 @@ class Training(TypedDict):
     learning_rate: Positive
     warmup_steps: Count
     label_smoothing: ShareBelowOne
+    accumulation: Count
+    average: Count
+    patience: CountOrZero
+    stop_on: Literal["val_bleu", "val_loss"]
+
+
+class SelfCritical(TypedDict):
+    epochs: CountOrZero
+    tokens_per_batch: Count
+    learning_rate: Positive
+    baseline: Literal["greedy", "mean"]
+    samples: Count
+    temperature: Positive
+    cross_entropy: Share
 
 
 class Evaluation(TypedDict):
@@ -51,6 +67,7 @@ class Evaluation(TypedDict):
 GROUPS = {
     "data": Data,
     "training": Training,
+    "self_critical": SelfCritical,
     "decoding": Decoding,
     "evaluation": Evaluation,
 }
@@ -84,8 +101,21 @@ def get_config() -> dict[str, Any]:
             "epochs": 8,
             "tokens_per_batch": 2048,  # padding included
             "learning_rate": 2e-3,  # at the end of the warm-up
-            "warmup_steps": 400,
+            "warmup_steps": 400,  # updates
             "label_smoothing": 0.1,
+            "accumulation": 1,  # batches whose gradients make one update
+            "average": 1,  # epochs whose weights are averaged, to be scored
+            "patience": 0,  # epochs without a better `stop_on`; 0 trains all epochs
+            "stop_on": "val_bleu",
+        },
+        "self_critical": {
+            "epochs": 0,  # none, unless asked for
+            "tokens_per_batch": 1024,  # padding included, of the references
+            "learning_rate": 1e-4,
+            "baseline": "greedy",
+            "samples": 5,
+            "temperature": 1.0,
+            "cross_entropy": 0.0,
         },
         "decoding": {
             "beam_size": 4,
@@ -147,8 +177,11 @@ class Task:
 
     @functools.cached_property
     def _pairs(self):
+        return self._tokenized("train")
+
+    def _tokenized(self, split):
         return TokenizedPairs(
-            self.read("train"),
+            self.read(split),
             self._tokenizers["source"],
             self._tokenizers["target"],
             self.data["max_tokens"],
@@ -164,7 +197,7 @@ class Task:
         """Number of steps of an epoch.
 
         Args:
-            group: str, `"training"`.
+            group: str, `"training"` or `"self_critical"`.
             replicas: int, number of replicas that share a batch.
 
         Raises:
@@ -178,9 +211,36 @@ class Task:
         return self._pairs.steps_per_epoch(self.config[group]["tokens_per_batch"])
 
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
-        """Endless batches, see `TokenizedPairs.batches`."""
+        """Endless batches, for the loss or the reward, see `TokenizedPairs.batches`."""
         tokens = self.config[group]["tokens_per_batch"]
-        return self._pairs.batches(tokens, self.config["seed"], first_epoch)
+        batches = self._pairs.batches(tokens, self.config["seed"], first_epoch)
+        return batches if group == "training" else batches.map(with_references)
+
+    def make_reward(
+        self, model: Any, directory: Any, resumed: bool
+    ) -> kc.rewards.SentenceBleu:
+        """Sentence BLEU of tokens.
+
+        Args:
+            model: The translator.
+            directory, resumed: Not needed: the reward has no state.
+
+        Raises:
+            InputError: If the model has other tokenizers than the training data, or
+                too many tokens for the reward.
+        """
+        for side, tokenizer in self._tokenizers.items():
+            if getattr(model, side) != tokenizer:
+                raise kc.InputError(
+                    f"The tokenizer of the {side} language is not that of the model "
+                    "that self-critical training starts from."
+                )
+        if len(model.target) > MAX_WORDS:
+            raise kc.InputError(
+                f"Sentence BLEU needs at most {MAX_WORDS:,} tokens, and the model has "
+                f"{len(model.target):,}."
+            )
+        return kc.rewards.SentenceBleu()
 
     # === Models ===
 
@@ -193,10 +253,21 @@ class Task:
     def make_optimizer(
         self, group: str, steps_per_epoch: int
     ) -> keras.optimizers.Optimizer:
-        """The optimizer of a phase: Adam of Vaswani et al., section 5.3."""
+        """The optimizer of a phase: Adam; of Vaswani et al., section 5.3, at first."""
         values = self.config[group]
-        schedule = InverseSquareRoot(values["learning_rate"], values["warmup_steps"])
-        return keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+        if group == "self_critical":
+            return keras.optimizers.Adam(values["learning_rate"])
+        accumulation = values["accumulation"]
+        schedule = InverseSquareRoot(
+            values["learning_rate"], values["warmup_steps"], accumulation
+        )
+        return keras.optimizers.Adam(
+            schedule,
+            beta_1=0.9,
+            beta_2=0.98,
+            epsilon=1e-9,
+            gradient_accumulation_steps=accumulation if accumulation > 1 else None,
+        )
 
     def load_model(self, path: Any) -> Any:
         """A saved model."""
@@ -214,9 +285,19 @@ class Task:
         return TranslationValidation(
             *self.sentences("val"),
             evaluation["tokenized"],
+            self._validation_loss(model),
             beam_size=evaluation["validation_beam_size"],
             max_length=self.config["decoding"]["max_length"],
         )
+
+    def _validation_loss(self, model):
+        """The loss of the validation split, but of pairs that are too long."""
+        pairs, tokens = (
+            self._tokenized("val"),
+            self.config["training"]["tokens_per_batch"],
+        )
+        batches = pairs.batches(tokens).take(pairs.steps_per_epoch(tokens))
+        return ValidationLoss(model, batches)
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Translates and scores the test split."""
@@ -231,3 +312,8 @@ class Task:
     def export(self, model: Any, folder: pathlib.Path) -> None:
         """Writes a SavedModel that searches as the test split was translated."""
         kc.serving.export(model, folder, **self.config["decoding"])
+
+
+def with_references(inputs, targets, weights):
+    """A batch of `TokenizedPairs`, as `SelfCritical` takes it."""
+    return {"source": inputs["source"], "references": targets[:, None]}

@@ -2,6 +2,7 @@
 
 from keras_caption.losses import CaptionCrossEntropy
 from keras_caption.replicas import sum_over_replicas
+from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
     CaptionValidation,
     Checkpoint,
@@ -12,12 +13,15 @@ from keras_caption.training.callbacks import (
     TranslationValidation,
     captioner_of,
 )
+from keras_caption.training.early_stopping import StopEarly
 from keras_caption.training.inverse_square_root import InverseSquareRoot
 from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
 from keras_caption.training.schedules import ScheduledSampling, WarmupStepDecay
 from keras_caption.training.self_critical import SelfCritical
+from keras_caption.training.validation_loss import ValidationLoss
 
 __all__ = [
+    "AveragedValidation",
     "CaptionCrossEntropy",
     "CaptionValidation",
     "Checkpoint",
@@ -27,9 +31,11 @@ __all__ = [
     "ScheduledSampling",
     "ScheduledSamplingTrainer",
     "SelfCritical",
+    "StopEarly",
     "StopIfNotFinite",
     "TensorBoardLogs",
     "TranslationValidation",
+    "ValidationLoss",
     "WarmupStepDecay",
     "captioner_of",
     "sum_over_replicas",

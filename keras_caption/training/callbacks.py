@@ -2,7 +2,7 @@ import contextlib
 import errno
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
@@ -20,8 +20,13 @@ def captioner_of(model: Any) -> Any:
 
 
 def steps_done(model: Any) -> int:
-    """The number of steps that a model's optimizer has taken, int."""
-    return int(ops.convert_to_numpy(model.optimizer.iterations))
+    """The number of steps that a model's optimizer has taken, int.
+
+    A step is that of one batch, whether or not the optimizer accumulates gradients.
+    """
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    # Its first variable; `iterations` counts updates where gradients accumulate.
+    return int(ops.convert_to_numpy(optimizer.variables[0]))
 
 
 class CaptionValidation(keras.callbacks.Callback):
@@ -60,11 +65,13 @@ class TranslationValidation(keras.callbacks.Callback):
     """Translates the validation sentences after every epoch, and scores them.
 
     Adds BLEU and the share of exactly right translations to the epoch's logs, as
-    `val_bleu` and `val_exact`.
+    `val_bleu` and `val_exact`, and the loss as `val_loss`.
 
     Args:
         sources, references: Lists of str, sentences and their translations.
         tokenized: bool, of `keras_caption.evaluation.score_translations`.
+        loss: Function without arguments that returns the loss, a float, such as
+            `ValidationLoss`. If omitted, no loss is added.
         **options: Options of `Translator.translate`.
     """
 
@@ -73,20 +80,25 @@ class TranslationValidation(keras.callbacks.Callback):
         sources: list[str],
         references: list[str],
         tokenized: bool = False,
+        loss: Callable[[], float] | None = None,
         **options: Any,
     ):
         super().__init__()
         self.sources = sources
         self.references = references
         self.tokenized = tokenized
+        self.loss = loss
         self.options = options
 
     def on_epoch_end(self, epoch, logs=None):
         from keras_caption.evaluation import score_translations
 
-        translations = self.model.translate(self.sources, **self.options)
+        model = captioner_of(self.model)
+        translations = model.translate(self.sources, **self.options)
         scores, _ = score_translations(translations, self.references, self.tokenized)
         logs["val_bleu"], logs["val_exact"] = scores["BLEU"], scores["exact"]
+        if self.loss is not None:
+            logs["val_loss"] = self.loss()
 
 
 class EpochSeeds(keras.callbacks.Callback):
@@ -211,6 +223,11 @@ class Checkpoint(keras.callbacks.Callback):
     Args:
         folder: Path of the folder to keep the files in.
         monitor: str, name of the log whose greatest value is the best.
+
+    Attributes:
+        history: List of dict, the logs of all epochs.
+        validated: The weights that were validated, a list of arrays, if they are not
+            the model's own, see `AveragedValidation`.
     """
 
     def __init__(self, folder: pathlib.Path | str, monitor: str = "val_cider"):
@@ -218,6 +235,7 @@ class Checkpoint(keras.callbacks.Callback):
         self.folder = pathlib.Path(folder)
         self.monitor = monitor
         self.history = []
+        self.validated = None
 
     def resume(self, model: Any) -> int:
         """Reads the history up to the epoch that a loaded model has reached.
@@ -256,7 +274,7 @@ class Checkpoint(keras.callbacks.Callback):
         )
         if logs[self.monitor] > previous:
             best = type(captioner).from_config(captioner.get_config())
-            best.set_weights(captioner.get_weights())
+            best.set_weights(self.validated or captioner.get_weights())
             best.save(self.folder / "best.keras")
         write_json(self.folder / "history.json", self.history)
         captioner.save(self.folder / "last.keras")

@@ -14,7 +14,7 @@ import keras
 
 from keras_caption.errors import InputError
 from keras_caption.losses import CaptionCrossEntropy
-from keras_caption.rewards import CiderD, DocumentFrequencies
+from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
     EpochSeeds,
     HalveOnPlateau,
@@ -22,6 +22,7 @@ from keras_caption.training.callbacks import (
     TensorBoardLogs,
     captioner_of,
 )
+from keras_caption.training.early_stopping import StopEarly, has_stalled
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
 from keras_caption.training.schedules import ScheduledSampling
@@ -92,34 +93,30 @@ def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> No
 def train_self_critically(
     task: Any, directory: RunDirectory, strategy: Any, start: Any
 ) -> None:
-    """Trains a saved captioner self-critically, or resumes that.
+    """Trains a saved model self-critically by its task's reward, or resumes that.
 
     Args:
         task: The task.
         directory: `RunDirectory` of the phase.
         strategy: Distribution strategy.
-        start: Path of the saved captioner.
+        start: Path of the saved model.
     """
     config = task.config
     values = config["self_critical"]
-    counted = directory.folder / "document_frequencies.npz"
     with strategy.scope():
         model, epoch = directory.load()
-        if model is None:
+        resumed = model is not None
+        if resumed:
+            optimizer = model.optimizer
+        else:
             model = task.load_model(start)
             steps = task.steps_per_epoch("self_critical", strategy.num_replicas_in_sync)
             optimizer = task.make_optimizer("self_critical", steps)
-            references = task.reference_tokens(model.vocabulary)
-            frequencies = DocumentFrequencies.count(references)
-            if directory.is_chief:
-                frequencies.save(counted, model.vocabulary)
-        else:
-            optimizer = model.optimizer
-            frequencies = DocumentFrequencies.load(counted, model.vocabulary)
+        reward = task.make_reward(model, directory, resumed)
         with input_errors():
             trainer = SelfCritical(
                 model,
-                CiderD(frequencies),
+                reward,
                 values["baseline"],
                 values["samples"],
                 values["temperature"],
@@ -152,10 +149,16 @@ def fit(
             f"The run in {directory.folder} has done {epoch} epochs already, more "
             f"than {values['epochs']}."
         )
-    if epoch < values["epochs"]:
+    stop = values.get("stop_on", task.monitor), values.get("patience", 0)
+    stalled = has_stalled(checkpoint.history, *stop)
+    epochs = epoch if stalled else values["epochs"]
+    if epoch < epochs:
         directory.begin()
     model = captioner_of(trainer)
-    callbacks = [StopIfNotFinite(), EpochSeeds(seed), task.validation(model)]
+    validation = task.validation(model)
+    if values.get("average", 1) > 1:
+        validation = AveragedValidation(validation, checkpoint, values["average"])
+    callbacks = [StopIfNotFinite(), EpochSeeds(seed), validation]
     if values.get("halved_after"):
         callbacks.append(
             HalveOnPlateau(
@@ -164,15 +167,22 @@ def fit(
         )
     if directory.is_chief:
         callbacks += [TensorBoardLogs(directory.folder / "logs"), checkpoint]
+        callbacks.append(StopEarly(checkpoint, *stop))
     trainer.fit(
         task.train_batches(model, group, epoch),
         initial_epoch=epoch,
-        epochs=values["epochs"],
+        epochs=epochs,
         steps_per_epoch=task.steps_per_epoch(group, strategy.num_replicas_in_sync),
         shuffle=False,  # the batches are
         verbose=1 if sys.stdout.isatty() else 2,
         callbacks=callbacks,
     )
+    if has_stalled(checkpoint.history, *stop):
+        monitor, patience = stop
+        print(
+            f"Stopped after epoch {len(checkpoint.history)}: {monitor} has not become "
+            f"better for {patience} epochs"
+        )
     wait_for_all(strategy)
 
 

@@ -29,7 +29,14 @@ _SEARCH = (
     "decoding.keep_greedy",
 )
 FREE = {
-    "cross-entropy": ("training.epochs", "data.data_dir", "evaluation.spice", *_SEARCH),
+    "cross-entropy": (
+        "training.epochs",
+        "training.patience",
+        "training.stop_on",
+        "data.data_dir",
+        "evaluation.spice",
+        *_SEARCH,
+    ),
     "self-critical": (
         "self_critical.epochs",
         "data.data_dir",

@@ -133,7 +133,7 @@ def check_self_critical(values: dict[str, Any], where: str) -> None:
             f"{where}.samples: the baseline 'mean' needs at least 2, received "
             f"{values['samples']}."
         )
-    if values["halved_after"] and values["learning_rate"] is None:
+    if values.get("halved_after") and values["learning_rate"] is None:
         raise InputError(
             f"{where}.halved_after needs a learning_rate that can be halved."
         )

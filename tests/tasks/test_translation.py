@@ -1,6 +1,7 @@
 """Translation as a person runs it: from parallel text to scores, and resumed."""
 
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -49,8 +50,34 @@ def call(call_script, folder, monkeypatch):
     return run
 
 
-def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
-    whole = call("whole", "--epochs=2")
+@pytest.fixture
+def kill_after(folder, monkeypatch):
+    """Keeps a copy of a run, `killed`, as it is after some epochs."""
+
+    def kill_after(epochs, output):
+        save = kc.training.Checkpoint.on_epoch_end
+
+        def save_and_copy(checkpoint, epoch, logs=None):
+            save(checkpoint, epoch, logs)
+            if epoch + 1 == epochs and checkpoint.folder.is_relative_to(output):
+                shutil.copytree(output, folder / f"killed_{output.name}")
+
+        monkeypatch.setattr(kc.training.Checkpoint, "on_epoch_end", save_and_copy)
+
+    return kill_after
+
+
+ACCUMULATED = [
+    "--epochs=9",
+    "--config.training.accumulation=3",
+    "--config.training.average=2",
+    "--config.training.patience=2",
+]
+
+
+def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, kill_after):
+    kill_after(2, folder / "whole")
+    whole = call("whole", *ACCUMULATED)
     assert whole.returncode == 0, whole.stderr
     assert "training pairs (" in whole.stdout
     assert "| BLEU | chrF | exact |" in whole.stdout
@@ -58,17 +85,50 @@ def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
     assert set(scores) == {"BLEU", "chrF", "exact"}
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
     assert len(lines) == 5
-    assert call("parts", "--epochs=1").returncode == 0
-    resumed = call("parts", "--epochs=2", "--resume")
+
+    resumed = call("killed_whole", *ACCUMULATED, "--resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert "Resuming after epoch 1" in resumed.stdout
-    models = [
-        keras.models.load_model(folder / output / "last.keras")
-        for output in ("whole", "parts")
+    assert "Resuming after epoch 2" in resumed.stdout
+    for output in (whole, resumed):
+        assert "Stopped after epoch 3: val_bleu" in output.stdout
+    model, history = check_equal(folder / "whole", folder / "killed_whole")
+    assert model.source == model.target
+    assert history[0]["iterations"] % 3, "the gradients of an update are of two epochs"
+    files = {path.name for path in (folder / "whole" / "weights").iterdir()}
+    assert files == {"epoch_2.npz", "epoch_3.npz"}
+
+
+def test_self_critical_training_resumes_to_the_bit(folder, call, kill_after):
+    options = [
+        f"--start_from={folder / 'whole'}",
+        "--config.self_critical.samples=2",
+        "--config.self_critical.tokens_per_batch=64",
+        "--scst_epochs=2",
     ]
-    for x, y in zip(*(model.get_weights() for model in models), strict=True):
+    kill_after(1, folder / "scst")
+    whole = call("scst", *options)
+    assert whole.returncode == 0, whole.stderr
+    resumed = call("killed_scst", *options, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    _, history = check_equal(folder / "scst" / "scst", folder / "killed_scst" / "scst")
+    assert {"reward", "val_bleu", "val_loss"} <= set(history[0])
+    assert 0 < history[0]["reward"] < 1
+
+
+def check_equal(*folders):
+    """Compares two runs to the bit; returns the model, and the logs of the epochs."""
+    for name in ("best.keras", "last.keras"):
+        models = [keras.models.load_model(folder / name) for folder in folders]
+        assert_same(*(model.get_weights() for model in models))
+    assert_same(*([*map(np.array, m.optimizer.variables)] for m in models))
+    history, other = (json.loads((x / "history.json").read_text()) for x in folders)
+    assert history == other
+    return models[0], history
+
+
+def assert_same(found, expected):
+    for x, y in zip(found, expected, strict=True):
         np.testing.assert_array_equal(x, y)
-    assert models[0].source == models[1].target
 
 
 @pytest.mark.parametrize(
@@ -77,7 +137,7 @@ def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
         (["--config.data.target=de"], "has no train.de"),
         (["--config.data.tokenizer=letters"], "--config.data.tokenizer"),
         (["--config.training.tokens_per_batch=4"], "cannot hold a pair"),
-        (["--scst_epochs=1"], "no 'self_critical.epochs'"),
+        (["--config.training.stop_on=loss"], "--config.training.stop_on"),
         (["--config.data.tokenizer=subwords"], "does not yield 500 subwords"),
     ],
 )

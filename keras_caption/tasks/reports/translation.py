@@ -11,6 +11,7 @@ FILES = {
     "best.keras": "the model, for keras.models.load_model",
     "1": "the model as a SavedModel, for TensorFlow Serving",
     "last.keras": "the last epoch's model and optimizer, for --resume",
+    "weights": "those of the last epochs, if they are averaged",
     "history.json": "loss and BLEU of every epoch",
     "logs": "the same for TensorBoard",
     "test_translations.txt": "translations of the test split, one in a line",

@@ -1,0 +1,46 @@
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_caption.training.callbacks import Checkpoint
+
+
+class StopEarly(keras.callbacks.Callback):
+    """Ends training once a log of the epochs has ceased to become better.
+
+    Put it after `Checkpoint`, whose history decides: a resumed run stops after the
+    same epoch as an uninterrupted one.
+
+    Args:
+        checkpoint: `Checkpoint` of the run.
+        monitor: str, name of the log, see `has_stalled`.
+        patience: int, number of epochs without a better value.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, monitor: str, patience: int):
+        super().__init__()
+        self.checkpoint = checkpoint
+        self.monitor = monitor
+        self.patience = patience
+
+    def on_epoch_end(self, epoch, logs=None):
+        if has_stalled(self.checkpoint.history, self.monitor, self.patience):
+            self.model.stop_training = True
+
+
+def has_stalled(history: Sequence[dict[str, Any]], monitor: str, patience: int) -> bool:
+    """Whether the last epochs brought no better value of a log.
+
+    Args:
+        history: The logs of all epochs, a list of dict.
+        monitor: str, name of a log. Of a loss the least value is the best, of any
+            other log the greatest.
+        patience: int, number of epochs; 0 means that no run stalls.
+    """
+    if not patience or not history:
+        return False
+    values = np.array([row[monitor] for row in history])
+    best = values.argmin() if monitor.endswith("loss") else values.argmax()
+    return bool(len(values) - 1 - best >= patience)

@@ -1,0 +1,33 @@
+from collections.abc import Iterable
+from typing import Any
+
+from keras import ops
+
+from keras_caption.decoding import compile_function
+
+
+class ValidationLoss:
+    """The loss of a model over a split, averaged over all valid tokens.
+
+    A call returns it, a float, for the weights that the model has by then.
+
+    Args:
+        model: A compiled model.
+        batches: Finite iterable of inputs, targets and weights, see
+            `keras_caption.data.teacher_forcing`.
+    """
+
+    def __init__(self, model: Any, batches: Iterable[Any]):
+        self.batches = batches
+
+        def sums(inputs, targets, weights):
+            tokens = ops.sum(ops.cast(weights, "float32"))
+            loss = model.loss(targets, model(inputs, training=False), weights)
+            return loss * tokens, tokens
+
+        self._sums = compile_function(sums, model.variables)
+
+    def __call__(self) -> float:
+        sums = [tuple(map(float, self._sums(*batch))) for batch in self.batches]
+        losses, tokens = map(sum, zip(*sums, strict=True))
+        return losses / tokens
