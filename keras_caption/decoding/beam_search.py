@@ -141,8 +141,13 @@ def beam_search(
     _, beam = ops.while_loop(
         is_unfinished, next_step, (0, beam), maximum_iterations=max_length
     )
-    is_finished = ops.expand_dims(beam["done_scores"] > NEG_INF / 2, 2)
+    is_finished = ops.expand_dims(is_hypothesis(beam["done_scores"]), 2)
     return ops.where(is_finished, beam["done"], PAD), beam["done_scores"]
+
+
+def is_hypothesis(scores: Any) -> Any:
+    """Which scores of a beam are those of captions, not of free places."""
+    return scores > NEG_INF / 2
 
 
 def repeated_trigrams(tokens, index, vocabulary_size):

@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from keras_caption.arguments import Count, NotNegative, Positive, Seed, check
+from keras_caption.arguments import (
+    Count,
+    CountOrZero,
+    NotNegative,
+    Positive,
+    Seed,
+    check,
+)
 from keras_caption.errors import InputError, hint
 
 
@@ -11,12 +18,12 @@ def check_options(options: dict[str, Any]) -> None:
 
     Args:
         options: dict from names to values; see
-            `keras_caption.models.Captioner.generate_tokens`.
+            `keras_caption.models.Seq2Seq.generate_tokens`.
 
     Raises:
         InputError: If an option is unknown, has a wrong value, or has no effect
             beside the others: beam search has no `top_k` and no `seed`, sampling no
-            beam.
+            beam, and a `length_margin` needs a `length_ratio`.
     """
     for name in options:
         if name not in KINDS:
@@ -24,6 +31,8 @@ def check_options(options: dict[str, Any]) -> None:
                 f"There is no decoding option {name!r}. {hint(name, KINDS)}"
             )
     check_values(**options)
+    if "length_margin" in options and "length_ratio" not in options:
+        raise InputError("`length_margin` needs `length_ratio`, which it adds to.")
     sampled = "temperature" in options
     for name in SEARCH_ONLY if sampled else SAMPLING_ONLY:
         if name in options:
@@ -49,6 +58,8 @@ SAMPLING_ONLY = ("top_k", "seed")
 KINDS = {
     "beam_size": Count,
     "max_length": Count,
+    "length_ratio": NotNegative,
+    "length_margin": CountOrZero,
     "length_penalty": NotNegative,
     "block_trigrams": bool,
     "keep_greedy": bool,

@@ -114,6 +114,22 @@ class InputKind:
         """
         return None
 
+    def lengths(self, inputs: dict[str, Any]) -> Any:
+        """Numbers of tokens of the inputs, to which outputs are in proportion.
+
+        Args:
+            inputs: dict of tensors, as `complete` returns it.
+
+        Returns:
+            int32 `(batch,)`.
+
+        Raises:
+            InputError: If inputs of this kind are no text.
+        """
+        raise InputError(
+            f"`length_ratio` is for models of text; this one reads {self.keys[0]}."
+        )
+
     def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Finds the examples of a batch that no model can predict anything from.
 

@@ -8,6 +8,7 @@ from keras_caption.inputs.input_kind import InputKind
 from keras_caption.text import EOS, PAD
 
 EXAMPLE = "a"
+MAX_TOKENS = 1024  # of a sentence, EOS included: attention takes its square
 
 
 class Text(InputKind):
@@ -17,7 +18,9 @@ class Text(InputKind):
     |---|---|---|
     | `source` | int `(batch, S)` | tokens of a sentence, to EOS, then PAD |
 
-    A server takes `source` as strings, `(batch,)`, if the model has a tokenizer.
+    A server takes `source` as strings, `(batch,)`, if the model has a tokenizer. A
+    sentence has at most `MAX_TOKENS` tokens, EOS included; no memory is taken for
+    longer ones.
     """
 
     keys = ("source",)
@@ -37,7 +40,18 @@ class Text(InputKind):
     def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
         source = inputs["source"]
         is_token = ops.logical_and(source != PAD, source != EOS)
-        return {"has no token": ~ops.any(is_token, axis=1)}
+        faults = {
+            "has no token": ~ops.any(is_token, axis=1),
+            f"has more than {MAX_TOKENS:,} tokens": self.lengths(inputs) > MAX_TOKENS,
+        }
+        if self.tokenizer is not None:
+            is_known = ops.logical_and(source >= 0, source < len(self.tokenizer))
+            unknown = ~ops.all(is_known, axis=1)
+            faults["has tokens of another tokenizer"] = unknown
+        return faults
+
+    def lengths(self, inputs: dict[str, Any]) -> Any:
+        return ops.sum(ops.cast(inputs["source"] != PAD, "int32"), axis=1)
 
     def served_specs(self) -> dict[str, keras.KerasTensor]:
         if self.tokenizer is None:
@@ -46,10 +60,10 @@ class Text(InputKind):
 
     def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
         if self.tokenizer is None:
-            return super().from_served(inputs)
+            return {"source": inputs["source"][:, : MAX_TOKENS + 1]}
         import tensorflow as tf
 
-        tokens = self.tokenizer.tokenize(inputs["source"])
+        tokens = self.tokenizer.tokenize(inputs["source"])[:, :MAX_TOKENS]
         tokens = tf.concat([tokens, tf.fill((tokens.nrows(), 1), EOS)], axis=1)
         return {"source": tokens.to_tensor(PAD)}
 

@@ -5,13 +5,16 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_caption.arguments import Count, check
 from keras_caption.decoding import (
+    LengthLimit,
     beam_search,
     check_options,
     compile_function,
     greedy_search,
     sample,
 )
+from keras_caption.decoding.beam_search import is_hypothesis
 from keras_caption.errors import InputError
 from keras_caption.models.input_reader import InputReader
 from keras_caption.text import Tokenizer
@@ -57,11 +60,7 @@ class Generation(InputReader):
         model.generate(["photo.jpg"])
         ```
         """
-        if self.vocabulary is None:
-            raise InputError(
-                f"The model '{self.name}' was made without a vocabulary: it can "
-                "`generate_tokens`, but no strings."
-            )
+        self._check_vocabulary()
         tokens, _ = self.generate_tokens(raw, **options)
         return [self.vocabulary.decode(row) for row in tokens]
 
@@ -74,6 +73,10 @@ class Generation(InputReader):
             raw: As of `generate`.
             beam_size: int, beam width, defaults to 3; 1 is greedy search.
             max_length: int, greatest number of tokens, defaults to 20.
+            length_ratio, length_margin: float and int, of models of text: each output
+                has at most `length_ratio * n + length_margin` tokens, EOS included,
+                for n tokens of its input, EOS included, and ends with EOS there. If
+                omitted, `max_length` alone limits it; the margin defaults to 0.
             length_penalty, block_trigrams, keep_greedy: Options of
                 `keras_caption.decoding.beam_search`.
             temperature: float. If given, captions are sampled at this temperature
@@ -90,22 +93,72 @@ class Generation(InputReader):
                 missing or has a wrong shape, or an example has a fault: an image
                 without a valid region, say, or with boxes in pixels.
         """
-        options = {"beam_size": beam_size, **options}
-        options = {k: value for k, value in options.items() if value is not None}
-        check_options(options)
-        inputs = self.prepare_inputs(self.read_inputs(raw, check=True))
+        options = given({"beam_size": beam_size, **options})
+        inputs = self._checked(raw, options)
+        limit = take(options, "length_ratio", "length_margin")
         max_length = options.pop("max_length", 20)
         if "temperature" in options:
             shape = (len(next(iter(inputs.values()))), max_length)
             numbers = keras.random.uniform(shape, seed=options.pop("seed", None))
-            tokens, scores = self._compiled(sample, **options)(inputs, numbers)
+            tokens, scores = self._compiled(sample, limit, **options)(inputs, numbers)
         elif beam_size == 1 and not options.get("block_trigrams"):
-            search = self._compiled(greedy_search, max_length=max_length)
+            search = self._compiled(greedy_search, limit, max_length=max_length)
             tokens, scores = search(inputs)
         else:
-            search = self._compiled(beam_search, max_length=max_length, **options)
+            search = self._compiled(
+                beam_search, limit, max_length=max_length, **options
+            )
             tokens, scores = (x[:, 0] for x in search(inputs))
         return ops.convert_to_numpy(tokens), ops.convert_to_numpy(scores)
+
+    def generate_n_best(
+        self, raw: Any, n: int, beam_size: int | None = None, **options: Any
+    ) -> list[list[tuple[str, float]]]:
+        """Generates the best captions of each example, by beam search.
+
+        Args:
+            raw: As of `generate`.
+            n: int, number of captions of each example; there are fewer if the beam
+                ends with fewer.
+            beam_size: int, beam width, at least `n`. Defaults to `n`, but at least 3.
+            **options: Options of `generate_tokens`, but no `temperature`.
+
+        Returns:
+            A list for each example of pairs of a caption, a str, and its
+            log-probability, EOS included, a float. The best is first: with a
+            `length_penalty` that need not be the most probable one.
+
+        Raises:
+            InputError: If `n` is not an int from 1 to `beam_size`, or as `generate`
+                raises it.
+
+        Example:
+
+        ```python
+        model.generate_n_best({"regions": regions, "boxes": boxes}, n=3)
+        # [[("a dog on a beach", -3.1), ("a dog runs", -3.6), ...], ...]
+        ```
+        """
+        check(Count, n=n)
+        beam_size = max(n, 3) if beam_size is None else beam_size
+        options = given({"beam_size": beam_size, **options})
+        if "temperature" in options:
+            raise InputError("Sampling, by a `temperature`, has no n best captions.")
+        self._check_vocabulary()
+        inputs = self._checked(raw, options)
+        if n > beam_size:
+            raise InputError(f"A beam of {beam_size} does not hold the {n} best.")
+        limit = take(options, "length_ratio", "length_margin")
+        search = self._compiled(beam_search, limit, **options)
+        found = zip(*map(ops.convert_to_numpy, search(inputs)), strict=True)
+        return [
+            [
+                (self.vocabulary.decode(row), float(score))
+                for row, score in zip(tokens[:n], scores[:n], strict=True)
+                if is_hypothesis(score)
+            ]
+            for tokens, scores in found
+        ]
 
     def caption(
         self, batches: collections.abc.Iterable[dict[str, Any]], **options: Any
@@ -127,13 +180,60 @@ class Generation(InputReader):
             captions.update(zip(image_ids, generated, strict=True))
         return captions
 
-    def _compiled(self, search: Any, **options: Any) -> Any:
+    def limited(
+        self,
+        inputs: dict[str, Any],
+        length_ratio: float | None = None,
+        length_margin: int = 0,
+    ) -> Any:
+        """The model as a decoder, with the lengths of its outputs limited.
+
+        Args:
+            inputs: dict of tensors, as `prepare_inputs` returns it.
+            length_ratio, length_margin: Options of `generate_tokens`.
+
+        Returns:
+            What searches take: the model itself if `length_ratio` is `None`.
+
+        Raises:
+            InputError: If inputs of the model have no length.
+        """
+        if length_ratio is None:
+            return self
+        lengths = ops.cast(self.memory_kind.lengths(inputs), "float32")
+        limits = ops.floor(lengths * length_ratio) + length_margin
+        return LengthLimit(self, ops.cast(ops.maximum(limits, 1), "int32"))
+
+    def _check_vocabulary(self):
+        if self.vocabulary is None:
+            raise InputError(
+                f"The model '{self.name}' was made without a vocabulary: it can "
+                "`generate_tokens`, but no strings."
+            )
+
+    def _checked(self, raw: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """The encoder's inputs; raises if an option or an input is wrong."""
+        check_options(options)
+        return self.prepare_inputs(self.read_inputs(raw, check=True))
+
+    def _compiled(self, search: Any, limit: dict[str, Any], **options: Any) -> Any:
         """A function from inputs to the result of `search`, compiled once."""
-        key = (search, *options.items())
+        key = (search, *limit.items(), *options.items())
         if key not in self._compiled_functions:
 
             def generate(inputs, *args):
-                return search(self, self.encode(inputs), *args, **options)
+                decoder = self.limited(inputs, **limit)
+                return search(decoder, self.encode(inputs), *args, **options)
 
             self._compiled_functions[key] = compile_function(generate, self.variables)
         return self._compiled_functions[key]
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are not `None`."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def take(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Removes the named options, if given, and returns them."""
+    return {name: options.pop(name) for name in names if name in options}

@@ -1,9 +1,12 @@
 import collections.abc
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from keras_caption.errors import InputError
+from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.input_reader import InputReader
 from keras_caption.text import PAD
 
@@ -25,15 +28,28 @@ class SentenceReader(InputReader):
         """
         if self.source is None or isinstance(raw, collections.abc.Mapping):
             return super().to_batch(raw)
-        if isinstance(raw, str) or not all(isinstance(text, str) for text in raw):
+        return {"source": pad(self.source_tokens(raw))}
+
+    def source_tokens(self, sentences: Any) -> list[list[int]]:
+        """Tokens of each sentence, EOS included.
+
+        Raises:
+            InputError: If the sentences are no list of str, or one is not Unicode.
+        """
+        is_list = isinstance(sentences, (list, tuple, np.ndarray))
+        if not is_list or not all(isinstance(text, str) for text in sentences):
             raise InputError(
-                f"Sentences should be a list of str. Received: {raw!r:.100}"
+                f"Sentences should be a list of str. Received: {sentences!r:.100}"
             )
-        rows = [self.source.encode(text)[1:] for text in raw]
-        tokens = np.full((len(rows), max(map(len, rows), default=0)), PAD, "int32")
-        for row, ids in zip(tokens, rows, strict=True):
-            row[: len(ids)] = ids
-        return {"source": tokens}
+        for number, text in enumerate(sentences):
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise InputError(
+                    f"Sentence {number} has half of a surrogate pair, which is no "
+                    f"Unicode text: {text!r:.100}"
+                ) from None
+        return [self.source.encode(text)[1:] for text in sentences]
 
     def translate(
         self, sentences: list[str], batch_size: int = 64, **options: Any
@@ -41,19 +57,75 @@ class SentenceReader(InputReader):
         """Translates any number of sentences, in batches of similar length.
 
         Args:
-            sentences: List of str. An empty one has an empty translation.
+            sentences: List of str. One that has no token, or more than
+                `keras_caption.inputs.text.MAX_TOKENS`, has an empty translation; a
+                warning counts the latter.
             batch_size: int, number of sentences that are translated at once.
             **options: Options of `generate_tokens`.
 
         Returns:
             A list of str.
+
+        Raises:
+            InputError: If the sentences are no list of str, or as `generate` raises it.
         """
-        translations = [""] * len(sentences)
-        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
-        order = [i for i in order if sentences[i].strip()]
-        for start in range(0, len(order), batch_size):
-            indices = order[start : start + batch_size]
-            generated = self.generate([sentences[i] for i in indices], **options)
-            for i, translation in zip(indices, generated, strict=True):
-                translations[i] = translation
-        return translations
+
+        def generate(batch):
+            return self.generate(batch, **options)
+
+        return self._in_batches(generate, sentences, batch_size, "")
+
+    def translate_n_best(
+        self, sentences: list[str], n: int, batch_size: int = 64, **options: Any
+    ) -> list[list[tuple[str, float]]]:
+        """Translates any number of sentences, each in several ways.
+
+        Args:
+            sentences, batch_size: As of `translate`.
+            n: int, number of translations of each sentence.
+            **options: Options of `generate_n_best`.
+
+        Returns:
+            A list for each sentence, see `generate_n_best`; an empty one where
+            `translate` returns an empty translation.
+
+        Raises:
+            InputError: As `translate`, or as `generate_n_best` raises it.
+        """
+
+        def generate(batch):
+            return self.generate_n_best(batch, n, **options)
+
+        return self._in_batches(generate, sentences, batch_size, [])
+
+    def _in_batches(
+        self, generate: Callable, sentences: list[str], batch_size: int, empty: Any
+    ) -> list[Any]:
+        """What `generate` makes of batches of sentences of similar length, in order."""
+        if self.source is None:
+            raise InputError(f"The model '{self.name}' has no tokenizer of sentences.")
+        tokens = self.source_tokens(sentences)
+        generated = [empty] * len(tokens)
+        too_long = sum(len(ids) > MAX_TOKENS for ids in tokens)
+        if too_long:
+            warnings.warn(
+                f"{too_long} of {len(tokens)} sentences have more than {MAX_TOKENS:,} "
+                "tokens and are not translated.",
+                stacklevel=3,
+            )
+        usable = [i for i, ids in enumerate(tokens) if 1 < len(ids) <= MAX_TOKENS]
+        usable.sort(key=lambda i: len(tokens[i]))
+        for start in range(0, len(usable), batch_size):
+            indices = usable[start : start + batch_size]
+            results = generate({"source": pad([tokens[i] for i in indices])})
+            for i, result in zip(indices, results, strict=True):
+                generated[i] = result
+        return generated
+
+
+def pad(rows: list[list[int]]) -> np.ndarray:
+    """Lists of tokens as int32 `(len(rows), longest)`, with PAD behind them."""
+    tokens = np.full((len(rows), max(map(len, rows), default=0)), PAD, "int32")
+    for row, ids in zip(tokens, rows, strict=True):
+        row[: len(ids)] = ids
+    return tokens

@@ -1,3 +1,4 @@
+import functools
 import os
 import pathlib
 from typing import Any
@@ -7,9 +8,11 @@ import tensorflow as tf
 
 from keras_caption.atomic import replacing
 from keras_caption.decoding import beam_search, check_options, greedy_search
+from keras_caption.decoding.beam_search import is_hypothesis
 from keras_caption.errors import InputError
-from keras_caption.inputs import read_served
+from keras_caption.inputs import complete_inputs, read_served
 from keras_caption.models import Ensemble, Seq2Seq
+from keras_caption.models.generation import given, take
 from keras_caption.serving.photos import decode_photos
 from keras_caption.text import BOS, PAD
 
@@ -32,6 +35,7 @@ def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) 
     |---|---|---|
     | `serving_default` | images, see below | as `greedy`, by beam search |
     | `greedy` | images | `captions`, `tokens`, `scores` |
+    | `n_best` | images | the same of all hypotheses of the beam, best first |
     | `logits` | images and `tokens` | `logits` of the next token, everywhere |
     | `photos` | `image_bytes`: JPEG or PNG files | as `serving_default` |
 
@@ -46,7 +50,8 @@ def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) 
     `num_regions` on are padding.
 
     **Images that cannot be captioned** have an empty caption, tokens of PAD and a
-    score of -inf; in `logits`, NaN. They are those without a valid region, with
+    score of -inf; in `logits`, NaN. So have places of `n_best` without a hypothesis.
+    They are those without a valid region, with
     features that are not finite, or with boxes that are not x1, y1, x2, y2 divided by
     the image's width and height; and photos that cannot be decoded, or have more
     pixels than `keras_caption.features.MAX_PIXELS`. Other images of the batch are
@@ -60,12 +65,14 @@ def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) 
         path: Path of a folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
         **decoding: Options of `keras_caption.decoding.beam_search`: `beam_size`,
-            `max_length`, `length_penalty`, `block_trigrams`, `keep_greedy`.
+            `max_length`, `length_penalty`, `block_trigrams`, `keep_greedy`; and
+            `length_ratio` and `length_margin` of `generate_tokens`.
 
     Raises:
         InputError: If the model has no vocabulary, or an option is unknown or has a
             wrong value.
     """
+    decoding = given(decoding)
     check_options(decoding)
     if "temperature" in decoding:
         raise InputError("An export searches for captions: it takes no `temperature`.")
@@ -94,12 +101,17 @@ def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[st
 
     Args:
         model: Captioner or ensemble.
-        decoding: dict, options of `keras_caption.decoding.beam_search`.
+        decoding: dict, options of `export`.
 
     Returns:
         dict from a signature's name to a function and its inputs, a dict of
         `tf.TensorSpec`.
     """
+    decoding = dict(decoding)
+    limit = take(decoding, "length_ratio", "length_margin")
+
+    def decoder_of(inputs):
+        return model.limited(complete_inputs(model.kinds, inputs), **limit)
 
     def answer(tokens, scores, valid):
         tokens = tf.where(valid[:, None], tokens, PAD)
@@ -107,8 +119,13 @@ def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[st
         scores = tf.where(valid, scores, float("-inf"))
         return {model.generated: texts, "tokens": tokens, "scores": scores}
 
+    @functools.partial(tf.function, autograph=False)  # one graph for all signatures
+    def beam(inputs):
+        memory = model.encode(inputs)
+        return beam_search(decoder_of(inputs), memory, **decoding)
+
     def search(inputs, valid):
-        tokens, scores = beam_search(model, model.encode(inputs), **decoding)
+        tokens, scores = beam(inputs)
         return answer(tokens[:, 0], scores[:, 0], valid)
 
     def serving_default(**served):
@@ -117,7 +134,21 @@ def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[st
     def greedy(**served):
         inputs, valid = read_served(model.kinds, served)
         length = {k: x for k, x in decoding.items() if k == "max_length"}
-        return answer(*greedy_search(model, model.encode(inputs), **length), valid)
+        memory = model.encode(inputs)
+        return answer(*greedy_search(decoder_of(inputs), memory, **length), valid)
+
+    def n_best(**served):
+        inputs, valid = read_served(model.kinds, served)
+        tokens, scores = beam(inputs)
+        shape = tf.shape(scores)
+        usable = valid[:, None] & is_hypothesis(scores)
+        tokens = tf.reshape(tokens, (-1, tokens.shape[-1]))
+        flat = tf.reshape(scores, (-1,)), tf.reshape(usable, (-1,))
+        answers = answer(tokens, *flat)
+        return {
+            name: tf.reshape(x, tf.concat([shape, tf.shape(x)[1:]], 0))
+            for name, x in answers.items()
+        }
 
     def logits(tokens, **served):
         inputs, valid = read_served(model.kinds, served)
@@ -140,6 +171,7 @@ def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[st
     endpoints = {
         "serving_default": (serving_default, specs),
         "greedy": (greedy, specs),
+        "n_best": (n_best, specs),
         "logits": (logits, {"tokens": tokens, **specs}),
     }
     if getattr(model, "extractor", None) is not None:
