@@ -109,6 +109,7 @@ class Task:
     """
 
     files = report.FILES  # of a finished run
+    metrics = ("BLEU", "chrF", "exact", "log_perplexity")
     monitor = "val_bleu"  # the log whose greatest value is the best epoch's
 
     def __init__(self, config: dict[str, Any]):
