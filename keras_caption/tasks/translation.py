@@ -130,6 +130,18 @@ class Task:
             [pair[side].decode() for pair in pairs] for side in ("source", "target")
         )
 
+    def scored_sentences(self, split: str) -> tuple[list[str], list[str]]:
+        """Source sentences of a split, and what their translations are scored against.
+
+        References are as a translator returns its sentences: words, in which the
+        pieces of byte-pair encoded text (`@@ `) are joined.
+        """
+        sources, references = self.sentences(split)
+        if self.data["tokenizer"] == "words":
+            words = kc.text.WordTokenizer
+            references = [words.join(words.split(text)) for text in references]
+        return sources, references
+
     # === Data ===
 
     def build_vocabularies(self) -> dict[str, kc.text.Tokenizer]:
@@ -213,7 +225,7 @@ class Task:
         """The callback that scores translations of the validation split."""
         evaluation = self.config["evaluation"]
         return TranslationValidation(
-            *self.sentences("val"),
+            *self.scored_sentences("val"),
             evaluation["tokenized"],
             beam_size=evaluation["validation_beam_size"],
             max_length=self.config["decoding"]["max_length"],
@@ -223,7 +235,7 @@ class Task:
         """Translates and scores the test split."""
         return report.evaluate(
             model,
-            self.sentences("test"),
+            self.scored_sentences("test"),
             self.config["decoding"],
             folder,
             self.config["evaluation"]["tokenized"],

@@ -8,7 +8,7 @@ import pytest
 
 import keras_caption as kc
 
-WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+WORDS = ["one", "two", "three", "four", "five", "six", "sev@@", "eight", "ni@@", "ten"]
 TINY = {
     "model.num_layers": 1,
     "model.model_dim": 8,
@@ -58,6 +58,10 @@ def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
     assert set(scores) == {"BLEU", "chrF", "exact"}
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
     assert len(lines) == 5
+    shown = whole.stdout.split("before the reference:\n")[1].splitlines()[:15]
+    sources, translations, references = shown[::3], shown[1::3], shown[2::3]
+    assert "@@" in "".join(sources)
+    assert "@@" not in "".join(translations + references)
     assert call("parts", "--epochs=1").returncode == 0
     resumed = call("parts", "--epochs=2", "--resume")
     assert resumed.returncode == 0, resumed.stderr
