@@ -1,11 +1,11 @@
-r"""Draws the validation CIDEr-D of finished runs, epoch by epoch.
+r"""Draws the validation scores of finished runs, epoch by epoch.
 
     python experiments/curves.py saved_models --figure curves.png
 
-Takes all finished runs in these folders or below. A line is the
-mean of runs that differ in their seed only, the band around it what they span;
-cross-entropy comes first, self-critical training after the dotted line. One panel for
-each dataset.
+Takes all finished runs in these folders or below: CIDEr-D of captioners, BLEU of
+translators. A line is the mean of runs that differ in their seed only, the band around
+it what they span; cross-entropy comes first, self-critical training after the dotted
+line. One panel for each dataset.
 """
 
 import collections
@@ -16,9 +16,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.finished import distinctions, find_runs, label_of
+from experiments.finished import distinctions, find_runs, label_of, task_of
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_history
+
+SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU"}
 
 
 def main(arguments):
@@ -28,17 +30,18 @@ def main(arguments):
     options = parser.parse_intermixed_args(arguments)
     runs = find_runs(options.folders)
     curves = collections.defaultdict(lambda: collections.defaultdict(list))
-    switches = {}
+    monitors, switches = {}, {}
     for run, changed in distinctions(runs.values()):
         folder = run["folder"]
         if run["objective"] == "ensemble" or "trained_on" in run:
             continue  # has no epochs
         if folder.parent in runs:
             continue  # comes after its parent's
-        curve = read_curve(folder)
+        monitor = monitors[run["dataset"]] = task_of(run).Task.monitor
+        curve = read_curve(folder, monitor)
         if folder / "scst" in runs:
             switches[run["dataset"]] = len(curve)
-            curve += read_curve(folder / "scst")
+            curve += read_curve(folder / "scst", monitor)
         curves[run["dataset"]][label_of(run, changed)].append(curve)
     figure = Figure(figsize=(6 * len(curves), 4), layout="constrained")
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
@@ -46,14 +49,15 @@ def main(arguments):
         draw(panel, models)
         if dataset in switches:
             panel.axvline(switches[dataset] + 0.5, color="gray", linestyle=":")
-        panel.set(title=dataset, xlabel="epoch", ylabel="validation CIDEr-D")
+        score = SCORES[monitors[dataset]]
+        panel.set(title=dataset, xlabel="epoch", ylabel=f"validation {score}")
         panel.legend()
     figure.savefig(options.figure, dpi=100)
     print(f"Wrote {options.figure}")
 
 
-def read_curve(folder):
-    return [100 * epoch["val_cider"] for epoch in read_history(folder)]
+def read_curve(folder, monitor):
+    return [100 * epoch[monitor] for epoch in read_history(folder, monitor)]
 
 
 def draw(panel, models):

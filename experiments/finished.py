@@ -7,10 +7,14 @@ import sys
 from keras_caption import tasks
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_finished
+from keras_caption.tasks import captioning
 from keras_caption.training.run_directory import settings
 from keras_caption.training.settings import RUN
 
 OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
+FOLDERS = ("prepared", "parallel")  # datasets that are named by their folder
+# What text is translated: for each, another scale may have been chosen.
+TEXT = ("data.source", "data.target", "data.tokenizer")
 
 
 def find_runs(folders):
@@ -54,38 +58,51 @@ def find_runs(folders):
 def dataset_of(data, trained_on=None):
     """Name of the dataset that a run was scored on, and of another's it trained on."""
     name = data["dataset"]
-    if name == "prepared":  # of what, its folder says
+    if name in FOLDERS:
         name += f" from {data['data_dir']}"
     if trained_on:
         name += f", trained on {dataset_of(trained_on)}"
     return name
 
 
+def task_of(run):
+    """The module of a run's task; models of earlier versions are captioners."""
+    try:
+        return tasks.of_model(run["model"].split(" + ")[0])
+    except InputError:
+        return captioning
+
+
 def distinctions(runs):
     """Pairs of a run and those of its settings that not all runs share.
 
-    A setting that has the same value in all runs of one objective that have it, such
-    as a smaller model than the built-in experiment's, is the scale that was chosen,
-    and tells no row from another. Of the others, those count that differ from the
-    built-in experiment, so that any two runs that differ in more than their seed have
-    other distinctions.
+    A setting that has the same value in all runs of one objective, and of one text,
+    that have it, such as a smaller model than the built-in experiment's, is the scale
+    that was chosen, and tells no row from another. Of the others, those count that
+    differ from the built-in experiment, so that any two runs that differ in more than
+    their seed have other distinctions.
     """
     runs = [(run, built_in(run), comparable(run)) for run in runs]
     counts, shared = collections.Counter(), collections.Counter()
     for run, _, found in runs:
-        counts.update((run["objective"], name) for name in found)
-        shared.update((run["objective"], *item) for item in found.items())
+        for name, value in found.items():
+            group = group_of(run, found, name)
+            counts[group, name] += 1
+            shared[group, name, value] += 1
     for run, usual, found in runs:
-        objective = run["objective"]
-        yield (
-            run,
-            {
-                name: value
-                for name, value in found.items()
-                if shared[objective, name, value] < counts[objective, name]
-                and (name not in usual or usual[name] != value)
-            },
-        )
+        changed = {}
+        for name, value in found.items():
+            group = group_of(run, found, name)
+            is_shared = shared[group, name, value] == counts[group, name]
+            if not is_shared and (name not in usual or usual[name] != value):
+                changed[name] = value
+        yield run, changed
+
+
+def group_of(run, found, name):
+    """The runs among which a setting may be the scale that was chosen."""
+    text = () if name in TEXT else tuple(found.get(name) for name in TEXT)
+    return run["objective"], *text
 
 
 def comparable(run):
@@ -96,7 +113,7 @@ def comparable(run):
     if run["objective"] == "ensemble":
         return {}  # each has a row of its own
     skipped = {"objective", "start", "members", "seed", "model.name", "data.dataset"}
-    if run["config"]["data"]["dataset"] == "prepared":
+    if run["config"]["data"]["dataset"] in FOLDERS:
         skipped.add("data.data_dir")  # in the dataset's name
     found = built_in(run) | settings(run)
     return {name: x for name, x in found.items() if name not in skipped}
@@ -104,13 +121,9 @@ def comparable(run):
 
 def built_in(run):
     """The settings of the built-in experiment of a run's model, a flat dict."""
-    name = run["config"].get("model", {}).get("name")
-    if name is None:
-        return {}
-    try:
-        task = tasks.of_model(name)
-    except InputError:
-        return {}  # of an earlier version
+    name, task = run["config"].get("model", {}).get("name"), task_of(run)
+    if name not in task.presets():
+        return {}  # an ensemble, or of an earlier version
     config = RUN | task.get_config()
     model = task.arguments(name)
     own = {key: x for key, x in config["model"].items() if key in model}

@@ -4,8 +4,12 @@ import dataclasses
 
 import keras_caption as kc
 from experiments.finished import OBJECTIVES, distinctions
-from experiments.published import CROSS_ENTROPY, SELF_CRITICAL, TABLES
+from experiments.published import CAPTIONING, CROSS_ENTROPY, SELF_CRITICAL
+from experiments.published_translation import TRANSLATION
+from keras_caption import tasks
+from keras_caption.training.run_directory import settings
 
+TABLES = {**CAPTIONING, **TRANSLATION}
 PHASES = {
     (CROSS_ENTROPY,): "All scores are after cross-entropy only, the paper's and ours.",
     (SELF_CRITICAL,): (
@@ -26,7 +30,8 @@ class Row:
     Attributes:
         label: What it is of.
         runs: List of dicts, what the files of its finished runs hold.
-        published: dict from metric to score times 100; `parameters` are in millions.
+        published: dict from metric to score, as a paper prints it: times 100, except
+            `log_perplexity`; `parameters` are in millions.
         objective: What its models were last trained with.
     """
 
@@ -49,6 +54,11 @@ def cells_of(table):
 def ensembles_of(table):
     """The rows of a table that are of ensembles."""
     return [row for row in TABLES[table].rows if row.model and row.members > 1]
+
+
+def task_of_table(table):
+    """The module of the task of a table's models."""
+    return tasks.of_model(next(row.model for row in TABLES[table].rows if row.model))
 
 
 def notes_of(table):
@@ -77,7 +87,8 @@ def row_of(published, distinct):
     if published.model:
         label += f" ({published.model})"
     for name, value in published.overrides.items():
-        label += f", {name.removeprefix('model.')}={value}"
+        if name.startswith("model."):
+            label += f", {name.removeprefix('model.')}={value}"
     runs = [run for run, changed in distinct if is_of(published, run, changed)]
     return Row(
         label + OBJECTIVES[published.objective],
@@ -100,10 +111,10 @@ def is_of(published, run, changed):
         )
     if (run["model"], run["objective"]) != (published.model, published.objective):
         return False
-    values = run["config"]["model"]
-    if not values.keys() <= {"name", *kc.models.arguments(published.model)}:
+    known = {"name", *kc.models.arguments(published.model)}
+    if not run["config"]["model"].keys() <= known:
         return False  # trained when the model of that name was another
-    return changed.keys() <= published.overrides.keys() and all(
-        values.get(name.removeprefix("model.")) == value
-        for name, value in published.overrides.items()
+    return (
+        changed.keys() <= published.overrides.keys()
+        and published.overrides.items() <= settings(run).items()
     )

@@ -15,10 +15,12 @@ class Published:
 
     Attributes:
         label: What the paper calls it.
-        scores: dict from metric to float; `parameters` in millions.
+        scores: dict from metric to float, as the paper prints it; `parameters` in
+            millions.
         model: Name of the preset that it is of, or `None` for work that the project
             has no model of.
-        overrides: dict, arguments of the preset that differ.
+        overrides: dict from the names of settings, such as `model.num_layers`, to the
+            values that the row is of.
         members: int, number of members of an ensemble; 1 for a single model.
         objective: What the model was last trained with.
     """
@@ -257,4 +259,4 @@ SPATIAL = {
     )
 }
 
-TABLES = {**AOANET, **AREA, **NGSAN, **SPATIAL}
+CAPTIONING = {**AOANET, **AREA, **NGSAN, **SPATIAL}

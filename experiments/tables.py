@@ -6,7 +6,8 @@ r"""Prints the scores of finished runs as tables, the papers' own among them.
 takes all finished runs in these folders or below. Runs that differ in their seed only
 make one row, of means and standard deviations; `seeds` says how many there are. A
 paper's table has the paper's rows, and all its scores beside ours; runs that belong to
-none of its rows are reported.
+none of its rows are reported. Runs on other data, or of another task, have tables of
+their own, with the metrics of their task.
 
     python experiments/tables.py --table ngsan_2 --run -- --dataset coco_objects \
         --data_dir annotations
@@ -16,19 +17,18 @@ interrupted. What follows `--` is for experiments/run.py.
 """
 
 import collections
-import csv
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import keras_caption as kc
-from experiments.finished import distinctions, find_runs, label_of
-from experiments.papers import Row, cells_of, ensembles_of, notes_of, rows_of
-from experiments.published import SELF_CRITICAL, TABLES
+from experiments import papers
+from experiments.finished import distinctions, find_runs, label_of, task_of
+from experiments.papers import TABLES, Row
+from experiments.published import SELF_CRITICAL
+from experiments.sections import Section, show, write_csv
 from keras_caption.commands.command_line import Parser, names, start
 
 
@@ -43,19 +43,29 @@ def main(arguments):
     datasets = collections.defaultdict(list)
     for run in find_runs(folders).values():
         datasets[run["dataset"]].append(run)
-    printed = []
-    for dataset, runs in datasets.items():
-        if options.table:
-            for table in options.table:
-                title = f"{TABLES[table].title}: {dataset}"
-                printed.append((title, rows_of(table, runs), notes_of(table)))
-        else:
-            printed.append((dataset, rows_of_runs(runs), ""))
-    for title, rows, notes in printed:
-        show(title, rows, notes)
-    report_skipped(datasets.values(), printed)
+    sections = [
+        section
+        for dataset, runs in datasets.items()
+        for section in sections_of(dataset, runs, options.table)
+    ]
+    for section in sections:
+        show(section)
+    report_skipped(datasets.values(), sections)
     if options.csv:
-        write_csv(options.csv, printed)
+        write_csv(options.csv, sections)
+
+
+def sections_of(dataset, runs, tables):
+    """The tables of a dataset's runs: papers' of the same task, or their own."""
+    task = task_of(runs[0])
+    metrics = task.Task.metrics
+    if not tables:
+        yield Section(dataset, metrics, rows_of_runs(runs))
+    for table in tables:
+        if papers.task_of_table(table) is task:
+            title = f"{TABLES[table].title}: {dataset}"
+            rows, notes = papers.rows_of(table, runs), papers.notes_of(table)
+            yield Section(title, metrics, rows, notes)
 
 
 def parse(arguments):
@@ -92,11 +102,10 @@ def parse(arguments):
     return options
 
 
-def report_skipped(datasets, printed):
+def report_skipped(datasets, sections):
     """Reports the runs that belong to no row."""
-    shown = {
-        run["folder"] for _, rows, _ in printed for row in rows for run in row.runs
-    }
+    rows = [row for section in sections for row in section.rows]
+    shown = {run["folder"] for row in rows for run in row.runs}
     skipped = [str(r["folder"]) for runs in datasets for r in runs]
     skipped = [folder for folder in skipped if pathlib.Path(folder) not in shown]
     if skipped:
@@ -120,7 +129,7 @@ def rows_of_runs(runs):
 
 def train(table, options, arguments):
     """Makes the runs of a table; returns their folders."""
-    cells, ensembles = cells_of(table), ensembles_of(table)
+    cells, ensembles = papers.cells_of(table), papers.ensembles_of(table)
     most = max((row.members for row in ensembles), default=0)
     seeds = options.seeds or [str(seed) for seed in range(max(3, most))]
     folders = []
@@ -171,96 +180,6 @@ def call(command, folder):
     done = subprocess.run([sys.executable, script, "--resume", *command], check=False)
     if done.returncode:
         sys.exit(f"error: the run of {folder} failed. The same command resumes it.")
-
-
-def show(title, rows, notes):
-    """Prints rows as Markdown."""
-    published = published_of(rows)
-    print(f"\n{title}\n")
-    if notes:
-        print(f"{notes}\n")
-    columns = ["seeds", "parameters", *kc.evaluation.METRICS]
-    if not any(run["parameters"] for row in rows for run in row.runs):
-        columns.remove("parameters")
-    print_table(
-        columns + [f"paper's {name}" for name in published],
-        {
-            row.label: [cell(row, name) for name in columns]
-            + [str(row.published.get(name, "")) for name in published]
-            for row in rows
-        },
-    )
-    with_statements = [
-        Row(row.label, [run["statements"] for run in row.runs])
-        for row in rows
-        if row.runs and row.runs[0]["statements"]
-    ]
-    if with_statements:
-        print("\nShare of statements that are true\n")
-        columns = [*kc.data.scenes.CATEGORIES, "all"]
-        print_table(
-            columns,
-            {
-                row.label: [cell(row, name) for name in columns]
-                for row in with_statements
-            },
-        )
-
-
-def print_table(columns, rows):
-    print("| | " + " | ".join(columns) + " |")
-    print("|---|" + "---:|" * len(columns))
-    for label, cells in rows.items():
-        print(f"| {label} | " + " | ".join(cells) + " |")
-
-
-def published_of(rows):
-    """Names of the values that the papers report of any of the rows."""
-    names = ["parameters", *kc.evaluation.METRICS]
-    return [name for name in names if any(name in row.published for row in rows)]
-
-
-def cell(row, name):
-    """Text of a cell: mean and standard deviation over runs."""
-    if not row.runs:
-        return ""
-    if name == "seeds":
-        return str(len(row.runs))
-    if name == "parameters":
-        count = row.runs[0]["parameters"]
-        return f"{count / 1e6:.2f}M" if count else ""
-    mean, spread = mean_and_spread(row, name)
-    if mean is None:
-        return "n/a"
-    return f"{mean:.1f}" if spread is None else f"{mean:.1f} ± {spread:.1f}"
-
-
-def mean_and_spread(row, name):
-    """Mean and standard deviation of a score times 100, `None` where not known."""
-    values = [run.get(name) for run in row.runs]
-    if not values or None in values:
-        return None, None
-    spread = 100 * statistics.stdev(values) if len(values) > 1 else None
-    return 100 * statistics.mean(values), spread
-
-
-def write_csv(path, tables):
-    """All tables in one file: a line for each row."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        heads = ["table", "row", "objective", "seeds"]
-        heads += ["parameters", "published parameters"]
-        for name in kc.evaluation.METRICS:
-            heads += [name, f"{name} deviation", f"published {name}"]
-        writer.writerow(heads)
-        for title, rows, _ in tables:
-            for row in rows:
-                count = row.runs[0]["parameters"] if row.runs else None
-                line = [title, row.label, row.objective, len(row.runs)]
-                line += [count, row.published.get("parameters")]
-                for name in kc.evaluation.METRICS:
-                    line += [*mean_and_spread(row, name), row.published.get(name)]
-                writer.writerow(line)
 
 
 if __name__ == "__main__":

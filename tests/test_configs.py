@@ -9,12 +9,13 @@ from conftest import PROJECT
 from keras_caption.commands.configuration import make_config
 from keras_caption.tasks.captioning import schedule_of
 
-FOLDER = PROJECT / "experiments" / "configs" / "captioning"
+CONFIGS = PROJECT / "experiments" / "configs"
+FOLDER = CONFIGS / "captioning"
 
 
-def read(name, **settings):
+def read(name, folder=FOLDER, **settings):
     """The configuration of a file, or the built-in one."""
-    return make_config(name and FOLDER / f"{name}.py", settings)[1]
+    return make_config(name and folder / f"{name}.py", settings)[1]
 
 
 def rates(values, epochs, first_epoch=0):
@@ -65,6 +66,62 @@ def test_every_file_is_an_experiment():
         assert config["decoding"]["keep_greedy"] is False
         if path.stem.endswith("_coco"):
             assert config["model"]["name"] == path.stem.removesuffix("_coco")
+
+
+# What each file's source says; others are ours.
+TRANSLATION = {
+    "multi30k": {"model.name": "transformer_tiny", "evaluation.tokenized": False},
+    "multi30k_bpe": {
+        "data.tokenizer": "words",
+        "data.joint": True,
+        "model.name": "transformer_tiny",
+        "model.num_layers": 4,
+        "model.decoder_layers": None,  # as many
+        "model.model_dim": 128,
+        "model.feedforward_dim": 256,
+        "model.num_heads": 4,
+        "model.dropout": 0.3,
+        "model.shared_embeddings": True,
+        "training.tokens_per_batch": 4096,
+        "training.learning_rate": 0.005,
+        "training.warmup_steps": 2000,
+        "training.label_smoothing": 0.1,
+        "decoding.beam_size": 5,
+        "evaluation.tokenized": True,
+    },
+    "wmt14_area_tiny": {
+        "data.dataset": "wmt14_translate",
+        "model.name": "transformer_tiny_area",
+        "model.num_layers": 2,
+        "model.model_dim": 128,
+        "model.feedforward_dim": 512,
+        "model.num_heads": 4,
+        "model.source_area": 5,
+        "model.target_area": 5,
+        "model.area_layers": 2,
+        "training.tokens_per_batch": 32000 // 2,
+        "training.learning_rate": 1 / np.sqrt(128 * 4000),
+    },
+    "wmt14_base_nsa": {
+        "data.dataset": "wmt14_translate",
+        "data.source": "en",
+        "data.target": "de",
+        "model.name": "transformer_base_nsa",
+        "model.num_layers": 6,
+        "model.model_dim": 512,
+        "model.query_norm": "instance",
+    },
+}
+
+
+def test_every_file_of_translation_is_that_of_its_source():
+    folder = CONFIGS / "translation"
+    assert {path.stem for path in folder.glob("*.py")} == TRANSLATION.keys()
+    for name, expected in TRANSLATION.items():
+        config = read(name, folder)
+        for key, value in expected.items():
+            group, key = key.split(".")
+            assert config[group][key] == pytest.approx(value), (name, key)
 
 
 def test_values_have_their_types_whatever_their_defaults():

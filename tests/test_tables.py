@@ -37,11 +37,31 @@ def write_run(
 
 
 def write(folder, about, cider):
-    folder.mkdir(parents=True, exist_ok=True)
     scores = dict.fromkeys(kc.evaluation.METRICS[:-1], cider / 200)
+    write_files(folder, about, {**scores, "CIDEr-D": cider / 100, "statements": {}})
+
+
+def write_files(folder, about, scores):
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(about))
-    scores = {**scores, "CIDEr-D": cider / 100, "statements": {}}
     (folder / "test_scores.json").write_text(json.dumps(scores))
+
+
+def write_translation(folder, model, bleu, tokenizer="subwords", **settings):
+    """The files of a finished run of translation; `target` is one of its settings."""
+    lengths = 256 if tokenizer == "characters" else 64
+    changed = {
+        "model.name": model,
+        "data.dataset": "parallel",
+        "data.data_dir": "multi30k",
+        "data.tokenizer": tokenizer,
+        "data.max_tokens": lengths,
+        "decoding.max_length": lengths,
+        **{f"data.{name}": value for name, value in settings.items()},
+    }
+    about = describe(make_config(None, changed)[1], "cross-entropy")
+    scores = {"BLEU": bleu / 100, "chrF": 0.5, "exact": 0.25, "log_perplexity": -0.6}
+    write_files(folder, {"model": model, **about, "parameters": 2_000_000}, scores)
 
 
 @pytest.fixture
@@ -65,6 +85,17 @@ def lines(table):
     rows = [line.split("|")[1:-1] for line in table.splitlines() if "|" in line]
     cells = [[cell.strip() for cell in row] for row in rows]
     return {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[2:]}
+
+
+def by_title(printed):
+    """Rows of printed tables, by title."""
+    title, found = None, {}
+    for block in printed.strip().split("\n\n"):
+        if block.startswith("|"):
+            found[title], title = lines(block), None
+        else:
+            title = title or block.strip()  # notes follow
+    return found
 
 
 def test_papers_tables(call_script, runs, tmp_path):
@@ -197,12 +228,16 @@ def test_runs_of_earlier_versions_searched_otherwise(call_script, tmp_path):
 SUMS = {
     "aoanet_1": (24, 7525.9),
     "aoanet_4": (10, 2542.1),
+    "area_1": (12, 217.4),
+    "area_2": (12, 336.0),
+    "area_3": (12, -7.9297),
     "area_4": (4, 310.5),
     "ngsan_1": (8, 2488.9),
     "ngsan_2": (5, 1393.7),
     "ngsan_3": (4, 1118.7),
     "ngsan_4": (5, 1598.4),
     "ngsan_6": (11, 3247.6),
+    "ngsan_8": (4, 111.18),
     "spatial_1": (2, 395.5),
 }
 
@@ -211,10 +246,118 @@ def test_published_tables_are_whole():
     assert papers.TABLES.keys() == SUMS.keys()
     for name, table in papers.TABLES.items():
         total = sum(sum(row.scores.values()) for row in table.rows)
-        assert (len(table.rows), round(total, 1)) == SUMS[name]
+        assert (len(table.rows), round(total, 4)) == SUMS[name]
         models = {row.model for row in table.rows} - {None}
         assert models <= set(kc.models.presets())
         assert papers.notes_of(name)
+
+
+@pytest.fixture
+def translations(tmp_path):
+    """Runs of several texts, whose lengths are the scale of each."""
+    for seed, bleu in enumerate((30.0, 32.0)):
+        write_translation(tmp_path / f"tiny_{seed}", "transformer_tiny", bleu)
+    write_translation(tmp_path / "fr", "transformer_tiny", 40.0, target="fr")
+    for model in ("transformer_tiny", "lstm_256_area"):
+        write_translation(tmp_path / f"c_{model}", model, 20.0, "characters")
+    write_run(tmp_path / "san", "san", 70.0)
+    return tmp_path
+
+
+def test_runs_of_translation_have_a_table_of_their_own(call_script, translations):
+    done = call_script("experiments/tables.py", translations)
+    assert done.returncode == 0, done.stderr
+    found = by_title(done.stdout)
+    assert set(found) == {"parallel from multi30k", "coco_objects"}
+    rows = found["parallel from multi30k"]
+    assert rows["transformer_tiny"] == {
+        "": "transformer_tiny",
+        "seeds": "2",
+        "parameters": "2.00M",
+        "BLEU": "31.0 ± 1.4",
+        "chrF": "50.0 ± 0.0",
+        "exact": "25.0 ± 0.0",
+        "log_perplexity": "-0.6000 ± 0.0000",
+    }
+    assert {label: row["BLEU"] for label, row in rows.items()} == {
+        "transformer_tiny": "31.0 ± 1.4",
+        "transformer_tiny, data.target=fr": "40.0",
+        "transformer_tiny, data.tokenizer=characters": "20.0",
+        "lstm_256_area, data.tokenizer=characters": "20.0",
+    }
+
+
+def test_papers_tables_of_translation(call_script, translations, tmp_path):
+    path = tmp_path / "tables.csv"
+    done = call_script(
+        *("experiments/tables.py", "--table=area_1,area_2,area_3,ngsan_8,ngsan_2"),
+        *(f"--csv={path}", translations),
+    )
+    assert done.returncode == 0, done.stderr
+    found = by_title(done.stdout)
+    characters, subwords, perplexities, norms = (
+        found[f"{table}: parallel from multi30k"]
+        for table in (
+            "Area Attention, Table 1, characters",
+            "Area Attention, Table 2, subwords",
+            "Area Attention, Table 3, characters",
+            "NG-SAN, Table 8",
+        )
+    )
+    tiny = "Tiny, regular, En-{} (transformer_tiny)".format
+    assert [row["BLEU"] for row in characters.values()] == ["20.0", *[""] * 11]
+    assert characters[tiny("De")]["paper's BLEU"] == "6.97"
+    assert subwords[tiny("De")]["BLEU"] == "31.0 ± 1.4"
+    assert subwords[tiny("Fr")]["BLEU"] == "40.0"
+    assert subwords[tiny("Fr")]["paper's BLEU"] == "27.07"
+    area = perplexities["256 cells, area, En-De (lstm_256_area)"]
+    assert area["log_perplexity"] == "-0.6000"
+    assert area["paper's log_perplexity"] == "-0.7981"
+    nsa = norms["+ NSA (transformer_base_nsa)"]
+    assert (nsa["BLEU"], nsa["paper's BLEU"]) == ("", "27.92")
+    assert len(found) == 5  # captions have no row in these, nor these in theirs
+    with open(path, newline="") as file:
+        rows = {row["row"]: row for row in csv.DictReader(file)}
+    assert float(rows[tiny("Fr")]["BLEU"]) == pytest.approx(40)
+    assert rows["SAN (san)"]["BLEU"] == ""
+    assert float(rows["SAN (san)"]["CIDEr-D"]) == pytest.approx(70)
+
+
+def test_cells_of_translation_name_their_text(call_script, monkeypatch, tmp_path):
+    commands = []
+
+    def succeed(command, check):
+        commands.append([str(part) for part in command[2:]])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", succeed)
+    call_script(
+        *("experiments/tables.py", "--table=area_1", "--run", "--seeds=0"),
+        *(f"--output_dir={tmp_path}", "--", "--dataset=parallel"),
+    )
+    assert len(commands) == 12
+    assert commands[3] == [
+        "--resume",
+        "--model=transformer_tiny_area",
+        "--seed=0",
+        "--config.data.tokenizer=characters",
+        "--config.data.source=en",
+        "--config.data.target=fr",
+        f"--output_dir={tmp_path / 'transformer_tiny_area_characters_en_fr_0'}",
+        "--dataset=parallel",
+    ]
+
+
+def test_curves_show_what_a_run_was_validated_by(call_script, translations, tmp_path):
+    for folder in translations.iterdir():
+        score = "val_cider" if folder.name == "san" else "val_bleu"
+        epoch = {"epoch": 1, "iterations": 5, score: 0.5}
+        (folder / "history.json").write_text(json.dumps([epoch]))
+    figure = tmp_path / "curves.svg"
+    done = call_script("experiments/curves.py", f"--figure={figure}", translations)
+    assert done.returncode == 0, done.stderr
+    for score in ("BLEU", "CIDEr-D"):
+        assert f"<!-- validation {score} -->" in figure.read_text()
 
 
 def test_an_ensemble_of_four_needs_four_seeds(call_script, monkeypatch, tmp_path):

@@ -117,6 +117,7 @@ class Task:
     """
 
     files = report.FILES  # of a finished run
+    metrics = kc.evaluation.METRICS
     monitor = "val_cider"  # the log whose greatest value is the best epoch's
 
     def __init__(self, config: dict[str, Any]):

@@ -139,6 +139,7 @@ class Task:
     """
 
     files = report.FILES  # of a finished run
+    metrics = ("BLEU", "chrF", "exact", "log_perplexity")
     monitor = "val_bleu"  # the log whose greatest value is the best epoch's
 
     def __init__(self, config: dict[str, Any]):
@@ -158,6 +159,18 @@ class Task:
         return tuple(
             [pair[side].decode() for pair in pairs] for side in ("source", "target")
         )
+
+    def scored_sentences(self, split: str) -> tuple[list[str], list[str]]:
+        """Source sentences of a split, and what their translations are scored against.
+
+        References are as a translator returns its sentences: words, in which the
+        pieces of byte-pair encoded text (`@@ `) are joined.
+        """
+        sources, references = self.sentences(split)
+        if self.data["tokenizer"] == "words":
+            words = kc.text.WordTokenizer
+            references = [words.join(words.split(text)) for text in references]
+        return sources, references
 
     # === Data ===
 
@@ -283,7 +296,7 @@ class Task:
         """The callback that scores translations of the validation split."""
         evaluation = self.config["evaluation"]
         return TranslationValidation(
-            *self.sentences("val"),
+            *self.scored_sentences("val"),
             evaluation["tokenized"],
             self._validation_loss(model),
             beam_size=evaluation["validation_beam_size"],
@@ -303,7 +316,7 @@ class Task:
         """Translates and scores the test split."""
         return report.evaluate(
             model,
-            self.sentences("test"),
+            self.scored_sentences("test"),
             self.config["decoding"],
             folder,
             self.config["evaluation"]["tokenized"],

@@ -9,7 +9,7 @@ import pytest
 
 import keras_caption as kc
 
-WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+WORDS = ["one", "two", "three", "four", "five", "six", "sev@@", "eight", "ni@@", "ten"]
 TINY = {
     "model.num_layers": 1,
     "model.model_dim": 8,
@@ -85,6 +85,10 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, kill_aft
     assert set(scores) == {"BLEU", "chrF", "exact"}
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
     assert len(lines) == 5
+    shown = whole.stdout.split("before the reference:\n")[1].splitlines()[:15]
+    sources, translations, references = shown[::3], shown[1::3], shown[2::3]
+    assert "@@" in "".join(sources)
+    assert "@@" not in "".join(translations + references)
 
     resumed = call("killed_whole", *ACCUMULATED, "--resume")
     assert resumed.returncode == 0, resumed.stderr

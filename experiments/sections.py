@@ -1,0 +1,124 @@
+"""Tables of scores, printed as Markdown and written as CSV."""
+
+import csv
+import dataclasses
+import statistics
+
+import keras_caption as kc
+from experiments.papers import Row
+
+UNSCALED = ("log_perplexity",)  # metrics that are not shown times 100
+
+
+@dataclasses.dataclass
+class Section:
+    """A table that is printed.
+
+    Attributes:
+        title: Its name, and that of the dataset.
+        metrics: Names of its task's metrics.
+        rows: List of `Row`.
+        notes: What a reader must know to compare with it.
+    """
+
+    title: str
+    metrics: tuple
+    rows: list
+    notes: str = ""
+
+
+def show(section):
+    """Prints a table as Markdown."""
+    rows, published = section.rows, published_of(section)
+    print(f"\n{section.title}\n")
+    if section.notes:
+        print(f"{section.notes}\n")
+    columns = ["seeds", "parameters", *section.metrics]
+    if not any(run["parameters"] for row in rows for run in row.runs):
+        columns.remove("parameters")
+    print_table(
+        columns + [f"paper's {name}" for name in published],
+        {
+            row.label: [cell(row, name) for name in columns]
+            + [str(row.published.get(name, "")) for name in published]
+            for row in rows
+        },
+    )
+    with_statements = [
+        Row(row.label, [run["statements"] for run in row.runs])
+        for row in rows
+        if row.runs and row.runs[0]["statements"]
+    ]
+    if with_statements:
+        print("\nShare of statements that are true\n")
+        columns = [*kc.data.scenes.CATEGORIES, "all"]
+        print_table(
+            columns,
+            {
+                row.label: [cell(row, name) for name in columns]
+                for row in with_statements
+            },
+        )
+
+
+def print_table(columns, rows):
+    print("| | " + " | ".join(columns) + " |")
+    print("|---|" + "---:|" * len(columns))
+    for label, cells in rows.items():
+        print(f"| {label} | " + " | ".join(cells) + " |")
+
+
+def published_of(section):
+    """Names of the values that the papers report of any of the rows."""
+    published = [row.published for row in section.rows]
+    names = ["parameters", *section.metrics]
+    return [name for name in names if any(name in values for values in published)]
+
+
+def cell(row, name):
+    """Text of a cell: mean and standard deviation over runs."""
+    if not row.runs:
+        return ""
+    if name == "seeds":
+        return str(len(row.runs))
+    if name == "parameters":
+        count = row.runs[0]["parameters"]
+        return f"{count / 1e6:.2f}M" if count else ""
+    mean, spread = mean_and_spread(row, name)
+    if mean is None:
+        return "n/a"
+    digits = 4 if name in UNSCALED else 1
+    known = [f"{x:.{digits}f}" for x in (mean, spread) if x is not None]
+    return " ± ".join(known)
+
+
+def mean_and_spread(row, name):
+    """Mean and standard deviation of a score as shown, `None` where not known."""
+    values = [run.get(name) for run in row.runs]
+    if not values or None in values:
+        return None, None
+    scale = 1 if name in UNSCALED else 100
+    spread = scale * statistics.stdev(values) if len(values) > 1 else None
+    return scale * statistics.mean(values), spread
+
+
+def write_csv(path, sections):
+    """All tables in one file: a line for each row."""
+    metrics = list(
+        dict.fromkeys(name for section in sections for name in section.metrics)
+    )
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        heads = ["table", "row", "objective", "seeds"]
+        heads += ["parameters", "published parameters"]
+        for name in metrics:
+            heads += [name, f"{name} deviation", f"published {name}"]
+        writer.writerow(heads)
+        for section in sections:
+            for row in section.rows:
+                count = row.runs[0]["parameters"] if row.runs else None
+                line = [section.title, row.label, row.objective, len(row.runs)]
+                line += [count, row.published.get("parameters")]
+                for name in metrics:
+                    line += [*mean_and_spread(row, name), row.published.get(name)]
+                writer.writerow(line)
