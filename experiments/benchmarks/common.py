@@ -49,8 +49,12 @@ def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def peak_and_seconds(step):
+def peak_and_seconds(step, repeats=10):
     """Measures time and peak memory of a call; to be run by `in_a_process`.
+
+    Args:
+        step: Function without arguments.
+        repeats: int, number of calls whose median time is taken.
 
     Returns:
         dict of `time` in seconds and `peak` in MB.
@@ -58,7 +62,7 @@ def peak_and_seconds(step):
     x = tf.random.normal((64, 64))
     tf.matmul(x, x)  # threads and their buffers
     before = peak_memory()
-    time = seconds(step)
+    time = seconds(step, repeats)
     return {"time": time, "peak": peak_memory() - before}
 
 

@@ -10,6 +10,8 @@ from conftest import random_images, tiny
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.training.early_stopping import has_stalled
+from keras_caption.training.inverse_square_root import InverseSquareRoot
 
 
 def test_schedule_is_the_papers():
@@ -217,3 +219,87 @@ def test_a_full_disk_under_the_logs_ends_training(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert caught.value.filename == str(tmp_path / "logs")
+
+
+class Validated(keras.callbacks.Callback):
+    """A validation whose score is a weight of the model."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_cider"] = float(self.model.get_weights()[0].flat[0])
+
+
+def test_the_mean_of_the_last_epochs_is_validated_and_kept(tmp_path):
+    keras.utils.set_random_seed(0)
+    model = kc.models.create("ngsan", vocabulary_size=9, **tiny("ngsan", num_layers=1))
+    model.compile("sgd")
+    checkpoint = kc.training.Checkpoint(tmp_path)
+
+    def epoch_of_weights(epoch, value):
+        logs = {}
+        model.set_weights([np.full(w.shape, value) for w in model.weights])
+        callback = kc.training.AveragedValidation(Validated(), checkpoint, 3)
+        for part in (callback, checkpoint):  # anew, as in a resumed run
+            part.set_model(model)
+            part.on_epoch_end(epoch, logs)
+        return logs["val_cider"]
+
+    values = [1.0, 2.0, 6.0, 4.0, 2.0]
+    means = [epoch_of_weights(*pair) for pair in enumerate(values)]
+    np.testing.assert_allclose(means, [1, 1.5, 3, 4, 4], rtol=1e-6)
+    for name, value in (("best", 4.0), ("last", 2.0)):
+        kept = keras.models.load_model(tmp_path / f"{name}.keras")
+        assert all((weight == value).all() for weight in kept.get_weights())
+    files = sorted((tmp_path / "weights").iterdir())
+    assert [path.name for path in files] == [f"epoch_{i}.npz" for i in (3, 4, 5)]
+    files[-1].write_bytes(files[-1].read_bytes()[:99])
+    with pytest.raises(kc.InputError, match=r"epoch_5\.npz cannot be read"):
+        epoch_of_weights(5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("monitor", "values", "patience", "stalled"),
+    [
+        ("val_bleu", [0.1, 0.3, 0.2], 1, True),
+        ("val_bleu", [0.1, 0.3, 0.2], 2, False),
+        ("val_bleu", [0.1, 0.1, 0.1], 2, True),  # equal is not better
+        ("val_loss", [3.0, 2.0, 1.0], 1, False),
+        ("val_loss", [3.0, 1.0, 2.0], 1, True),
+        ("val_loss", [3.0, 1.0, 2.0], 0, False),
+        ("val_loss", [], 1, False),
+    ],
+)
+def test_stalls_after_so_many_epochs_without_a_better_value(
+    monitor, values, patience, stalled
+):
+    history = [{monitor: value} for value in values]
+    assert has_stalled(history, monitor, patience) == stalled
+
+
+def test_schedule_counts_updates_of_accumulated_gradients():
+    """The weights of 2 x 3 batches, as those of 2 updates by the mean gradient."""
+    schedule = InverseSquareRoot(0.5, warmup_steps=2, accumulation=3)
+    optimizer = keras.optimizers.SGD(schedule, gradient_accumulation_steps=3)
+    weight = keras.Variable([0.0])
+    for gradient in (1.0, 2.0, 6.0, -1.0, 0.0, 4.0):
+        optimizer.apply([ops.convert_to_tensor([gradient])], [weight])
+    np.testing.assert_allclose(weight, [-0.25 * 3 - 0.5 * 1], rtol=1e-6)
+
+
+def test_validation_loss_is_the_mean_over_all_tokens(rng):
+    model = kc.models.create("ngsan", vocabulary_size=9, **tiny("ngsan", num_layers=1))
+    model.compile("sgd", kc.training.CaptionCrossEntropy(0.1))
+    tokens = rng.integers(4, 9, (3, 2, 6)).astype("int32")
+    tokens[0, :, 3:] = 0  # batches of different numbers of tokens
+    images = random_images(rng)
+    batches = [
+        kc.data.teacher_forcing(
+            {**{k: x[part] for k, x in images.items()}, "tokens": tokens[part]}
+        )
+        for part in (slice(0, 1), slice(1, 3))
+    ]
+    inputs, targets, weights = kc.data.teacher_forcing({**images, "tokens": tokens})
+    expected = model.loss(targets, model(inputs), weights)
+    loss = kc.training.ValidationLoss(model, batches)
+    np.testing.assert_allclose(loss(), float(expected), rtol=1e-5)
+    model.set_weights([0 * weight for weight in model.get_weights()])
+    np.testing.assert_allclose(loss(), np.log(9), rtol=1e-5)
