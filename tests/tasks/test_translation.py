@@ -53,9 +53,9 @@ def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
     whole = call("whole", "--epochs=2")
     assert whole.returncode == 0, whole.stderr
     assert "training pairs (" in whole.stdout
-    assert "| BLEU | chrF | exact |" in whole.stdout
+    assert "| BLEU | chrF | exact | log_perplexity |" in whole.stdout
     scores = json.loads((folder / "whole" / "test_scores.json").read_text())
-    assert set(scores) == {"BLEU", "chrF", "exact"}
+    assert set(scores) == {"BLEU", "chrF", "exact", "log_perplexity"}
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
     assert len(lines) == 5
     assert call("parts", "--epochs=1").returncode == 0
