@@ -11,6 +11,7 @@ COMMANDS = {
     "prepare": "make a dataset of photos or of region features",
     "run": "train a model, score it, show its predictions and export it",
     "caption": "caption photos with a trained model",
+    "translate": "translate sentences with a trained model",
     "score": "score a COCO results file",
     "convert": "convert a checkpoint of the authors' code",
 }
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if name in ("--help", "-h"):
         print("usage: keras-caption COMMAND ...\n")
         for command, description in COMMANDS.items():
-            print(f"  {command:9}{description}")
+            print(f"  {command:10}{description}")
         print("\nkeras-caption COMMAND --help lists the arguments of a command.")
         sys.exit(0)
     if name not in COMMANDS:

@@ -38,6 +38,10 @@ def main(arguments: Sequence[str]) -> int:
 def caption(options):
     """Prints a caption for every photo; returns how many could not be read."""
     model = kc.models.Ensemble(options.model.split(","))
+    if model.source is not None:
+        raise kc.InputError(
+            f"{options.model} translates sentences: use keras-caption translate."
+        )
     photos = {}
     for name in options.photos:
         try:

@@ -8,11 +8,13 @@ from keras_caption.evaluation.coco_results import (
     write_results,
 )
 from keras_caption.evaluation.metrics import METRICS, score, table
+from keras_caption.evaluation.perplexity import log_perplexity
 from keras_caption.evaluation.translation import score_translations
 
 __all__ = [
     "METRICS",
     "cider",
+    "log_perplexity",
     "read_results",
     "score",
     "score_files",

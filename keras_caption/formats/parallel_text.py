@@ -4,7 +4,6 @@ A folder holds `train.*`, `val.*` (or `valid.*`, `dev.*`) and `test.*`, each wit
 two languages as suffixes, such as `train.en` and `train.de`, plain or as `.gz`.
 """
 
-import contextlib
 import dataclasses
 import gzip
 import itertools
@@ -103,30 +102,31 @@ def lines(path):
         InputError: If the file cannot be read, is not UTF-8, or has a line that is
             longer than `LINE_BYTES`.
     """
-    with contextlib.closing(numbered_lines(path)) as numbered:
-        for number, line in numbered:
-            if len(line) > LINE_BYTES:
-                raise InputError(
-                    f"{path}, line {number}, is longer than {LINE_BYTES:,} bytes: "
-                    "that is no sentence."
-                )
-            try:
-                yield line.rstrip(b"\r\n").decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{path}, line {number}, is not UTF-8 at byte {error.start + 1}."
-                ) from None
+    opened = gzip.open if path.suffix == ".gz" else open
+    return lines_of(lambda: opened(path, "rb"), path)
 
 
-def numbered_lines(path):
-    """Numbers, from 1, and bytes of the lines of a file, cut after `LINE_BYTES`."""
+def lines_of(open_file, name):
+    """Lines of what `open_file` opens, as of `lines`; `name` is for messages."""
     number = 0
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        with open_file() as file:
             while line := file.readline(LINE_BYTES + 1):
                 number += 1
-                yield number, line
+                yield decode(line, f"{name}, line {number},")
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{path} cannot be read after line {number}: {error}."
+            f"{name} cannot be read after line {number}: {error}."
         ) from None
+
+
+def decode(line, where):
+    """The text of a line, without its end."""
+    if len(line) > LINE_BYTES:
+        raise InputError(
+            f"{where} is longer than {LINE_BYTES:,} bytes: that is no sentence."
+        )
+    try:
+        return line.rstrip(b"\r\n").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where} is not UTF-8 at byte {error.start + 1}.") from None

@@ -3,14 +3,23 @@
 import functools
 import itertools
 import pathlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 import keras
+from pydantic import Field
 from typing_extensions import TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count, CountOrZero, Positive, Share, ShareBelowOne
+from keras_caption.arguments import (
+    Count,
+    CountOrZero,
+    NotNegative,
+    Positive,
+    Share,
+    ShareBelowOne,
+)
 from keras_caption.data.token_batches import TokenizedPairs
+from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.tasks.reports import translation as report
 from keras_caption.training.callbacks import TranslationValidation
@@ -34,7 +43,12 @@ class Data(TypedDict):
     tokenizer: Literal["subwords", "characters", "words"]
     vocabulary_size: Count
     joint: bool
-    max_tokens: Count
+    max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+
+
+class TranslationDecoding(Decoding):
+    length_ratio: NotRequired[NotNegative]
+    length_margin: NotRequired[CountOrZero]
 
 
 class Training(TypedDict):
@@ -68,7 +82,7 @@ GROUPS = {
     "data": Data,
     "training": Training,
     "self_critical": SelfCritical,
-    "decoding": Decoding,
+    "decoding": TranslationDecoding,
     "evaluation": Evaluation,
 }
 
@@ -120,6 +134,9 @@ def get_config() -> dict[str, Any]:
         "decoding": {
             "beam_size": 4,
             "max_length": 64,
+            # At most 2 n + 10 tokens for a source of n, EOS included.
+            "length_ratio": 2.0,
+            "length_margin": 10,
             "length_penalty": 0.6,  # Wu et al., 2016
             "block_trigrams": False,
             "keep_greedy": False,
@@ -300,7 +317,11 @@ class Task:
             evaluation["tokenized"],
             self._validation_loss(model),
             beam_size=evaluation["validation_beam_size"],
-            max_length=self.config["decoding"]["max_length"],
+            **{
+                name: value
+                for name, value in self.config["decoding"].items()
+                if name in ("max_length", "length_ratio", "length_margin")
+            },
         )
 
     def _validation_loss(self, model):

@@ -80,9 +80,9 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, kill_aft
     whole = call("whole", *ACCUMULATED)
     assert whole.returncode == 0, whole.stderr
     assert "training pairs (" in whole.stdout
-    assert "| BLEU | chrF | exact |" in whole.stdout
+    assert "| BLEU | chrF | exact | log_perplexity |" in whole.stdout
     scores = json.loads((folder / "whole" / "test_scores.json").read_text())
-    assert set(scores) == {"BLEU", "chrF", "exact"}
+    assert set(scores) == {"BLEU", "chrF", "exact", "log_perplexity"}
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
     assert len(lines) == 5
     shown = whole.stdout.split("before the reference:\n")[1].splitlines()[:15]

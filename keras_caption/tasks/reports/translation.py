@@ -47,10 +47,14 @@ def evaluate(
     scores, signatures = kc.evaluation.score_translations(
         translations, references, tokenized
     )
+    scores["log_perplexity"] = kc.evaluation.log_perplexity(model, sources, references)
     width = decoding["beam_size"]
     print(f"\nTest split, {len(sources):,} sentences, beam {width}\n")
     print(f"| | {' | '.join(scores)} |\n|---|{'---:|' * len(scores)}")
-    cells = [f"{100 * score:.1f}" for score in scores.values()]
+    cells = [
+        f"{score:.4f}" if name == "log_perplexity" else f"{100 * score:.1f}"
+        for name, score in scores.items()
+    ]
     print(f"| {model.name} | {' | '.join(cells)} |\n")
     for name, signature in signatures.items():
         print(f"{name}: {signature}")

@@ -1,0 +1,146 @@
+r"""Translates sentences with a trained model.
+
+    keras-caption translate saved_models/transformer_tiny_wmt "A dog runs."
+    keras-caption translate MODEL --input news.en --output news.de
+    cat news.en | keras-caption translate MODEL --n_best 5
+
+Prints one line for each sentence or, with --n_best, a line for each translation: the
+sentence's number, from 1, the log-probability and the translation, between tabs, the
+best first. A folder stands for the best.keras in it; several models, separated by
+commas, translate as an ensemble. An empty line has an empty translation; so has one of
+too many tokens, which is reported.
+"""
+
+import argparse
+import contextlib
+import itertools
+import pathlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import keras_caption as kc
+from keras_caption.atomic import replacing
+from keras_caption.commands.command_line import Parser, count
+from keras_caption.formats.parallel_text import lines, lines_of
+from keras_caption.inputs.text import MAX_TOKENS
+
+AT_ONCE = 1024  # lines in memory
+LIMIT = {"length_ratio": 2.0, "length_margin": 10}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = Parser("keras-caption translate", __doc__)
+    parser.add_argument("model", help="saved model, or several separated by commas")
+    parser.add_argument(
+        "sentences", nargs="*", help="if omitted, those of --input or standard input"
+    )
+    parser.add_argument("--input", help="text file, a sentence in a line, or its .gz")
+    parser.add_argument("--output", help="file for the translations")
+    parser.add_argument(
+        "--beam_size", type=count, default=4, help="beam width; 1 is greedy search"
+    )
+    parser.add_argument(
+        "--n_best", type=count, metavar="N", help="print N translations of a sentence"
+    )
+    parser.add_argument(
+        "--length_penalty", type=float, default=0.6, help="0 ranks by log-probability"
+    )
+    options = parser.parse_intermixed_args(arguments)
+    if options.sentences and options.input:
+        parser.error("sentences are given on the command line or by --input, not both")
+    sentences, name = source_of(options)
+    model = kc.models.Ensemble(options.model.split(","))
+    if model.source is None:
+        raise kc.InputError(f"{options.model} translates no sentences.")
+    translator = LineTranslator(model, options, name)
+    with contextlib.ExitStack() as stack:
+        file = sys.stdout
+        if options.output:
+            partial = stack.enter_context(replacing(options.output))
+            file = stack.enter_context(open(partial, "w", encoding="utf-8"))
+        for line in translator(sentences):
+            print(line, file=file)
+    return 1 if translator.skipped else 0
+
+
+def source_of(options: argparse.Namespace) -> tuple[Iterable[str], str]:
+    """The sentences, one after another, and where they are from, for messages."""
+    if options.sentences:
+        return options.sentences, "Sentence"
+    if not options.input:
+        stdin = contextlib.nullcontext(sys.stdin.buffer)
+        name = "Standard input"
+        return lines_of(lambda: stdin, name), f"{name}, line"
+    from tqdm import tqdm
+
+    path = pathlib.Path(options.input)
+    total = sum(1 for _ in lines(path))  # reads it all, before anything is written
+    return tqdm(lines(path), total=total, unit="line"), f"{path}, line"
+
+
+class LineTranslator:
+    """Translates a stream of sentences; memory does not grow with it.
+
+    Args:
+        model: Translator or ensemble, with tokenizers.
+        options: Options of the command line.
+        name: str, what a sentence is called in messages, before its number.
+
+    Attributes:
+        skipped: int, number of sentences of too many tokens.
+    """
+
+    def __init__(self, model: Any, options: argparse.Namespace, name: str):
+        self.model = model
+        self.name = name
+        self.n_best = options.n_best
+        self.search = {"length_penalty": options.length_penalty, **LIMIT}
+        self.search["beam_size"] = max(options.beam_size, options.n_best or 1)
+        self.skipped = 0
+
+    def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
+        """Yields the lines to print."""
+        first, sentences = 1, iter(sentences)
+        while chunk := list(itertools.islice(sentences, AT_ONCE)):
+            for number, found in enumerate(self._translate(chunk, first), start=first):
+                if self.n_best is None:
+                    yield one_line(found)
+                    continue
+                for text, score in found:
+                    yield f"{number}\t{score:.4f}\t{one_line(text)}"
+            first += len(chunk)
+
+    def _translate(self, sentences, first):
+        """Translations of some sentences, the first of which has the number `first`."""
+        groups = {}  # by the greatest length of the output, rounded up
+        tokens = self.model.source_tokens(sentences)
+        for i, ids in enumerate(tokens):
+            if len(ids) > MAX_TOKENS:
+                self.skipped += 1
+                print(
+                    f"error: {self.name} {first + i} has more than {MAX_TOKENS:,} "
+                    "tokens and is not translated.",
+                    file=sys.stderr,
+                )
+                continue
+            longest = LIMIT["length_ratio"] * len(ids) + LIMIT["length_margin"]
+            groups.setdefault(1 << int(longest - 1).bit_length(), []).append(i)
+        found = ["" if self.n_best is None else [] for _ in sentences]
+        for max_length, indices in groups.items():
+            texts = [sentences[i] for i in indices]
+            options = {"max_length": max_length, **self.search}
+            if self.n_best is None:
+                translations = self.model.translate(texts, **options)
+            else:
+                translations = self.model.translate_n_best(
+                    texts, self.n_best, **options
+                )
+            for i, translation in zip(indices, translations, strict=True):
+                found[i] = translation
+        return found
+
+
+def one_line(text: str) -> str:
+    """A translation without the ends of lines that a model may generate."""
+    return " ".join(text.splitlines())

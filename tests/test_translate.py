@@ -1,0 +1,84 @@
+"""The command `translate`, as a person runs it."""
+
+import io
+import types
+
+import keras
+import pytest
+
+import keras_caption as kc
+from keras_caption.commands import main
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    keras.utils.set_random_seed(1)
+    tokenizer = kc.text.CharacterTokenizer("abc")
+    model = kc.models.LSTMTranslator(tokenizer, tokenizer, num_layers=1, model_dim=8)
+    path = tmp_path_factory.mktemp("translate") / "model.keras"
+    model.save(path)
+    return path
+
+
+def call(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main(["translate", *map(str, arguments)])
+    return end.value.code, *capsys.readouterr()
+
+
+def test_sentences_files_and_pipes_are_translated_alike(
+    saved, tmp_path, capsys, monkeypatch
+):
+    sentences = ["ab", "c", "狗 a"]
+    code, by_argument, _ = call(capsys, saved, *sentences)
+    assert code == 0
+    model = kc.models.load(saved)
+    expected = model.translate(
+        sentences,
+        beam_size=4,
+        max_length=64,
+        length_penalty=0.6,
+        length_ratio=2.0,
+        length_margin=10,
+    )
+    assert by_argument.splitlines() == [text.replace("\n", " ") for text in expected]
+    content = "\n".join(["ab", "", "c\r", "a" * 10_000, "狗 a"])
+    (tmp_path / "in").write_bytes(content.encode())
+    output = tmp_path / "out"
+    code, _, errors = call(
+        capsys, saved, "--input", tmp_path / "in", "--output", output
+    )
+    assert code == 1
+    assert "in, line 4 has more than 1,024 tokens and is not translated." in errors
+    assert "5/5" in errors  # of the progress bar
+    a, b, c = by_argument.splitlines()
+    assert output.read_text().splitlines() == [a, "", b, "", c]
+    monkeypatch.setattr(
+        "sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"ab\n\nc\n"))
+    )
+    code, piped, _ = call(capsys, saved, "--n_best", 2)
+    rows = [line.split("\t") for line in piped.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "3", "3"]
+    assert [rows[0][2], rows[2][2]] == [a, b]
+    assert float(rows[0][1]) < 0
+
+
+def test_mistakes_are_one_sentence_and_write_nothing(
+    saved, tmp_path, capsys, captioner
+):
+    captioner.save(tmp_path / "captioner.keras")
+    (tmp_path / "latin").write_bytes(b"ab\nf\xfcr\n")
+    output = tmp_path / "out"
+    for arguments, message in [
+        ([saved, "--input", tmp_path / "latin"], "line 2, is not UTF-8 at byte 2"),
+        ([saved, "--input", tmp_path / "no"], "cannot be read after line 0"),
+        ([saved, "a", "--input", tmp_path / "latin"], "not both"),
+        ([saved, "--beam_size=0", "a"], "not at least 1"),
+        ([tmp_path / "captioner.keras", "a"], "translates no sentences"),
+        ([tmp_path / "none", "a"], "There is no saved"),
+    ]:
+        code, _, _ = call(capsys, *arguments, "--output", output)
+        assert message in code
+        assert not output.exists()
+    with pytest.raises(SystemExit, match="use keras-caption translate"):
+        main(["caption", str(saved), "photo.jpg"])
