@@ -43,8 +43,9 @@ def evaluate(
     with replacing(folder / "test_translations.txt") as partial:
         lines = [translation.replace("\n", " ") + "\n" for translation in translations]
         partial.write_text("".join(lines), encoding="utf-8")
+    in_words = [model.vocabulary.as_decoded(text) for text in references]
     scores, signatures = kc.evaluation.score_translations(
-        translations, references, tokenized
+        translations, in_words, tokenized
     )
     width = decoding["beam_size"]
     print(f"\nTest split, {len(sources):,} sentences, beam {width}\n")
@@ -54,6 +55,6 @@ def evaluate(
     for name, signature in signatures.items():
         print(f"{name}: {signature}")
     print("\nSome translations, each after its source and before the reference:")
-    for rows in list(zip(sources, translations, references, strict=True))[:SHOWN]:
+    for rows in list(zip(sources, translations, in_words, strict=True))[:SHOWN]:
         print("  {}\n      {}\n      {}".format(*rows))
     return scores
