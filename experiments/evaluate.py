@@ -1,4 +1,4 @@
-r"""Scores a finished run on another dataset than the one that it was trained on.
+r"""Scores a finished captioner on another dataset than the one that it was trained on.
 
     python experiments/evaluate.py saved_models/area_prepared --dataset prepared \
         --data_dir prepared/flickr30k
@@ -15,6 +15,7 @@ import pathlib
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras_caption as kc
+from experiments.finished import task_of
 from keras_caption.atomic import exclusive, write_json
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_begun, read_config
@@ -46,6 +47,10 @@ def score(folder, data, output_dir=None):
     if not (folder / "test_scores.json").exists():
         raise kc.InputError(f"{folder} holds no finished run.")
     run = read_config(folder)
+    if task_of(run) is not captioning:
+        raise kc.InputError(
+            f"{folder} holds a translator: only captioners are scored on other data."
+        )
     trained_on = {name: run["config"]["data"].get(name) for name in data}
     config = {**run["config"], "data": {**run["config"]["data"], **data}}
     config["evaluation"] = {**config.get("evaluation", {}), "spice": False}

@@ -82,9 +82,9 @@ TRANSLATION = {
             (-0.5585, -0.5527, -0.5603, -0.5521),
         ),
         "`log_perplexity` is the negative log perplexity of a character; the greater "
-        "the better. The paper's is of WMT14's validation data; it gives neither the "
-        "base of the logarithm, of which ours is natural, nor the size of the LSTM's "
-        "areas: five is ours.",
+        "the better. The paper's is of WMT14's validation data, ours of the test "
+        "split. The paper gives neither the base of the logarithm, of which ours is "
+        "natural, nor the size of the LSTM's areas: five is ours.",
     ),
     "ngsan_8": Table(
         "NG-SAN, Table 8",

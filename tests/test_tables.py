@@ -348,6 +348,13 @@ def test_cells_of_translation_name_their_text(call_script, monkeypatch, tmp_path
     ]
 
 
+def test_a_translator_is_not_scored_on_other_data(call_script, translations):
+    run = translations / "fr"
+    done = call_script("experiments/evaluate.py", run, "--data_dir=elsewhere")
+    assert done.returncode == 1
+    assert f"error: {run} holds a translator" in done.stderr
+
+
 def test_curves_show_what_a_run_was_validated_by(call_script, translations, tmp_path):
     for folder in translations.iterdir():
         score = "val_cider" if folder.name == "san" else "val_bleu"

@@ -177,18 +177,6 @@ class Task:
             [pair[side].decode() for pair in pairs] for side in ("source", "target")
         )
 
-    def scored_sentences(self, split: str) -> tuple[list[str], list[str]]:
-        """Source sentences of a split, and what their translations are scored against.
-
-        References are as a translator returns its sentences: words, in which the
-        pieces of byte-pair encoded text (`@@ `) are joined.
-        """
-        sources, references = self.sentences(split)
-        if self.data["tokenizer"] == "words":
-            words = kc.text.WordTokenizer
-            references = [words.join(words.split(text)) for text in references]
-        return sources, references
-
     # === Data ===
 
     def build_vocabularies(self) -> dict[str, kc.text.Tokenizer]:
@@ -312,8 +300,10 @@ class Task:
     def validation(self, model: Any) -> TranslationValidation:
         """The callback that scores translations of the validation split."""
         evaluation = self.config["evaluation"]
+        sources, references = self.sentences("val")
         return TranslationValidation(
-            *self.scored_sentences("val"),
+            sources,
+            [model.vocabulary.as_decoded(text) for text in references],
             evaluation["tokenized"],
             self._validation_loss(model),
             beam_size=evaluation["validation_beam_size"],
@@ -337,7 +327,7 @@ class Task:
         """Translates and scores the test split."""
         return report.evaluate(
             model,
-            self.scored_sentences("test"),
+            self.sentences("test"),
             self.config["decoding"],
             folder,
             self.config["evaluation"]["tokenized"],

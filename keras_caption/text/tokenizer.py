@@ -101,6 +101,10 @@ class Tokenizer(abc.ABC):
                 ids.append(int(token))
         return self.to_text(ids)
 
+    def as_decoded(self, text: str) -> str:
+        """A reference text as `decode` writes what equals it, for scoring."""
+        return text
+
     def detokenize(self, tokens: Any) -> Any:
         """Texts of a batch of token ids, each up to its first EOS.
 

@@ -42,6 +42,9 @@ class WordTokenizer(Vocabulary):
     def join(words: list[str]) -> str:
         return re.sub(JOINT, "", " ".join(words))
 
+    def as_decoded(self, text: str) -> str:
+        return self.join(self.split(text))
+
     def join_pieces(self, ids: Any) -> Any:
         import tensorflow as tf
 

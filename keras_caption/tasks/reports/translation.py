@@ -44,8 +44,9 @@ def evaluate(
     with replacing(folder / "test_translations.txt") as partial:
         lines = [translation.replace("\n", " ") + "\n" for translation in translations]
         partial.write_text("".join(lines), encoding="utf-8")
+    in_words = [model.vocabulary.as_decoded(text) for text in references]
     scores, signatures = kc.evaluation.score_translations(
-        translations, references, tokenized
+        translations, in_words, tokenized
     )
     scores["log_perplexity"] = kc.evaluation.log_perplexity(model, sources, references)
     width = decoding["beam_size"]
@@ -59,6 +60,6 @@ def evaluate(
     for name, signature in signatures.items():
         print(f"{name}: {signature}")
     print("\nSome translations, each after its source and before the reference:")
-    for rows in list(zip(sources, translations, references, strict=True))[:SHOWN]:
+    for rows in list(zip(sources, translations, in_words, strict=True))[:SHOWN]:
         print("  {}\n      {}\n      {}".format(*rows))
     return scores
