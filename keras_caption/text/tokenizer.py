@@ -102,7 +102,7 @@ class Tokenizer(abc.ABC):
         return self.to_text(ids)
 
     def as_decoded(self, text: str) -> str:
-        """A reference text as `decode` writes what equals it, for scoring."""
+        """A reference as `decode` would write it, to score decoded text against."""
         return text
 
     def detokenize(self, tokens: Any) -> Any:

@@ -34,7 +34,7 @@ def get_config():
             "epochs": 15,
             "tokens_per_batch": 4096,
             "learning_rate": 3e-3,
-            "warmup_steps": 800,
+            "warmup_steps": 400,
             "label_smoothing": 0.1,
         },
         "decoding": {
