@@ -75,6 +75,8 @@ def test_a_resumed_translator_is_that_of_an_uninterrupted_run(folder, call):
     ("options", "message"),
     [
         (["--config.data.target=de"], "has no train.de"),
+        (["--config.data.max_tokens=2000"], "less than or equal to 1024"),
+        (["--config.decoding.length_ratio=-1"], "--config.decoding.length_ratio"),
         (["--config.data.tokenizer=letters"], "--config.data.tokenizer"),
         (["--config.training.tokens_per_batch=4"], "cannot hold a pair"),
         (["--scst_epochs=1"], "no 'self_critical.epochs'"),
