@@ -23,8 +23,7 @@ LIMIT = {"length_ratio": 0.5, "length_margin": 1}
 def model():
     keras.utils.set_random_seed(1)
     tokenizer = kc.text.CharacterTokenizer("abcdefgnoruw .")
-    sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
-    return kc.models.TransformerTranslator(tokenizer, tokenizer, **sizes)
+    return kc.models.LSTMTranslator(tokenizer, tokenizer, num_layers=1, model_dim=8)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -111,6 +110,13 @@ def test_bad_sentences_are_refused(model, raw, message):
 def test_what_is_no_list_of_sentences_is_not_translated(model, raw):
     with pytest.raises(kc.InputError, match=r"list of str|surrogate"):
         model.translate(raw)
+
+
+def test_no_memory_is_taken_for_an_endless_sentence(model):
+    untokenized = kc.inputs.Text(model.input_specs)
+    served = {"source": tf.constant(["a", LONG])}, {"source": tf.ones((2, 5000))}
+    for kind, inputs in zip((model.kinds[0], untokenized), served, strict=True):
+        assert kind.from_served(inputs)["source"].shape == (2, MAX_TOKENS + 1)
 
 
 def test_a_served_model_answers_bad_sentences_too(model, tmp_path):

@@ -146,6 +146,8 @@ def assert_same(found, expected):
     ("options", "message"),
     [
         (["--config.data.target=de"], "has no train.de"),
+        (["--config.data.max_tokens=2000"], "less than or equal to 1024"),
+        (["--config.decoding.length_ratio=-1"], "--config.decoding.length_ratio"),
         (["--config.data.tokenizer=letters"], "--config.data.tokenizer"),
         (["--config.training.tokens_per_batch=4"], "cannot hold a pair"),
         (["--config.training.stop_on=loss"], "--config.training.stop_on"),

@@ -37,15 +37,30 @@ def get_config():
             "shared_embeddings": True,
         },
         "training": {
-            "epochs": 63,  # 8,001 steps: theirs are at most 8,000
+            "epochs": 126,  # 8,001 updates: theirs are at most 8,000
             "tokens_per_batch": 4096,
             "learning_rate": 5e-3,
             "warmup_steps": 2000,
             "label_smoothing": 0.1,
+            "accumulation": 2,  # their batches are of two GPUs
+            "average": 10,  # the last epochs, in evaluate.sh
+            "patience": 10,
+            "stop_on": "val_loss",
+        },
+        "self_critical": {
+            "epochs": 0,  # none
+            "tokens_per_batch": 1024,
+            "learning_rate": 1e-4,
+            "baseline": "greedy",
+            "samples": 5,
+            "temperature": 1.0,
+            "cross_entropy": 0.0,
         },
         "decoding": {
             "beam_size": 5,
             "max_length": 64,  # ours: theirs is 200; no reference has more than 43
+            "length_ratio": 2.0,  # ours
+            "length_margin": 10,  # ours
             "length_penalty": 1.0,
             "block_trigrams": False,
             "keep_greedy": False,

@@ -38,10 +38,25 @@ def get_config():
             "learning_rate": (128 * 4000) ** -0.5,
             "warmup_steps": 4000,
             "label_smoothing": 0.1,  # ours
+            "accumulation": 1,  # none is mentioned
+            "average": 1,  # none is mentioned
+            "patience": 0,  # none is mentioned
+            "stop_on": "val_bleu",
+        },
+        "self_critical": {
+            "epochs": 0,  # none is mentioned
+            "tokens_per_batch": 1024,
+            "learning_rate": 1e-4,
+            "baseline": "greedy",
+            "samples": 5,
+            "temperature": 1.0,
+            "cross_entropy": 0.0,
         },
         "decoding": {  # ours
             "beam_size": 4,
             "max_length": 256,
+            "length_ratio": 2.0,
+            "length_margin": 10,
             "length_penalty": 0.6,
             "block_trigrams": False,
             "keep_greedy": False,
