@@ -7,8 +7,8 @@ Wu, Kong, Bi, Li, Kao, "Good for Misconceived Reasons: An Empirical Revisiting o
 Need for Visual Context in Multimodal Machine Translation", ACL 2021. The folder holds
 the text of its code, Revisit-MMT, tokenized, in lower case and byte-pair encoded:
 train.en, train.de, valid.en, valid.de, test.2016.en and test.2016.de, and no other file
-whose name begins so. With a BLEU of 41.02, their recipe (README-baseline.md) is:
-values that are not marked as ours.
+whose name begins so. Its README-baseline.md reports a BLEU of 41.02; values that are
+not marked as ours are those of its recipe.
 
 Two things differ: theirs drops out no attention weights, and divides the scores of
 sentences by their lengths. BLEU is counted on the words as they are, as theirs is.
