@@ -67,16 +67,17 @@ class CaptionCrossEntropy(keras.losses.Loss):
         return super().__call__(y_true, y_pred, sample_weight)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        loss = ops.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
         if not self.label_smoothing:
-            return loss
-        # -log p_i = (log sum exp z) - z_i, averaged over the smoothed targets.
-        target = ops.take_along_axis(y_pred, ops.expand_dims(y_true, -1), axis=-1)
-        target = ops.squeeze(target, -1)
-        other_logits = ops.sum(y_pred[..., EOS:], axis=-1) - target
-        return loss + self.label_smoothing * (
-            target - other_logits / (y_pred.shape[-1] - 3)
-        )
+            return ops.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
+        # All of q, though it is large: the gradient is then one operation, p - q.
+        # Those of a target's logit and of a sum of logits took two more passes.
+        tokens = ops.arange(y_pred.shape[-1])
+        is_target = tokens == ops.expand_dims(ops.cast(y_true, "int32"), -1)
+        other = self.label_smoothing / (y_pred.shape[-1] - 3)
+        others = ops.where(tokens >= EOS, other, 0.0)
+        q = ops.where(is_target, 1.0 - self.label_smoothing, others)
+        q = ops.cast(q, y_pred.dtype)
+        return ops.categorical_crossentropy(q, y_pred, from_logits=True)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "label_smoothing": self.label_smoothing}

@@ -15,6 +15,8 @@ TINY = {
     "model.model_dim": 8,
     "model.num_heads": 2,
     "model.feedforward_dim": 8,
+    "model.source_area": 2,
+    "model.target_area": 2,
     "data.tokenizer": "words",
     "data.max_tokens": 8,
     "training.tokens_per_batch": 64,

@@ -173,10 +173,13 @@ HISTORY = [
 
 
 @pytest.mark.parametrize(("steps", "epochs"), [(3, 1), (6, 2)])
-def test_resumes_after_the_epoch_of_the_optimizers_step(tmp_path, steps, epochs):
+@pytest.mark.parametrize("accumulation", [None, 8])  # no update in the first epochs
+def test_resumes_after_the_epoch_of_the_optimizers_step(
+    tmp_path, steps, epochs, accumulation
+):
     (tmp_path / "history.json").write_text(json.dumps(HISTORY))
     checkpoint = kc.training.Checkpoint(tmp_path)
-    assert checkpoint.resume(trained(steps)) == epochs
+    assert checkpoint.resume(trained(steps, accumulation)) == epochs
     assert checkpoint.history == HISTORY[:epochs]
 
 
@@ -200,10 +203,12 @@ def test_a_history_that_does_not_fit_is_refused(tmp_path, history, steps):
         kc.training.Checkpoint(tmp_path).resume(trained(steps))
 
 
-def trained(steps):
+def trained(steps, accumulation=None):
     """A model whose optimizer has done some steps."""
-    optimizer = keras.optimizers.SGD()
-    optimizer.iterations.assign(steps)
+    optimizer = keras.optimizers.SGD(gradient_accumulation_steps=accumulation)
+    weight = keras.Variable([0.0])
+    for _ in range(steps):
+        optimizer.apply([weight.value], [weight])
     return types.SimpleNamespace(optimizer=optimizer)
 
 
