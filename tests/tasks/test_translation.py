@@ -159,6 +159,8 @@ def assert_same(found, expected):
 def test_mistakes_are_one_sentence(folder, call, options, message):
     failed = call("wrong", *options)
     assert failed.returncode == 1
-    assert message in failed.stderr
-    assert len(failed.stderr.strip().splitlines()) == 1
+    *_, sentence = failed.stderr.strip().splitlines()
+    assert sentence.startswith("error: ")
+    assert message in sentence
+    assert "Traceback" not in failed.stderr
     assert not list((folder / "wrong").glob("*.json"))
