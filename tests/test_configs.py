@@ -153,9 +153,11 @@ def test_a_file_gives_the_model_and_flags_override_it():
     config = read("spatial_coco", **{"model.dropout": "0.3"})
     assert (config["model"]["name"], config["model"]["dropout"]) == ("spatial", 0.3)
     assert config["model"]["temperature"] == "length"
-    config = read("san_coco", **{"model.name": "ngsan"})
-    assert config == read("ngsan_coco")
+    config = read("ngsan_coco", **{"model.name": "san"})
+    assert config["model"]["query_norm"] is None
+    config["model"] = read("ngsan_coco")["model"]
     assert config["model"]["query_norm"] == "instance"
+    assert config == read("ngsan_coco")
 
 
 FILE = """

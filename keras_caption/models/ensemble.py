@@ -99,7 +99,7 @@ class Ensemble(SentenceReader, PhotoReader, Generation):
 
     @property
     def memory_kind(self) -> InputKind:
-        """The kind of input that `attention` is over: the members' last in `KINDS`."""
+        """The kind that `attention` is over: of the members', the last in `KINDS`."""
         kinds = {type(member.memory_kind) for member in self.members}
         last = max(kinds, key=KINDS.index)
         return next(kind for kind in self.kinds if isinstance(kind, last))

@@ -4,7 +4,7 @@
 
 The paper gives neither the batch size nor what decides which words are known; it
 "follows" Transformer-Base and MT, another captioner, in what it does not state. Values
-marked as ours are not in the paper. All models of the paper train so: --model nsan,
+marked as ours are not in the paper. All models of the paper train so: --model san,
 gsan and others.
 """
 
