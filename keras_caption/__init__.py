@@ -1,4 +1,4 @@
-"""Attention-based image captioning in Keras 3.
+"""Attention-based image captioning and translation in Keras 3.
 
 Importing the package registers its layers and models with Keras. Modules that need
 TensorFlow, or packages beyond Keras, are imported when first used.
