@@ -1,14 +1,15 @@
 """From pairs of sentences to batches of similar length, with a budget of tokens."""
 
+import itertools
+
 import numpy as np
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
 from keras_caption.errors import InputError
-from keras_caption.text import BOS, EOS, PAD, Tokenizer, teacher_forcing
+from keras_caption.text import PAD, Tokenizer, teacher_forcing
 
 SHUFFLE_BUFFER = 100_000  # pairs that are shuffled among each other
-TOKENIZED_AT_ONCE = 1000  # pairs
 SHORTEST, GROWTH = 8, 1.1  # of the lengths that batches are made for
 
 
@@ -40,20 +41,14 @@ class TokenizedPairs:
         check(Count, max_length=max_length)
         self.max_length = max_length
 
-        def tokenize(pairs):
-            source = source_tokenizer.tokenize(pairs["source"])
-            target = target_tokenizer.tokenize(pairs["target"])
-            bos, eos = (tf.fill((source.nrows(), 1), token) for token in (BOS, EOS))
-            return {
-                "source": tf.concat([source, eos], 1),
-                "tokens": tf.concat([bos, target, eos], 1),
-            }
-
-        tokenized = pairs.batch(TOKENIZED_AT_ONCE).map(tokenize, tf.data.AUTOTUNE)
-        # Rows of ragged tensors, and then plain tensors.
-        tokenized = tokenized.unbatch().map(dict).cache()
-        lengths = tokenized.map(length_of).batch(TOKENIZED_AT_ONCE)
-        lengths = np.concatenate([*lengths.as_numpy_iterator()])
+        sources, targets = [], []
+        for pair in pairs.as_numpy_iterator():
+            source = source_tokenizer.encode(pair["source"].decode())[1:]  # no BOS
+            target = target_tokenizer.encode(pair["target"].decode())
+            sources.append(np.array(source, "int32"))
+            targets.append(np.array(target, "int32"))
+        both = zip(sources, targets, strict=True)
+        lengths = np.array([max(len(x), len(y) - 1) for x, y in both])
         kept = lengths <= max_length
         if not kept.any():
             raise InputError(
@@ -62,7 +57,12 @@ class TokenizedPairs:
             )
         self.lengths = lengths[kept]
         self.dropped = len(lengths) - len(self.lengths)
-        self._pairs = tokenized.filter(lambda pair: length_of(pair) <= max_length)
+        ragged = {
+            "source": to_ragged(itertools.compress(sources, kept)),
+            "tokens": to_ragged(itertools.compress(targets, kept)),
+        }
+        # Rows of ragged tensors, and then plain tensors.
+        self._pairs = tf.data.Dataset.from_tensor_slices(ragged).map(dict)
 
     def steps_per_epoch(self, tokens_per_batch: int) -> int:
         """Number of batches of an epoch, see `batches`."""
@@ -121,6 +121,12 @@ class TokenizedPairs:
         sizes = [tokens_per_batch // length for length in longest]
         # The last bucket, of longer pairs, stays empty.
         return [length + 1 for length in longest], [*sizes, 1]
+
+
+def to_ragged(rows):
+    """Rows of different lengths, NumPy arrays, as a ragged tensor."""
+    rows = list(rows)
+    return tf.RaggedTensor.from_row_lengths(np.concatenate(rows), [*map(len, rows)])
 
 
 def length_of(pair):

@@ -1,5 +1,4 @@
 import base64
-import functools
 import io
 from collections.abc import Iterable
 from typing import Any, Self
@@ -43,6 +42,7 @@ class SubwordTokenizer(Tokenizer):
         from sentencepiece import SentencePieceProcessor
 
         self.model = model
+        self._traced = []
         try:
             self._proto = base64.b64decode(model, validate=True)
             self._processor = SentencePieceProcessor(model_proto=self._proto)
@@ -103,21 +103,28 @@ class SubwordTokenizer(Tokenizer):
         return self._processor.decode(ids)
 
     def tokenize(self, texts: Any) -> Any:
-        return self._in_graph.tokenize(texts)
+        return self._in_graph().tokenize(texts)
 
     def join_pieces(self, ids: Any) -> Any:
-        return self._in_graph.detokenize(ids)
+        return self._in_graph().detokenize(ids)
 
     def trackables(self) -> Any:
-        return self._in_graph
+        return self._traced
 
-    @functools.cached_property
     def _in_graph(self):
+        """A new TensorFlow tokenizer, kept if a graph captures it.
+
+        Not one for good: setting TensorFlow's random seed destroys the resource of an
+        earlier one, which a kernel owns.
+        """
         import tensorflow as tf
         import tensorflow_text
 
         with tf.init_scope():
-            return tensorflow_text.SentencepieceTokenizer(model=self._proto)
+            tokenizer = tensorflow_text.SentencepieceTokenizer(model=self._proto)
+        if not tf.executing_eagerly():
+            self._traced.append(tokenizer)
+        return tokenizer
 
     def get_config(self) -> dict[str, Any]:
         return {"model": self.model}

@@ -60,7 +60,7 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def trackables(self) -> Any:
-        """What of `tokenize` and `detokenize` a SavedModel must track, or `None`."""
+        """What a SavedModel must track of `tokenize` and `detokenize`, once traced."""
 
     def encode(self, text: str, max_tokens: int | None = None) -> list[int]:
         """Token ids of a text, from BOS to EOS.
