@@ -99,7 +99,7 @@ class Ensemble(SentenceReader, PhotoReader, Generation):
 
     @property
     def memory_kind(self) -> InputKind:
-        """The kind that `attention` is over: of the members', the last in `KINDS`."""
+        """Kind of input of the attention weights: the members' last in `KINDS`."""
         kinds = {type(member.memory_kind) for member in self.members}
         last = max(kinds, key=KINDS.index)
         return next(kind for kind in self.kinds if isinstance(kind, last))

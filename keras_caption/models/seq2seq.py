@@ -109,7 +109,7 @@ class Seq2Seq(Generation, TaskModel):
         """Encodes inputs as the memory that the decoder reads.
 
         Args:
-            inputs: As of a call; `tokens` are ignored.
+            inputs: dict, as for a call; `tokens` are ignored.
 
         Returns:
             dict of `memory` `(batch, M, dim)` and `memory_mask`, bool
