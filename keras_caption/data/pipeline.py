@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
 from keras_caption.inputs import of_example
-from keras_caption.text import BOS, EOS, PAD, UNK, Vocabulary, teacher_forcing
+from keras_caption.text import BOS, EOS, PAD, Vocabulary, teacher_forcing
 
 # Examples that are shuffled among each other: all of a small dataset that is kept in
 # memory; of one that is not, so many.
@@ -175,18 +175,9 @@ def _in_float32(batch):
 def _tokenizer(vocabulary, max_words):
     """Function from words, strings `(R,)`, to tokens, int32 `(R, T)`."""
     check(Count, max_words=max_words)
-    table = tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer(
-            vocabulary.words, tf.range(len(vocabulary), dtype=tf.int32)
-        ),
-        default_value=UNK,
-    )
 
     def tokens_of(words):
-        words = tf.strings.split(words)[:, :max_words]
-        tokens = tf.RaggedTensor.from_row_splits(
-            table.lookup(words.values), words.row_splits
-        )
+        tokens = vocabulary.look_up(tf.strings.split(words)[:, :max_words])
         ends = tf.fill((tokens.nrows(), 1), BOS), tf.fill((tokens.nrows(), 1), EOS)
         return tf.concat([ends[0], tokens, ends[1]], axis=1).to_tensor(PAD)
 

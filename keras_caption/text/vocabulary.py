@@ -102,7 +102,19 @@ class Vocabulary(Tokenizer):
     def tokenize(self, texts: Any) -> Any:
         import tensorflow as tf
 
-        words = tf.strings.split(self.normalize_in_graph(texts))
+        return self.look_up(tf.strings.split(self.normalize_in_graph(texts)))
+
+    def look_up(self, words: Any) -> Any:
+        """Token ids of words in a TensorFlow graph.
+
+        Args:
+            words: string `(batch, None)`, ragged.
+
+        Returns:
+            int32 `(batch, None)`, ragged.
+        """
+        import tensorflow as tf
+
         return tf.ragged.map_flat_values(self._table.lookup, words)
 
     def join_pieces(self, ids: Any) -> Any:
