@@ -67,20 +67,66 @@ class CaptionCrossEntropy(keras.losses.Loss):
         return super().__call__(y_true, y_pred, sample_weight)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        if not self.label_smoothing:
-            return ops.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
-        # All of q, though it is large: the gradient is then one operation, p - q.
-        # Those of a target's logit and of a sum of logits took two more passes.
-        tokens = ops.arange(y_pred.shape[-1])
-        is_target = tokens == ops.expand_dims(ops.cast(y_true, "int32"), -1)
-        other = self.label_smoothing / (y_pred.shape[-1] - 3)
-        others = ops.where(tokens >= EOS, other, 0.0)
-        q = ops.where(is_target, 1.0 - self.label_smoothing, others)
-        q = ops.cast(q, y_pred.dtype)
-        return ops.categorical_crossentropy(q, y_pred, from_logits=True)
+        logits = ops.reshape(y_pred, (-1, y_pred.shape[-1]))
+        targets = ops.reshape(ops.cast(y_true, "int32"), (-1,))
+        losses = smoothed_cross_entropy(targets, logits, self.label_smoothing)
+        return ops.reshape(losses, ops.shape(y_true))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
+
+
+def smoothed_cross_entropy(
+    targets: Tensor, logits: Tensor, label_smoothing: float
+) -> Tensor:
+    """Cross-entropy of each token, see `CaptionCrossEntropy`.
+
+    Its gradient by the logits is p - q. Logits are the largest tensor of a training
+    step: of their size, only exp(logits) is made and kept for the gradient, where
+    differentiation of `keras.ops.categorical_crossentropy` takes q and p.
+
+    Args:
+        targets: int32 `(N,)`.
+        logits: float `(N, vocabulary_size)`.
+        label_smoothing: float, the share of other tokens.
+
+    Returns:
+        float `(N,)`.
+    """
+    vocabulary_size = logits.shape[-1]
+    other = label_smoothing / (vocabulary_size - 3) if label_smoothing else 0.0
+    # q, but for the target's own share.
+    others = ops.where(ops.arange(vocabulary_size) >= EOS, other, 0.0)
+    others = ops.cast(others, logits.dtype)
+    targets = ops.expand_dims(targets, 1)
+
+    @ops.custom_gradient
+    def loss(logits):
+        greatest = ops.max(logits, axis=-1, keepdims=True)
+        exp = ops.exp(logits - greatest)
+        total = ops.sum(exp, axis=-1, keepdims=True)
+        of_target = ops.take_along_axis(logits, targets, axis=-1)
+        losses = greatest + ops.log(total)
+        losses -= (1 - label_smoothing - other) * of_target
+        if label_smoothing:
+            losses -= ops.matmul(logits, ops.expand_dims(others, 1))
+
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            upstream = ops.expand_dims(upstream, 1)
+            scale = upstream / total
+            at_target = ops.take_along_axis(exp, targets, axis=-1) * scale
+            at_target -= (1 - label_smoothing) * upstream
+            result = exp * scale
+            if label_smoothing:
+                result -= upstream * others
+            rows = ops.expand_dims(ops.arange(ops.shape(targets)[0]), 1)
+            indices = ops.concatenate([rows, targets], axis=1)
+            return ops.scatter_update(result, indices, at_target[:, 0])
+
+        return losses[:, 0], gradient
+
+    return loss(logits)
 
 
 def average_one(weights: Tensor) -> Tensor:

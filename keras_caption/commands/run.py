@@ -17,6 +17,7 @@ import keras
 
 import keras_caption as kc
 from keras_caption.commands.configuration import make_config
+from keras_caption.commands.memory import keep_freed_memory
 from keras_caption.commands.run_arguments import parse
 from keras_caption.training import phases
 from keras_caption.training.run_directory import RunDirectory, describe, locked
@@ -62,6 +63,7 @@ def folders_of(options, config):
 
 def set_up(config):
     """Sets what the whole process computes with."""
+    keep_freed_memory()
     if config["precision"] != "float32":
         keras.config.set_dtype_policy(f"mixed_{config['precision']}")
     if config["deterministic"]:

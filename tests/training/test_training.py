@@ -30,19 +30,24 @@ def test_smoothed_cross_entropy_is_that_of_the_released_code(rng, smoothing):
     logits = rng.normal(size=(2, 5, 9))
     targets = rng.integers(2, 9, (2, 5))
     weights = rng.random((2, 5))
-    loss = kc.training.CaptionCrossEntropy(smoothing)(
-        targets, logits.astype("float32"), weights.astype("float32")
-    )
+    loss_of = kc.training.CaptionCrossEntropy(smoothing)
+    variable = tf.Variable(logits, dtype="float32")
+    with tf.GradientTape() as tape:
+        loss = loss_of(targets, variable, weights.astype("float32"))
+    gradient = tape.gradient(loss, variable)
     log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-    losses = np.zeros((2, 5))
+    losses, of_logits = np.zeros((2, 5)), np.exp(log_probs)
     for place in np.ndindex(2, 5):
         expected = np.full(9, smoothing / 6)
         expected[[0, 1]] = 0
         expected[targets[place]] = 1 - smoothing
         assert np.isclose(expected.sum(), 1)
         losses[place] = -expected @ log_probs[place]
+        of_logits[place] -= expected
     expected = np.average(losses, weights=weights)
     np.testing.assert_allclose(float(loss), expected, rtol=1e-5)
+    of_logits *= weights[..., None] / weights.sum()
+    np.testing.assert_allclose(gradient, of_logits, atol=1e-6)
 
 
 def test_repeated_words_train_like_one_summed_gradient(rng):
