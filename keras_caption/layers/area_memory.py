@@ -187,24 +187,32 @@ class AreaMemory(keras.layers.Layer):
             columns = self.grid_width or length
             return ops.reshape(x, (batch, heads, rows, columns, dim))
 
-        def rows_of(x, first, last=None):
-            return tree.map_structure(lambda y: y[:, :, first:last], x)
-
-        def columns_of(x, first, last=None):
-            return tree.map_structure(lambda y: y[:, :, :, first:last], x)
+        # Parts that lie side by side are rolled onto each other; areas that would
+        # cross the border are cut off at the end. Slices of slices have shapes that
+        # JAX cannot compare where the number of items is unknown.
+        def moved(x, rows, columns):
+            return tree.map_structure(
+                lambda y: ops.roll(y, (-rows, -columns), axis=(2, 3)), x
+            )
 
         items = tree.map_structure(on_grid, items)
         areas = {(1, 1): items}
         for width in range(2, self.max_width + 1):
-            left = columns_of(areas[1, width - 1], 0, -1)
-            right = columns_of(items, width - 1)
-            areas[1, width] = join(left, right, width - 1, 1)
+            right = moved(items, 0, width - 1)
+            areas[1, width] = join(areas[1, width - 1], right, width - 1, 1)
         for height in range(2, self.max_height + 1):
             for width in range(1, self.max_width + 1):
-                upper = rows_of(areas[height - 1, width], 0, -1)
-                lower = rows_of(areas[1, width], height - 1)
+                upper, lower = areas[height - 1, width], areas[1, width]
+                lower = moved(lower, height - 1, 0)
                 areas[height, width] = join(upper, lower, (height - 1) * width, width)
-        return areas
+
+        def inside(x, height, width):
+            return x[:, :, : 1 - height or None, : 1 - width or None]
+
+        return {
+            size: tree.map_structure(lambda x, size=size: inside(x, *size), area)
+            for size, area in areas.items()
+        }
 
     def _flatten(self, areas):
         """All areas in one row, `(batch, heads, areas, dim)`."""

@@ -264,6 +264,14 @@ history = model.fit(x, y, sample_weight=weights, batch_size=3, verbose=0).histor
 assert np.isfinite(history["loss"]).all()
 assert any((a != b).any() for a, b in zip(model.get_weights(), before))
 model.save(f"{sys.argv[1]}/trained.keras")
+sentences = {"source": np.full((3, 2), 5), "tokens": np.full((3, 4), 4)}
+x, y, weights = kc.text.teacher_forcing(sentences)
+model = kc.models.create(
+    "lstm_256_area", source_size=7, target_size=6, model_dim=4, num_layers=1
+)
+model.compile(keras.optimizers.SGD(0.1), kc.training.CaptionCrossEntropy(0.1))
+losses = model.fit(x, y, 3, epochs=2, sample_weight=weights, verbose=0).history["loss"]
+assert losses[1] < losses[0]
 reward = kc.rewards.CiderD.from_references(images["references"])
 scores = reward(images["references"][:, 0], images["references"])
 np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
