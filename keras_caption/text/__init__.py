@@ -1,5 +1,6 @@
-"""Tokenizers, normalization of captions, and teacher forcing."""
+"""Tokenizers, normalization of captions and answers, and teacher forcing."""
 
+from keras_caption.text.answers import normalize_answer
 from keras_caption.text.characters import CharacterTokenizer
 from keras_caption.text.normalization import split_words
 from keras_caption.text.subwords import SubwordTokenizer
@@ -18,6 +19,7 @@ __all__ = [
     "Tokenizer",
     "Vocabulary",
     "WordTokenizer",
+    "normalize_answer",
     "split_words",
     "teacher_forcing",
 ]

@@ -24,11 +24,15 @@ from keras_caption.data.coco import CocoFiles
 from keras_caption.errors import InputError
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
+from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.coco_results import read_results
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.formats.runs import read_begun, read_finished, read_history
+from keras_caption.formats.vqa import find_vqa, read_vqa
+from keras_caption.formats.vqa_results import read_answers
+from keras_caption.formats.vsr import read_vsr
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
 
@@ -216,6 +220,53 @@ def write_parallel(folder):
         (folder / f"{split}.de.gz").write_bytes(text)
 
 
+QUESTION_IDS = range(20, 24)
+VQA = {
+    "questions_{}.json": {
+        "questions": [
+            {"question_id": i, "image_id": 7 + i % 2, "question": f"Is it {i}?"}
+            for i in QUESTION_IDS
+        ]
+    },
+    "annotations_{}.json": {
+        "annotations": [
+            {
+                "question_id": i,
+                "image_id": 7 + i % 2,
+                "question_type": "is it",
+                "answer_type": "yes/no",
+                "multiple_choice_answer": "yes",
+                "answers": [{"answer": "yes", "answer_id": n} for n in range(1, 11)],
+            }
+            for i in QUESTION_IDS
+        ]
+    },
+}
+COCO_QA = {
+    "questions": [
+        {"question_id": i, "image_id": 7, "question": "what is it", "answer": "dog"}
+        | {"type": "object"}
+        for i in QUESTION_IDS
+    ]
+}
+STATEMENTS = {
+    "statements": [
+        {"image_id": 7, "caption": "It is near.", "label": i % 2, "relation": "near"}
+        for i in range(4)
+    ]
+}
+
+
+def write_vqa(folder):
+    for split in ("train", "val"):
+        for name, content in VQA.items():
+            json_writer(name.format(split), content)(folder)
+        questions = folder / f"questions_{split}.json"
+        packed = gzip.compress(questions.read_bytes(), mtime=0)
+        questions.with_suffix(".json.gz").write_bytes(packed)
+        questions.unlink()
+
+
 class Reader(NamedTuple):
     """A reader of files.
 
@@ -267,6 +318,22 @@ READERS = {
     "results": Reader(
         json_writer("results.json", RESULTS),
         lambda folder: read_results(folder / "results.json"),
+    ),
+    "vqa": Reader(
+        write_vqa,
+        lambda folder: {split: read_vqa(*x) for split, x in find_vqa(folder).items()},
+    ),
+    "vqa_results": Reader(
+        json_writer("r.json", [{"question_id": i, "answer": "a"} for i in range(3)]),
+        lambda folder: read_answers(folder / "r.json"),
+    ),
+    "coco_qa": Reader(
+        json_writer("coco_qa.json", COCO_QA),
+        lambda folder: tuple(read_coco_qa(folder / "coco_qa.json")),
+    ),
+    "vsr": Reader(
+        json_writer("vsr.json", STATEMENTS),
+        lambda folder: tuple(read_vsr(folder / "vsr.json")),
     ),
     "document_frequencies": Reader(
         write_frequencies,
