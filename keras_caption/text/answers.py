@@ -12,15 +12,25 @@ PERIOD = re.compile(r"\.(?!\d)")
 MOST_PERIODS = 32  # re.UNICODE, which the official code passes as the count
 
 ARTICLES = ("a", "an", "the")
-NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-DIGITS = {"none": "0"} | {word: str(number) for number, word in enumerate(NUMBERS)}
+NUMBERS = "zero one two three four five six seven eight nine ten"
+DIGITS = {"none": "0"} | {word: str(i) for i, word in enumerate(NUMBERS.split())}
 
 # The official table has these contractions, each under the keys that lack one of its
 # apostrophes.
-CONTRACTED = ["ain't", "aren't", "can't", "could've", "couldn't", "couldn't've", "didn't", "doesn't", "don't", "hadn't", "hadn't've", "hasn't", "haven't", "he'd", "he'd've", "he's", "how'd", "how'll", "how's", "isn't", "it'd", "it'd've", "it'll", "ma'am", "mightn't", "mightn't've", "might've", "mustn't", "must've", "needn't", "not've", "o'clock", "oughtn't", "'ow's'at", "shan't", "she'd've", "should've", "shouldn't", "shouldn't've", "somebody'd've", "somebody'll", "somebody's", "someone'd", "someone'd've", "someone'll", "someone's", "something'd", "something'd've", "something'll", "that's", "there'd", "there'd've", "there're", "there's", "they'd", "they'd've", "they'll", "they're", "they've", "'twas", "wasn't", "we'd've", "we've", "weren't", "what'll", "what're", "what's", "what've", "when's", "where'd", "where's", "where've", "who'd", "who'd've", "who'll", "who's", "who've", "why'll", "why're", "why's", "won't", "would've", "wouldn't", "wouldn't've", "y'all", "y'all'll", "y'all'd've", "you'd", "you'd've", "you'll", "you're", "you've"]
+CONTRACTED = """
+ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've
+hasn't haven't he'd he'd've he's how'd how'll how's isn't it'd it'd've it'll ma'am
+mightn't mightn't've might've mustn't must've needn't not've o'clock oughtn't 'ow's'at
+shan't she'd've should've shouldn't shouldn't've somebody'd've somebody'll somebody's
+someone'd someone'd've someone'll someone's something'd something'd've something'll
+that's there'd there'd've there're there's they'd they'd've they'll they're they've
+'twas wasn't we'd've we've weren't what'll what're what's what've when's where'd
+where's where've who'd who'd've who'll who's who've why'll why're why's won't would've
+wouldn't wouldn't've y'all y'all'll y'all'd've you'd you'd've you'll you're you've
+"""
 CONTRACTIONS = {
     word[: match.start()] + word[match.end() :]: word
-    for word in CONTRACTED
+    for word in CONTRACTED.split()
     for match in re.finditer("'", word)
 } | {"somebody'd": "somebodyd"}
 
