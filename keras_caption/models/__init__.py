@@ -10,6 +10,7 @@ from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.loading import file_of, load
 from keras_caption.models.lstm_decoder import LSTMDecoder
 from keras_caption.models.lstm_translator import LSTMTranslator
+from keras_caption.models.mcan import MCAN
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.presets import arguments, create, data_arguments, presets
 from keras_caption.models.seq2seq import Seq2Seq
@@ -18,6 +19,7 @@ from keras_caption.models.transformer_translator import TransformerTranslator
 from keras_caption.models.translator import Translator
 
 __all__ = [
+    "MCAN",
     "NGSAN",
     "AoADecoder",
     "AoANet",

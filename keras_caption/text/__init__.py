@@ -2,6 +2,7 @@
 
 from keras_caption.text.characters import CharacterTokenizer
 from keras_caption.text.normalization import split_words
+from keras_caption.text.questions import QuestionTokenizer
 from keras_caption.text.subwords import SubwordTokenizer
 from keras_caption.text.teacher_forcing import teacher_forcing
 from keras_caption.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
@@ -14,6 +15,7 @@ __all__ = [
     "PAD",
     "UNK",
     "CharacterTokenizer",
+    "QuestionTokenizer",
     "SubwordTokenizer",
     "Tokenizer",
     "Vocabulary",
