@@ -41,6 +41,7 @@ class AttentionPooling(keras.layers.Layer):
         self, hidden_dim: int, output_dim: int, dropout: float = 0.1, **kwargs: Any
     ):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.hidden_dim = hidden_dim
         self.output_dim = output_dim
         self.dropout = dropout
@@ -69,6 +70,9 @@ class AttentionPooling(keras.layers.Layer):
         row = ops.expand_dims(ops.cast(weights, inputs.dtype), 1)
         pooled = self.output_dense(ops.squeeze(ops.matmul(row, inputs), 1))
         return (pooled, weights) if return_attention_scores else pooled
+
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> None:
+        return None
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 from conftest import read_oracle
 
-import keras_caption as kc
 from keras_caption.convert import convert_mcan
 from keras_caption.losses import AnswerCrossEntropy
 
@@ -51,7 +50,9 @@ def test_every_layer_computes_what_the_official_one_does(official, oracle):
     for i in range(2):
         outputs[f"question_{i}"] = encoder.get_layer(f"question_{i}").output
         of_regions = encoder.get_layer(f"regions_{i}").output
-        for part, value in zip(("out", "att_self", "att_guided"), of_regions, strict=True):
+        for part, value in zip(
+            ("out", "att_self", "att_guided"), of_regions, strict=True
+        ):
             outputs[f"regions_{i}.{part}"] = value
             expected[f"regions_{i}.{part}"] = f"dec{i}.{part}"
         expected[f"question_{i}"] = f"enc{i}.out"
@@ -92,7 +93,9 @@ def test_loss_and_gradients_are_the_official_ones(official, oracle):
         ).output_dense.kernel,
         "backbone.dec_list.1.norm3.a_2": layer("regions_1").feedforward_norm.gain,
         "attflat_img.linear_merge.weight": layer("pooled_regions").output_dense.kernel,
-        "attflat_lang.linear_merge.weight": layer("pooled_question").output_dense.kernel,
+        "attflat_lang.linear_merge.weight": layer(
+            "pooled_question"
+        ).output_dense.kernel,
     }
     sources = {name: variable.value for name, variable in variables.items()}
     sources["img_feat"] = inputs["regions"]
