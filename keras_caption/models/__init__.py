@@ -5,6 +5,7 @@ from keras_caption.models.aoanet import AoANet
 from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.classifier import Classifier
+from keras_caption.models.classifier_ensemble import ClassifierEnsemble
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.loading import file_of, load
@@ -26,6 +27,7 @@ __all__ = [
     "AttentionOptions",
     "Captioner",
     "Classifier",
+    "ClassifierEnsemble",
     "Ensemble",
     "GridTransformer",
     "LSTMDecoder",
