@@ -8,7 +8,12 @@ import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
 from keras_caption.data.answers import soft_scores
-from keras_caption.data.pipeline import CACHED_SHUFFLE_BUFFER, SHUFFLE_BUFFER
+from keras_caption.data.pipeline import (
+    CACHED_SHUFFLE_BUFFER,
+    SHUFFLE_BUFFER,
+    endless,
+    in_float32,
+)
 from keras_caption.formats.question import Question
 from keras_caption.inputs import of_example
 from keras_caption.text import PAD
@@ -95,17 +100,17 @@ class EncodedQuestions:
         if cache:
             images, window = images.cache(), CACHED_SHUFFLE_BUFFER
 
+        def with_targets(inputs, row):
+            return inputs, self._targets(row)
+
         def batches_of_epoch(epoch):
             # Of this graph alone: the order depends on no seed set elsewhere.
             tf.random.set_seed(seed + 1)
             order = images.shuffle(window, seed=epoch).flat_map(self._of_image)
-            return self._batches(order.shuffle(window, seed=epoch), batch_size, True)
+            batches = self._batches(order.shuffle(window, seed=epoch), batch_size, True)
+            return batches.map(with_targets, tf.data.AUTOTUNE)
 
-        epochs = tf.data.Dataset.counter(first_epoch)
-        batches = epochs.flat_map(batches_of_epoch)
-        return batches.map(
-            lambda inputs, row: (inputs, self._targets(row)), tf.data.AUTOTUNE
-        ).prefetch(tf.data.AUTOTUNE)
+        return endless(batches_of_epoch, first_epoch)
 
     def batches(self, batch_size: int) -> tf.data.Dataset:
         """Batches to answer, each question once, in the order of the images.
@@ -141,11 +146,8 @@ class EncodedQuestions:
         def complete(image, row):
             tokens = tf.gather(self._tokens, row)
             length = tf.reduce_sum(tf.cast(tf.reduce_any(tokens != PAD, 0), tf.int32))
-            inputs = {
-                name: tf.cast(x, tf.float32) if x.dtype == tf.half else x
-                for name, x in image.items()
-            }
-            return {**inputs, "question": tokens[:, : tf.maximum(length, 1)]}, row
+            tokens = tokens[:, : tf.maximum(length, 1)]
+            return {**in_float32(image), "question": tokens}, row
 
         batches = asked.padded_batch(batch_size, drop_remainder=drop_remainder)
         return batches.map(complete, tf.data.AUTOTUNE)

@@ -36,18 +36,19 @@ class ImageQuestions:
     questions: dict[str, list[Question]]
     skipped: int
 
-    def images(self, split: str) -> Any:
+    def images(self, split: str, images: bool = False) -> Any:
         """Examples of the images that a split's questions are about, and of others.
 
         Args:
             split: str, one of `questions`.
+            images: bool, of `read`.
 
         Returns:
             `tf.data.Dataset`, see `read`, of all splits of the images that have
             questions of this one.
         """
         of_images = {self.split_of_image[q.image_id] for q in self.questions[split]}
-        return read(self.builder, "+".join(sorted(of_images)))
+        return read(self.builder, "+".join(sorted(of_images)), images)
 
 
 def _by_image(questions, split_of_image):

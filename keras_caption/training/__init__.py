@@ -2,6 +2,7 @@
 
 from keras_caption.losses import CaptionCrossEntropy
 from keras_caption.replicas import sum_over_replicas
+from keras_caption.training.answer_validation import AnswerValidation, answer_questions
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
     CaptionValidation,
@@ -21,6 +22,7 @@ from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.validation_loss import ValidationLoss
 
 __all__ = [
+    "AnswerValidation",
     "AveragedValidation",
     "CaptionCrossEntropy",
     "CaptionValidation",
@@ -37,6 +39,7 @@ __all__ = [
     "TranslationValidation",
     "ValidationLoss",
     "WarmupStepDecay",
+    "answer_questions",
     "captioner_of",
     "sum_over_replicas",
 ]
