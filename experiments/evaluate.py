@@ -49,7 +49,7 @@ def score(folder, data, output_dir=None):
     run = read_config(folder)
     if task_of(run) is not captioning:
         raise kc.InputError(
-            f"{folder} holds a translator: only captioners are scored on other data."
+            f"{folder} holds no captioner: only captioners are scored on other data."
         )
     trained_on = {name: run["config"]["data"].get(name) for name in data}
     config = {**run["config"], "data": {**run["config"]["data"], **data}}

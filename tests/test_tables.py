@@ -352,7 +352,7 @@ def test_a_translator_is_not_scored_on_other_data(call_script, translations):
     run = translations / "fr"
     done = call_script("experiments/evaluate.py", run, "--data_dir=elsewhere")
     assert done.returncode == 1
-    assert f"error: {run} holds a translator" in done.stderr
+    assert f"error: {run} holds no captioner" in done.stderr
 
 
 def test_curves_show_what_a_run_was_validated_by(call_script, translations, tmp_path):
