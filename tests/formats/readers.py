@@ -12,6 +12,7 @@ import coco_files
 import keras
 import numpy as np
 import region_files
+import torch_files
 
 from keras_caption import data
 from keras_caption.data import (
@@ -25,6 +26,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_results import read_results
+from keras_caption.formats.glove import read_glove
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
@@ -230,6 +232,16 @@ class Reader(NamedTuple):
     files: tuple[str, ...] = ("*",)
 
 
+def torch_reader(is_archive):
+    """A reader of a state dict of two tensors, in either format of PyTorch."""
+
+    def write(folder):
+        state = torch_files.tensors_of({"a": np.ones((2, 3)), "b": np.ones(2)})
+        torch_files.write(folder / "model.pkl", state, is_archive)
+
+    return Reader(write, lambda folder: read_tensors(folder / "model.pkl"))
+
+
 CAPTIONS, INSTANCES, SPLIT = coco_files.contents(images=4)
 READERS = {
     "parallel_text": Reader(
@@ -289,6 +301,12 @@ READERS = {
     "tensors": Reader(
         lambda folder: np.savez(folder / "model.npz", a=np.ones((2, 3)), b=np.ones(2)),
         lambda folder: read_tensors(folder / "model.npz"),
+    ),
+    "torch_archive": torch_reader(is_archive=True),
+    "torch_pickles": torch_reader(is_archive=False),
+    "glove": Reader(
+        lambda folder: (folder / "glove.txt").write_text("a 1 2.5\nthe -1 3e-2\n"),
+        lambda folder: read_glove(folder / "glove.txt", {"a", "the"}, 2),
     ),
     "infos": Reader(write_infos, lambda folder: read_infos(folder / "infos.pkl")),
     "keras": Reader(write_keras, lambda folder: load_keras(folder / "model.keras")),
