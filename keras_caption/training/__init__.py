@@ -1,6 +1,6 @@
 """Training: losses, schedules, callbacks, phases, and what a run records."""
 
-from keras_caption.losses import CaptionCrossEntropy
+from keras_caption.losses import AnswerCrossEntropy, CaptionCrossEntropy
 from keras_caption.replicas import sum_over_replicas
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
@@ -21,6 +21,7 @@ from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.validation_loss import ValidationLoss
 
 __all__ = [
+    "AnswerCrossEntropy",
     "AveragedValidation",
     "CaptionCrossEntropy",
     "CaptionValidation",
