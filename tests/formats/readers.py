@@ -26,10 +26,12 @@ from keras_caption.errors import InputError
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_results import read_results
+from keras_caption.formats.dictionaries import read_answers, read_token_ids
 from keras_caption.formats.glove import read_glove
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.runs import read_begun, read_finished, read_history
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
@@ -307,6 +309,18 @@ READERS = {
     "glove": Reader(
         lambda folder: (folder / "glove.txt").write_text("a 1 2.5\nthe -1 3e-2\n"),
         lambda folder: read_glove(folder / "glove.txt", {"a", "the"}, 2),
+    ),
+    "question_rows": Reader(
+        lambda folder: (folder / "q.csv").write_text('1,"Is it, or not?"\n2,What?\n'),
+        lambda folder: tuple(read_question_rows(folder / "q.csv")),
+    ),
+    "token_ids": Reader(
+        json_writer("tokens.json", {"PAD": 0, "UNK": 1}),
+        lambda folder: read_token_ids(folder / "tokens.json"),
+    ),
+    "answer_ids": Reader(
+        json_writer("answers.json", [{"yes": 0, "no": 1}, {"0": "yes", "1": "no"}]),
+        lambda folder: tuple(read_answers(folder / "answers.json")),
     ),
     "infos": Reader(write_infos, lambda folder: read_infos(folder / "infos.pkl")),
     "keras": Reader(write_keras, lambda folder: load_keras(folder / "model.keras")),
