@@ -19,7 +19,7 @@ from experiments.finished import task_of
 from keras_caption.atomic import exclusive, write_json
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_begun, read_config
-from keras_caption.models.ensemble import are_same
+from keras_caption.models.members import are_same
 from keras_caption.tasks import captioning
 
 

@@ -87,13 +87,28 @@ def _sizes(tensors):
     while f"backbone.enc_list.{layers}.norm1.a_2" in tensors:
         layers += 1
     answer_count, fusion_dim = shape("proj.weight", 2)
+    feedforward_dim = shape("backbone.enc_list.0.ffn.mlp.linear.weight", 2)[1]
+    pooling_dim = shape("attflat_img.mlp.linear.weight", 2)[1]
+    # Compared before a model allocates memory.
+    for name, expected in (
+        ("lstm.weight_ih_l0", (4 * model_dim, embedding_dim)),
+        ("backbone.enc_list.0.mhatt.linear_q.weight", (model_dim, model_dim)),
+        ("backbone.enc_list.0.ffn.mlp.linear.weight", (model_dim, feedforward_dim)),
+        ("attflat_img.mlp.fc.linear.weight", (pooling_dim, model_dim)),
+        ("attflat_img.linear_merge.weight", (fusion_dim, model_dim)),
+    ):
+        if shape(name, 2) != expected:
+            raise InputError(
+                f"The checkpoint's {name} should have shape {expected}, received "
+                f"{shape(name, 2)}."
+            )
     return {
         "region_dim": region_dim,
         "num_layers": max(layers, 1),
         "model_dim": model_dim,
-        "feedforward_dim": shape("backbone.enc_list.0.ffn.mlp.linear.weight", 2)[1],
+        "feedforward_dim": feedforward_dim,
         "embedding_dim": embedding_dim,
-        "pooling_dim": shape("attflat_img.mlp.linear.weight", 2)[1],
+        "pooling_dim": pooling_dim,
         "fusion_dim": fusion_dim,
         "tokens": token_count,
         "answers": answer_count,

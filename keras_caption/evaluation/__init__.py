@@ -12,26 +12,26 @@ from keras_caption.evaluation.perplexity import log_perplexity
 from keras_caption.evaluation.translation import score_translations
 from keras_caption.evaluation.vqa import (
     answer_accuracy,
-    score_answer_files,
     score_answers,
-    write_answers,
+    score_vqa_files,
+    write_vqa_results,
 )
-from keras_caption.formats.vqa_results import read_answers
+from keras_caption.formats.vqa_results import read_vqa_results
 
 __all__ = [
     "METRICS",
     "answer_accuracy",
     "cider",
     "log_perplexity",
-    "read_answers",
     "read_results",
+    "read_vqa_results",
     "score",
-    "score_answer_files",
     "score_answers",
     "score_files",
     "score_table",
     "score_translations",
+    "score_vqa_files",
     "table",
-    "write_answers",
     "write_results",
+    "write_vqa_results",
 ]

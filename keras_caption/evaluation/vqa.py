@@ -9,7 +9,7 @@ from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
 from keras_caption.formats.question import Question
 from keras_caption.formats.vqa import read_vqa
-from keras_caption.formats.vqa_results import read_answers
+from keras_caption.formats.vqa_results import read_vqa_results
 from keras_caption.text.answers import normalize_answer, share_of_credit, strip_answer
 
 
@@ -86,7 +86,7 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def write_answers(path: str | os.PathLike, answers: Mapping[int, str]) -> None:
+def write_vqa_results(path: str | os.PathLike, answers: Mapping[int, str]) -> None:
     """Writes a results file, as VQA's evaluation server takes it.
 
     Args:
@@ -97,7 +97,7 @@ def write_answers(path: str | os.PathLike, answers: Mapping[int, str]) -> None:
     write_json(path, results)
 
 
-def score_answer_files(
+def score_vqa_files(
     questions: str | os.PathLike,
     annotations: str | os.PathLike,
     results: str | os.PathLike,
@@ -116,7 +116,7 @@ def score_answer_files(
         InputError: If a file does not follow its format, or a question has no result,
             or a result no question.
     """
-    known, answers = read_vqa(questions, annotations), read_answers(results)
+    known, answers = read_vqa(questions, annotations), read_vqa_results(results)
     unknown = answers.keys() - {question.question_id for question in known}
     if unknown:
         raise InputError(

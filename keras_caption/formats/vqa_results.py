@@ -13,7 +13,7 @@ class Result(TypedDict):
     answer: str
 
 
-def read_answers(path: str | os.PathLike) -> dict[int, str]:
+def read_vqa_results(path: str | os.PathLike) -> dict[int, str]:
     """Reads the answers of a results file.
 
     Args:

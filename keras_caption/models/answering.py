@@ -82,15 +82,15 @@ class Answering(PhotoReader):
             raise InputError(
                 f"The model '{self.name}' knows {len(self.answers)} answers, not {n}."
             )
-        if ("best", n) not in self._compiled_functions:
-            self._compiled_functions["best", n] = compile_function(
-                lambda inputs: ops.top_k(self.probabilities(inputs), n), self.variables
+        if "probabilities" not in self._compiled_functions:
+            self._compiled_functions["probabilities"] = compile_function(
+                self.probabilities, self.variables
             )
         found = []
         for batch in self._batches(images, questions, batch_size):
             inputs = self.read_inputs(batch, check=True)
-            outputs = self._compiled_functions["best", n](inputs)
-            scores, ids = map(ops.convert_to_numpy, outputs)
+            probabilities = self._compiled_functions["probabilities"](inputs)
+            scores, ids = map(ops.convert_to_numpy, ops.top_k(probabilities, n))
             found += [
                 [(self.answers[i], float(p)) for p, i in zip(*row, strict=True)]
                 for row in zip(scores, ids, strict=True)

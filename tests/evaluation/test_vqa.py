@@ -122,8 +122,8 @@ def test_scores_on_real_questions(tmp_path):
     }
     for name, answers in answered.items():
         path = tmp_path / "results.json"
-        kc.evaluation.write_answers(path, answers)
-        scores = kc.evaluation.score_answer_files(*files, path)
+        kc.evaluation.write_vqa_results(path, answers)
+        scores = kc.evaluation.score_vqa_files(*files, path)
         types = [scores["answer_types"][x] for x in ("yes/no", "number", "other")]
         rounded = [round(100 * x, 2) for x in (scores["accuracy"], *types)]
         assert rounded == OFFICIAL[name]
@@ -134,6 +134,6 @@ def test_scores_on_real_questions(tmp_path):
         assert scores["kinds"] == pytest.approx(expected)
     assert json.loads(path.read_text())[0].keys() == {"question_id", "answer"}
     answers.pop(questions[3].question_id)
-    kc.evaluation.write_answers(path, answers | {7: "yes"})
+    kc.evaluation.write_vqa_results(path, answers | {7: "yes"})
     with pytest.raises(kc.InputError, match="answers question 7, which is not in"):
-        kc.evaluation.score_answer_files(*files, path)
+        kc.evaluation.score_vqa_files(*files, path)

@@ -12,6 +12,7 @@ import coco_files
 import keras
 import numpy as np
 import region_files
+import torch_files
 
 from keras_caption import data
 from keras_caption.data import (
@@ -26,12 +27,15 @@ from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.coco_results import read_results
+from keras_caption.formats.dictionaries import read_answers, read_token_ids
+from keras_caption.formats.glove import read_glove
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.runs import read_begun, read_finished, read_history
 from keras_caption.formats.vqa import find_vqa, read_vqa
-from keras_caption.formats.vqa_results import read_answers
+from keras_caption.formats.vqa_results import read_vqa_results
 from keras_caption.formats.vsr import read_vsr
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
@@ -281,6 +285,16 @@ class Reader(NamedTuple):
     files: tuple[str, ...] = ("*",)
 
 
+def torch_reader(is_archive):
+    """A reader of a state dict of two tensors, in either format of PyTorch."""
+
+    def write(folder):
+        state = torch_files.tensors_of({"a": np.ones((2, 3)), "b": np.ones(2)})
+        torch_files.write(folder / "model.pkl", state, is_archive)
+
+    return Reader(write, lambda folder: read_tensors(folder / "model.pkl"))
+
+
 CAPTIONS, INSTANCES, SPLIT = coco_files.contents(images=4)
 READERS = {
     "parallel_text": Reader(
@@ -325,7 +339,7 @@ READERS = {
     ),
     "vqa_results": Reader(
         json_writer("r.json", [{"question_id": i, "answer": "a"} for i in range(3)]),
-        lambda folder: read_answers(folder / "r.json"),
+        lambda folder: read_vqa_results(folder / "r.json"),
     ),
     "coco_qa": Reader(
         json_writer("coco_qa.json", COCO_QA),
@@ -356,6 +370,24 @@ READERS = {
     "tensors": Reader(
         lambda folder: np.savez(folder / "model.npz", a=np.ones((2, 3)), b=np.ones(2)),
         lambda folder: read_tensors(folder / "model.npz"),
+    ),
+    "torch_archive": torch_reader(is_archive=True),
+    "torch_pickles": torch_reader(is_archive=False),
+    "glove": Reader(
+        lambda folder: (folder / "glove.txt").write_text("a 1 2.5\nthe -1 3e-2\n"),
+        lambda folder: read_glove(folder / "glove.txt", {"a", "the"}, 2),
+    ),
+    "question_rows": Reader(
+        lambda folder: (folder / "q.csv").write_text('1,"Is it, or not?"\n2,What?\n'),
+        lambda folder: tuple(read_question_rows(folder / "q.csv")),
+    ),
+    "token_ids": Reader(
+        json_writer("tokens.json", {"PAD": 0, "UNK": 1}),
+        lambda folder: read_token_ids(folder / "tokens.json"),
+    ),
+    "answer_ids": Reader(
+        json_writer("answers.json", [{"yes": 0, "no": 1}, {"0": "yes", "1": "no"}]),
+        lambda folder: tuple(read_answers(folder / "answers.json")),
     ),
     "infos": Reader(write_infos, lambda folder: read_infos(folder / "infos.pkl")),
     "keras": Reader(write_keras, lambda folder: load_keras(folder / "model.keras")),

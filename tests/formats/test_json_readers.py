@@ -194,7 +194,7 @@ def test_a_packed_file_claims_bounded_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(json_files, "UNPACKED_BYTES", 1000)
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b"[" + b" " * 998 + b"]"))
-    assert kc.evaluation.read_answers(path) == {}
+    assert kc.evaluation.read_vqa_results(path) == {}
     path.write_bytes(gzip.compress(b"[" + b" " * 999 + b"]"))
     with pytest.raises(kc.InputError, match="has more than 1,000 bytes unpacked"):
-        kc.evaluation.read_answers(path)
+        kc.evaluation.read_vqa_results(path)

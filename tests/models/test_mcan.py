@@ -4,8 +4,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import read_oracle
+from conftest import random_images, read_oracle, tiny
 
+import keras_caption as kc
 from keras_caption.convert import convert_mcan
 from keras_caption.losses import AnswerCrossEntropy
 
@@ -109,3 +110,126 @@ def test_loss_and_gradients_are_the_official_ones(official, oracle):
         expected = oracle[f"grad.{name}"]
         atol = 1e-5 * np.abs(expected).max()
         np.testing.assert_allclose(found, expected, atol=atol, err_msg=name)
+
+
+TOKENIZER = kc.text.QuestionTokenizer(WORDS)
+QUESTIONS = ["w1 w2?", "W3-w4 zebra, w5", ""]
+GEOMETRY = {"query_norm": "instance", "geometry": "absolute+query", "gate": "aoa"}
+
+
+def make(name="mcan_gsa", **more):
+    keras.utils.set_random_seed(0)
+    sizes = tiny(name, pooling_dim=8, fusion_dim=24, **more)
+    return kc.models.create(name, answers=ANSWERS, question=TOKENIZER, **sizes)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make(image_area=2, **GEOMETRY)
+
+
+def probabilities(model, images, questions):
+    tokens = model.question_tokens(questions)
+    return np.array(model.probabilities({**images, "question": tokens}))
+
+
+def test_padding_changes_no_answer(model, rng):
+    images = random_images(rng)
+    expected = probabilities(model, images, QUESTIONS)
+    spoilt = {**images, "regions": images["regions"].copy()}
+    spoilt["regions"][~images["region_mask"]] = 1e3
+    # With longer questions in the batch, and more tokens than are read.
+    tokens = np.pad(model.question_tokens(QUESTIONS), ((0, 0), (0, 16)))
+    tokens[0, 14:] = 5
+    tokens[0, 2:14] = 0
+    found = model.probabilities({**spoilt, "question": tokens})
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    for i, question in enumerate(QUESTIONS):
+        valid = images["region_mask"][i]
+        one = {name: images[name][i : i + 1, valid] for name in ("regions", "boxes")}
+        found = probabilities(model, one, [question])
+        np.testing.assert_allclose(found[0], expected[i], atol=1e-5)
+
+
+def test_a_question_without_known_words_has_an_answer(model, rng):
+    images = random_images(rng)
+    empty, unknown, marks = probabilities(model, images, ["", "zebra", "?!"])
+    assert np.isfinite([empty, unknown, marks]).all()
+    same = {name: np.repeat(x[:1], 3, axis=0) for name, x in images.items()}
+    rows = probabilities(model, same, ["", "zebra", "..."])
+    np.testing.assert_allclose(rows, rows[[0, 0, 0]], atol=1e-6)
+    # MCAN's code attends to padding alone evenly; so do our layers.
+    pooling = model.encoder.get_layer("pooled_question")
+    words = rng.normal(size=(1, 4, 16)).astype("float32")
+    none = np.zeros((1, 4), bool)
+    _, weights = pooling(words, mask=none, return_attention_scores=True)
+    np.testing.assert_allclose(weights, 0.25)
+
+
+def test_geometry_is_in_the_self_attention_of_regions_only(model):
+    layer = model.encoder.get_layer
+    for i in range(2):
+        attention = layer(f"regions_{i}").attention
+        assert None not in (attention.bias, attention.memory, attention.gate)
+        guided = layer(f"regions_{i}").guided_attention
+        for plain in (layer(f"question_{i}").attention, guided):
+            assert {plain.bias, plain.memory, plain.gate, plain.query_norm} == {None}
+    layer = make(geometry_layers=1).encoder.get_layer
+    assert layer("regions_0").attention.bias is not None
+    assert layer("regions_1").attention.bias is None
+    assert make("mcan").ignored_inputs == ("boxes",)
+
+
+def test_it_learns_and_is_saved(rng, tmp_path):
+    model = make(num_layers=1)
+    images = {**random_images(rng), "question": model.question_tokens(QUESTIONS)}
+    scores = np.eye(20, dtype="float32")[[3, 7, 11]]
+    model.compile(
+        keras.optimizers.SGD(0.2, clipnorm=1.0), AnswerCrossEntropy(), jit_compile=False
+    )
+    losses = model.fit(images, scores, epochs=40, verbose=0).history["loss"]
+    assert losses[-1] < 2 < 14 < losses[0]
+    del images["question"]
+    assert model.answer(images, QUESTIONS) == ["a3", "a7", "a11"]
+    model.save(tmp_path / "best.keras")
+    loaded = kc.models.load(tmp_path)
+    assert loaded.get_config() == model.get_config()
+    expected = probabilities(model, images, QUESTIONS)
+    np.testing.assert_array_equal(probabilities(loaded, images, QUESTIONS), expected)
+
+
+def test_word_vectors_are_loaded(tmp_path):
+    model = make("mcan", embedding_dim=3)
+    path = tmp_path / "glove.txt"
+    path.write_text("the 1 2 3\nw3 -1 0.5 2e-1\n. . 3 4 5\nw20 7 8 9\n")
+    assert model.load_word_vectors(path) == 2
+    table = np.array(model.encoder.get_layer("embedding").embeddings)
+    np.testing.assert_allclose(table[[4 + 3, 4 + 20]], [[-1, 0.5, 0.2], [7, 8, 9]])
+    assert not table[[3, 5]].any()
+    for line, problem in (
+        ("w3 1 2 3 4", "line 1, has a vector of 4 numbers; .* embeddings have 3"),
+        ("w3 1 2 x", "line 1, has no vector of finite numbers"),
+        ("the 1 2 3", "has a vector for none of the model's words"),
+    ):
+        path.write_text(line + "\n")
+        with pytest.raises(kc.InputError, match=rf"glove\.txt.*{problem}"):
+            model.load_word_vectors(path)
+
+
+def test_mistakes_are_named(model, rng):
+    images = random_images(rng)
+    tokens = np.full((3, 2), 99)
+    for arguments, problem in (
+        (({}, QUESTIONS), "Missing from the batch: regions, boxes"),
+        ((images, None), "Missing from the batch: question"),
+        ((images, ["w1"]), "Every question needs an image of its own.*'question': 1"),
+        ((images, "w1"), "Questions should be a list of str. Received: 'w1'"),
+        (({**images, "question": tokens}, None), "Question 0 of the batch has tokens"),
+        ((["photo.jpg"], ["w1"]), "it has no `extractor` for photos"),
+    ):
+        with pytest.raises(kc.InputError, match=problem):
+            model.answer(*arguments)
+    with pytest.raises(kc.InputError, match="knows 20 answers, not 21"):
+        model.answer_n_best(images, QUESTIONS, 21)
+    with pytest.raises(kc.InputError, match=r"no 'answer'\. Did you mean answers"):
+        kc.models.create("mcan", answer=ANSWERS)

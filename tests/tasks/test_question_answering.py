@@ -107,7 +107,7 @@ def check_report(output, printed):
     assert scores["kinds"].keys() == {"dog", "ball"}
     assert scores["accuracy"] == pytest.approx(np.mean([*scores["kinds"].values()]))
     assert f"| all | {100 * scores['accuracy']:.2f} | 12 |" in printed
-    results = kc.evaluation.read_answers(output / "test_results.json")
+    results = kc.evaluation.read_vqa_results(output / "test_results.json")
     # Images 13, 17, ... are those of the test split.
     expected = {10 * i + n for i in range(13, 34, 4) for n in range(2)}
     assert results.keys() == expected

@@ -48,12 +48,12 @@ def evaluate(
     """
     questions = data.questions["test"]
     answers = answer_questions(model, questions, encode(model, "test"))
-    kc.evaluation.write_answers(folder / "test_results.json", answers)
+    kc.evaluation.write_vqa_results(folder / "test_results.json", answers)
     scores = kc.evaluation.score_answers(answers, questions)
     unanswered = data.questions.get("unanswered")
     if unanswered:
         found = answer_questions(model, unanswered, encode(model, "unanswered"))
-        kc.evaluation.write_answers(folder / "server_results.json", found)
+        kc.evaluation.write_vqa_results(folder / "server_results.json", found)
     if isinstance(model, kc.models.MCAN):
         draw_attention(model, data, folder / "attention.png")
 
