@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import tensorflow_datasets as tfds
 
 from keras_caption.data.datasets import load, read
 from keras_caption.data.scenes.questions import ask
@@ -51,6 +52,13 @@ class ImageQuestions:
         return read(self.builder, "+".join(sorted(of_images)), images)
 
 
+def _parts(builder, split, *names):
+    """Some features of the examples of a split, without decoding the others."""
+    parts = tfds.decode.PartialDecoding({*names})
+    examples = builder.as_dataset(split=split, decoders=parts, shuffle_files=False)
+    return examples.as_numpy_iterator()
+
+
 def _by_image(questions, split_of_image):
     """Lists of questions by the split of their images; those without are skipped."""
     splits = collections.defaultdict(list)
@@ -72,7 +80,7 @@ def _scene_questions(path, builder, split_of_image):
     splits = {}
     for split in dict.fromkeys(split_of_image.values()):
         questions = splits[split] = []
-        for example in read(builder, split).as_numpy_iterator():
+        for example in _parts(builder, split, "image_id", "boxes", "objects"):
             image_id = int(example["image_id"])
             asked = ask(scene_objects(example), np.random.default_rng(image_id))
             for number, (kind, text, answer) in enumerate(asked):
@@ -172,12 +180,10 @@ def load_questions(
         )
     builder = load(images, images_dir, **kwargs)
     split_of_image = {
-        int(image_id): split
+        int(example["image_id"]): split
         for split, info in builder.info.splits.items()
         if info.num_examples
-        for image_id in read(builder, split)
-        .map(lambda example: example["image_id"])
-        .as_numpy_iterator()
+        for example in _parts(builder, split, "image_id")
     }
     splits, skipped = {}, set()
     for split, questions in QUESTIONS[name](path, builder, split_of_image).items():

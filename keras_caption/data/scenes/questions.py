@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,20 +68,21 @@ def _choose(rng, options):
     return options[rng.integers(len(options))]
 
 
-def _only(objects, **attributes):
-    """The only object with some attributes, or `None` if there are several or none."""
-    found = [
-        o for o in objects if all(getattr(o, k) == x for k, x in attributes.items())
-    ]
-    return found[0] if len(found) == 1 else None
+BY_KIND, BY_COLOUR = operator.attrgetter("kind"), operator.attrgetter("colour")
+BY_BOTH = operator.attrgetter("colour", "kind")
+
+
+def _is_only(o, objects, by):
+    """Whether no other object is of the same kind, or colour."""
+    return [by(other) for other in objects].count(by(o)) == 1
 
 
 def _name(o, objects, rng):
     """A description that only this object fits, such as `"the red star"`, or `None`."""
     names = []
-    if _only(objects, kind=o.kind):
+    if _is_only(o, objects, BY_KIND):
         names.append(f"the {o.kind}")
-    if _only(objects, kind=o.kind, colour=o.colour):
+    if _is_only(o, objects, BY_BOTH):
         names.append(f"the {o.colour} {o.kind}")
     return _choose(rng, names) if names else None
 
@@ -92,7 +94,7 @@ def _named(objects, rng):
 
 
 def _what(kind, objects, rng):
-    only = [o for o in objects if _only(objects, colour=o.colour)]
+    only = [o for o in objects if _is_only(o, objects, BY_COLOUR)]
     if not only:
         return None
     o = _choose(rng, only)
@@ -101,7 +103,7 @@ def _what(kind, objects, rng):
 
 
 def _colour(kind, objects, rng):
-    only = [o for o in objects if _only(objects, kind=o.kind)]
+    only = [o for o in objects if _is_only(o, objects, BY_KIND)]
     if not only:
         return None
     o = _choose(rng, only)
@@ -122,7 +124,7 @@ def _how_many(kind, objects, rng):
 
 
 def _is_there(kind, objects, rng):
-    present = sorted({(o.colour, o.kind) for o in objects})
+    present = sorted({BY_BOTH(o) for o in objects})
     # Of a colour and a kind that are there, so that neither gives the answer away.
     colours, names = (sorted(set(x)) for x in zip(*present, strict=True))
     absent = [pair for pair in itertools.product(colours, names) if pair not in present]
