@@ -20,7 +20,7 @@ from experiments.finished import distinctions, find_runs, label_of, task_of
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_history
 
-SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU"}
+SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU", "val_accuracy": "accuracy"}
 
 
 def main(arguments):

@@ -19,7 +19,7 @@ from experiments.finished import task_of
 from keras_caption.atomic import exclusive, write_json
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_begun, read_config
-from keras_caption.models.ensemble import are_same
+from keras_caption.models.members import are_same
 from keras_caption.tasks import captioning
 
 
@@ -49,7 +49,7 @@ def score(folder, data, output_dir=None):
     run = read_config(folder)
     if task_of(run) is not captioning:
         raise kc.InputError(
-            f"{folder} holds a translator: only captioners are scored on other data."
+            f"{folder} holds no captioner: only captioners are scored on other data."
         )
     trained_on = {name: run["config"]["data"].get(name) for name in data}
     config = {**run["config"], "data": {**run["config"]["data"], **data}}

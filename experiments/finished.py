@@ -12,7 +12,7 @@ from keras_caption.training.run_directory import settings
 from keras_caption.training.settings import RUN
 
 OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
-FOLDERS = ("prepared", "parallel")  # datasets that are named by their folder
+FOLDERS = ("prepared", "parallel", "vqa")  # datasets that are named by their folder
 # What text is translated: for each, another scale may have been chosen.
 TEXT = ("data.source", "data.target", "data.tokenizer")
 

@@ -5,11 +5,12 @@ import dataclasses
 import keras_caption as kc
 from experiments.finished import OBJECTIVES, distinctions
 from experiments.published import CAPTIONING, CROSS_ENTROPY, SELF_CRITICAL
+from experiments.published_answers import ANSWERS
 from experiments.published_translation import TRANSLATION
 from keras_caption import tasks
 from keras_caption.training.run_directory import settings
 
-TABLES = {**CAPTIONING, **TRANSLATION}
+TABLES = {**CAPTIONING, **TRANSLATION, **ANSWERS}
 PHASES = {
     (CROSS_ENTROPY,): "All scores are after cross-entropy only, the paper's and ours.",
     (SELF_CRITICAL,): (

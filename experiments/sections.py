@@ -4,9 +4,14 @@ import csv
 import dataclasses
 import statistics
 
-import keras_caption as kc
 from experiments.papers import Row
 
+# Scores of parts of the test split that a run may have.
+PARTS = {
+    "statements": "Share of statements that are true",
+    "answer_types": "Accuracy by type of the answer",
+    "kinds": "Accuracy by type of the question",
+}
 UNSCALED = ("log_perplexity",)  # metrics that are not shown times 100
 
 
@@ -44,21 +49,18 @@ def show(section):
             for row in rows
         },
     )
-    with_statements = [
-        Row(row.label, [run["statements"] for run in row.runs])
-        for row in rows
-        if row.runs and row.runs[0]["statements"]
-    ]
-    if with_statements:
-        print("\nShare of statements that are true\n")
-        columns = [*kc.data.scenes.CATEGORIES, "all"]
-        print_table(
-            columns,
-            {
-                row.label: [cell(row, name) for name in columns]
-                for row in with_statements
-            },
-        )
+    for name, title in PARTS.items():
+        parts = [
+            Row(row.label, [run.get(name, {}) for run in row.runs])
+            for row in rows
+            if row.runs and row.runs[0].get(name)
+        ]
+        if parts:
+            print(f"\n{title}\n")
+            columns = list(dict.fromkeys(x for row in parts for x in row.runs[0]))
+            print_table(
+                columns, {row.label: [cell(row, x) for x in columns] for row in parts}
+            )
 
 
 def print_table(columns, rows):

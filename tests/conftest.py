@@ -21,6 +21,18 @@ def read_oracle(name):
         return dict(data)
 
 
+def data_folder(name):
+    """A folder of real data, which are no part of the project.
+
+    The environment variable KERAS_CAPTION_DATA names the folder that it is in; a test
+    is skipped where there is none.
+    """
+    folder = pathlib.Path(os.environ.get("KERAS_CAPTION_DATA", "")) / name
+    if "KERAS_CAPTION_DATA" not in os.environ or not folder.is_dir():
+        pytest.skip(f"KERAS_CAPTION_DATA names no folder with {name} in it")
+    return folder
+
+
 # Files that take a minute or more: begun first, so that no process waits for the other.
 SLOWEST = ("test_strategies.py", "test_run.py", "test_prepared.py", "test_ensemble.py")
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import PROJECT
 
 from keras_caption.commands.configuration import make_config
-from keras_caption.tasks.captioning import schedule_of
+from keras_caption.training.schedules import schedule_of
 
 CONFIGS = PROJECT / "experiments" / "configs"
 FOLDER = CONFIGS / "captioning"
@@ -122,6 +122,24 @@ def test_every_file_of_translation_is_that_of_its_source():
         for key, value in expected.items():
             group, key = key.split(".")
             assert config[group][key] == pytest.approx(value), (name, key)
+
+
+def test_mcan_has_the_schedule_of_its_code():
+    folder = CONFIGS / "question_answering"
+    names = {path.stem for path in folder.glob("*.py")}
+    assert names == {"coco_qa", "vsr", "vqa_v2_mcan"}
+    for name in names:
+        config = read(name, folder)
+        assert config["model"]["name"].startswith("mcan"), name
+        assert not {"self_critical", "decoding"} & config.keys()
+    config = read("vqa_v2_mcan", folder)
+    assert config["data"]["min_count"] == 9
+    assert config["training"]["epochs"] == 13
+    sizes = ("num_layers", "model_dim", "num_heads", "feedforward_dim")
+    assert [config["model"][name] for name in sizes] == [6, 512, 8, 2048]
+    warmup = [0.25e-4, 0.5e-4, 0.75e-4]
+    expected = [*warmup, *[1e-4] * 7, 0.2e-4, 0.2e-4, 0.04e-4]
+    np.testing.assert_allclose(rates(config["training"], 13), expected, rtol=1e-5)
 
 
 def test_values_have_their_types_whatever_their_defaults():

@@ -27,6 +27,8 @@ SIZES = {
     "num_heads": 2,
     "decoder_heads": 2,
     "feedforward_dim": 12,
+    "pooling_dim": 7,
+    "fusion_dim": 9,
     "geometry_dim": 4,
     "region_dim": 5,
     "grid_height": 3,
@@ -125,6 +127,30 @@ def weights_after_training(name):
     return found
 
 
+def answers_after_training():
+    """Losses and weights of a tiny MCAN with GSA in three steps."""
+    rng = np.random.default_rng(0)
+    keras.utils.set_random_seed(0)
+    sizes = {key: SIZES[key] for key in SIZES if key in kc.models.arguments("mcan_gsa")}
+    answers = [f"a{i}" for i in range(10)]
+    model = kc.models.create(
+        "mcan_gsa",
+        answers=answers,
+        question_size=VOCABULARY_SIZE,
+        region_dim=SIZES["region_dim"],
+        **sizes,
+    )
+    words = rng.integers(3, VOCABULARY_SIZE, (3, 6))
+    tokens = np.where(np.arange(6) < [[6], [2], [4]], words, kc.text.PAD)
+    inputs = {**images_of(model, rng), "question": tokens}
+    scores = rng.choice([0, 0, 0, 0.3, 1], (3, len(answers)))
+    loss = kc.training.AnswerCrossEntropy()
+    model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=True)
+    losses = [float(model.train_on_batch(inputs, scores)) for _ in range(3)]
+    weights = enumerate(model.trainable_variables)
+    return {"losses": losses} | {name_of(i, v): fingerprint(v) for i, v in weights}
+
+
 def check_close(found, frozen, where=""):
     if isinstance(frozen, dict):
         assert found.keys() == frozen.keys(), where
@@ -150,7 +176,12 @@ def test_training_steps_are_as_before(frozen, name):
     check_close(weights_after_training(name), frozen[name])
 
 
+def test_training_steps_of_answers_are_as_before(frozen):
+    check_close(answers_after_training(), frozen["mcan_gsa"])
+
+
 if __name__ == "__main__":
     everything = {"ngsan_scenes": captions_of_the_saved_model()}
     everything |= {name: weights_after_training(name) for name in TRAINED}
+    everything["mcan_gsa"] = answers_after_training()
     FILE.write_text(json.dumps(everything, indent=0) + "\n")

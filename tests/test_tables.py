@@ -238,6 +238,7 @@ SUMS = {
     "ngsan_4": (5, 1598.4),
     "ngsan_6": (11, 3247.6),
     "ngsan_8": (4, 111.18),
+    "ngsan_9": (10, 705.96),
     "spatial_1": (2, 395.5),
 }
 
@@ -352,7 +353,7 @@ def test_a_translator_is_not_scored_on_other_data(call_script, translations):
     run = translations / "fr"
     done = call_script("experiments/evaluate.py", run, "--data_dir=elsewhere")
     assert done.returncode == 1
-    assert f"error: {run} holds a translator" in done.stderr
+    assert f"error: {run} holds no captioner" in done.stderr
 
 
 def test_curves_show_what_a_run_was_validated_by(call_script, translations, tmp_path):

@@ -11,6 +11,7 @@ COMMANDS = {
     "prepare": "make a dataset of photos or of region features",
     "run": "train a model, score it, show its predictions and export it",
     "caption": "caption photos with a trained model",
+    "answer": "answer questions about images with a trained model",
     "translate": "translate sentences with a trained model",
     "score": "score a COCO results file",
     "convert": "convert a checkpoint of the authors' code",

@@ -2,30 +2,71 @@ r"""Converts checkpoints of the authors' code to Keras.
 
     keras-caption convert aoanet model-best.pth \
         --infos infos_aoanet-best.pkl --output aoanet.keras
+    keras-caption convert mcan epoch13.pkl \
+        --tokens token_to_ix.json --answers answer_dict.json --output mcan.keras
 
-writes a model for `keras.models.load_model`.
+writes a model for `keras.models.load_model`. MCAN's code makes `token_to_ix` anew in
+every run: save the one of the training with `json.dump`.
 """
 
+import argparse
 from collections.abc import Sequence
 
-from keras_caption.commands.command_line import Parser
-from keras_caption.convert import convert_aoanet, read_infos, read_tensors
+from keras_caption.commands.command_line import Parser, count
+from keras_caption.convert import convert_aoanet, convert_mcan, read_infos, read_tensors
 from keras_caption.errors import InputError
+from keras_caption.formats.dictionaries import read_answers, read_token_ids
+from keras_caption.models import MCAN, AoANet
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = Parser("keras-caption convert", __doc__)
-    parser.add_argument("model", choices=["aoanet"])
-    parser.add_argument("checkpoint", help=".pth, .npz or .safetensors")
-    parser.add_argument("--infos", required=True, help="infos_*.pkl, or JSON of it")
+    parser.add_argument("model", choices=CONVERTERS)
+    parser.add_argument(
+        "checkpoint", help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors"
+    )
+    parser.add_argument("--infos", help="aoanet: infos_*.pkl, or JSON of it")
+    parser.add_argument("--tokens", help="mcan: JSON of token_to_ix")
+    parser.add_argument("--answers", help="mcan: answer_dict.json")
+    parser.add_argument(
+        "--num_heads", type=count, help="mcan: MULTI_HEAD, 8 if not given"
+    )
     parser.add_argument("--output", required=True, help="file that ends in .keras")
     options = parser.parse_args(arguments)
     if not options.output.endswith(".keras"):
         raise InputError(f"--output must end in .keras, not be {options.output}.")
+    convert, required, optional = CONVERTERS[options.model]
+    for name in ("infos", "tokens", "answers", "num_heads"):
+        is_given = getattr(options, name) is not None
+        if name in required and not is_given:
+            parser.error(f"{options.model} needs --{name}")
+        if is_given and name not in (*required, *optional):
+            parser.error(f"{options.model} has no --{name}")
+    model, contents = convert(options)
+    model.save(options.output)
+    print(f"Wrote {options.output}: {model.count_params():,} parameters, {contents}")
+
+
+def aoanet(options: argparse.Namespace) -> tuple[AoANet, str]:
+    """Converts an AoANet; returns it, and what it knows as text."""
     words, values = read_infos(options.infos)
     model = convert_aoanet(read_tensors(options.checkpoint), words, values)
-    model.save(options.output)
-    print(
-        f"Wrote {options.output}: {model.count_params():,} parameters, "
-        f"{len(model.vocabulary):,} words"
+    return model, f"{len(model.vocabulary):,} words"
+
+
+def mcan(options: argparse.Namespace) -> tuple[MCAN, str]:
+    """Converts an MCAN; returns it, and what it knows as text."""
+    model = convert_mcan(
+        read_tensors(options.checkpoint),
+        read_token_ids(options.tokens),
+        read_answers(options.answers),
+        options.num_heads or 8,
     )
+    return model, f"{len(model.question):,} words, {len(model.answers):,} answers"
+
+
+# Functions by name, with the options that they need and that they may have.
+CONVERTERS = {
+    "aoanet": (aoanet, ["infos"], []),
+    "mcan": (mcan, ["tokens", "answers"], ["num_heads"]),
+}

@@ -11,11 +11,16 @@ from keras_caption.errors import InputError
 # Short forms of values of the configuration.
 SHORT = {
     "model": ("model.name", "a preset, such as ngsan or aoanet"),
-    "dataset": ("data.dataset", "scenes (built in), coco_objects or prepared"),
+    "dataset": (
+        "data.dataset",
+        "scenes (built in), coco_objects or prepared; of questions: scene_questions "
+        "(built in), coco_qa, vsr or vqa",
+    ),
     "data_dir": (
         "data.data_dir",
         "folder of COCO's annotations, without which TFDS downloads coco_captions; "
-        "or of a prepared dataset",
+        "of a prepared dataset; or of questions, whose images are "
+        "--config.data.images and --config.data.images_dir",
     ),
     "seed": ("seed", "of the weights, the order of the data and dropout"),
     "epochs": ("training.epochs", "epochs of cross-entropy"),

@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.convert.assignment import Assignment
 from keras_caption.errors import InputError
 from keras_caption.models import AoANet
 from keras_caption.models.sizes import check_sizes
@@ -39,29 +40,9 @@ def convert_aoanet(
         model = _model(words, sizes)
     except (TypeError, ValueError) as error:
         raise InputError(f"The infos describe no model: {error}") from None
-    used, problems = set(), []
-
-    def take(name, shape):
-        used.add(name)
-        if name not in tensors:
-            problems.append(f"{name} is missing")
-            return np.zeros(shape, "float32")
-        tensor = tensors[name]
-        if tensor.shape != tuple(shape):
-            problems.append(f"{name} has shape {tensor.shape}, not {tuple(shape)}")
-            return np.zeros(shape, "float32")
-        if not np.isfinite(tensor).all():
-            problems.append(f"{name} is not finite")
-        return tensor.astype("float32")
-
-    values = _values(model, words, take)
-    problems += [f"{name} is unknown" for name in tensors if name not in used]
-    if problems:
-        raise InputError(
-            "The checkpoint does not fit its options: " + "; ".join(problems) + "."
-        )
-    for variable, value in values:
-        variable.assign(value)
+    assignment = Assignment(tensors)
+    _pair(assignment, model, words)
+    assignment.run("its options")
     return model
 
 
@@ -120,19 +101,9 @@ def _model(words, sizes):
     return AoANet(vocabulary, name="aoanet", **sizes)
 
 
-def _values(model, words, take):
-    """Pairs of a variable of the model and its value."""
-    values = []
-
-    def dense(layer, name):
-        units_in, units_out = layer.kernel.shape
-        values.append((layer.kernel, take(f"{name}.weight", (units_out, units_in)).T))
-        values.append((layer.bias, take(f"{name}.bias", (units_out,))))
-
-    def norm(layer, name):
-        values.append((layer.gain, take(f"{name}.a_2", layer.gain.shape)))
-        values.append((layer.offset, take(f"{name}.b_2", layer.offset.shape)))
-
+def _pair(assignment, model, words):
+    """Pairs the variables of the model with the tensors of the checkpoint."""
+    take, dense, norm = assignment.take, assignment.dense, assignment.norm
     dense(model.encoder.get_layer("region_embedding"), "att_embed.0")
     for i in range(model.num_layers):
         block, name = model.encoder.get_layer(f"refining_{i}"), f"refiner.layers.{i}"
@@ -152,16 +123,10 @@ def _values(model, words, take):
     both = take("ctx2att.weight", (2 * dim, dim)), take("ctx2att.bias", (2 * dim,))
     for half, layer in enumerate((attention.value_dense, attention.key_dense)):
         part = slice(half * dim, (half + 1) * dim)
-        values += [(layer.kernel, both[0][part].T), (layer.bias, both[1][part])]
+        assignment.add(layer.kernel, both[0][part].T)
+        assignment.add(layer.bias, both[1][part])
 
-    cell, name = decoder.cell, "core.att_lstm"
-    for variable, part in ((cell.kernel, "ih"), (cell.recurrent_kernel, "hh")):
-        units_in, units_out = variable.shape
-        values.append(
-            (variable, take(f"{name}.weight_{part}", (units_out, units_in)).T)
-        )
-    biases = [take(f"{name}.bias_{part}", cell.bias.shape) for part in ("ih", "hh")]
-    values.append((cell.bias, biases[0] + biases[1]))
+    assignment.lstm(decoder.cell, "core.att_lstm")
 
     # Their index of each of our tokens, EOS at 0. They do not scale embeddings.
     theirs = {word: i for i, word in enumerate(words, start=1)}
@@ -170,14 +135,11 @@ def _values(model, words, take):
     ours[UNK] = theirs.get("UNK", 0)
     width = model.embedding_dim
     table = take("embed.0.weight", (len(words) + 1, width)) / width**0.5
-    values.append((decoder.embedding.embeddings, table[ours]))
+    assignment.add(decoder.embedding.embeddings, table[ours])
     kernel = take("logit.weight", (len(words) + 1, dim))[ours].T
     bias = take("logit.bias", (len(words) + 1,))[ours].copy()
     missing = [PAD, BOS] if "UNK" in theirs else [PAD, BOS, UNK]
     bias[missing] = MISSING_LOGIT
     kernel[:, missing] = 0.0
-    values += [
-        (decoder.output_dense.kernel, kernel),
-        (decoder.output_dense.bias, bias),
-    ]
-    return values
+    assignment.add(decoder.output_dense.kernel, kernel)
+    assignment.add(decoder.output_dense.bias, bias)

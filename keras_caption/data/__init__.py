@@ -1,5 +1,6 @@
-"""Captioning datasets as TFDS builders, and batches of them."""
+"""Captioning datasets as TFDS builders, questions about images, and batches."""
 
+from keras_caption.data.answers import build_answers, soft_scores
 from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, read, register
@@ -19,10 +20,17 @@ from keras_caption.data.pipeline import (
 )
 from keras_caption.data.prepared import load_extractor, prepare
 from keras_caption.data.prepared_regions import prepare_regions
+from keras_caption.data.question_batches import EncodedQuestions
+from keras_caption.data.questions import (
+    ImageQuestions,
+    load_questions,
+    register_questions,
+)
 from keras_caption.data.scenes import Scenes, ScenesConfig
 from keras_caption.data.vocabulary import build_vocabulary
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.question import Question
 from keras_caption.formats.region_files import open_regions
 from keras_caption.text import teacher_forcing
 
@@ -31,11 +39,15 @@ __all__ = [
     "CocoFiles",
     "CocoObjects",
     "CocoObjectsConfig",
+    "EncodedQuestions",
+    "ImageQuestions",
     "ListedImage",
     "ParallelText",
     "PhotoRecord",
+    "Question",
     "Scenes",
     "ScenesConfig",
+    "build_answers",
     "build_vocabulary",
     "check_name",
     "image_batches",
@@ -43,6 +55,7 @@ __all__ = [
     "load",
     "load_extractor",
     "load_parallel",
+    "load_questions",
     "open_regions",
     "prepare",
     "prepare_regions",
@@ -54,6 +67,8 @@ __all__ = [
     "references",
     "region_features",
     "register",
+    "register_questions",
+    "soft_scores",
     "teacher_forcing",
     "train_batches",
 ]

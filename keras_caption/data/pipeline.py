@@ -1,6 +1,7 @@
 """From prepared examples to the batches that models take."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,18 @@ def train_batches(
         )
         return batches.map(_to_train_on, tf.data.AUTOTUNE)
 
+    return endless(batches_of_epoch, first_epoch)
+
+
+def endless(
+    batches_of_epoch: Callable[[Any], tf.data.Dataset], first_epoch: int
+) -> tf.data.Dataset:
+    """The batches of one epoch after the other.
+
+    Args:
+        batches_of_epoch: Function of the number of an epoch, int64 scalar.
+        first_epoch: int, number of the epoch to begin with.
+    """
     epochs = tf.data.Dataset.counter(first_epoch)
     batches = epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
     # Several workers share each batch, not the files that it comes from.
@@ -164,10 +177,11 @@ def image_batches(
         return {**of_example(example, inputs), "image_id": example["image_id"]}
 
     batches = examples.map(prepare, tf.data.AUTOTUNE).padded_batch(batch_size)
-    return batches.map(_in_float32, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return batches.map(in_float32, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def _in_float32(batch):
+def in_float32(batch: dict[str, Any]) -> dict[str, Any]:
+    """A batch with its tensors of half precision in float32."""
     halves = {k: tf.cast(x, tf.float32) for k, x in batch.items() if x.dtype == tf.half}
     return {**batch, **halves}
 
@@ -189,4 +203,4 @@ def _to_train_on(batch):
     used = tf.reduce_any(batch["tokens"] != PAD, axis=(0, 1))
     length = tf.reduce_sum(tf.cast(used, tf.int32))
     tokens = batch["tokens"][:, :, :length]
-    return teacher_forcing({**_in_float32(batch), "tokens": tokens})
+    return teacher_forcing({**in_float32(batch), "tokens": tokens})

@@ -1,4 +1,4 @@
-"""The standard metrics of captioning and translation, by their usual packages."""
+"""The standard metrics of captioning, translation and question answering."""
 
 from keras_caption.evaluation.cider import cider
 from keras_caption.evaluation.coco_results import (
@@ -10,16 +10,28 @@ from keras_caption.evaluation.coco_results import (
 from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.perplexity import log_perplexity
 from keras_caption.evaluation.translation import score_translations
+from keras_caption.evaluation.vqa import (
+    answer_accuracy,
+    score_answers,
+    score_vqa_files,
+    write_vqa_results,
+)
+from keras_caption.formats.vqa_results import read_vqa_results
 
 __all__ = [
     "METRICS",
+    "answer_accuracy",
     "cider",
     "log_perplexity",
     "read_results",
+    "read_vqa_results",
     "score",
+    "score_answers",
     "score_files",
     "score_table",
     "score_translations",
+    "score_vqa_files",
     "table",
     "write_results",
+    "write_vqa_results",
 ]

@@ -42,6 +42,9 @@ class Extractor(keras.Model):
     `layer="block5_conv3"` or `"block5_conv4"`; spatial self-attention used VGG-11,
     which `keras.applications` lacks).
 
+    Attributes:
+        made: tuple of str, names of the features.
+
     Args:
         backbone: str, name of a function of `keras.applications`, such as
             `"MobileNet"`.
@@ -70,6 +73,8 @@ class Extractor(keras.Model):
         InputError: If there is no such network or layer, or the weights are another
             network's.
     """
+
+    made = ("grid", "regions", "boxes")
 
     def __init__(
         self,

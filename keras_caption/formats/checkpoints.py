@@ -8,6 +8,7 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_npz
 from keras_caption.formats.faults import reading
+from keras_caption.formats.torch_files import read_torch
 
 
 def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
@@ -15,7 +16,8 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
     Args:
         path: Path of an `.npz`, a `.safetensors` (needs the package safetensors) or a
-            PyTorch state dict, `.pth` or `.pt` (needs PyTorch).
+            file of `torch.save`, `.pth`, `.pt` or `.pkl`, see
+            `keras_caption.formats.torch_files.read_torch`.
 
     Returns:
         dict from name to NumPy array.
@@ -28,7 +30,7 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
     if not path.exists():
         raise InputError(f"There is no checkpoint {path}.")
     if path.suffix not in READERS:
-        raise InputError(f"{path} must end in .npz, .safetensors, .pth or .pt.")
+        raise InputError(f"{path} must end in .npz, .safetensors, .pth, .pt or .pkl.")
     try:
         with reading(path):
             tensors = READERS[path.suffix](path)
@@ -48,16 +50,10 @@ def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
     return load_file(path)
 
 
-def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
-    import torch
-
-    tensors = torch.load(path, map_location="cpu", weights_only=True)
-    return {name: tensor.detach().float().numpy() for name, tensor in tensors.items()}
-
-
 READERS = {
     ".npz": read_npz,
     ".safetensors": read_safetensors,
-    ".pth": read_state_dict,
-    ".pt": read_state_dict,
+    ".pth": read_torch,
+    ".pt": read_torch,
+    ".pkl": read_torch,
 }

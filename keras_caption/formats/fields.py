@@ -14,9 +14,9 @@ from keras_caption.text.normalization import split_words
 Item = TypeVar("Item")
 
 
-def check_caption(text: str) -> str:
+def check_words(text: str) -> str:
     if not split_words(text):
-        raise PydanticCustomError("caption", "Caption should have at least one word")
+        raise PydanticCustomError("words", "Text should have at least one word")
     return text.strip()
 
 
@@ -38,8 +38,8 @@ def check_photo_name(text: str) -> str:
 
 
 Records = Annotated[list[Item], FailFast()]
-ImageId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Caption = Annotated[str, AfterValidator(check_caption)]
+ImageId = QuestionId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Caption = QuestionText = Annotated[str, AfterValidator(check_words)]
 PhotoPath = Annotated[str, AfterValidator(check_photo_path)]
 PhotoName = Annotated[str, AfterValidator(check_photo_name)]
 

@@ -1,12 +1,9 @@
 """The infos that the self-critical toolkits save beside a checkpoint, a pickle."""
 
-import collections
 import io
 import os
 import pathlib
-import pickle
 import pickletools
-from collections.abc import Callable
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,6 +12,7 @@ from typing_extensions import TypedDict
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reading
 from keras_caption.formats.json_files import read_json
+from keras_caption.formats.plain_pickles import PlainUnpickler
 
 INFOS_BYTES = 64 * 2**20
 
@@ -24,69 +22,6 @@ class Infos(TypedDict):
 
     vocab: dict[str, str]
     opt: dict[str, object]
-
-
-class Options(dict):
-    """Replaces an `argparse.Namespace`."""
-
-    def __setstate__(self, state):
-        self.update(state)
-
-
-class Skipped:
-    """Replaces a NumPy number, such as the best score so far, which is not needed."""
-
-    def __init__(self, *parts):
-        pass
-
-    def __setstate__(self, state):
-        pass
-
-
-# The only names that a pickle may contain, and their replacements.
-PLAIN = {
-    ("argparse", "Namespace"): Options,
-    ("collections", "OrderedDict"): collections.OrderedDict,
-    ("builtins", "set"): set,
-    ("builtins", "frozenset"): frozenset,
-    ("numpy", "dtype"): Skipped,
-    ("numpy.core.multiarray", "scalar"): Skipped,
-    ("numpy._core.multiarray", "scalar"): Skipped,
-    ("_codecs", "encode"): Skipped,  # the bytes of a number
-}
-
-
-def as_list(load: Callable) -> Callable:
-    """Wraps the function of an opcode to push a list instead of a tuple."""
-
-    def load_list(unpickler):
-        load(unpickler)
-        unpickler.stack[-1] = list(unpickler.stack[-1])
-
-    return load_list
-
-
-class PlainUnpickler(pickle._Unpickler):
-    """Reads plain containers and `argparse.Namespace`, and refuses all else.
-
-    NumPy's numbers, of which the authors' code saves one, are skipped. Tuples become
-    lists: nested tuples of the same tuple are small, but the time to hash them doubles
-    with every level. The memo of the unpickler in C allocates memory up to its
-    greatest index, which five bytes can set to billions; the memo of the unpickler in
-    Python is a dict.
-    """
-
-    TUPLES = "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"
-    dispatch = pickle._Unpickler.dispatch | {
-        code: as_list(pickle._Unpickler.dispatch[code])
-        for code in (getattr(pickle, name)[0] for name in TUPLES)
-    }
-
-    def find_class(self, module: str, name: str) -> Any:
-        module = {"__builtin__": "builtins"}.get(module, module)
-        if (module, name) in PLAIN:
-            return PLAIN[module, name]
-        raise pickle.UnpicklingError(f"it holds a {module}.{name}")
 
 
 def read_infos(path: str | os.PathLike) -> tuple[list[str], dict[str, Any]]:

@@ -1,19 +1,25 @@
 """JSON files, validated against a schema before their content is used."""
 
+import gzip
 import os
+import pathlib
+import zlib
 from typing import Any
 
 from pydantic import ValidationError
 
 from keras_caption.errors import InputError
+from keras_caption.formats.faults import reason_of
 from keras_caption.validation import adapter, describe
+
+UNPACKED_BYTES = 2**30  # of a `.gz` file: a small one could claim any memory
 
 
 def read_json(path: str | os.PathLike, schema: Any) -> Any:
     """Reads a JSON file and validates its content.
 
     Args:
-        path: Path of the file.
+        path: Path of the file, plain or as `.gz`.
         schema: Hashable type: a `typing_extensions.TypedDict`, `list[int]` or
             any other type that pydantic validates, in its strict mode. Keys that a
             `TypedDict` does not declare are dropped.
@@ -26,11 +32,15 @@ def read_json(path: str | os.PathLike, schema: Any) -> Any:
             follow the schema. The message names the file and the record, such as
             `annotations[17].caption`.
     """
+    packed = pathlib.Path(path).suffix == ".gz"
+    opened, most = (gzip.open, UNPACKED_BYTES + 1) if packed else (open, -1)
     try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        with opened(path, "rb") as file:
+            content = file.read(most)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} cannot be read: {reason_of(error)}.") from None
+    if packed and len(content) == most:
+        raise InputError(f"{path} has more than {UNPACKED_BYTES:,} bytes unpacked.")
     return parse_json(content, schema, path)
 
 

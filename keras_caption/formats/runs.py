@@ -40,7 +40,7 @@ class Config(TypedDict, extra_items=Value | Group):
     deterministic: bool | None  # `None` in runs of earlier versions
     data: Dataset
     model: NotRequired[Model]
-    decoding: Decoding
+    decoding: NotRequired[Decoding]
 
 
 class Phase(TypedDict):
@@ -87,6 +87,8 @@ class Recorded(TypedDict, extra_items=object):
 
 class Scores(TypedDict, extra_items=FiniteFloat):
     statements: NotRequired[dict[str, FiniteFloat]]
+    kinds: NotRequired[dict[str, FiniteFloat]]
+    answer_types: NotRequired[dict[str, FiniteFloat]]
 
 
 def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:

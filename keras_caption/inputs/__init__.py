@@ -10,6 +10,7 @@ import keras
 from keras_caption.errors import InputError
 from keras_caption.inputs.grid import Grid
 from keras_caption.inputs.input_kind import InputKind
+from keras_caption.inputs.question import Question
 from keras_caption.inputs.reading import (
     check_inputs,
     complete_inputs,
@@ -22,12 +23,13 @@ from keras_caption.inputs.regions import Regions
 from keras_caption.inputs.text import Text
 from keras_caption.text import Tokenizer
 
-KINDS: list[type[InputKind]] = [Regions, Grid, Text]
+KINDS: list[type[InputKind]] = [Regions, Grid, Text, Question]
 
 __all__ = [
     "KINDS",
     "Grid",
     "InputKind",
+    "Question",
     "Regions",
     "Text",
     "check_inputs",
@@ -45,14 +47,15 @@ __all__ = [
 def kinds_of(
     specs: dict[str, keras.KerasTensor],
     ignored: tuple[str, ...] = (),
-    tokenizer: Tokenizer | None = None,
+    tokenizers: dict[str, Tokenizer | None] | None = None,
 ) -> list[InputKind]:
     """Finds the kinds of input that a model reads, by the names of its inputs.
 
     Args:
         specs: dict of symbolic inputs, as a functional encoder's `input`.
         ignored: Names of inputs that the model takes, but does not depend on.
-        tokenizer: `keras_caption.text.Tokenizer` of inputs that are text, or `None`.
+        tokenizers: dict from the names of inputs that are text to their
+            `keras_caption.text.Tokenizer`, if the model has it.
 
     Returns:
         List of `InputKind`, in the order of `KINDS`.
@@ -65,7 +68,12 @@ def kinds_of(
             "An encoder should be a functional model of a dict of inputs, by name. "
             f"Received inputs: {specs}"
         )
-    kinds = [kind(specs, ignored, tokenizer) for kind in KINDS if kind.keys[0] in specs]
+    tokenizers = tokenizers or {}
+    kinds = [
+        kind(specs, ignored, tokenizers.get(kind.keys[0]))
+        for kind in KINDS
+        if kind.keys[0] in specs
+    ]
     known = {name for kind in kinds for name in kind.keys}
     for name in specs:
         if name not in known:

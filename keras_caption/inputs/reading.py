@@ -122,14 +122,15 @@ def check_inputs(
         raise InputError(f"The inputs differ in their number of {noun}s: {counts}.")
     if 0 in counts.values():
         raise InputError(f"The batch holds no {noun}.")
-    for problem, wrong in find_faults(kinds, inputs).items():
-        indices = np.flatnonzero(ops.convert_to_numpy(wrong))
-        if len(indices):
-            index = int(indices[0])
-            known = "" if ids is None else f" (id {np.asarray(ids)[index]})"
-            raise InputError(
-                f"{noun.capitalize()} {index} of the batch{known} {problem}."
-            )
+    for kind in kinds:
+        for problem, wrong in kind.faults(inputs).items():
+            indices = np.flatnonzero(ops.convert_to_numpy(wrong))
+            if len(indices):
+                index = int(indices[0])
+                known = "" if ids is None else f" (id {np.asarray(ids)[index]})"
+                raise InputError(
+                    f"{kind.noun.capitalize()} {index} of the batch{known} {problem}."
+                )
 
 
 def read_served(

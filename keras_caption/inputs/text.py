@@ -26,37 +26,42 @@ class Text(InputKind):
     keys = ("source",)
     noun = "sentence"
 
-    @staticmethod
-    def symbolic() -> dict[str, keras.KerasTensor]:
+    @classmethod
+    def symbolic(cls) -> dict[str, keras.KerasTensor]:
         """Symbolic inputs of an encoder of sentences."""
-        return {"source": keras.Input((None,), dtype="int32", name="source")}
+        [key] = cls.keys
+        return {key: keras.Input((None,), dtype="int32", name=key)}
 
     def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        return {"source": ops.cast(inputs["source"], "int32")}
+        return {key: ops.cast(x, "int32") for key, x in self.own(inputs).items()}
 
     def memory_mask(self, inputs: dict[str, Any]) -> Any:
-        return ops.not_equal(inputs["source"], PAD)
+        return ops.not_equal(inputs[self.keys[0]], PAD)
 
     def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
         source = inputs["source"]
         is_token = ops.logical_and(source != PAD, source != EOS)
-        faults = {
+        return {
             "has no token": ~ops.any(is_token, axis=1),
             f"has more than {MAX_TOKENS:,} tokens": self.lengths(inputs) > MAX_TOKENS,
+            **self.unknown_tokens(source),
         }
-        if self.tokenizer is not None:
-            is_known = ops.logical_and(source >= 0, source < len(self.tokenizer))
-            unknown = ~ops.all(is_known, axis=1)
-            faults["has tokens of another tokenizer"] = unknown
-        return faults
+
+    def unknown_tokens(self, tokens: Any) -> dict[str, Any]:
+        """The fault of tokens that the tokenizer lacks, see `faults`."""
+        if self.tokenizer is None:
+            return {}
+        is_known = ops.logical_and(tokens >= 0, tokens < len(self.tokenizer))
+        return {"has tokens of another tokenizer": ~ops.all(is_known, axis=1)}
 
     def lengths(self, inputs: dict[str, Any]) -> Any:
-        return ops.sum(ops.cast(inputs["source"] != PAD, "int32"), axis=1)
+        return ops.sum(ops.cast(self.memory_mask(inputs), "int32"), axis=1)
 
     def served_specs(self) -> dict[str, keras.KerasTensor]:
         if self.tokenizer is None:
             return super().served_specs()
-        return {"source": keras.KerasTensor((None,), "string", name="source")}
+        [key] = self.keys
+        return {key: keras.KerasTensor((None,), "string", name=key)}
 
     def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
         if self.tokenizer is None:
@@ -68,6 +73,7 @@ class Text(InputKind):
         return {"source": tokens.to_tensor(PAD)}
 
     def example(self) -> dict[str, np.ndarray]:
+        [key] = self.keys
         if self.tokenizer is None:
-            return {"source": np.array([[EOS + 1, EOS]], "int32")}
-        return {"source": np.array([EXAMPLE], object)}
+            return {key: np.array([[EOS + 1, EOS]], "int32")}
+        return {key: np.array([EXAMPLE], object)}

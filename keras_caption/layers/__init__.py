@@ -3,8 +3,10 @@
 from keras_caption.layers.area_attention import AreaAttention
 from keras_caption.layers.area_memory import AreaMemory
 from keras_caption.layers.attention_on_attention import AttentionOnAttention
+from keras_caption.layers.attention_pooling import AttentionPooling
 from keras_caption.layers.box_encoding import BoxEncoding
 from keras_caption.layers.cell_boxes import CellBoxes
+from keras_caption.layers.co_attention_block import CoAttentionBlock
 from keras_caption.layers.feed_forward import FeedForward
 from keras_caption.layers.geometry_aware_self_attention import (
     GeometryAwareSelfAttention,
@@ -35,8 +37,10 @@ __all__ = [
     "AreaAttention",
     "AreaMemory",
     "AttentionOnAttention",
+    "AttentionPooling",
     "BoxEncoding",
     "CellBoxes",
+    "CoAttentionBlock",
     "FeedForward",
     "GeometryAwareSelfAttention",
     "GeometryBias",

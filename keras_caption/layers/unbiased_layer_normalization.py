@@ -8,7 +8,7 @@ from keras_caption.arguments import Shape, Tensor
 
 @keras.saving.register_keras_serializable("keras_caption")
 class UnbiasedLayerNormalization(keras.layers.Layer):
-    """Layer normalization of AoANet's released code.
+    """Layer normalization of the released code of AoANet and of MCAN.
 
         y = gain * (x - mean) / (std + 1e-6) + offset
 

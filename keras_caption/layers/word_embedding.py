@@ -8,7 +8,7 @@ from keras_caption.arguments import Shape, Tensor
 
 @keras.saving.register_keras_serializable("keras_caption")
 class WordEmbedding(keras.layers.Layer):
-    """Token embeddings, scaled by `sqrt(dim)` as in a Transformer.
+    """Token embeddings, usually scaled by `sqrt(dim)` as in a Transformer.
 
     A call scales the whole table before the look-up: the gradient is then one dense
     tensor. The gradient of a plain look-up is sparse and has an entry for every
@@ -19,6 +19,9 @@ class WordEmbedding(keras.layers.Layer):
     Args:
         vocabulary_size: int, number of tokens.
         dim: int, size of an embedding.
+        scaled: bool, whether embeddings are scaled. Those that are not learn as fast
+            as an optimizer's rate says; pretrained ones should not be. Defaults to
+            True.
 
     Call arguments:
         tokens: int `(...)`.
@@ -27,25 +30,29 @@ class WordEmbedding(keras.layers.Layer):
         float `(..., dim)`.
     """
 
-    def __init__(self, vocabulary_size: int, dim: int, **kwargs: Any):
+    def __init__(
+        self, vocabulary_size: int, dim: int, scaled: bool = True, **kwargs: Any
+    ):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.dim = dim
+        self.scaled = scaled
+        self.scale = dim**0.5 if scaled else 1.0
 
     def build(self, tokens_shape: Shape) -> None:
         self.embeddings = self.add_weight(
             (self.vocabulary_size, self.dim),
-            initializer=keras.initializers.RandomNormal(stddev=self.dim**-0.5),
+            initializer=keras.initializers.RandomNormal(stddev=1 / self.scale),
             name="embeddings",
         )
 
     def call(self, tokens: Tensor) -> Tensor:
-        return ops.take(self.embeddings * self.dim**0.5, tokens, axis=0)
+        return ops.take(self.embeddings * self.scale, tokens, axis=0)
 
     def look_up(self, tokens: Tensor) -> Tensor:
         """Returns what a call does, with a sparse gradient."""
         rows = ops.cast(ops.take(self.embeddings, tokens, axis=0), self.compute_dtype)
-        return rows * self.dim**0.5
+        return rows * self.scale
 
     def score(self, x: Tensor) -> Tensor:
         """Scores of all tokens, `(..., vocabulary_size)`: products with embeddings.
@@ -64,4 +71,5 @@ class WordEmbedding(keras.layers.Layer):
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,
             "dim": self.dim,
+            "scaled": self.scaled,
         }

@@ -5,11 +5,13 @@ from keras_caption.models.aoanet import AoANet
 from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.classifier import Classifier
+from keras_caption.models.classifier_ensemble import ClassifierEnsemble
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.loading import file_of, load
 from keras_caption.models.lstm_decoder import LSTMDecoder
 from keras_caption.models.lstm_translator import LSTMTranslator
+from keras_caption.models.mcan import MCAN
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.presets import arguments, create, data_arguments, presets
 from keras_caption.models.seq2seq import Seq2Seq
@@ -18,12 +20,14 @@ from keras_caption.models.transformer_translator import TransformerTranslator
 from keras_caption.models.translator import Translator
 
 __all__ = [
+    "MCAN",
     "NGSAN",
     "AoADecoder",
     "AoANet",
     "AttentionOptions",
     "Captioner",
     "Classifier",
+    "ClassifierEnsemble",
     "Ensemble",
     "GridTransformer",
     "LSTMDecoder",

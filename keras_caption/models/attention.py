@@ -47,6 +47,8 @@ class AttentionOptions:
             of its items'. `"absolute"` is not part of attention: encoders of regions
             add it to their inputs.
         geometry_dim: int, size of a geometry vector per head (d_g).
+        geometry_layers: int, number of blocks, from the first on, whose attention has
+            the geometry as its bias, or `None` for all.
         area: int, items of the largest area to attend to, on a grid its rows and its
             columns; 1 for the items themselves.
         grid_width: int, items in a row of the grid, or `None` for a sequence.
@@ -71,6 +73,7 @@ class AttentionOptions:
     norm_affine: bool = False
     geometry: str | None = None
     geometry_dim: int = 64
+    geometry_layers: int | None = None
     area: int = 1
     grid_width: int | None = None
     combined_features: bool = False
@@ -120,8 +123,13 @@ class AttentionOptions:
         return ABSOLUTE in self.geometries
 
     def in_block(self, number: int) -> "AttentionOptions":
-        """The options of one block: no areas after the first `area_layers` blocks."""
-        return self if number < self.area_layers else dataclasses.replace(self, area=1)
+        """The options of one block: areas and geometry in the first blocks only."""
+        changes = {}
+        if number >= self.area_layers:
+            changes["area"] = 1
+        if self.geometry_layers is not None and number >= self.geometry_layers:
+            changes["geometry"] = None
+        return dataclasses.replace(self, **changes)
 
     def for_memory(self) -> "AttentionOptions":
         """The options of a decoder's attention to an encoder's memory.

@@ -1,21 +1,22 @@
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
-from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
+from keras_caption.features import Extractor
+from keras_caption.models.answering import Answering
 from keras_caption.models.task_model import TaskModel
+from keras_caption.text import Tokenizer
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class Classifier(TaskModel):
+class Classifier(Answering, TaskModel):
     """Base of models that choose from a list of answers.
 
-    A Keras model over a dict of inputs, which may be of several kinds. It is compiled
-    and trained as any Keras model; what it reads is validated and masked as in
-    captioning models.
+    A Keras model over a dict of inputs, which may be of several kinds: regions and a
+    question, say. It is compiled and trained as any Keras model; what it reads is
+    validated and masked as in captioning models.
 
     A subclass that makes the encoder of arguments of its own keeps each argument as
     an attribute; its config holds them.
@@ -25,7 +26,15 @@ class Classifier(TaskModel):
             `(batch, number of answers)`. Kinds of input are found by the inputs'
             names, see `keras_caption.inputs.KINDS`.
         answers: List of str, all different.
+        question: `keras_caption.text.Tokenizer` of the encoder's input `question`, or
+            `None`: then the model reads tokens only.
+        multi_label: bool, whether several answers may be right: the probability of
+            each is then a sigmoid, and its loss
+            `keras_caption.losses.AnswerCrossEntropy`. Otherwise one answer is right,
+            and the probabilities are a softmax. Defaults to False.
         dtype: Keras dtype policy of the model, or its name.
+        extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
+            out of photos, or `None`.
 
     Call arguments:
         inputs: dict of the encoder's inputs; other keys are ignored.
@@ -44,12 +53,19 @@ class Classifier(TaskModel):
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, metrics=["accuracy"])
     model.fit(inputs, answer_ids)
-    answers, logits = model.predict_answers(inputs)
+    answers = model.answer(inputs)
     ```
     """
 
     def __init__(
-        self, encoder: keras.Model, answers: list[str], dtype: Any = None, **kwargs: Any
+        self,
+        encoder: keras.Model,
+        answers: list[str],
+        question: Tokenizer | None = None,
+        multi_label: bool = False,
+        dtype: Any = None,
+        extractor: Extractor | None = None,
+        **kwargs: Any,
     ):
         answers = list(answers)
         count = encoder.output.shape[-1]
@@ -61,33 +77,30 @@ class Classifier(TaskModel):
         ):
             raise InputError(
                 f"`answers` should be {count} different strings, one for each output "
-                f"of the encoder. Received: {answers}"
+                f"of the encoder. Received: {answers!r:.200}"
             )
+        self.question = question
         super().__init__(encoder, dtype=dtype, **kwargs)
         self.answers = answers
+        self.multi_label = multi_label
+        self.extractor = extractor
 
     def call(self, inputs: dict[str, Any], training: bool | None = None) -> Any:
         return self.encoder(self.prepare_inputs(inputs), training=training)
 
-    def predict_answers(self, raw: Any) -> tuple[list[str], np.ndarray]:
-        """Predicts the most probable answer for each example of a batch.
+    def probabilities(self, inputs: dict[str, Any]) -> Any:
+        """Probabilities of all answers, float32 `(batch, number of answers)`.
 
         Args:
-            raw: dict of arrays or tensors, as for a call.
-
-        Returns:
-            A list of str; and their logits, float32 `(batch,)`.
-
-        Raises:
-            InputError: If an input is missing or has a wrong shape, or an example
-                has a fault, such as an image without a valid region.
+            inputs: dict of tensors, as for a call.
         """
-        inputs = self.prepare_inputs(self.read_inputs(raw, check=True))
-        if "logits" not in self._compiled_functions:
-            self._compiled_functions["logits"] = compile_function(
-                lambda inputs: self(inputs, training=False), self.variables
-            )
-        logits = ops.cast(self._compiled_functions["logits"](inputs), "float32")
-        best = ops.convert_to_numpy(ops.argmax(logits, axis=-1))
-        scores = ops.convert_to_numpy(ops.max(logits, axis=-1))
-        return [self.answers[index] for index in best], scores
+        logits = ops.cast(self(inputs, training=False), "float32")
+        return ops.sigmoid(logits) if self.multi_label else ops.softmax(logits)
+
+    def get_config(self) -> dict[str, Any]:
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "question": serialize(self.question),
+            "extractor": serialize(self.extractor),
+        }

@@ -1,22 +1,16 @@
-import collections.abc
-import os
 from typing import Any
 
-import keras
-import numpy as np
 from keras import ops
 
 from keras_caption.errors import InputError
-from keras_caption.features import Extractor
 from keras_caption.inputs import KINDS, InputKind
 from keras_caption.models.generation import Generation
-from keras_caption.models.loading import load
-from keras_caption.models.photo_reader import PhotoReader
+from keras_caption.models.members import Members
 from keras_caption.models.sentence_reader import SentenceReader
 from keras_caption.text import Tokenizer
 
 
-class Ensemble(SentenceReader, PhotoReader, Generation):
+class Ensemble(SentenceReader, Members, Generation):
     """Averages the predictions of several captioners, or of several translators.
 
     At every token the probabilities of all members are averaged; searches run over
@@ -46,52 +40,22 @@ class Ensemble(SentenceReader, PhotoReader, Generation):
         their first weights. That probabilities are averaged is ours: it does not say.
     """
 
-    def __init__(self, members: collections.abc.Iterable[Generation | os.PathLike]):
-        self.members = [
-            member if isinstance(member, Generation) else load(member)
-            for member in members
-        ]
-        if not self.members:
-            raise InputError("An ensemble needs members.")
-        self.name = " + ".join(member.name for member in self.members)
-        first = self.members[0]
-        self.vocabulary = first.vocabulary
-        self.extractor = getattr(first, "extractor", None)
-        self.source = first.source
-        self.generated = first.generated
-        self.input_specs = {}
-        for number, member in enumerate(self.members, start=1):
-            who = f"Member {number} of the ensemble, {member.name!r},"
-            if member.vocabulary is None:
-                raise InputError(f"{who} has no vocabulary.")
-            if member.vocabulary != self.vocabulary:
-                raise InputError(f"{who} has another vocabulary than the first.")
-            if member.source != self.source:
-                raise InputError(f"{who} has another source tokenizer than the first.")
-            if not are_same(getattr(member, "extractor", None), self.extractor):
-                raise InputError(
-                    f"{who} extracts features of photos otherwise than the first."
-                )
-            for name, spec in member.input_specs.items():
-                expected = self.input_specs.setdefault(name, spec)
-                if spec.shape != expected.shape:
-                    raise InputError(
-                        f"{who} reads {name} of shape {spec.shape}; one before it "
-                        f"reads {expected.shape}."
-                    )
-        self.ignored_inputs = tuple(
-            name
-            for name in self.input_specs
-            if all(
-                name in member.ignored_inputs
-                for member in self.members
-                if name in member.input_specs
-            )
-        )
+    member_type = Generation
+    noun = "captioner or translator"
 
     @property
-    def variables(self) -> list[keras.Variable]:
-        return [v for member in self.members for v in member.variables]
+    def vocabulary(self) -> Tokenizer:
+        return self.members[0].vocabulary
+
+    @property
+    def generated(self) -> str:
+        return self.members[0].generated
+
+    def check_member(self, member: Generation, who: str) -> None:
+        if member.vocabulary is None:
+            raise InputError(f"{who} has no vocabulary.")
+        if member.vocabulary != self.vocabulary:
+            raise InputError(f"{who} has another vocabulary than the first.")
 
     @property
     def tokenizers(self) -> list[Tokenizer]:
@@ -149,16 +113,6 @@ class Ensemble(SentenceReader, PhotoReader, Generation):
             if type(member.memory_kind) is kind
         ]
         return ops.mean(ops.stack(weights), axis=0)
-
-
-def are_same(extractor: Extractor | None, other: Extractor | None) -> bool:
-    """Whether two extractors compute the same features of a photo."""
-    if extractor is None or other is None:
-        return extractor is other
-    return extractor.get_config() == other.get_config() and all(
-        np.array_equal(x, y)
-        for x, y in zip(extractor.get_weights(), other.get_weights(), strict=True)
-    )
 
 
 def average(logits: list[Any]) -> Any:

@@ -19,16 +19,19 @@ class InputReader:
     Attributes:
         ignored_inputs: tuple of str, names of inputs that the encoder takes, but that
             predictions do not depend on.
-        source: `keras_caption.text.Tokenizer` of inputs that are text, or `None`.
+        source, question: `keras_caption.text.Tokenizer` of the inputs of this name, or
+            `None`.
     """
 
     ignored_inputs: tuple[str, ...] = ()
     source: Tokenizer | None = None
+    question: Tokenizer | None = None
 
     @property
     def kinds(self) -> list[InputKind]:
         """The kinds of input that the model reads."""
-        return kinds_of(self.input_specs, self.ignored_inputs, self.source)
+        tokenizers = {"source": self.source, "question": self.question}
+        return kinds_of(self.input_specs, self.ignored_inputs, tokenizers)
 
     def to_batch(self, raw: Any) -> Any:
         """Turns raw input into a batch; the default is that it is one."""

@@ -55,11 +55,7 @@ class PhotoReader(InputReader):
                 f"The model '{self.name}' needs a dict of {required}: it has no "
                 f"`extractor` for photos. Received: {type(photos).__name__}"
             )
-        if isinstance(photos, (str, bytes, os.PathLike)) or not len(photos):
-            raise InputError(
-                "Photos should be a list of at least one path or array. "
-                f"Received: {photos!r}"
-            )
+        check_photos(photos)
         size = self.extractor.image_size
         resized = ops.stack([resize_photo(to_pixels(p), size) for p in photos])
         if self.extractor not in self._compiled_functions:
@@ -67,6 +63,16 @@ class PhotoReader(InputReader):
                 self.extractor, self.extractor.variables
             )
         return self._compiled_functions[self.extractor](resized)
+
+
+def check_photos(photos: Any) -> Any:
+    """Returns photos; raises `InputError` if they are no list of at least one."""
+    if isinstance(photos, (str, bytes, os.PathLike)) or not len(photos):
+        raise InputError(
+            "Photos should be a list of at least one path or array. "
+            f"Received: {photos!r}"
+        )
+    return photos
 
 
 def to_pixels(photo: Any) -> Any:

@@ -1,8 +1,9 @@
 """Every published configuration, and combinations of them, by name.
 
 `create(name, vocabulary=..., region_dim=...)` builds one, or, for translation,
-`create(name, source=..., target=...)`; keyword arguments override its values. Sizes
-not named here are the papers', the defaults of the models' classes.
+`create(name, source=..., target=...)`, or, for question answering,
+`create(name, answers=..., question=..., region_dim=...)`; keyword arguments override
+its values. Sizes not named here are the papers', the defaults of the models' classes.
 """
 
 import dataclasses
@@ -12,17 +13,18 @@ import keras
 
 from keras_caption.errors import InputError, hint
 from keras_caption.inputs import KINDS
-from keras_caption.losses import CaptionCrossEntropy
+from keras_caption.losses import AnswerCrossEntropy, CaptionCrossEntropy
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner
+from keras_caption.models.classifier import Classifier
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.lstm_translator import LSTMTranslator
+from keras_caption.models.mcan import MCAN
 from keras_caption.models.ngsan import NGSAN
-from keras_caption.models.seq2seq import Seq2Seq
-from keras_caption.models.task_model import constructor_arguments
+from keras_caption.models.task_model import TaskModel, constructor_arguments
 from keras_caption.models.transformer_translator import TransformerTranslator
 
-# Arguments of captioners and of translators that the text of the data decides.
+# Arguments of models that the text of the data decides.
 VOCABULARIES = (
     "vocabulary",
     "vocabulary_size",
@@ -30,6 +32,9 @@ VOCABULARIES = (
     "target",
     "source_size",
     "target_size",
+    "answers",
+    "question",
+    "question_size",
 )
 
 
@@ -42,7 +47,7 @@ class Preset:
         arguments: dict, arguments of the class that differ from its defaults.
     """
 
-    model: type[Seq2Seq]
+    model: type[TaskModel]
     arguments: dict
 
 
@@ -149,10 +154,14 @@ PRESETS = {
         },
     ),
     **_translators(),
+    # NG-SAN's Table 9. That the geometry depends on the query is ours: the paper does
+    # not say.
+    "mcan": Preset(MCAN, {}),
+    "mcan_gsa": Preset(MCAN, {"geometry": "query"}),
 }
 
 
-def presets(model: type[Seq2Seq] = Seq2Seq) -> list[str]:
+def presets(model: type[TaskModel] = TaskModel) -> list[str]:
     """Names of the configurations of a class of models, in the order of their papers.
 
     Args:
@@ -197,26 +206,28 @@ def data_arguments(name: str) -> list[str]:
     return [name for name in constructor_arguments(_find(name).model) if name in sizes]
 
 
-def create(name: str, **arguments: Any) -> Seq2Seq:
+def create(name: str, **arguments: Any) -> TaskModel:
     """Creates a model from a preset.
 
     The mechanisms of all papers are options of every captioner and combine:
     `query_norm`, `key_norm`, `geometry`, `image_area`, `temperature` and `gate` (see
     `keras_caption.models.AttentionOptions`), and in models with a Transformer decoder
-    `caption_area`. Translators have those that make sense for text.
+    `caption_area`. Translators have those that make sense for text; models that answer
+    questions have those of captioners, for the self-attention of regions.
 
     Args:
         name: str, one of `presets()`.
         **arguments: Arguments of the model's class. Those that the data decide are
             needed: `vocabulary`, a `keras_caption.text.Vocabulary` that the model
             carries and generates strings with, or `vocabulary_size`; for a translator,
-            `source` and `target`, tokenizers, or their sizes. Others replace the
-            preset's, such as `region_dim`, `num_layers`, `model_dim`, `num_heads`,
-            `feedforward_dim` and `dropout`.
+            `source` and `target`, tokenizers, or their sizes; for a model that answers
+            questions, `answers`, a list of str, and `question`, a tokenizer, or
+            `question_size`. Others replace the preset's, such as `region_dim`,
+            `num_layers`, `model_dim`, `num_heads`, `feedforward_dim` and `dropout`.
 
     Returns:
-        A `keras_caption.models.Captioner` or `Translator`, compiled with Adam and
-        cross-entropy.
+        A `keras_caption.models.Captioner`, `Translator` or `Classifier`, compiled with
+        Adam and cross-entropy.
 
     Raises:
         InputError: If there is no such preset or argument; the nearest names are
@@ -232,11 +243,14 @@ def create(name: str, **arguments: Any) -> Seq2Seq:
 
     model = keras_caption.models.create("transformer_tiny", source=en, target=de)
     sentences = model.generate(["The red star is small."])
+
+    model = keras_caption.models.create("mcan", answers=answers, question=tokenizer)
+    found = model.answer({"regions": regions, "boxes": boxes}, ["Is there a star?"])
     ```
     """
     preset = _find(name)
     known = [*constructor_arguments(preset.model), "name", "dtype", "trainable"]
-    if issubclass(preset.model, Captioner):
+    if issubclass(preset.model, (Captioner, Classifier)):
         known.append("extractor")
     for argument in arguments:
         if argument not in known:
@@ -244,5 +258,7 @@ def create(name: str, **arguments: Any) -> Seq2Seq:
                 f"The model '{name}' has no {argument!r}. {hint(argument, known)}"
             )
     model = preset.model(**{"name": name, **preset.arguments, **arguments})
-    model.compile(keras.optimizers.Adam(3e-4), CaptionCrossEntropy())
+    is_classifier = issubclass(preset.model, Classifier)
+    loss = AnswerCrossEntropy() if is_classifier else CaptionCrossEntropy()
+    model.compile(keras.optimizers.Adam(3e-4), loss)
     return model

@@ -36,19 +36,7 @@ class SentenceReader(InputReader):
         Raises:
             InputError: If the sentences are no list of str, or one is not Unicode.
         """
-        is_list = isinstance(sentences, (list, tuple, np.ndarray))
-        if not is_list or not all(isinstance(text, str) for text in sentences):
-            raise InputError(
-                f"Sentences should be a list of str. Received: {sentences!r:.100}"
-            )
-        for number, text in enumerate(sentences):
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                raise InputError(
-                    f"Sentence {number} has half of a surrogate pair, which is no "
-                    f"Unicode text: {text!r:.100}"
-                ) from None
+        check_texts(sentences, "Sentence")
         return [self.source.encode(text)[1:] for text in sentences]
 
     def translate(
@@ -121,6 +109,29 @@ class SentenceReader(InputReader):
             for i, result in zip(indices, results, strict=True):
                 generated[i] = result
         return generated
+
+
+def check_texts(texts: Any, noun: str) -> None:
+    """Refuses what is no list of str, or holds no Unicode text.
+
+    Args:
+        texts: What a user gave.
+        noun: str, what one of the texts is called in messages.
+
+    Raises:
+        InputError: If the texts are no list of str, or one is not Unicode.
+    """
+    is_list = isinstance(texts, (list, tuple, np.ndarray))
+    if not is_list or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"{noun}s should be a list of str. Received: {texts!r:.100}")
+    for number, text in enumerate(texts):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"{noun} {number} has half of a surrogate pair, which is no Unicode "
+                f"text: {text!r:.100}"
+            ) from None
 
 
 def pad(rows: list[list[int]]) -> np.ndarray:

@@ -12,7 +12,10 @@ from keras_caption.decoding.beam_search import is_hypothesis
 from keras_caption.errors import InputError
 from keras_caption.inputs import complete_inputs, read_served
 from keras_caption.models import Ensemble, Seq2Seq
+from keras_caption.models.answering import Answering
 from keras_caption.models.generation import given, take
+from keras_caption.models.input_reader import InputReader
+from keras_caption.serving.answers import answer_endpoints
 from keras_caption.serving.photos import decode_photos
 from keras_caption.text import BOS, PAD
 
@@ -25,11 +28,13 @@ EXPORTED = (
 )
 
 
-def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) -> None:
-    """Writes a captioner as a SavedModel, ready for TensorFlow Serving.
+def export(
+    model: Seq2Seq | Answering | Ensemble, path: str | os.PathLike, **decoding: Any
+) -> None:
+    """Writes a model as a SavedModel, ready for TensorFlow Serving.
 
     It needs neither keras_caption nor Keras to answer. Batch size and number of
-    regions are free in all signatures:
+    regions are free in all signatures. Those of a captioner or translator:
 
     | signature | inputs | outputs |
     |---|---|---|
@@ -44,6 +49,17 @@ def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) 
     what they take, see `keras_caption.inputs.InputKind.served_specs`. Only models
     with an `extractor` have `photos`, which respects a JPEG's EXIF orientation.
 
+    Those of a model that answers questions:
+
+    | signature | inputs | outputs |
+    |---|---|---|
+    | `serving_default` | images, and `question`, strings | see below |
+    | `photos` | `image_bytes` and `question` | as `serving_default` |
+
+    The outputs are `answers` and `scores`, `(batch,)`, the most probable answers and
+    their probabilities; and `best_answers` and `best_scores`, `(batch, 5)`, of the five
+    most probable. A question without words is answered by the image alone.
+
     **Padding.** A region whose box has no area is padding: images with fewer regions
     are padded with zeros, or as TensorFlow Serving's `pad_variable_length_inputs`
     does, with the first element of each tensor. Without `boxes`, regions from
@@ -55,30 +71,36 @@ def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) 
     features that are not finite, or with boxes that are not x1, y1, x2, y2 divided by
     the image's width and height; and photos that cannot be decoded, or have more
     pixels than `keras_caption.features.MAX_PIXELS`. Other images of the batch are
-    answered as without them.
+    answered as without them. Questions about such images have empty answers, and scores
+    of -inf.
 
     Records that warm a server up are written beside the graph, into `assets.extra`.
     The folder appears whole or not at all.
 
     Args:
-        model: `keras_caption.models.Captioner` with a vocabulary, or an `Ensemble`.
+        model: `keras_caption.models.Captioner` or `Translator` with a vocabulary, a
+            `Classifier`, or an `Ensemble` or `ClassifierEnsemble` of them.
         path: Path of a folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
         **decoding: Options of `keras_caption.decoding.beam_search`: `beam_size`,
             `max_length`, `length_penalty`, `block_trigrams`, `keep_greedy`; and
-            `length_ratio` and `length_margin` of `generate_tokens`.
+            `length_ratio` and `length_margin` of `generate_tokens`. Models that answer
+            questions have none.
 
     Raises:
         InputError: If the model has no vocabulary, or an option is unknown or has a
             wrong value.
     """
     decoding = given(decoding)
-    check_options(decoding)
-    if "temperature" in decoding:
-        raise InputError("An export searches for captions: it takes no `temperature`.")
-    if model.vocabulary is None:
-        raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
-    endpoints = endpoints_of(model, decoding)
+    if isinstance(model, Answering):
+        if decoding:
+            raise InputError(
+                f"Answers are not decoded: there is no option {min(decoding)!r}."
+            )
+        endpoints = answer_endpoints(model)
+    else:
+        check_options(decoding)
+        endpoints = generation_endpoints(model, decoding)
     signatures = {
         name: tf.function(function, autograph=False).get_concrete_function(**specs)
         for name, (function, specs) in endpoints.items()
@@ -96,8 +118,10 @@ def export(model: Seq2Seq | Ensemble, path: str | os.PathLike, **decoding: Any) 
         _write_warmup(partial, pathlib.Path(path).parent.name, requests)
 
 
-def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[str, Any]:
-    """The functions of a SavedModel.
+def generation_endpoints(
+    model: Seq2Seq | Ensemble, decoding: dict[str, Any]
+) -> dict[str, Any]:
+    """The functions of the SavedModel of a model that generates.
 
     Args:
         model: Captioner or ensemble.
@@ -106,7 +130,14 @@ def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[st
     Returns:
         dict from a signature's name to a function and its inputs, a dict of
         `tf.TensorSpec`.
+
+    Raises:
+        InputError: If the model has no vocabulary, or the options are of sampling.
     """
+    if "temperature" in decoding:
+        raise InputError("An export searches for captions: it takes no `temperature`.")
+    if model.vocabulary is None:
+        raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
     decoding = dict(decoding)
     limit = take(decoding, "length_ratio", "length_margin")
 
@@ -180,7 +211,7 @@ def endpoints_of(model: Seq2Seq | Ensemble, decoding: dict[str, Any]) -> dict[st
     return endpoints
 
 
-def examples_of(model: Seq2Seq | Ensemble) -> dict[str, np.ndarray]:
+def examples_of(model: InputReader) -> dict[str, np.ndarray]:
     """Values of all inputs of the signatures, for one example."""
     grey = tf.fill((32, 32, 3), tf.constant(128, tf.uint8))
     examples = {

@@ -12,7 +12,9 @@ from keras_caption.tasks.reports import captioning as report
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.phases import input_errors
 from keras_caption.training.run_directory import RunDirectory
+from keras_caption.training.schedules import schedule_of
 from keras_caption.training.settings import Decoding, SelfCritical, Training
+from keras_caption.training.strategies import whole_batches
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
 BATCH_SIZE = 50  # of images that are captioned
@@ -154,18 +156,8 @@ class Task:
             InputError: If the images do not make a batch, or the replicas cannot
                 share it.
         """
-        batch_size, images = self.config[group]["batch_size"], len(self.read("train"))
-        if batch_size % replicas:
-            raise kc.InputError(
-                f"A batch of {batch_size} images cannot be shared evenly by {replicas} "
-                "replicas."
-            )
-        if images < batch_size:
-            raise kc.InputError(
-                f"A batch of {batch_size} images is more than the {images} there are "
-                "to train on."
-            )
-        return images // batch_size
+        batch_size = self.config[group]["batch_size"]
+        return whole_batches(len(self.read("train")), batch_size, replicas, "images")
 
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
         """Endless batches for a model, see `keras_caption.data.train_batches`."""
@@ -219,6 +211,11 @@ class Task:
                 **self._sizes(),
                 **options,
             )
+
+    def make_loss(self) -> kc.losses.CaptionCrossEntropy:
+        """The loss of the first phase."""
+        smoothing = self.config["training"]["label_smoothing"]
+        return kc.losses.CaptionCrossEntropy(smoothing)
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int
@@ -289,15 +286,3 @@ class Task:
     def export(self, model: Any, folder: pathlib.Path) -> None:
         """Writes a SavedModel that searches as the test split was captioned."""
         kc.serving.export(model, folder, **self.config["decoding"])
-
-
-def schedule_of(
-    values: dict[str, Any], steps_per_epoch: int, first_epoch: int = 0
-) -> kc.training.WarmupStepDecay:
-    """The learning rate of cross-entropy, also of a phase after so many epochs."""
-    names = ("learning_rate", "warmup_epochs", "decay_after", "decay_every")
-    return kc.training.WarmupStepDecay(
-        steps_per_epoch,
-        **{name: values[name] for name in (*names, "decay_rate")},
-        first_epoch=first_epoch,
-    )

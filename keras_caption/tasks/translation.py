@@ -268,6 +268,11 @@ class Task:
         with input_errors():
             return kc.models.create(options.pop("name"), **vocabularies, **options)
 
+    def make_loss(self) -> kc.losses.CaptionCrossEntropy:
+        """The loss of the first phase."""
+        smoothing = self.config["training"]["label_smoothing"]
+        return kc.losses.CaptionCrossEntropy(smoothing)
+
     def make_optimizer(
         self, group: str, steps_per_epoch: int
     ) -> keras.optimizers.Optimizer:

@@ -1,7 +1,9 @@
-"""Tokenizers, normalization of captions, and teacher forcing."""
+"""Tokenizers, normalization of captions and answers, and teacher forcing."""
 
+from keras_caption.text.answers import normalize_answer
 from keras_caption.text.characters import CharacterTokenizer
 from keras_caption.text.normalization import split_words
+from keras_caption.text.questions import QuestionTokenizer
 from keras_caption.text.subwords import SubwordTokenizer
 from keras_caption.text.teacher_forcing import teacher_forcing
 from keras_caption.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
@@ -14,10 +16,12 @@ __all__ = [
     "PAD",
     "UNK",
     "CharacterTokenizer",
+    "QuestionTokenizer",
     "SubwordTokenizer",
     "Tokenizer",
     "Vocabulary",
     "WordTokenizer",
+    "normalize_answer",
     "split_words",
     "teacher_forcing",
 ]

@@ -1,7 +1,8 @@
 """Training: losses, schedules, callbacks, phases, and what a run records."""
 
-from keras_caption.losses import CaptionCrossEntropy
+from keras_caption.losses import AnswerCrossEntropy, CaptionCrossEntropy
 from keras_caption.replicas import sum_over_replicas
+from keras_caption.training.answer_validation import AnswerValidation, answer_questions
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
     CaptionValidation,
@@ -21,6 +22,8 @@ from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.validation_loss import ValidationLoss
 
 __all__ = [
+    "AnswerCrossEntropy",
+    "AnswerValidation",
     "AveragedValidation",
     "CaptionCrossEntropy",
     "CaptionValidation",
@@ -37,6 +40,7 @@ __all__ = [
     "TranslationValidation",
     "ValidationLoss",
     "WarmupStepDecay",
+    "answer_questions",
     "captioner_of",
     "sum_over_replicas",
 ]

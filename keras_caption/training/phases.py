@@ -1,4 +1,4 @@
-"""The phases of an experiment: cross-entropy, then self-critical training.
+"""The phases of an experiment: cross-entropy, then, if any, self-critical training.
 
 A task gives them data and models, see `keras_caption.tasks.captioning.Task`; a run's
 directory says what is recorded and where to resume.
@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from keras_caption.errors import InputError
-from keras_caption.losses import CaptionCrossEntropy
+from keras_caption.text import Tokenizer
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
     EpochSeeds,
@@ -68,21 +68,26 @@ def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> No
             model = task.create_model(vocabularies)
             model.compile(
                 optimizer=task.make_optimizer("training", steps),
-                loss=CaptionCrossEntropy(values["label_smoothing"]),
+                loss=task.make_loss(),
                 jit_compile=False,  # XLA would compile anew for each shape of a batch
             )
         for name, vocabulary in vocabularies.items():
             if getattr(model, name) != vocabulary:
                 raise InputError(
-                    f"{directory.folder / 'last.keras'} has another {name} "
-                    f"({len(getattr(model, name))} tokens) than the training data "
-                    f"({len(vocabulary)} tokens)."
+                    f"{directory.folder / 'last.keras'}: its {name} "
+                    f"({len(getattr(model, name)):,}) and the training data's "
+                    f"({len(vocabulary):,}) differ."
                 )
         trainer = model
         if values.get("scheduled_sampling"):
             schedule = ScheduledSampling(steps, values["scheduled_sampling"])
             trainer = ScheduledSamplingTrainer(model, schedule)
-    sizes = [f"{name} of {len(x):,} tokens" for name, x in vocabularies.items()]
+    sizes = [
+        f"{name} of {len(x):,} tokens"
+        if isinstance(x, Tokenizer)
+        else f"{len(x):,} {name}"
+        for name, x in vocabularies.items()
+    ]
     print(
         f"{model.name}: {count_parameters(model):,} parameters, {', '.join(sizes)}, "
         f"{task.training_size}"

@@ -34,6 +34,7 @@ FREE = {
         "training.patience",
         "training.stop_on",
         "data.data_dir",
+        "data.images_dir",
         "evaluation.spice",
         *_SEARCH,
     ),

@@ -72,6 +72,23 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         }
 
 
+def schedule_of(
+    values: dict[str, Any], steps_per_epoch: int, first_epoch: int = 0
+) -> WarmupStepDecay:
+    """The learning rate of a configuration, also of a phase after so many epochs.
+
+    Args:
+        values: dict, a group of the configuration.
+        steps_per_epoch, first_epoch: Of `WarmupStepDecay`.
+    """
+    names = ("learning_rate", "warmup_epochs", "decay_after", "decay_every")
+    return WarmupStepDecay(
+        steps_per_epoch,
+        **{name: values[name] for name in (*names, "decay_rate")},
+        first_epoch=first_epoch,
+    )
+
+
 class ScheduledSampling:
     """Probability of a sampled token, growing in steps, epoch by epoch.
 

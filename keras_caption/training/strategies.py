@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from keras_caption.errors import InputError
+
 
 def make_strategy(name: str) -> Any:
     """The distribution strategy of a name.
@@ -47,3 +49,29 @@ def wait_for_all(strategy: Any) -> None:
         return sum_over_replicas(tf.constant(1.0))
 
     tf.function(strategy.run, autograph=False)(meet)
+
+
+def whole_batches(examples: int, batch_size: int, replicas: int, noun: str) -> int:
+    """Number of whole batches of an epoch.
+
+    Args:
+        examples: int, number of examples of an epoch.
+        batch_size: int, number of examples of a batch.
+        replicas: int, number of replicas that share a batch.
+        noun: str, what the examples are called in messages.
+
+    Raises:
+        InputError: If the examples do not make a batch, or the replicas cannot share
+            it.
+    """
+    if batch_size % replicas:
+        raise InputError(
+            f"A batch of {batch_size} {noun} cannot be shared evenly by {replicas} "
+            "replicas."
+        )
+    if examples < batch_size:
+        raise InputError(
+            f"A batch of {batch_size} {noun} is more than the {examples} there are to "
+            "train on."
+        )
+    return examples // batch_size

@@ -12,6 +12,7 @@ import coco_files
 import keras
 import numpy as np
 import region_files
+import torch_files
 
 from keras_caption import data
 from keras_caption.data import (
@@ -24,11 +25,18 @@ from keras_caption.data.coco import CocoFiles
 from keras_caption.errors import InputError
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
+from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.coco_results import read_results
+from keras_caption.formats.dictionaries import read_answers, read_token_ids
+from keras_caption.formats.glove import read_glove
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.runs import read_begun, read_finished, read_history
+from keras_caption.formats.vqa import find_vqa, read_vqa
+from keras_caption.formats.vqa_results import read_vqa_results
+from keras_caption.formats.vsr import read_vsr
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
 
@@ -216,6 +224,53 @@ def write_parallel(folder):
         (folder / f"{split}.de.gz").write_bytes(text)
 
 
+QUESTION_IDS = range(20, 24)
+VQA = {
+    "questions_{}.json": {
+        "questions": [
+            {"question_id": i, "image_id": 7 + i % 2, "question": f"Is it {i}?"}
+            for i in QUESTION_IDS
+        ]
+    },
+    "annotations_{}.json": {
+        "annotations": [
+            {
+                "question_id": i,
+                "image_id": 7 + i % 2,
+                "question_type": "is it",
+                "answer_type": "yes/no",
+                "multiple_choice_answer": "yes",
+                "answers": [{"answer": "yes", "answer_id": n} for n in range(1, 11)],
+            }
+            for i in QUESTION_IDS
+        ]
+    },
+}
+COCO_QA = {
+    "questions": [
+        {"question_id": i, "image_id": 7, "question": "what is it", "answer": "dog"}
+        | {"type": "object"}
+        for i in QUESTION_IDS
+    ]
+}
+STATEMENTS = {
+    "statements": [
+        {"image_id": 7, "caption": "It is near.", "label": i % 2, "relation": "near"}
+        for i in range(4)
+    ]
+}
+
+
+def write_vqa(folder):
+    for split in ("train", "val"):
+        for name, content in VQA.items():
+            json_writer(name.format(split), content)(folder)
+        questions = folder / f"questions_{split}.json"
+        packed = gzip.compress(questions.read_bytes(), mtime=0)
+        questions.with_suffix(".json.gz").write_bytes(packed)
+        questions.unlink()
+
+
 class Reader(NamedTuple):
     """A reader of files.
 
@@ -228,6 +283,16 @@ class Reader(NamedTuple):
     write: Callable
     read: Callable
     files: tuple[str, ...] = ("*",)
+
+
+def torch_reader(is_archive):
+    """A reader of a state dict of two tensors, in either format of PyTorch."""
+
+    def write(folder):
+        state = torch_files.tensors_of({"a": np.ones((2, 3)), "b": np.ones(2)})
+        torch_files.write(folder / "model.pkl", state, is_archive)
+
+    return Reader(write, lambda folder: read_tensors(folder / "model.pkl"))
 
 
 CAPTIONS, INSTANCES, SPLIT = coco_files.contents(images=4)
@@ -268,6 +333,22 @@ READERS = {
         json_writer("results.json", RESULTS),
         lambda folder: read_results(folder / "results.json"),
     ),
+    "vqa": Reader(
+        write_vqa,
+        lambda folder: {split: read_vqa(*x) for split, x in find_vqa(folder).items()},
+    ),
+    "vqa_results": Reader(
+        json_writer("r.json", [{"question_id": i, "answer": "a"} for i in range(3)]),
+        lambda folder: read_vqa_results(folder / "r.json"),
+    ),
+    "coco_qa": Reader(
+        json_writer("coco_qa.json", COCO_QA),
+        lambda folder: tuple(read_coco_qa(folder / "coco_qa.json")),
+    ),
+    "vsr": Reader(
+        json_writer("vsr.json", STATEMENTS),
+        lambda folder: tuple(read_vsr(folder / "vsr.json")),
+    ),
     "document_frequencies": Reader(
         write_frequencies,
         lambda folder: DocumentFrequencies.load(folder / "frequencies.npz", VOCABULARY),
@@ -289,6 +370,24 @@ READERS = {
     "tensors": Reader(
         lambda folder: np.savez(folder / "model.npz", a=np.ones((2, 3)), b=np.ones(2)),
         lambda folder: read_tensors(folder / "model.npz"),
+    ),
+    "torch_archive": torch_reader(is_archive=True),
+    "torch_pickles": torch_reader(is_archive=False),
+    "glove": Reader(
+        lambda folder: (folder / "glove.txt").write_text("a 1 2.5\nthe -1 3e-2\n"),
+        lambda folder: read_glove(folder / "glove.txt", {"a", "the"}, 2),
+    ),
+    "question_rows": Reader(
+        lambda folder: (folder / "q.csv").write_text('1,"Is it, or not?"\n2,What?\n'),
+        lambda folder: tuple(read_question_rows(folder / "q.csv")),
+    ),
+    "token_ids": Reader(
+        json_writer("tokens.json", {"PAD": 0, "UNK": 1}),
+        lambda folder: read_token_ids(folder / "tokens.json"),
+    ),
+    "answer_ids": Reader(
+        json_writer("answers.json", [{"yes": 0, "no": 1}, {"0": "yes", "1": "no"}]),
+        lambda folder: tuple(read_answers(folder / "answers.json")),
     ),
     "infos": Reader(write_infos, lambda folder: read_infos(folder / "infos.pkl")),
     "keras": Reader(write_keras, lambda folder: load_keras(folder / "model.keras")),

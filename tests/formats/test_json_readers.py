@@ -1,11 +1,14 @@
 """Faults of JSON files are reported in one sentence that names file and record."""
 
+import gzip
 import json
 
 import pytest
 import readers
 
 import keras_caption as kc
+from keras_caption.formats import json_files
+from keras_caption.formats.vqa import find_vqa, read_vqa
 
 MISSING = object()
 
@@ -115,6 +118,29 @@ def spoil(path, keys, value):
         ("results", [1, "caption"], "null", r"\[1\]\.caption: .* string"),
         ("results", [1, "image_id"], "0", r"\[1\]\.image_id is 0, as in \[0\]"),
         ("run", ["objective"], "3", r"config\.json: objective: "),
+        ("vqa", ["annotations", 1, "answers"], "[]", r"\[1\]\.answers: .* 10 items"),
+        (
+            "vqa",
+            ["annotations", 1, "question_id"],
+            "9",
+            r"\[1\] is of question 9, which is not in .*questions_train\.json\.gz",
+        ),
+        (
+            "vqa",
+            ["annotations", 1, "image_id"],
+            "9",
+            r"\[1\] says that question 21 is about image 9; in .* about image 8",
+        ),
+        ("vqa", ["annotations", 2, "question_id"], "21", r"is 21, as in .*\[1\]"),
+        ("vqa_results", [2, "question_id"], "0", r"\[2\]\.question_id is 0, as in"),
+        (
+            "coco_qa",
+            ["questions", 1, "question"],
+            '"?"',
+            r"\[1\]\.question: .*one word",
+        ),
+        ("coco_qa", ["questions", 1, "answer"], '""', r"\[1\]\.answer: .*1 character"),
+        ("vsr", ["statements", 1, "label"], "2", r"\[1\]\.label: .* less than"),
     ],
 )
 def test_a_wrong_record_is_named(tmp_path, name, keys, value, message):
@@ -140,3 +166,35 @@ def test_files_that_are_not_json_are_named(tmp_path):
             kc.evaluation.read_results(path)
     with pytest.raises(kc.InputError, match="cannot be read: Is a directory"):
         kc.evaluation.read_results(tmp_path)
+
+
+def test_questions_need_their_annotations(tmp_path):
+    readers.write_vqa(tmp_path)
+    annotations = tmp_path / "annotations_train.json"
+    content = json.loads(annotations.read_text())
+    content["annotations"].pop(2)
+    annotations.write_text(json.dumps(content))
+    with pytest.raises(kc.InputError, match="question 22 has no annotation in"):
+        read_vqa(*find_vqa(tmp_path)["train"])
+    assert len(read_vqa(tmp_path / "questions_train.json.gz")) == 4
+    (tmp_path / "v2_train_questions.json").touch()
+    with pytest.raises(kc.InputError, match="has several files of train questions"):
+        find_vqa(tmp_path)
+    for path in tmp_path.glob("*question*"):
+        path.unlink()
+    with pytest.raises(kc.InputError, match="has no file of questions beside it"):
+        find_vqa(tmp_path)
+    annotations.unlink()
+    (tmp_path / "annotations_val.json").unlink()
+    with pytest.raises(kc.InputError, match="has no questions and annotations for 'tr"):
+        find_vqa(tmp_path)
+
+
+def test_a_packed_file_claims_bounded_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_files, "UNPACKED_BYTES", 1000)
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b"[" + b" " * 998 + b"]"))
+    assert kc.evaluation.read_vqa_results(path) == {}
+    path.write_bytes(gzip.compress(b"[" + b" " * 999 + b"]"))
+    with pytest.raises(kc.InputError, match="has more than 1,000 bytes unpacked"):
+        kc.evaluation.read_vqa_results(path)

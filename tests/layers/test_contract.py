@@ -87,10 +87,25 @@ CASES = {
     "AttentionOnAttention": Case(
         lambda dtype: {"dropout": 0.1}, {"attended": ITEMS, "query": ITEMS}
     ),
+    "AttentionPooling": Case(
+        lambda dtype: {"hidden_dim": 12, "output_dim": 10, "dropout": 0.2},
+        {"inputs": ITEMS},
+        {"mask": ["inputs"]},
+    ),
     "BoxEncoding": Case(
         lambda dtype: {"max_wavelength": 1e3}, {"inputs": ITEMS, "boxes": BOXES}
     ),
     "CellBoxes": Case(lambda dtype: {}, {"grid": GRID}),
+    "CoAttentionBlock": Case(
+        lambda dtype: {
+            "attention": attention(dtype),
+            "feedforward_dim": 16,
+            "guided_attention": attention(dtype),
+            "dropout": 0.2,
+        },
+        {"inputs": ITEMS, "memory": ITEMS},
+        {"mask": ["inputs"], "memory_mask": ["memory"]},
+    ),
     "FeedForward": Case(
         lambda dtype: {"hidden_dim": 16, "dropout": 0.2}, {"inputs": ITEMS}
     ),
@@ -155,7 +170,8 @@ CASES = {
     ),
     "UnbiasedLayerNormalization": Case(lambda dtype: {}, {"inputs": ITEMS}),
     "WordEmbedding": Case(
-        lambda dtype: {"vocabulary_size": 9, "dim": 4}, {"tokens": (2, 6)}
+        lambda dtype: {"vocabulary_size": 9, "dim": 4, "scaled": False},
+        {"tokens": (2, 6)},
     ),
 }
 # They only make the default `bias`, which is an attribute.
@@ -236,7 +252,8 @@ def test_masked_inputs_are_ignored(name):
         garbage = 0.0 if key == "boxes" else 1e3
         inputs[key] = np.where(VALID[..., None], inputs[key], np.float32(garbage))
     outputs = layer(**inputs, **masks)
-    if "memory_mask" not in masks:  # outputs of padding are of no interest
+    if {"mask", "query_mask"} & {*masks} and len(outputs.shape) == 3:
+        # Outputs of padding are of no interest.
         outputs, expected = outputs[VALID], expected[VALID]
     assert_all_close(outputs, expected, atol=1e-5)
 

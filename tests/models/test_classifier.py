@@ -40,23 +40,27 @@ def test_a_classifier_learns_answers_and_is_saved(batch, tmp_path):
     targets = np.array([2, 0, 1])
     model.fit(batch, targets, epochs=25, verbose=0)
     assert model.evaluate(batch, targets, verbose=0)[1] == 1.0
-    answers, logits = model.predict_answers(batch)
+    answers = model.answer(batch)
     assert answers == ["two", "yes", "no"]
-    np.testing.assert_allclose(logits, np.max(model(batch), axis=-1), atol=1e-5)
+    best = model.answer_n_best(batch, None, 3, batch_size=2)
+    probabilities = keras.ops.softmax(model(batch))
+    found = [[dict(of_one)[answer] for answer in ANSWERS] for of_one in best]
+    np.testing.assert_allclose(found, probabilities, atol=1e-5)
+    assert [of_one[0][0] for of_one in best] == answers
 
     # Padding, told by boxes without area, does not count; other keys are ignored.
     padded = {**batch, "image_id": ["a", "b", "c"]}
     mask = padded.pop("region_mask")
     padded["regions"] = np.where(mask[..., None], batch["regions"], 9)
     padded["boxes"] = np.where(mask[..., None], batch["boxes"], 0)
-    assert model.predict_answers(padded)[0] == answers
+    assert model.answer(padded) == answers
     np.testing.assert_allclose(model(padded), model(batch), atol=1e-5)
 
     model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
+    loaded = kc.models.load(tmp_path / "model.keras")
     assert type(loaded) is TinyClassifier
     assert loaded.get_config() == model.get_config()
-    assert loaded.predict_answers(batch)[0] == answers
+    assert loaded.answer(batch) == answers
     with pytest.raises(FileExistsError):
         model.save(tmp_path / "model.keras", overwrite=False)
 
@@ -73,15 +77,15 @@ def test_a_classifier_of_an_own_encoder_is_saved(batch, tmp_path):
 def test_mistakes_are_named(batch):
     model = TinyClassifier(ANSWERS)
     with pytest.raises(kc.InputError, match="Missing from the batch: grid"):
-        model.predict_answers(random_images(np.random.default_rng(0)))
+        model.answer(random_images(np.random.default_rng(0)))
     with pytest.raises(kc.InputError, match="needs a dict of regions, boxes, grid"):
-        model.predict_answers(["What is it?"])
+        model.answer(["photo.jpg"])
     wrong = {
         **batch,
         "grid": batch["grid"] * np.float32([[[[1]]], [[[1]]], [[[np.nan]]]]),
     }
     with pytest.raises(kc.InputError, match="Image 2 of the batch has grid that"):
-        model.predict_answers(wrong)
+        model.answer(wrong)
     for answers in (["yes", "no"], ["yes", "yes", "no"], [1, 2, 3]):
         with pytest.raises(kc.InputError, match="3 different strings"):
             kc.models.Classifier(model.encoder, answers)

@@ -92,7 +92,7 @@ def test_members_must_fit(members, tmp_path):
     )
     with pytest.raises(kc.InputError, match=r"reads regions of shape .*7\)"):
         kc.models.Ensemble([members[0], wide])
-    with pytest.raises(kc.InputError, match=r"no saved captioner .*best\.keras"):
+    with pytest.raises(kc.InputError, match=r"no saved model .*best\.keras"):
         kc.models.Ensemble([tmp_path])
     keras.Sequential([keras.Input((2,))]).save(tmp_path / "best.keras")
     with pytest.raises(kc.InputError, match=r"best\.keras is a Sequential"):

@@ -1,0 +1,200 @@
+r"""Answers questions about images with a trained model.
+
+    keras-caption answer saved_models/mcan_photos photo.jpg "What is on the table?"
+    keras-caption answer MODEL --questions questions.csv --output answers.txt
+    keras-caption answer MODEL --questions questions.csv --regions features.tsv
+
+A file of questions is a CSV with two columns, image and question; an image is the path
+of a photo or, with --regions, an image id: of a folder that `keras-caption prepare`
+made, or of a .tsv of features. Models without an extractor of photos need --regions.
+
+Prints one line for each question or, with --n_best, a line for each answer: the
+question's number, from 1, the probability and the answer, between tabs, the best first.
+A folder stands for the best.keras in it; several models, separated by commas, answer as
+an ensemble. Where an image cannot be read, the answer is empty, and an error is
+reported.
+"""
+
+import argparse
+import contextlib
+import functools
+import pathlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import keras_caption as kc
+from keras_caption.atomic import replacing
+from keras_caption.commands.command_line import Parser, count
+from keras_caption.formats.question_rows import read_question_rows
+from keras_caption.formats.region_files import open_regions
+
+AT_ONCE = 64  # questions in memory with their images
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = Parser("keras-caption answer", __doc__)
+    parser.add_argument("model", help="saved model, or several separated by commas")
+    parser.add_argument("photo", nargs="?", help="JPEG or PNG file")
+    parser.add_argument("question", nargs="*", help="questions about this photo")
+    parser.add_argument("--questions", help="CSV of images and questions, or its .gz")
+    parser.add_argument("--regions", help="prepared folder, or .tsv of features")
+    parser.add_argument("--output", help="file for the answers")
+    parser.add_argument(
+        "--n_best", type=count, metavar="N", help="print N answers to a question"
+    )
+    options = parser.parse_intermixed_args(arguments)
+    if bool(options.question) == bool(options.questions) or (
+        options.photo and options.questions
+    ):
+        parser.error("give a photo and questions about it, or --questions")
+    if options.questions:
+        rows = read_question_rows(options.questions)
+    else:
+        rows = [(options.photo, question) for question in options.question]
+    model = kc.models.ClassifierEnsemble(options.model.split(","))
+    if model.question is None:
+        raise kc.InputError(f"{options.model} reads no questions.")
+    read_image = image_reader(model, options.regions, {image for image, _ in rows})
+    answerer = RowAnswerer(model, read_image, options)
+    with contextlib.ExitStack() as stack:
+        file = sys.stdout
+        if options.output:
+            partial = stack.enter_context(replacing(options.output))
+            file = stack.enter_context(open(partial, "w", encoding="utf-8"))
+        for line in answerer(rows):
+            print(line, file=file)
+    return 1 if answerer.skipped else 0
+
+
+def image_reader(
+    model: kc.models.ClassifierEnsemble, regions: str | None, images: set[str]
+) -> Callable[[str], dict[str, np.ndarray]]:
+    """Function from an image of the rows to the model's inputs of it.
+
+    Args:
+        model: What reads the images.
+        regions: Value of --regions.
+        images: All images of the rows.
+    """
+    if regions is None:
+        if model.extractor is None:
+            raise kc.InputError(
+                f"The model '{model.name}' has no extractor of photos: --regions "
+                "should name features of the images."
+            )
+        return functools.lru_cache(AT_ONCE)(lambda path: of_photo(model, path))
+    if (pathlib.Path(regions) / "manifest.json").exists():
+        found = prepared(regions, images)
+    else:
+        found = OpenedRegions(open_regions(regions))
+
+    def read(image):
+        if image not in found:
+            raise kc.InputError(f"{regions} has no image {image!r:.60}.")
+        return found[image]
+
+    return read
+
+
+def of_photo(model, path):
+    """Features of a photo."""
+    features = model.extract([path])
+    return {name: np.asarray(values)[0] for name, values in features.items()}
+
+
+def prepared(folder, images):
+    """Features of some images of a prepared dataset, by image id as str."""
+    builder = kc.data.load("prepared", folder)
+    found = {}
+    for split in builder.info.splits:
+        for example in kc.data.read(builder, split):
+            image = str(int(example["image_id"]))
+            if image in images:
+                inputs = kc.inputs.of_example(example)
+                found[image] = {n: np.asarray(x) for n, x in inputs.items()}
+    return found
+
+
+class OpenedRegions:
+    """Features of regions in a file, by image id as str."""
+
+    def __init__(self, regions: Any):
+        self.regions = regions
+
+    def __contains__(self, image: str) -> bool:
+        return image.isdecimal() and int(image) in self.regions.records
+
+    def __getitem__(self, image: str) -> dict[str, np.ndarray]:
+        features, boxes = self.regions.read(int(image))
+        return {"regions": features, "boxes": boxes}
+
+
+class RowAnswerer:
+    """Answers rows of an image and a question; memory does not grow with them.
+
+    Args:
+        model: `keras_caption.models.ClassifierEnsemble`.
+        read_image: Function from an image to the model's inputs.
+        options: Options of the command line.
+
+    Attributes:
+        skipped: int, number of questions whose image cannot be read.
+    """
+
+    def __init__(
+        self,
+        model: kc.models.ClassifierEnsemble,
+        read_image: Callable,
+        options: argparse.Namespace,
+    ):
+        self.model = model
+        self.read_image = read_image
+        self.n_best = options.n_best
+        self.skipped = 0
+
+    def __call__(self, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+        """Yields the lines to print."""
+        for start in range(0, len(rows), AT_ONCE):
+            found = self._answer(rows[start : start + AT_ONCE])
+            for number, best in enumerate(found, start=start + 1):
+                if self.n_best is None:
+                    yield best[0][0] if best else ""
+                    continue
+                for answer, probability in best:
+                    yield f"{number}\t{probability:.4f}\t{answer}"
+
+    def _answer(self, rows):
+        """The best answers to some questions; none where the image cannot be read."""
+        images, usable = [], []
+        for index, (image, _) in enumerate(rows):
+            try:
+                images.append(self.read_image(image))
+                usable.append(index)
+            except kc.InputError as error:
+                print(f"error: {error}", file=sys.stderr)
+                self.skipped += 1
+        found = [[] for _ in rows]
+        if usable:
+            questions = [rows[index][1] for index in usable]
+            best = self.model.answer_n_best(stack(images), questions, self.n_best or 1)
+            for index, answers in zip(usable, best, strict=True):
+                found[index] = answers
+        return found
+
+
+def stack(images: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """A batch of images, padded with zeros behind."""
+    batch = {}
+    for name in images[0]:
+        values = [image[name] for image in images]
+        shape = np.max([x.shape for x in values], axis=0)
+        batch[name] = np.stack(
+            [
+                np.pad(x, [(0, n - m) for n, m in zip(shape, x.shape, strict=True)])
+                for x in values
+            ]
+        )
+    return batch

@@ -1,0 +1,79 @@
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_caption.errors import InputError
+
+
+class Assignment:
+    """Pairs the variables of a model with the tensors of a PyTorch checkpoint.
+
+    Args:
+        tensors: dict from name to NumPy array.
+    """
+
+    def __init__(self, tensors: dict[str, np.ndarray]):
+        self.tensors = tensors
+        self.values = []
+        self.used = set()
+        self.problems = []
+
+    def take(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """A tensor, float32 of this shape; what is wrong with it is reported later."""
+        self.used.add(name)
+        if name not in self.tensors:
+            self.problems.append(f"{name} is missing")
+            return np.zeros(shape, "float32")
+        tensor = self.tensors[name]
+        if tensor.shape != tuple(shape):
+            self.problems.append(f"{name} has shape {tensor.shape}, not {tuple(shape)}")
+            return np.zeros(shape, "float32")
+        if not np.isfinite(tensor).all():
+            self.problems.append(f"{name} is not finite")
+        return tensor.astype("float32")
+
+    def add(self, variable: keras.Variable, value: np.ndarray) -> None:
+        """Pairs a variable with its value."""
+        self.values.append((variable, value))
+
+    def dense(self, layer: keras.layers.Layer, name: str) -> None:
+        """Pairs a dense layer with an `nn.Linear`."""
+        units_in, units_out = layer.kernel.shape
+        self.add(layer.kernel, self.take(f"{name}.weight", (units_out, units_in)).T)
+        self.add(layer.bias, self.take(f"{name}.bias", (units_out,)))
+
+    def norm(self, layer: keras.layers.Layer, name: str) -> None:
+        """Pairs an `UnbiasedLayerNormalization` with the authors' `LayerNorm`."""
+        self.add(layer.gain, self.take(f"{name}.a_2", layer.gain.shape))
+        self.add(layer.offset, self.take(f"{name}.b_2", layer.offset.shape))
+
+    def lstm(self, cell: Any, name: str, suffix: str = "") -> None:
+        """Pairs an LSTM cell with an `nn.LSTMCell`, or a layer of an `nn.LSTM`."""
+        for variable, part in ((cell.kernel, "ih"), (cell.recurrent_kernel, "hh")):
+            weight = f"{name}.weight_{part}{suffix}"
+            self.add(variable, self.take(weight, variable.shape[::-1]).T)
+        biases = [
+            self.take(f"{name}.bias_{part}{suffix}", cell.bias.shape)
+            for part in ("ih", "hh")
+        ]
+        self.add(cell.bias, biases[0] + biases[1])
+
+    def run(self, described_by: str) -> None:
+        """Assigns all values.
+
+        Args:
+            described_by: str, what should fit the checkpoint, for messages.
+
+        Raises:
+            InputError: If tensors are missing, unknown, not finite or of another
+                shape; the message names all of them.
+        """
+        unknown = [name for name in self.tensors if name not in self.used]
+        problems = self.problems + [f"{name} is unknown" for name in unknown]
+        if problems:
+            raise InputError(
+                f"The checkpoint does not fit {described_by}: {'; '.join(problems)}."
+            )
+        for variable, value in self.values:
+            variable.assign(value)

@@ -1,0 +1,227 @@
+"""Questions about scenes, by a small grammar, with the one true answer of each."""
+
+import itertools
+import math
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_caption.data.scenes.language import RELATION_PHRASES, article, plural
+from keras_caption.data.scenes.relations import above, inside, larger_than, left_of
+from keras_caption.data.scenes.scene import COLOURS, KINDS, SceneObject
+
+# How many questions of a kind are asked of an image, if it has an answer to so many.
+# Those answered by yes or no are so few that neither answers 20 % of all.
+QUESTIONS = {
+    "what": 2,
+    "colour": 2,
+    "how many": 2,
+    "is there": 1,
+    "left": 1,
+    "right": 1,
+    "above": 1,
+    "below": 1,
+    "larger": 1,
+    "between": 1,
+}
+OPPOSITES = {"left": "right", "right": "left", "above": "below", "below": "above"}
+# Whether a is on a side of b; the opposite holds of b and a.
+SIDES = {
+    "left": left_of,
+    "right": lambda a, b: left_of(b, a),
+    "above": above,
+    "below": lambda a, b: above(b, a),
+}
+
+
+def ask(
+    objects: Sequence[SceneObject], rng: np.random.Generator
+) -> list[tuple[str, str, str]]:
+    """Asks questions about a scene, each of which has one answer.
+
+    An object is named by its kind, or by its colour and kind, of which there is no
+    other. To a question about two objects, the answers yes and no, or both sides, are
+    as probable, and its wrong answer is the true one of the same objects exchanged: a
+    model that knows neither position nor size is right in half of them.
+
+    Args:
+        objects: Sequence of `SceneObject`.
+        rng: `numpy.random.Generator`, for the choice of objects and words.
+
+    Returns:
+        A list of tuples of the kind, one of `QUESTIONS`, the question and the answer,
+        all str.
+    """
+    asked = {}
+    for kind, count in QUESTIONS.items():
+        for _ in range(count):
+            form = FORMS.get(kind, _side)
+            found = form(kind, objects, rng)
+            if found is not None:
+                question, answer = found
+                asked.setdefault(question, (kind, question, answer))
+    return list(asked.values())
+
+
+def _choose(rng, options):
+    return options[rng.integers(len(options))]
+
+
+BY_KIND, BY_COLOUR = operator.attrgetter("kind"), operator.attrgetter("colour")
+BY_BOTH = operator.attrgetter("colour", "kind")
+
+
+def _is_only(o, objects, by):
+    """Whether no other object is of the same kind, or colour."""
+    return [by(other) for other in objects].count(by(o)) == 1
+
+
+def _name(o, objects, rng):
+    """A description that only this object fits, such as `"the red star"`, or `None`."""
+    names = []
+    if _is_only(o, objects, BY_KIND):
+        names.append(f"the {o.kind}")
+    if _is_only(o, objects, BY_BOTH):
+        names.append(f"the {o.colour} {o.kind}")
+    return _choose(rng, names) if names else None
+
+
+def _named(objects, rng):
+    """Pairs of the objects that have a name, and the name."""
+    named = ((o, _name(o, objects, rng)) for o in objects)
+    return [(o, name) for o, name in named if name is not None]
+
+
+def _what(kind, objects, rng):
+    only = [o for o in objects if _is_only(o, objects, BY_COLOUR)]
+    if not only:
+        return None
+    o = _choose(rng, only)
+    form = _choose(rng, ["what is the {} object?", "what kind is the {} object?"])
+    return form.format(o.colour), o.kind
+
+
+def _colour(kind, objects, rng):
+    only = [o for o in objects if _is_only(o, objects, BY_KIND)]
+    if not only:
+        return None
+    o = _choose(rng, only)
+    form = _choose(rng, ["what colour is the {}?", "what is the colour of the {}?"])
+    return form.format(o.kind), o.colour
+
+
+def _how_many(kind, objects, rng):
+    groups = {"objects": len(objects)}
+    for name in KINDS:
+        groups[plural(name)] = sum(o.kind == name for o in objects)
+    for colour in COLOURS:
+        groups[f"{colour} objects"] = sum(o.colour == colour for o in objects)
+    count = _choose(rng, sorted(set(groups.values())))
+    group = _choose(rng, [name for name, n in groups.items() if n == count])
+    form = _choose(rng, ["how many {} are there?", "what is the number of {}?"])
+    return form.format(group), str(count)
+
+
+def _is_there(kind, objects, rng):
+    present = sorted({BY_BOTH(o) for o in objects})
+    # Of a colour and a kind that are there, so that neither gives the answer away.
+    colours, names = (sorted(set(x)) for x in zip(*present, strict=True))
+    absent = [pair for pair in itertools.product(colours, names) if pair not in present]
+    if not absent:
+        return None
+    is_there = bool(rng.integers(2))
+    colour, name = _choose(rng, present if is_there else absent)
+    question = f"is there {article(colour)} {colour} {name}?"
+    return question, "yes" if is_there else "no"
+
+
+def _side(side, objects, rng):
+    """`"is the star left of the heart?"` or `"is the star left or right of it?"`."""
+    pair = _pair(objects, SIDES[side], rng)
+    if pair is None:
+        return None
+    a, b, holds = pair
+    if rng.integers(2):
+        return _yes_or_no(PHRASE_OF[side], a, b, holds, rng)
+    opposite, end = OPPOSITES[side], " of" if side in ("left", "right") else ""
+    question = f"is {a} {side} or {opposite}{end} {b}?"
+    return question, side if holds else opposite
+
+
+def _larger(kind, objects, rng):
+    pair = _pair(objects, larger_than, rng)
+    return None if pair is None else _yes_or_no("larger than", *pair, rng)
+
+
+def _yes_or_no(relation, a, b, holds, rng):
+    phrase = _choose(rng, RELATION_PHRASES[relation])
+    return f"is {a} {phrase} {b}?", "yes" if holds else "no"
+
+
+def _pair(objects, holds, rng):
+    """Names of two objects, and whether a relation holds of them, or else its inverse.
+
+    `None` if there are no two such objects.
+    """
+    named = _named(objects, rng)
+    pairs = [
+        (name, other)
+        for a, name in named
+        for b, other in named
+        if a is not b and holds(a, b)
+    ]
+    if not pairs:
+        return None
+    a, b = _choose(rng, pairs)
+    return (a, b, True) if rng.integers(2) else (b, a, False)
+
+
+def _between(kind, objects, rng):
+    named = _named(objects, rng)
+    found = []
+    for i, (a, name) in enumerate(named):
+        for b, other in named[:i]:
+            between = [o for o in objects if may_be_between(o, a, b)]
+            if len(between) == 1 and is_between(between[0], a, b):
+                found.append((name, other, between[0].kind))
+    if not found:
+        return None
+    a, b, answer = _choose(rng, found)
+    start = _choose(rng, ["which object is", "what is"])
+    return f"{start} between {a} and {b}?", answer
+
+
+def is_between(o: SceneObject, a: SceneObject, b: SceneObject) -> bool:
+    """Whether an object is clearly between two others."""
+    along, beside = _position(o, a, b)
+    return 0.2 < along < 0.8 and beside < 0.1 and may_be_between(o, a, b)
+
+
+def may_be_between(o: SceneObject, a: SceneObject, b: SceneObject) -> bool:
+    """Whether somebody might say that an object is between two others."""
+    if o in (a, b) or inside(a, b) or inside(b, a):
+        return False
+    along, beside = _position(o, a, b)
+    return 0.0 < along < 1.0 and beside < 0.2
+
+
+def _position(o, a, b):
+    """Share of the way from a to b at which o is, and its distance from the line."""
+    (x, y), (x1, y1), (x2, y2) = o.centre, a.centre, b.centre
+    dx, dy = x2 - x1, y2 - y1
+    length = math.hypot(dx, dy) or 1e-9
+    along = ((x - x1) * dx + (y - y1) * dy) / length**2
+    beside = abs((x - x1) * dy - (y - y1) * dx) / length
+    return along, beside
+
+
+PHRASE_OF = {"left": "left of", "right": "right of", "above": "above", "below": "below"}
+FORMS = {
+    "what": _what,
+    "colour": _colour,
+    "how many": _how_many,
+    "is there": _is_there,
+    "larger": _larger,
+    "between": _between,
+}

@@ -1,0 +1,125 @@
+"""Accuracy of answers: VQA's for ten annotators, exact match for one answer."""
+
+import collections
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from keras_caption.atomic import write_json
+from keras_caption.errors import InputError
+from keras_caption.formats.question import Question
+from keras_caption.formats.vqa import read_vqa
+from keras_caption.formats.vqa_results import read_vqa_results
+from keras_caption.text.answers import normalize_answer, share_of_credit, strip_answer
+
+
+def answer_accuracy(answer: str, known: tuple[str, ...]) -> float:
+    """Accuracy of an answer, from 0 to 1.
+
+    Against one known answer, it is exact match. Against those of ten annotators, it is
+    the official accuracy of VQA: `min(annotators that gave it / 3, 1)`, averaged over
+    all subsets of nine.
+
+    The official evaluation has changed over time. This is that of GT-Vision-Lab/VQA
+    since its commit a013f00: if the annotators' answers are not all the same, they and
+    the answer are normalized (`keras_caption.text.normalize_answer`); if they are all
+    the same, neither is. Earlier versions, and MCAN's code, normalize the answer
+    always, and of the annotators' answers the punctuation only.
+
+    Args:
+        answer: str.
+        known: Tuple of str, one answer or those of ten annotators.
+    """
+    if len(known) == 1:
+        return float(answer == known[0])
+    known = [strip_answer(other) for other in known]
+    answer = strip_answer(answer)
+    if len(set(known)) > 1:
+        known, answer = map(normalize_answer, known), normalize_answer(answer)
+    return share_of_credit(sum(other == answer for other in known))
+
+
+def score_answers(
+    answers: Mapping[int, str], questions: Iterable[Question]
+) -> dict[str, Any]:
+    """Scores answers to questions, see `answer_accuracy`.
+
+    Args:
+        answers: dict from question id to str.
+        questions: Iterable of `keras_caption.formats.question.Question`, whose answers
+            are known.
+
+    Returns:
+        dict of `accuracy`, from 0 to 1, the mean over all questions; and of `kinds` and
+        `answer_types`, dicts from kind (VQA's question type) and answer type to the
+        mean over its questions. Types that are empty are skipped.
+
+    Raises:
+        InputError: If there are no questions, one has no answer, or its answer is not
+            known.
+    """
+    outcomes = {
+        name: collections.defaultdict(list) for name in ("kinds", "answer_types")
+    }
+    total = []
+    for question in questions:
+        if question.question_id not in answers:
+            raise InputError(f"Question {question.question_id} has no answer to score.")
+        if not question.answers:
+            raise InputError(
+                f"The answer to question {question.question_id} is not known: it "
+                "cannot be scored."
+            )
+        accuracy = answer_accuracy(answers[question.question_id], question.answers)
+        total.append(accuracy)
+        outcomes["kinds"][question.kind].append(accuracy)
+        outcomes["answer_types"][question.answer_type].append(accuracy)
+    if not total:
+        raise InputError("There are no questions to score answers of.")
+    return {"accuracy": mean(total)} | {
+        name: {kind: mean(x) for kind, x in sorted(by_kind.items()) if kind}
+        for name, by_kind in outcomes.items()
+    }
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def write_vqa_results(path: str | os.PathLike, answers: Mapping[int, str]) -> None:
+    """Writes a results file, as VQA's evaluation server takes it.
+
+    Args:
+        path: Path of the file.
+        answers: dict from question id to str.
+    """
+    results = [{"question_id": i, "answer": answer} for i, answer in answers.items()]
+    write_json(path, results)
+
+
+def score_vqa_files(
+    questions: str | os.PathLike,
+    annotations: str | os.PathLike,
+    results: str | os.PathLike,
+) -> dict[str, Any]:
+    """Scores a results file against VQA's files, see `score_answers`.
+
+    Args:
+        questions, annotations: Paths, see `keras_caption.formats.vqa.read_vqa`.
+        results: Path of a JSON file, a list of objects with `question_id` and
+            `answer`: one for each question.
+
+    Returns:
+        As `score_answers`.
+
+    Raises:
+        InputError: If a file does not follow its format, or a question has no result,
+            or a result no question.
+    """
+    known, answers = read_vqa(questions, annotations), read_vqa_results(results)
+    unknown = answers.keys() - {question.question_id for question in known}
+    if unknown:
+        raise InputError(
+            f"{results} answers question {min(unknown)}, which is not in {questions}."
+        )
+    return score_answers(answers, known)

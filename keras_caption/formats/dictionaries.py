@@ -1,0 +1,46 @@
+"""Dictionaries from tokens or answers to their ids, as MCAN's code has them."""
+
+import os
+
+from keras_caption.errors import InputError
+from keras_caption.formats.json_files import read_json
+
+
+def read_token_ids(path: str | os.PathLike) -> dict[str, int]:
+    """Reads the ids of tokens.
+
+    Args:
+        path: Path of a JSON file, `{"PAD": 0, "UNK": 1, "what": 2, ...}`.
+
+    Returns:
+        dict from token to id.
+
+    Raises:
+        InputError: If the file is missing or holds something else.
+    """
+    return read_json(path, dict[str, int])
+
+
+def read_answers(path: str | os.PathLike) -> list[str]:
+    """Reads answers, in the order of their ids.
+
+    Args:
+        path: Path of a JSON file such as MCAN's `answer_dict.json`, a list of a dict
+            from answer to id and its inverse; or of the first of them alone.
+
+    Returns:
+        List of str.
+
+    Raises:
+        InputError: If the file is missing or holds something else, or the ids are not
+            0, 1 and so on.
+    """
+    content = read_json(path, dict[str, int] | list[dict[str, int | str]])
+    ids = content if isinstance(content, dict) else (content or [{}])[0]
+    by_id = {i: answer for answer, i in ids.items()}
+    answers = [by_id.get(i) for i in range(len(ids))]
+    if not answers or None in answers:
+        raise InputError(
+            f"{path}: the ids of its {len(ids):,} answers should be 0, 1 and so on."
+        )
+    return answers

@@ -1,0 +1,27 @@
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """A question about an image.
+
+    Attributes:
+        question_id: int, different for each question of a dataset.
+        image_id: int.
+        text: str.
+        answers: Tuple of str: the ten annotators' answers of VQA, or the only answer;
+            empty if the answer is not known.
+        main_answer: str, the answer that the annotators gave most often, as a file
+            says, or the only answer.
+        kind: str, type of the question, such as `"how many"`.
+        answer_type: str, type of the answer, such as `"yes/no"`; empty if the dataset
+            has none.
+    """
+
+    question_id: int
+    image_id: int
+    text: str
+    answers: tuple[str, ...] = ()
+    main_answer: str = ""
+    kind: str = ""
+    answer_type: str = ""

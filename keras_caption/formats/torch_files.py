@@ -1,0 +1,199 @@
+"""Files of `torch.save`, read without PyTorch and without executing their code."""
+
+import collections
+import contextlib
+import dataclasses
+import io
+import math
+import mmap
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from keras_caption.errors import InputError
+from keras_caption.formats.arrays import open_zip
+from keras_caption.formats.faults import reading
+from keras_caption.formats.plain_pickles import PlainUnpickler
+
+# Before PyTorch 1.6, a file was a row of pickles; the first is this number.
+MAGIC = 0x1950A86A20F9469CFC6C
+NUMBERS = {
+    "DoubleStorage": "<f8",
+    "FloatStorage": "<f4",
+    "HalfStorage": "<f2",
+    "LongStorage": "<i8",
+    "IntStorage": "<i4",
+    "ShortStorage": "<i2",
+    "CharStorage": "i1",
+    "ByteStorage": "u1",
+    "BoolStorage": "?",
+}
+STATE_DICT = "state_dict"
+
+
+@dataclasses.dataclass(frozen=True)
+class Storage:
+    """The numbers that tensors are views of: their type and the key of their bytes."""
+
+    dtype: str
+    key: str
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredTensor:
+    """A tensor of a file, not read yet."""
+
+    storage: Storage
+    offset: int
+    shape: list[int]
+    strides: list[int]
+
+    def read(self, numbers: np.ndarray) -> np.ndarray:
+        """The tensor, from the numbers of its storage.
+
+        Raises:
+            ValueError: If it reaches beyond them.
+        """
+        if 0 in self.shape:
+            return np.zeros(self.shape, numbers.dtype)
+        steps = zip(self.shape, self.strides, strict=True)
+        last = self.offset + sum((size - 1) * stride for size, stride in steps)
+        are_valid = all(
+            type(x) is int and x >= 0 for x in (self.offset, *self.shape, *self.strides)
+        )
+        if not are_valid or max(last + 1, math.prod(self.shape)) > numbers.size:
+            raise ValueError(f"a tensor of shape {self.shape} is not in the file")
+        strides = [stride * numbers.itemsize for stride in self.strides]
+        view = np.lib.stride_tricks.as_strided(
+            numbers[self.offset :], self.shape, strides, writeable=False
+        )
+        return view.copy()
+
+
+def rebuild_tensor(storage, offset, shape, strides, *_):
+    """Replaces `torch._utils._rebuild_tensor_v2`."""
+    return StoredTensor(storage, offset, shape, strides)
+
+
+def rebuild_parameter(tensor, *_):
+    """Replaces `torch._utils._rebuild_parameter`."""
+    return tensor
+
+
+class TorchUnpickler(PlainUnpickler):
+    """Reads containers of tensors, and refuses all else."""
+
+    names = {
+        ("collections", "OrderedDict"): collections.OrderedDict,
+        ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
+        ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
+        **{("torch", name): dtype for name, dtype in NUMBERS.items()},
+    }
+
+    def __init__(self, file: Any):
+        super().__init__(file, encoding="latin1")
+        self.dtypes = {}  # of the storages, by key
+
+    def persistent_load(self, pid: Any) -> Storage:
+        kind, dtype, key = pid[:3]
+        # The last is a view of another storage, which no file of ours had.
+        if kind != "storage" or (len(pid) > 5 and pid[5] is not None):
+            raise ValueError("it holds a storage of an unknown kind")
+        self.dtypes[str(key)] = dtype
+        return Storage(dtype, str(key))
+
+
+def read_torch(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """Reads the tensors of a state dict that `torch.save` wrote.
+
+    Args:
+        path: Path of the file. It holds a state dict, or a dict with one at
+            `"state_dict"`, as checkpoints with the state of an optimizer.
+
+    Returns:
+        dict from name to NumPy array.
+
+    Raises:
+        InputError: If the file is damaged, or holds something else.
+    """
+    with reading(path), open_file(path) as (content, numbers_of):
+        if isinstance(content, dict) and isinstance(content.get(STATE_DICT), dict):
+            content = content[STATE_DICT]
+        if not isinstance(content, dict) or not content:
+            raise InputError(f"{path} holds no state dict.")
+        tensors = {}
+        for name, tensor in content.items():
+            if not isinstance(name, str) or not isinstance(tensor, StoredTensor):
+                raise InputError(f"{path}: {name!r:.60} is no tensor of a state dict.")
+            tensors[name] = tensor.read(numbers_of(tensor.storage))
+        return tensors
+
+
+@contextlib.contextmanager
+def open_file(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
+    """Opens a file of either format.
+
+    Yields:
+        Its content, with `StoredTensor` for tensors, and a function from a `Storage`
+        to its numbers.
+    """
+    with open(path, "rb") as file:
+        is_archive = file.read(2) == b"PK"
+    with open_archive(path) if is_archive else open_pickles(path) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def open_archive(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
+    """Opens a ZIP archive, the format of PyTorch since 1.6."""
+    with open_zip(path) as archive:
+        [name] = [n for n in archive.namelist() if n.endswith("/data.pkl")] or [None]
+        if name is None:
+            raise ValueError("it has no data.pkl")
+        folder = name.removesuffix("data.pkl")
+        if f"{folder}byteorder" in archive.namelist():
+            check_little_endian(archive.read(f"{folder}byteorder") == b"little")
+        content = TorchUnpickler(io.BytesIO(archive.read(name))).load()
+
+        def numbers_of(storage):
+            data = archive.read(f"{folder}data/{storage.key}")
+            return np.frombuffer(data, storage.dtype)
+
+        yield content, numbers_of
+
+
+@contextlib.contextmanager
+def open_pickles(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
+    """Opens a row of pickles with the numbers behind, PyTorch's format before 1.6."""
+    with (
+        open(path, "rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+    ):
+        if PlainUnpickler(mapped).load() != MAGIC:
+            raise ValueError("it is not of PyTorch")
+        PlainUnpickler(mapped).load()  # the version of the format, always 1001
+        check_little_endian(PlainUnpickler(mapped).load()["little_endian"])
+        unpickler = TorchUnpickler(mapped)
+        content = unpickler.load()
+        keys = PlainUnpickler(mapped).load()
+        places, at = {}, mapped.tell()
+        for key in map(str, keys):
+            size = np.dtype(unpickler.dtypes[key]).itemsize
+            count = int.from_bytes(mapped[at : at + 8], "little")
+            places[key] = at + 8, count
+            at += 8 + count * size
+
+        def numbers_of(storage):
+            start, count = places[storage.key]
+            stop = start + count * np.dtype(storage.dtype).itemsize
+            return np.frombuffer(mapped[start:stop], storage.dtype, count)
+
+        yield content, numbers_of
+
+
+def check_little_endian(is_little: bool) -> None:
+    """Refuses numbers whose greatest byte is first."""
+    if not is_little:
+        raise ValueError("its numbers are big-endian")

@@ -1,0 +1,182 @@
+"""VQA's questions and annotations, in the official JSON format."""
+
+import os
+import pathlib
+import sys
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
+
+from keras_caption.errors import InputError
+from keras_caption.formats.fields import (
+    ImageId,
+    QuestionId,
+    QuestionText,
+    Records,
+    refuse_repeats,
+)
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.question import Question
+
+SPLITS = ("train", "val", "test")
+ANNOTATORS = 10
+
+# One object for each distinct text: a file holds millions, few of them distinct.
+Text = Annotated[str, AfterValidator(sys.intern)]
+
+
+class Answer(TypedDict):
+    answer: Text
+
+
+def texts_of(answers: list[Answer]) -> tuple[str, ...]:
+    return tuple(answer["answer"] for answer in answers)
+
+
+Answers = Annotated[
+    list[Answer],
+    Field(min_length=ANNOTATORS, max_length=ANNOTATORS),
+    AfterValidator(texts_of),
+]
+
+
+class Asked(TypedDict):
+    question_id: QuestionId
+    image_id: ImageId
+    question: QuestionText
+
+
+class Annotation(TypedDict):
+    question_id: QuestionId
+    image_id: ImageId
+    question_type: Text
+    answer_type: Text
+    multiple_choice_answer: Text
+    answers: Answers
+
+
+class QuestionsFile(TypedDict):
+    questions: Annotated[Records[Asked], Field(min_length=1)]
+
+
+class AnnotationsFile(TypedDict):
+    annotations: Records[Annotation]
+
+
+def find_vqa(
+    folder: str | os.PathLike,
+) -> dict[str, tuple[pathlib.Path, pathlib.Path | None]]:
+    """Finds the files of VQA in a folder.
+
+    Args:
+        folder: Path of a folder with files whose names contain `questions` or
+            `annotations`, and `train`, `val` or `test`, such as
+            `v2_OpenEnded_mscoco_train2014_questions.json`; plain or as `.gz`.
+
+    Returns:
+        dict from split to the path of its questions, and that of its annotations or
+        `None`. Splits without questions are missing.
+
+    Raises:
+        InputError: If there is no such folder, it has several files of one kind and
+            split, annotations without questions, or no questions to train on.
+    """
+    folder = pathlib.Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder} to read questions from.")
+    found = {}
+    for split in SPLITS:
+        questions, annotations = (
+            find_file(folder, split, kind) for kind in ("questions", "annotations")
+        )
+        if questions is not None:
+            found[split] = questions, annotations
+        elif annotations is not None:
+            raise InputError(f"{annotations} has no file of questions beside it.")
+    for split in ("train", "val"):
+        if found.get(split, (None, None))[1] is None:
+            raise InputError(
+                f"{folder} has no questions and annotations for {split!r}: files "
+                f"named *{split}*questions*.json and *{split}*annotations*.json, or "
+                "with the words in another order, plain or as .gz."
+            )
+    return found
+
+
+def find_file(folder: pathlib.Path, split: str, kind: str) -> pathlib.Path | None:
+    """The file of a kind and split in a folder, or `None`."""
+    paths = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.name.endswith((".json", ".json.gz"))
+        and kind in path.name
+        and split in path.name
+    ]
+    if len(paths) > 1:
+        names = ", ".join(path.name for path in paths)
+        raise InputError(f"{folder} has several files of {split} {kind}: {names}.")
+    return paths[0] if paths else None
+
+
+def read_vqa(
+    questions: str | os.PathLike, annotations: str | os.PathLike | None = None
+) -> list[Question]:
+    """Reads the questions of a split of VQA.
+
+    Args:
+        questions: Path of a JSON file with `questions` (`question_id`, `image_id`,
+            `question`), plain or as `.gz`.
+        annotations: Path of a JSON file with `annotations` (`question_id`, `image_id`,
+            `question_type`, `answer_type`, `multiple_choice_answer`, and ten
+            `answers`, each with an `answer`); or `None`, for questions whose answers
+            are not known.
+
+    Returns:
+        A list of `Question`, in the order of the file of questions.
+
+    Raises:
+        InputError: If a file does not follow the format or lists a question twice, or
+            the annotations are not those of the questions.
+    """
+    asked = read_json(questions, QuestionsFile)["questions"]
+    ids = [record["question_id"] for record in asked]
+    refuse_repeats(questions, "questions[].question_id", ids)
+    if annotations is None:
+        return [Question(r["question_id"], r["image_id"], r["question"]) for r in asked]
+    records = read_json(annotations, AnnotationsFile)["annotations"]
+    annotated = [record["question_id"] for record in records]
+    refuse_repeats(annotations, "annotations[].question_id", annotated)
+    image_of = {record["question_id"]: record["image_id"] for record in asked}
+    for number, record in enumerate(records):
+        where = f"{annotations}: annotations[{number}]"
+        question_id, image_id = record["question_id"], record["image_id"]
+        if question_id not in image_of:
+            raise InputError(
+                f"{where} is of question {question_id}, which is not in {questions}."
+            )
+        if image_of[question_id] != image_id:
+            raise InputError(
+                f"{where} says that question {question_id} is about image {image_id}; "
+                f"in {questions} it is about image {image_of[question_id]}."
+            )
+    by_id = dict(zip(annotated, records, strict=True))
+    for question_id in ids:
+        if question_id not in by_id:
+            raise InputError(
+                f"{questions}: question {question_id} has no annotation in "
+                f"{annotations}."
+            )
+    return [_answered(record, by_id[record["question_id"]]) for record in asked]
+
+
+def _answered(asked, annotation):
+    return Question(
+        asked["question_id"],
+        asked["image_id"],
+        asked["question"],
+        annotation["answers"],
+        annotation["multiple_choice_answer"],
+        annotation["question_type"],
+        annotation["answer_type"],
+    )

@@ -1,0 +1,46 @@
+from typing import Any
+
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.inputs.text import Text
+from keras_caption.text import PAD, UNK
+from keras_caption.text.questions import MAX_TOKENS
+
+
+class Question(Text):
+    """Questions about images, as token ids.
+
+    | key | type and shape | meaning |
+    |---|---|---|
+    | `question` | int `(batch, T)` | tokens of a question, then PAD |
+
+    A server takes `question` as strings, `(batch,)`, if the model has a tokenizer. At
+    most 14 tokens are read. A question without a token is read as one unknown word: its
+    answer depends on the image alone. (MCAN's code reads 14 tokens of PAD; the answer
+    would depend on how far a batch is padded.)
+    """
+
+    keys = ("question",)
+    noun = "question"
+
+    def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
+        inputs = super().read(batch, model_name)
+        if inputs["question"].shape[1] == 0:
+            raise InputError("Questions need at least one token, or PAD in its place.")
+        return inputs
+
+    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        tokens = ops.cast(inputs["question"], "int32")[:, :MAX_TOKENS]
+        empty = ops.all(tokens == PAD, axis=1, keepdims=True)
+        first = ops.arange(ops.shape(tokens)[1]) == 0
+        return {"question": ops.where(ops.logical_and(empty, first), UNK, tokens)}
+
+    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        return self.unknown_tokens(inputs["question"])
+
+    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        if self.tokenizer is None:
+            return self.own(inputs)
+        tokens = self.tokenizer.tokenize(inputs["question"])
+        return {"question": tokens.to_tensor(PAD, shape=(None, MAX_TOKENS))}

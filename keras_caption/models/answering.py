@@ -1,0 +1,132 @@
+import collections.abc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_caption.arguments import Count, check
+from keras_caption.decoding import compile_function
+from keras_caption.errors import InputError
+from keras_caption.models.photo_reader import PhotoReader, check_photos
+from keras_caption.models.sentence_reader import check_texts, pad
+from keras_caption.text import UNK, Tokenizer
+
+
+class Answering(PhotoReader):
+    """Mixin of classifiers and their ensembles that answers questions about images.
+
+    A class that inherits it has `answers`, a list of str, `variables`, `extractor`,
+    and the method `probabilities`, beside what an `InputReader` needs.
+    """
+
+    @property
+    def tokenizers(self) -> list[Tokenizer]:
+        """The tokenizers of the model, which an exported one needs."""
+        return [] if self.question is None else [self.question]
+
+    def answer(
+        self, images: Any, questions: list[str] | None = None, batch_size: int = 64
+    ) -> list[str]:
+        """Answers any number of questions, each about an image of its own.
+
+        Args:
+            images: dict of arrays or tensors, as for a call, an image for each
+                question; or, for a model with an `extractor`, a list of photos, paths
+                or uint8 arrays `(height, width, 3)`.
+            questions: List of str. A question without words, or with unknown ones
+                only, has an answer too. May be omitted where the dict holds token ids,
+                `question`, or the model reads no questions.
+            batch_size: int, number of questions that are answered at once.
+
+        Returns:
+            A list of str, the most probable answers.
+
+        Raises:
+            InputError: If there are not as many images as questions, an input is
+                missing or has a wrong shape, or an example has a fault: an image
+                without a valid region, say, or with boxes in pixels.
+
+        Example:
+
+        ```python
+        images = {"regions": regions, "boxes": boxes}
+        model.answer(images, ["What is left of the dog?", "How many cats are there?"])
+        ```
+        """
+        best = self.answer_n_best(images, questions, 1, batch_size)
+        return [of_one[0][0] for of_one in best]
+
+    def answer_n_best(
+        self,
+        images: Any,
+        questions: list[str] | None,
+        n: int,
+        batch_size: int = 64,
+    ) -> list[list[tuple[str, float]]]:
+        """Answers any number of questions, each in several ways.
+
+        Args:
+            images, questions, batch_size: As of `answer`.
+            n: int, number of answers to each question.
+
+        Returns:
+            A list for each question of pairs of an answer, a str, and its
+            probability, a float, the most probable first.
+
+        Raises:
+            InputError: If there are fewer than `n` answers, or as `answer` raises it.
+        """
+        check(Count, n=n, batch_size=batch_size)
+        if n > len(self.answers):
+            raise InputError(
+                f"The model '{self.name}' knows {len(self.answers)} answers, not {n}."
+            )
+        if "probabilities" not in self._compiled_functions:
+            self._compiled_functions["probabilities"] = compile_function(
+                self.probabilities, self.variables
+            )
+        found = []
+        for batch in self._batches(images, questions, batch_size):
+            inputs = self.read_inputs(batch, check=True)
+            probabilities = self._compiled_functions["probabilities"](inputs)
+            scores, ids = map(ops.convert_to_numpy, ops.top_k(probabilities, n))
+            found += [
+                [(self.answers[i], float(p)) for p, i in zip(*row, strict=True)]
+                for row in zip(scores, ids, strict=True)
+            ]
+        return found
+
+    def question_tokens(self, questions: list[str]) -> np.ndarray:
+        """Token ids of questions, int32 `(number of questions, T)`.
+
+        Raises:
+            InputError: If the questions are no list of str, one is not Unicode, or the
+                model has no tokenizer of questions.
+        """
+        if self.question is None:
+            raise InputError(f"The model '{self.name}' has no tokenizer of questions.")
+        check_texts(questions, "Question")
+        return pad([self.question.to_ids(text) or [UNK] for text in questions])
+
+    def _batches(self, images, questions, batch_size) -> Iterator[dict[str, Any]]:
+        """Batches of images with the tokens of their questions."""
+        parts = {}
+        if not isinstance(images, collections.abc.Mapping):
+            parts["photos"] = check_photos(images)
+        else:
+            names = [*self.input_specs, "image", "image_id"]
+            parts |= {n: images[n] for n in names if images.get(n) is not None}
+        if questions is not None:
+            parts["question"] = self.question_tokens(questions)
+        counts = {name: len(values) for name, values in parts.items()}
+        if len(set(counts.values())) > 1:
+            raise InputError(
+                "Every question needs an image of its own, and every input as many "
+                f"rows. Received: {counts}"
+            )
+        for start in range(0, max(counts.values(), default=1), batch_size):
+            batch = {n: x[start : start + batch_size] for n, x in parts.items()}
+            if "photos" in batch:
+                batch |= self.extract(batch.pop("photos"))
+            yield batch

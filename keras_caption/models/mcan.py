@@ -1,0 +1,276 @@
+import os
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.formats.glove import read_glove
+from keras_caption.inputs import Question, Regions
+from keras_caption.layers import (
+    AttentionPooling,
+    BoxEncoding,
+    CoAttentionBlock,
+    MatrixDense,
+    UnbiasedLayerNormalization,
+    WordEmbedding,
+)
+from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.classifier import Classifier
+from keras_caption.models.sizes import check_heads, check_sizes, resolve_size
+from keras_caption.text import Tokenizer
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class MCAN(Classifier):
+    """Deep modular co-attention network: answers questions about image regions.
+
+    An LSTM reads the embedded words of the question, and blocks of self-attention
+    refine them. Blocks of self-attention and of attention to the words, as the last of
+    those blocks left them, refine the regions. Both are pooled by attention, added,
+    normalized and classified. Several answers may be right: their probabilities are
+    sigmoids.
+
+    The mechanisms of the other papers apply to the self-attention of regions. Words
+    have no boxes, so that of the question, and the attention of regions to words, stay
+    plain. (The NG-SAN paper replaces "all the SA modules" by GSA, and does not say
+    which boxes words have.)
+
+    Args:
+        answers: List of str, all different.
+        question: `keras_caption.text.QuestionTokenizer`, or `None`.
+        question_size: int, number of tokens, needed without a `question`.
+        region_dim: int, size of a region's feature vector.
+        num_layers: int, number of blocks of the question, and of the regions.
+        model_dim: int, size of the hidden states, and of the LSTM.
+        num_heads: int, number of attention heads; divides `model_dim`.
+        feedforward_dim: int, inner size of the feed-forward layers.
+        embedding_dim: int, size of a word's embedding. `load_word_vectors` takes
+            pretrained ones.
+        pooling_dim: int, inner size of the layers that weigh words and regions.
+        fusion_dim: int, size of the pooled question and of the pooled image.
+        dropout: float, dropout rate of branches, feed-forward layers, attention
+            weights and pooling.
+        query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
+            queries (keys) of the regions are normalized, as in `NGSAN`.
+        norm_affine: bool, whether these norms learn a gain and an offset.
+        geometry: `None`, or kinds of geometry joined by `"+"`, as in `NGSAN`.
+        geometry_dim: int, size of a geometry vector per head.
+        geometry_layers: int, blocks of the regions, from the first on, whose
+            self-attention is geometry-aware, or `None` for all.
+        gate: `None`, or `"aoa"`: gates the self-attention of regions as in AoANet, in
+            place of its output projection.
+        image_area: int, regions of the largest area to attend to, as in `NGSAN`.
+        combined_features: bool, whether the keys of areas are the combined features
+            of the area paper's Eq. 9, not the means of Eq. 3.
+        area_layers: int, blocks of the regions that attend to areas.
+        temperature: `None`, or `"length"`: scores are divided by `sqrt(length + d)`,
+            as in `GridTransformer`.
+
+    Call arguments:
+        inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
+            optionally a mask, see `keras_caption.inputs.Regions`; and `question`, see
+            `keras_caption.inputs.Question`.
+
+    Raises:
+        InputError: If an option has no such value.
+
+    Example:
+
+    ```python
+    question = keras_caption.text.QuestionTokenizer.build(questions, min_count=1)
+    model = keras_caption.models.create("mcan", answers=answers, question=question)
+    model.load_word_vectors("glove.6B.300d.txt")
+    model.fit(inputs, scores)
+    model.answer({"regions": regions, "boxes": boxes}, ["What is the man holding?"])
+    ```
+
+    Reference:
+        Yu et al., "Deep Modular Co-Attention Networks for Visual Question
+        Answering", CVPR 2019, and its released code; Guo et al., CVPR 2020,
+        section 6.3, for GSA in it.
+    """
+
+    def __init__(
+        self,
+        answers: list[str],
+        question: Tokenizer | None = None,
+        question_size: int | None = None,
+        region_dim: int = 2048,
+        num_layers: int = 6,
+        model_dim: int = 512,
+        num_heads: int = 8,
+        feedforward_dim: int = 2048,
+        embedding_dim: int = 300,
+        pooling_dim: int = 512,
+        fusion_dim: int = 1024,
+        dropout: float = 0.1,
+        query_norm: str | None = None,
+        key_norm: str | None = None,
+        norm_affine: bool = False,
+        geometry: str | None = None,
+        geometry_dim: int = 64,
+        geometry_layers: int | None = None,
+        gate: str | None = None,
+        image_area: int = 1,
+        combined_features: bool = False,
+        area_layers: int = 2,
+        temperature: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ):
+        check_sizes(locals())
+        dtype = keras.dtype_policies.get(dtype)
+        question_size = resolve_size("question", question, question_size)
+        check_heads(model_dim, num_heads)
+        of_regions = AttentionOptions(
+            dropout=dropout,
+            query_norm=query_norm,
+            key_norm=key_norm,
+            norm_affine=norm_affine,
+            geometry=geometry,
+            geometry_dim=geometry_dim,
+            geometry_layers=geometry_layers,
+            area=image_area,
+            combined_features=combined_features,
+            area_layers=area_layers,
+            temperature=temperature,
+            gate=gate,
+        )
+        plain = AttentionOptions(dropout=dropout)
+
+        def attention(options):
+            return make_attention(
+                num_heads, model_dim // num_heads, options, dtype=dtype
+            )
+
+        def pool(x, mask, name):
+            layer = AttentionPooling(
+                pooling_dim, fusion_dim, dropout, dtype=dtype, name=f"pooled_{name}"
+            )
+            return layer(x, mask=mask)
+
+        inputs = {**Regions.symbolic(region_dim), **Question.symbolic()}
+        region_mask = Regions(inputs).memory_mask(inputs)
+        word_mask = Question(inputs).memory_mask(inputs)
+
+        # === Question ===
+        words = WordEmbedding(
+            question_size, embedding_dim, scaled=False, dtype=dtype, name="embedding"
+        )(inputs["question"])
+        # Over the padding too, which is behind: no valid word depends on it.
+        words = keras.layers.LSTM(
+            model_dim, return_sequences=True, dtype=dtype, name="lstm"
+        )(words)
+        for i in range(num_layers):
+            words = CoAttentionBlock(
+                attention(plain),
+                feedforward_dim,
+                dropout=dropout,
+                dtype=dtype,
+                name=f"question_{i}",
+            )(words, mask=word_mask)
+
+        # === Regions ===
+        x = MatrixDense(model_dim, dtype=dtype, name="region_embedding")(
+            inputs["regions"]
+        )
+        if of_regions.absolute_geometry:
+            x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
+        for i in range(num_layers):
+            x, _, guided = CoAttentionBlock(
+                attention(of_regions.in_block(i)),
+                feedforward_dim,
+                attention(plain),
+                dropout,
+                dtype=dtype,
+                name=f"regions_{i}",
+            )(
+                x,
+                words,
+                mask=region_mask,
+                memory_mask=word_mask,
+                boxes=inputs["boxes"],
+                return_attention_scores=True,
+            )
+
+        # === Answer ===
+        fused = keras.layers.Add(dtype=dtype, name="fused")(
+            [pool(words, word_mask, "question"), pool(x, region_mask, "regions")]
+        )
+        fused = UnbiasedLayerNormalization(dtype=dtype, name="fused_norm")(fused)
+        logits = keras.layers.Dense(len(answers), dtype=dtype, name="logits")(fused)
+        encoder = keras.Model(inputs, logits, name="encoder")
+        super().__init__(
+            encoder, answers, question, multi_label=True, dtype=dtype, **kwargs
+        )
+
+        # === Config ===
+        self.ignored_inputs = () if geometry else ("boxes",)
+        self.question_size = question_size
+        self.region_dim = region_dim
+        self.num_layers = num_layers
+        self.model_dim = model_dim
+        self.num_heads = num_heads
+        self.feedforward_dim = feedforward_dim
+        self.embedding_dim = embedding_dim
+        self.pooling_dim = pooling_dim
+        self.fusion_dim = fusion_dim
+        self.dropout = dropout
+        self.query_norm = query_norm
+        self.key_norm = key_norm
+        self.norm_affine = norm_affine
+        self.geometry = geometry
+        self.geometry_dim = geometry_dim
+        self.geometry_layers = geometry_layers
+        self.gate = gate
+        self.image_area = image_area
+        self.combined_features = combined_features
+        self.area_layers = area_layers
+        self.temperature = temperature
+
+    def attention(self, inputs: dict[str, Any]) -> Any:
+        """Attention weights of regions over the words of the question.
+
+        Args:
+            inputs: dict, as for a call.
+
+        Returns:
+            float32 `(batch, N, T)`, of the last block, averaged over its heads: each
+            valid region's weights add up to 1 over the words.
+        """
+        if "attention" not in self._compiled_functions:
+            last = self.encoder.get_layer(f"regions_{self.num_layers - 1}")
+            self._compiled_functions["attention"] = keras.Model(
+                self.encoder.input, last.output[-1]
+            )
+        inputs = self.prepare_inputs(inputs)
+        scores = self._compiled_functions["attention"](inputs, training=False)
+        return ops.mean(ops.cast(scores, "float32"), axis=1)
+
+    def load_word_vectors(self, path: str | os.PathLike) -> int:
+        """Sets the embeddings of words to pretrained vectors, as of GloVe.
+
+        They are trained further. Words that the file lacks, unknown words among them,
+        start at zero, as in MCAN's released code.
+
+        Args:
+            path: Path of a text file of GloVe, plain or as `.gz`, see
+                `keras_caption.formats.glove.read_glove`.
+
+        Returns:
+            int, the number of words that the file has.
+
+        Raises:
+            InputError: If the model has no tokenizer of words, the file is damaged, its
+                vectors have another size than `embedding_dim`, or it has none of the
+                words.
+        """
+        if self.question is None:
+            raise InputError(f"The model '{self.name}' has no tokenizer of questions.")
+        vectors = read_glove(path, set(self.question.words), self.embedding_dim)
+        zeros = np.zeros(self.embedding_dim, "float32")
+        rows = [vectors.get(word, zeros) for word in self.question.words]
+        self.encoder.get_layer("embedding").embeddings.assign(np.stack(rows))
+        return len(vectors)

@@ -1,0 +1,105 @@
+import collections.abc
+import os
+
+import keras
+import numpy as np
+
+from keras_caption.errors import InputError
+from keras_caption.features import Extractor
+from keras_caption.models.loading import load
+from keras_caption.models.photo_reader import PhotoReader
+
+
+class Members(PhotoReader):
+    """Mixin of ensembles: several models that read alike.
+
+    Members may be of different types and sizes, and read different kinds of input.
+
+    Args:
+        members: Iterable of models, or of their files, see
+            `keras_caption.models.load`.
+
+    Attributes:
+        member_type: type of the models.
+        noun: str, what one of them is called in messages.
+
+    Raises:
+        InputError: If there are none, a member cannot be loaded, is of another type, or
+            reads inputs of another size or with another tokenizer, or extracts them
+            otherwise than the first.
+    """
+
+    member_type: type
+    noun: str
+
+    def __init__(
+        self, members: collections.abc.Iterable[PhotoReader | os.PathLike | str]
+    ):
+        self.members = [
+            load(member) if isinstance(member, (str, os.PathLike)) else member
+            for member in members
+        ]
+        if not self.members:
+            raise InputError("An ensemble needs members.")
+        first = self.members[0]
+        self.extractor = getattr(first, "extractor", None)
+        self.source, self.question = first.source, first.question
+        self.input_specs = {}
+        for number, member in enumerate(self.members, start=1):
+            who = f"Member {number} of the ensemble, {member.name!r},"
+            if not isinstance(member, self.member_type):
+                kind = type(member).__name__
+                raise InputError(f"{who} is a {kind}, not a {self.noun}.")
+            self.check_member(member, who)
+            for name in ("source", "question"):
+                if getattr(member, name) != getattr(self, name):
+                    raise InputError(
+                        f"{who} has another {name} tokenizer than the first."
+                    )
+            if not are_same(getattr(member, "extractor", None), self.extractor):
+                raise InputError(
+                    f"{who} extracts features of photos otherwise than the first."
+                )
+            for name, spec in member.input_specs.items():
+                expected = self.input_specs.setdefault(name, spec)
+                if spec.shape != expected.shape:
+                    raise InputError(
+                        f"{who} reads {name} of shape {spec.shape}; one before it "
+                        f"reads {expected.shape}."
+                    )
+        self.name = " + ".join(member.name for member in self.members)
+        self.ignored_inputs = tuple(
+            name
+            for name in self.input_specs
+            if all(
+                name in member.ignored_inputs
+                for member in self.members
+                if name in member.input_specs
+            )
+        )
+
+    def check_member(self, member: PhotoReader, who: str) -> None:
+        """Refuses a member whose outputs are others than those of the first.
+
+        Args:
+            member: One of the models.
+            who: str, what it is called in messages.
+
+        Raises:
+            InputError: If it is refused.
+        """
+        raise NotImplementedError
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        return [v for member in self.members for v in member.variables]
+
+
+def are_same(extractor: Extractor | None, other: Extractor | None) -> bool:
+    """Whether two extractors compute the same features of a photo."""
+    if extractor is None or other is None:
+        return extractor is other
+    return extractor.get_config() == other.get_config() and all(
+        np.array_equal(x, y)
+        for x, y in zip(extractor.get_weights(), other.get_weights(), strict=True)
+    )

@@ -1,0 +1,64 @@
+from typing import Any
+
+import tensorflow as tf
+from keras import ops
+
+from keras_caption.features import Extractor
+from keras_caption.inputs import read_served
+from keras_caption.models import Classifier, ClassifierEnsemble
+from keras_caption.serving.photos import decode_photos
+
+BEST = 5  # answers of each question
+
+
+def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Any]:
+    """The functions of the SavedModel of a model that answers questions.
+
+    Args:
+        model: Classifier or ensemble.
+
+    Returns:
+        dict from a signature's name to a function and its inputs, a dict of
+        `tf.TensorSpec`.
+    """
+    count = min(BEST, len(model.answers))
+
+    @tf.function(autograph=False)  # one graph for all signatures
+    def search(inputs):
+        return ops.top_k(model.probabilities(inputs), count)
+
+    def answer(inputs, valid):
+        scores, ids = search(inputs)
+        scores = tf.where(valid[:, None], scores, float("-inf"))
+        texts = tf.gather(tf.constant(model.answers), ids)
+        texts = tf.where(valid[:, None], texts, "")
+        return {
+            "answers": texts[:, 0],
+            "scores": scores[:, 0],
+            "best_answers": texts,
+            "best_scores": scores,
+        }
+
+    def serving_default(**served):
+        return answer(*read_served(model.kinds, served))
+
+    def photos(image_bytes, **served):
+        pixels, decoded = decode_photos(image_bytes, model.extractor.image_size)
+        features = model.extractor(pixels)
+        inputs, valid = read_served(model.kinds, {**features, **served})
+        return answer(inputs, valid & decoded)
+
+    specs, others = {}, {}
+    for kind in model.kinds:
+        own = {
+            name: tf.TensorSpec(spec.shape, spec.dtype, name=name)
+            for name, spec in kind.served_specs().items()
+        }
+        specs |= own
+        if kind.keys[0] not in Extractor.made:
+            others |= own
+    endpoints = {"serving_default": (serving_default, specs)}
+    if model.extractor is not None:
+        files = tf.TensorSpec((None,), tf.string, name="image_bytes")
+        endpoints["photos"] = (photos, {"image_bytes": files, **others})
+    return endpoints

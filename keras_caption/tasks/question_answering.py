@@ -1,0 +1,219 @@
+"""Answers to questions about images, scored by their accuracy."""
+
+import itertools
+import pathlib
+from typing import Any, Literal
+
+import keras
+import tensorflow as tf
+from typing_extensions import TypedDict
+
+import keras_caption as kc
+from keras_caption.arguments import Count, CountOrZero, Positive, Share
+from keras_caption.tasks.reports import question_answering as report
+from keras_caption.training.answer_validation import AnswerValidation
+from keras_caption.training.phases import input_errors
+from keras_caption.training.schedules import schedule_of
+from keras_caption.training.strategies import whole_batches
+
+KEPT_IN_MEMORY = 2 * 2**30  # bytes of training images, at most
+
+
+class Data(TypedDict):
+    dataset: str
+    data_dir: str | None
+    images: str
+    images_dir: str | None
+    min_count: Count
+    vocabulary_split: Literal["train", "all"]
+    word_vectors: str | None
+
+
+class Training(TypedDict):
+    epochs: Count
+    batch_size: Count
+    learning_rate: Positive
+    warmup_epochs: CountOrZero
+    decay_after: CountOrZero
+    decay_every: Count
+    decay_rate: Share
+
+
+GROUPS = {"data": Data, "training": Training}
+
+
+def presets() -> list[str]:
+    """Names of the models that answer questions."""
+    return kc.models.presets(kc.models.Classifier)
+
+
+def arguments(name: str) -> dict[str, Any]:
+    """Arguments of a model with their values, except those that the data decide."""
+    return kc.models.arguments(name)
+
+
+def get_config() -> dict[str, Any]:
+    """The built-in experiment: a small model, trained in minutes on two cores."""
+    return {
+        "data": {
+            "dataset": "scene_questions",  # built in
+            "data_dir": None,
+            "images": "scenes",
+            "images_dir": None,
+            "min_count": 1,  # of answers; all words of the questions are known
+            "vocabulary_split": "train",
+            "word_vectors": None,  # a file of GloVe
+        },
+        "model": {  # those of these sizes that a model has
+            "name": "mcan",
+            "num_layers": 2,
+            "model_dim": 64,
+            "num_heads": 4,
+            "feedforward_dim": 256,
+            "embedding_dim": 64,
+            "pooling_dim": 64,
+            "fusion_dim": 128,
+            "geometry_dim": 16,
+            "dropout": 0.0,  # the questions leave little to learn by heart
+        },
+        "training": {
+            "epochs": 10,
+            "batch_size": 64,
+            "learning_rate": 1e-3,  # reached after the first epoch
+            "warmup_epochs": 1,
+            "decay_after": 6,  # then halved every epoch
+            "decay_every": 1,
+            "decay_rate": 0.5,
+        },
+    }
+
+
+class Task:
+    """The data, the models and the report of an experiment of question answering.
+
+    Args:
+        config: dict, the whole configuration.
+
+    Raises:
+        InputError: If there is no such dataset, or its files are wrong.
+    """
+
+    files = report.FILES  # of a finished run
+    metrics = ("accuracy",)
+    monitor = "val_accuracy"  # the log whose greatest value is the best epoch's
+
+    def __init__(self, config: dict[str, Any]):
+        self.config = config
+        self.data = data = config["data"]
+        self.questions = kc.data.load_questions(
+            *(data["dataset"], data["data_dir"], data["images"], data["images_dir"])
+        )
+
+    def read(self, split: str) -> list[kc.data.Question]:
+        """Questions of a split."""
+        return self.questions.questions[split]
+
+    # === Data ===
+
+    def build_vocabularies(self) -> dict[str, Any]:
+        """The tokenizer of the questions, and the answers, as arguments of a model."""
+        splits = self.questions.questions.values()
+        if self.data["vocabulary_split"] == "train":
+            splits = [self.read("train")]
+        # The validation questions may be the test questions too.
+        every = {q.question_id: q for q in itertools.chain(*splits)}.values()
+        tokenizer = kc.text.QuestionTokenizer.build([q.text for q in every], 1)
+        answers = kc.data.build_answers(every, self.data["min_count"])
+        return {"question": tokenizer, "answers": answers}
+
+    @property
+    def training_size(self) -> str:
+        """What there is to train on, for a message."""
+        count, skipped = len(self.read("train")), self.questions.skipped
+        without = f" ({skipped:,} without an image are skipped)" if skipped else ""
+        return f"{count:,} training questions{without}"
+
+    def steps_per_epoch(self, group: str, replicas: int = 1) -> int:
+        """Number of steps of an epoch.
+
+        Args:
+            group: str, `"training"`.
+            replicas: int, number of replicas that share a batch.
+
+        Raises:
+            InputError: If the questions do not make a batch, or the replicas cannot
+                share it.
+        """
+        batch_size = self.config[group]["batch_size"]
+        return whole_batches(len(self.read("train")), batch_size, replicas, "questions")
+
+    def encode(self, model: Any, split: str) -> kc.data.EncodedQuestions:
+        """The questions of a split, as numbers of a model."""
+        questions = self.read(split)
+        return kc.data.EncodedQuestions(
+            questions,
+            model.question_tokens([q.text for q in questions]),
+            model.answers,
+            self.questions.images(split),
+            model.input_specs,
+        )
+
+    def train_batches(
+        self, model: Any, group: str, first_epoch: int
+    ) -> tf.data.Dataset:
+        """Endless batches, see `keras_caption.data.EncodedQuestions`."""
+        splits = self.questions.builder.info.splits.values()
+        return self.encode(model, "train").train_batches(
+            self.config[group]["batch_size"],
+            self.config["seed"],
+            first_epoch,
+            cache=sum(split.num_bytes for split in splits) < KEPT_IN_MEMORY,
+        )
+
+    # === Models ===
+
+    def create_model(self, vocabularies: dict[str, Any]) -> Any:
+        """A new model."""
+        options = dict(self.config["model"])
+        name, data = options.pop("name"), self.data
+        sizes = kc.inputs.sizes_of(self.questions.builder.info.features)
+        sizes = {size: sizes[size] for size in kc.models.data_arguments(name)}
+        extractor = None
+        if data["images"] == "prepared":
+            extractor = kc.data.load_extractor(data["images_dir"])
+        with input_errors():
+            model = kc.models.create(
+                name, **vocabularies, extractor=extractor, **sizes, **options
+            )
+        if data["word_vectors"]:
+            model.load_word_vectors(data["word_vectors"])
+        return model
+
+    def make_loss(self) -> kc.losses.AnswerCrossEntropy:
+        """The loss: binary cross-entropy of soft scores."""
+        return kc.losses.AnswerCrossEntropy()
+
+    def make_optimizer(
+        self, group: str, steps_per_epoch: int
+    ) -> keras.optimizers.Optimizer:
+        """Adam as in MCAN's released code, by the schedule of the configuration."""
+        schedule = schedule_of(self.config[group], steps_per_epoch)
+        return keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
+
+    def load_ensemble(self, paths: list[str]) -> Any:
+        """An ensemble of saved models."""
+        return kc.models.ClassifierEnsemble(paths)
+
+    # === Evaluation ===
+
+    def validation(self, model: Any) -> AnswerValidation:
+        """The callback that scores answers to the validation questions."""
+        return AnswerValidation(self.read("val"), self.encode(model, "val"))
+
+    def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
+        """Answers and scores the test questions."""
+        return report.evaluate(model, self.questions, self.encode, folder)
+
+    def export(self, model: Any, folder: pathlib.Path) -> None:
+        """Writes a SavedModel that answers questions."""
+        kc.serving.export(model, folder)

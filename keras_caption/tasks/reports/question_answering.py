@@ -1,0 +1,101 @@
+"""Scores, answers and figures of a model on the test questions of a dataset."""
+
+import collections
+import pathlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+from matplotlib.figure import Figure
+
+import keras_caption as kc
+from keras_caption.training.answer_validation import answer_questions
+
+DRAWN = 4  # questions in the figure of attention
+SHOWN = 10  # questions printed
+FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+    "history.json": "loss and accuracy of every epoch",
+    "logs": "the same for TensorBoard",
+    "test_results.json": "answers to the test questions, as VQA's server takes them",
+    "server_results.json": "the same for questions whose answers are not known",
+    "test_scores.json": "scores of the test questions",
+    "attention.png": "which regions attend to which words of a question",
+    "config.json": "how the run was configured",
+}
+TITLES = {"answer_types": "type of the answer", "kinds": "type of the question"}
+
+
+def evaluate(
+    model: Any,
+    data: kc.data.ImageQuestions,
+    encode: Callable[[Any, str], kc.data.EncodedQuestions],
+    folder: pathlib.Path,
+) -> dict[str, Any]:
+    """Answers and scores the test questions, and prints the scores.
+
+    Args:
+        model: A trained model, or an ensemble.
+        data: `keras_caption.data.ImageQuestions`.
+        encode: Function of the model and a split to its encoded questions.
+        folder: `pathlib.Path`, where the answers and a figure go.
+
+    Returns:
+        dict of `accuracy`, and of `kinds` and `answer_types`, dicts from type to
+        accuracy.
+    """
+    questions = data.questions["test"]
+    answers = answer_questions(model, questions, encode(model, "test"))
+    kc.evaluation.write_vqa_results(folder / "test_results.json", answers)
+    scores = kc.evaluation.score_answers(answers, questions)
+    unanswered = data.questions.get("unanswered")
+    if unanswered:
+        found = answer_questions(model, unanswered, encode(model, "unanswered"))
+        kc.evaluation.write_vqa_results(folder / "server_results.json", found)
+    if isinstance(model, kc.models.MCAN):
+        draw_attention(model, data, folder / "attention.png")
+
+    print(f"\nTest split, {len(questions):,} questions, {model.name}\n")
+    print(
+        f"| | accuracy | questions |\n|---|---:|---:|\n{row('all', scores, questions)}"
+    )
+    counts = {
+        "kinds": collections.Counter(q.kind for q in questions),
+        "answer_types": collections.Counter(q.answer_type for q in questions),
+    }
+    for name, title in TITLES.items():
+        if scores[name]:
+            print(f"\n| {title} | accuracy | questions |\n|---|---:|---:|")
+        for kind, accuracy in scores[name].items():
+            print(f"| {kind} | {100 * accuracy:.2f} | {counts[name][kind]:,} |")
+    print("\nSome questions, each followed by the model's answer and a person's:")
+    for question in questions[:SHOWN]:
+        answer = answers[question.question_id]
+        print(f"  {question.text}\n      {answer} ({question.main_answer})")
+    return scores
+
+
+def row(name, scores, questions):
+    return f"| {name} | {100 * scores['accuracy']:.2f} | {len(questions):,} |"
+
+
+def draw_attention(
+    model: kc.models.MCAN, data: kc.data.ImageQuestions, path: pathlib.Path
+) -> None:
+    """Draws the attention weights of a question about each of some test images."""
+    texts = collections.defaultdict(list)
+    for question in data.questions["test"]:
+        texts[question.image_id].append(question.text)
+    images = data.images("test", images=True).as_numpy_iterator()
+    examples = (example for example in images if int(example["image_id"]) in texts)
+    figure = Figure(figsize=(20, 2.4 * DRAWN), layout="constrained")
+    parts = figure.subfigures(DRAWN, squeeze=False)[:, 0]
+    rng = random.Random(0)
+    for part, example in zip(parts, examples, strict=False):
+        names = [name for name in model.input_specs if name in example]
+        inputs = {name: example[name][None].astype("float32") for name in names}
+        text, image = rng.choice(texts[int(example["image_id"])]), example.get("image")
+        kc.visualization.attention_over_question(model, inputs, text, image, part)
+    figure.savefig(path, dpi=80)

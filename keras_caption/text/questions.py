@@ -1,0 +1,53 @@
+import re
+from typing import Any
+
+import keras
+
+from keras_caption.text.normalization import SEPARATORS
+from keras_caption.text.vocabulary import Vocabulary
+
+MAX_TOKENS = 14  # of a question; MCAN's code cuts longer ones
+DELETED = r"[.,'!?\"()*#:;]"
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class QuestionTokenizer(Vocabulary):
+    """Tokenizer of questions, normalized as in MCAN's released code.
+
+    Words are in lower case; the characters `. , ' ! ? " ( ) * # : ;` are deleted;
+    hyphens and slashes separate words. The first 14 words are kept. A question has
+    neither BOS nor EOS: `to_ids` gives its tokens, and `tokenize` those of a batch.
+
+    Args:
+        words: Iterable of distinct str without white space, without the special
+            tokens.
+
+    Raises:
+        InputError: If a word is not a str, is empty, has white space or occurs twice.
+
+    Example:
+
+    ```python
+    tokenizer = QuestionTokenizer.build(questions, min_count=1)
+    tokens = tokenizer.to_ids("What's the man's t-shirt?")   # whats the mans t shirt
+    ```
+    """
+
+    @staticmethod
+    def split(text: str) -> list[str]:
+        text = re.sub(DELETED, "", text.lower())
+        return text.replace("-", " ").replace("/", " ").split()
+
+    @staticmethod
+    def normalize_in_graph(texts: Any) -> Any:
+        import tensorflow as tf
+
+        texts = tf.strings.lower(texts, "utf-8")
+        texts = tf.strings.regex_replace(texts, DELETED, "")
+        return tf.strings.regex_replace(texts, SEPARATORS, " ")
+
+    def to_ids(self, text: str) -> list[int]:
+        return super().to_ids(text)[:MAX_TOKENS]
+
+    def tokenize(self, texts: Any) -> Any:
+        return super().tokenize(texts)[:, :MAX_TOKENS]

@@ -1,0 +1,50 @@
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from keras_caption.formats.question import Question
+
+BATCH_SIZE = 128  # questions that are answered at once
+
+
+class AnswerValidation(keras.callbacks.Callback):
+    """Answers the validation questions after every epoch, and scores the answers.
+
+    Adds their accuracy to the epoch's logs as `val_accuracy`.
+
+    Args:
+        questions: Sequence of `keras_caption.data.Question`, whose answers are known.
+        encoded: `keras_caption.data.EncodedQuestions` of the same.
+    """
+
+    def __init__(self, questions: Sequence[Question], encoded: Any):
+        super().__init__()
+        self.questions = questions
+        self.encoded = encoded
+
+    def on_epoch_end(self, epoch, logs=None):
+        from keras_caption.evaluation import score_answers
+
+        answers = answer_questions(self.model, self.questions, self.encoded)
+        logs["val_accuracy"] = score_answers(answers, self.questions)["accuracy"]
+
+
+def answer_questions(
+    model: Any, questions: Sequence[Question], encoded: Any
+) -> dict[int, str]:
+    """Answers questions.
+
+    Args:
+        model: `keras_caption.models.Classifier`, or an ensemble of them.
+        questions: Sequence of `keras_caption.data.Question`.
+        encoded: `keras_caption.data.EncodedQuestions` of the same.
+
+    Returns:
+        dict from question id to answer, in the order of the questions.
+    """
+    found = {}
+    for inputs, numbers in encoded.batches(BATCH_SIZE):
+        answers = model.answer(inputs, batch_size=BATCH_SIZE)
+        found |= dict(zip(numbers.numpy().tolist(), answers, strict=True))
+    return {q.question_id: found[number] for number, q in enumerate(questions)}

@@ -1,0 +1,57 @@
+from typing import Any
+
+import numpy as np
+from keras import ops
+from matplotlib.figure import Figure, SubFigure
+
+from keras_caption.errors import InputError
+from keras_caption.inputs import Regions
+
+
+def attention_over_question(
+    model: Any,
+    inputs: dict[str, Any],
+    question: str,
+    image: np.ndarray | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure | SubFigure:
+    """Plots which regions attend to each word of a question, a panel for each word.
+
+    Regions are bright in proportion to the weight that they give the word in the last
+    block, and the three greatest are framed.
+
+    Args:
+        model: `keras_caption.models.MCAN` with a tokenizer.
+        inputs: dict of the model's inputs for one image, batch size 1, but for the
+            question.
+        question: str.
+        image: uint8 `(height, width, 3)`, shown in every panel. Defaults to white.
+        figure: `matplotlib.figure.Figure` or `SubFigure` to plot into. Defaults to a
+            new one.
+
+    Returns:
+        The figure; `figure.savefig(path)` writes a new one.
+
+    Raises:
+        InputError: If the question has no words.
+    """
+    tokens = model.question_tokens([question])
+    words = model.question.split(question)[: tokens.shape[1]]
+    if not words:
+        raise InputError(f"There is no word in the question {question!r:.60}.")
+    inputs = model.prepare_inputs({**inputs, "question": tokens})
+    weights = ops.convert_to_numpy(model.attention(inputs))[0]
+    [kind] = (kind for kind in model.kinds if isinstance(kind, Regions))
+    if image is None:
+        image = np.full((128, 128, 3), 255, "uint8")
+    if figure is None:
+        figure = Figure(figsize=(1.6 * len(words), 2), layout="constrained")
+    panels = figure.subplots(1, len(words), squeeze=False)[0]
+    for number, (panel, word) in enumerate(zip(panels, words, strict=True)):
+        of_word = weights[:, number] / max(weights[:, number].max(), 1e-9)
+        brightness = kind.draw(panel, inputs, of_word, image.shape[:2])
+        pale = (255 - image) * (0.15 + 0.85 * brightness)
+        panel.imshow((255 - pale).astype("uint8"))
+        panel.set_title(word, fontsize=11)
+        panel.axis("off")
+    return figure

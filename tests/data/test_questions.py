@@ -1,0 +1,226 @@
+"""Questions joined with their images: splits, answers and batches."""
+
+import json
+
+import coco_files
+import numpy as np
+import pytest
+from conftest import data_folder
+
+import keras_caption as kc
+from keras_caption.data import Question
+from keras_caption.formats.vqa import find_vqa, read_vqa
+
+IMAGES = 40
+INPUTS = ["regions", "boxes", "region_mask"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("questions")
+    coco_files.write(folder / "coco", *coco_files.contents(images=IMAGES))
+    questions = [
+        {
+            "question_id": 5 * image_id + number,
+            "image_id": image_id,
+            "question": f"what is number {number} of image {image_id} ?",
+            "answer": f"answer {image_id % 3}",
+            "type": "object",
+        }
+        for image_id in [*range(10, 10 + IMAGES), 1000]
+        for number in range(2 * (image_id % 3))
+    ]
+    path = folder / "coco_qa.json"
+    path.write_text(json.dumps({"questions": questions}))
+    return folder
+
+
+def load(name, path, folder):
+    return kc.data.load_questions(
+        *(name, path, "coco_objects", folder / "coco"), data_dir=folder / "tfds"
+    )
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    return load("coco_qa", folder / "coco_qa.json", folder)
+
+
+def test_questions_are_split_as_their_images(data, folder):
+    assert data.skipped == 2  # of image 1000
+    splits = json.loads((folder / "coco" / "dataset_tiny.json").read_text())["images"]
+    split_of = {i["cocoid"]: i["split"].replace("rest", "") for i in splits}
+    split_of[11] = "train"  # restval
+    for split, questions in data.questions.items():
+        assert {split_of[q.image_id] for q in questions} == {split}
+        assert {q.kind for q in questions} == {"object"}
+    total = sum(map(len, data.questions.values()))
+    assert total == sum(2 * (i % 3) for i in range(10, 10 + IMAGES))
+
+
+def encode(data, split="train"):
+    """Encoded questions, whose tokens are their id and as many more as it ends in."""
+    questions = data.questions[split]
+    tokens = np.zeros((len(questions), 8), "int32")
+    for row, q in zip(tokens, questions, strict=True):
+        row[: 1 + q.question_id % 5] = q.question_id
+    answers = ["answer 0", "answer 2"]
+    return kc.data.EncodedQuestions(
+        questions, tokens, answers, data.images(split), INPUTS
+    )
+
+
+def test_batches_join_questions_with_their_images(data):
+    images = {
+        int(e["image_id"]): e
+        for e in kc.data.read(data.builder, "train").as_numpy_iterator()
+    }
+    by_id = {q.question_id: q for q in data.questions["train"]}
+    encoded = encode(data)
+    batches = encoded.train_batches(4, cache=False).take(len(encoded) // 4)
+    seen = []
+    for inputs, scores in batches.as_numpy_iterator():
+        tokens = inputs["question"]
+        assert tokens.any(axis=0).all()  # cut to the longest of the batch
+        assert inputs.keys() == {*INPUTS, "question"}
+        for row, question_id in enumerate(tokens[:, 0]):
+            question = by_id[int(question_id)]
+            seen.append(question.question_id)
+            valid = inputs["region_mask"][row]
+            expected = images[question.image_id]
+            np.testing.assert_array_equal(
+                inputs["boxes"][row][valid], expected["boxes"]
+            )
+            assert not inputs["regions"][row][~valid].any()
+            answer = [question.image_id % 3 == 0, question.image_id % 3 == 2]
+            np.testing.assert_array_equal(scores[row], np.float32(answer))
+    assert len(seen) == len(set(seen)) == 4 * (len(by_id) // 4)
+
+
+def test_resumed_epochs_are_those_of_an_uninterrupted_run(data):
+    encoded, per_epoch = encode(data), len(data.questions["train"]) // 4
+
+    def take(count, seed=5, **options):
+        batches = encoded.train_batches(4, seed, **options).take(count)
+        return [inputs["question"][:, 0] for inputs, _ in batches.as_numpy_iterator()]
+
+    whole = take(3 * per_epoch)
+    np.testing.assert_array_equal(
+        whole[2 * per_epoch :], take(per_epoch, first_epoch=2)
+    )
+    assert not np.array_equal(whole[:per_epoch], whole[per_epoch : 2 * per_epoch])
+    assert not np.array_equal(whole[:per_epoch], take(per_epoch, seed=6))
+
+
+def test_questions_are_answered_once(data):
+    encoded, questions = encode(data, "val"), data.questions["val"]
+    found = {}
+    for inputs, numbers in encoded.batches(4).as_numpy_iterator():
+        found |= dict(zip(numbers.tolist(), inputs["question"][:, 0], strict=True))
+    assert found == {n: q.question_id for n, q in enumerate(questions)}
+
+
+def test_statements_are_true_or_false(folder):
+    path = folder / "vsr.json"
+    statements = [
+        {"image_id": i, "caption": "It is left.", "label": i % 2, "relation": "left of"}
+        for i in range(10, 10 + IMAGES)
+    ]
+    path.write_text(json.dumps({"statements": statements}))
+    found = load("vsr", path, folder)
+    answers = kc.data.build_answers(found.questions["train"])
+    assert sorted(answers) == ["false", "true"]
+    one = found.questions["test"][0]
+    assert one.answers == (["false", "true"][one.image_id % 2],)
+
+
+def test_vqa_has_splits_of_its_own(folder):
+    questions, annotations = [], []
+    for i, image_id in enumerate((10, 12, 13, 10, 7)):
+        question = {"question_id": i, "image_id": image_id, "question": "Is it?"}
+        questions.append(question)
+        annotations.append(
+            {
+                **question,
+                "question_type": "is it",
+                "answer_type": "yes/no",
+                "multiple_choice_answer": "yes",
+                "answers": [{"answer": "Yes."}] * 3 + [{"answer": "no"}] * 7,
+            }
+        )
+    vqa = folder / "vqa"
+    vqa.mkdir()
+    for split, rows in {"train": [0, 1, 4], "val2014": [2], "test2015": [3]}.items():
+        content = {"questions": [questions[row] for row in rows]}
+        (vqa / f"v2_{split}_questions.json").write_text(json.dumps(content))
+        if split != "test2015":
+            content = {"annotations": [annotations[row] for row in rows]}
+            (vqa / f"v2_{split}_annotations.json").write_text(json.dumps(content))
+    data = load("vqa", vqa, folder)
+    # Images of the dataset's splits train and val; image 7 is not there.
+    assert [q.question_id for q in data.questions["train"]] == [0, 1]
+    assert data.skipped == 1
+    assert data.questions["test"] == data.questions["val"]
+    assert [q.question_id for q in data.questions["unanswered"]] == [3]
+    tokens = np.ones((2, 1), "int32")
+    encoded = kc.data.EncodedQuestions(
+        data.questions["train"], tokens, ["yes", "no"], data.images("train"), INPUTS
+    )
+    [(_, scores)] = encoded.train_batches(2).take(1).as_numpy_iterator()
+    np.testing.assert_allclose(scores, [[0.9, 1.0]] * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "message"),
+    [
+        ("coco_qaa", None, r"no dataset of questions 'coco_qaa'. Did you mean coco_qa"),
+        ("coco_qa", None, "The questions of coco_qa need the path that they are at."),
+        ("scene_questions", "x", "built in, and not read from x"),
+        ("scene_questions", None, "have no known objects to ask about"),
+    ],
+)
+def test_a_wrong_dataset_is_named(folder, name, path, message):
+    with pytest.raises(kc.InputError, match=message):
+        load(name, path, folder)
+
+
+def test_questions_without_images_are_an_error(folder):
+    path = folder / "elsewhere.json"
+    question = {"question_id": 1, "image_id": 5, "question": "is it"}
+    question |= {"answer": "yes", "type": "object"}
+    path.write_text(json.dumps({"questions": [question]}))
+    with pytest.raises(
+        kc.InputError, match=r"None of the images in .* 'train' in .*else"
+    ):
+        load("coco_qa", path, folder)
+
+
+def vqa_question(number, answers, main=None):
+    return Question(number, 1, "is it?", tuple(answers), main or answers[0])
+
+
+def test_answers_are_counted_and_scored_once_normalized():
+    questions = [
+        vqa_question(0, ["A dog"] * 4 + ["two"] * 3 + ["2"] + ["Cat."] * 2),
+        vqa_question(1, ["dog."] * 10),
+        vqa_question(2, ["cat"] * 10),
+        vqa_question(3, ["the"] + ["x"] * 9),
+    ]
+    assert kc.data.build_answers(questions) == ["dog", "", "cat"]
+    assert kc.data.build_answers(questions, min_count=2) == ["dog"]
+    with pytest.raises(kc.InputError, match=r"min_count=3 times; the greatest .* is 2"):
+        kc.data.build_answers(questions, min_count=3)
+    scores = kc.data.soft_scores(questions[0])
+    assert scores == {"dog": 1.0, "2": 1.0, "cat": 0.6}
+    assert kc.data.soft_scores(questions[3]) == {"": 0.3, "x": 1.0}
+    assert kc.data.soft_scores(vqa_question(4, ["A dog"])) == {"A dog": 1.0}
+
+
+def test_soft_scores_are_accuracies_of_real_answers():
+    questions = read_vqa(*find_vqa(data_folder("vqa_v2_60k"))["val"])
+    answers = kc.data.build_answers(questions, min_count=9)
+    assert {"yes", "no", "2"} < set(answers)
+    differing = [q for q in questions if len(set(q.answers)) > 1]
+    for question in differing[:500]:
+        for answer, score in kc.data.soft_scores(question).items():
+            assert kc.evaluation.answer_accuracy(answer, question.answers) == score

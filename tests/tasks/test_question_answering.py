@@ -1,0 +1,156 @@
+"""Question answering as a person runs it: from files to scores, killed and resumed."""
+
+import json
+import shutil
+
+import coco_files
+import keras
+import numpy as np
+import pytest
+
+import keras_caption as kc
+from keras_caption.tasks.question_answering import Task
+from keras_caption.tasks.reports import question_answering as report
+
+TINY = {
+    "data.images": "coco_objects",
+    "model.num_layers": 1,
+    "model.model_dim": 8,
+    "model.num_heads": 2,
+    "model.feedforward_dim": 8,
+    "model.embedding_dim": 4,
+    "model.pooling_dim": 4,
+    "model.fusion_dim": 8,
+    "model.dropout": 0.1,
+    "training.batch_size": 8,
+}
+COLOURS = ["red", "blue", "green"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("answers")
+    coco_files.write(folder / "coco", *coco_files.contents(images=24))
+    questions = [
+        {
+            "question_id": 10 * image_id + number,
+            "image_id": image_id,
+            "question": f"what colour is the {thing} ?",
+            "answer": COLOURS[(image_id + number) % 3],
+            "type": thing,
+        }
+        for image_id in range(10, 35)
+        for number, thing in enumerate(["dog", "ball"])
+    ]
+    (folder / "coco_qa.json").write_text(json.dumps({"questions": questions}))
+    return folder
+
+
+@pytest.fixture
+def call(call_script, folder, monkeypatch):
+    monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
+    monkeypatch.setattr(
+        "tensorflow_datasets.core.constants.DATA_DIR", str(folder / "tfds")
+    )
+
+    def run(output, *more):
+        return call_script(
+            *("experiments/run.py", "--model=mcan", "--dataset=coco_qa"),
+            f"--data_dir={folder / 'coco_qa.json'}",
+            f"--config.data.images_dir={folder / 'coco'}",
+            f"--output_dir={folder / output}",
+            *(f"--config.{name}={value}" for name, value in TINY.items()),
+            *more,
+        )
+
+    return run
+
+
+def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, monkeypatch):
+    sgd = keras.optimizers.SGD  # Adam takes seconds to trace
+    monkeypatch.setattr(Task, "make_optimizer", lambda *_: sgd(0.01, momentum=0.9))
+    save = kc.training.Checkpoint.on_epoch_end
+
+    def save_and_copy(checkpoint, epoch, logs=None):
+        save(checkpoint, epoch, logs)
+        if epoch == 0 and checkpoint.folder == folder / "whole":
+            shutil.copytree(folder / "whole", folder / "killed")
+
+    monkeypatch.setattr(kc.training.Checkpoint, "on_epoch_end", save_and_copy)
+    monkeypatch.setattr(report, "DRAWN", 1)
+    whole = call("whole", "--epochs=2")
+    assert whole.returncode == 0, whole.stderr
+    check_report(folder / "whole", whole.stdout)
+    monkeypatch.setattr(report, "draw_attention", lambda *_: None)
+    resumed = call("killed", "--epochs=2", "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "Resuming after epoch 1" in resumed.stdout
+    for name in ("best.keras", "last.keras"):
+        weights, others = (
+            keras.models.load_model(folder / run / name).get_weights()
+            for run in ("whole", "killed")
+        )
+        for x, y in zip(weights, others, strict=True):
+            np.testing.assert_array_equal(x, y)
+    history, other = (
+        json.loads((folder / run / "history.json").read_text())
+        for run in ("whole", "killed")
+    )
+    assert history == other
+    assert history[0].keys() == {"epoch", "iterations", "loss", "val_accuracy"}
+
+
+def check_report(output, printed):
+    assert "24 training questions (2 without an image are skipped)" in printed
+    scores = json.loads((output / "test_scores.json").read_text())
+    assert scores.keys() == {"accuracy", "kinds", "answer_types"}
+    assert scores["kinds"].keys() == {"dog", "ball"}
+    assert scores["accuracy"] == pytest.approx(np.mean([*scores["kinds"].values()]))
+    assert f"| all | {100 * scores['accuracy']:.2f} | 12 |" in printed
+    results = kc.evaluation.read_vqa_results(output / "test_results.json")
+    # Images 13, 17, ... are those of the test split.
+    expected = {10 * i + n for i in range(13, 34, 4) for n in range(2)}
+    assert results.keys() == expected
+    right = [COLOURS[(i // 10 + i % 10) % 3] == a for i, a in results.items()]
+    assert scores["accuracy"] == pytest.approx(np.mean(right))
+    for name in ("attention.png", "best.keras", "logs"):
+        assert (output / name).exists()
+        assert name in printed
+
+
+def test_runs_are_averaged_and_shown(folder, call, call_script):
+    assert (folder / "whole").exists(), "needs the run above"
+    done = call("both", f"--ensemble={folder / 'whole'},{folder / 'killed'}")
+    assert done.returncode == 0, done.stderr
+    scores, ours = (
+        json.loads((folder / run / "test_scores.json").read_text())
+        for run in ("both", "whole")
+    )
+    assert scores == ours  # of two equal models
+    shown = call_script("experiments/tables.py", "--table=ngsan_9", folder / "whole")
+    assert shown.returncode == 0, shown.stderr
+    assert "| + GSA, test-std (mcan_gsa) |" in shown.stdout
+    shown = call_script("experiments/tables.py", folder / "whole", folder / "both")
+    assert "Accuracy by type of the question" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--config.data.min_count=1000"], "No answer occurs min_count=1000 times"),
+        (["--config.training.batch_size=100"], "A batch of 100 questions is more than"),
+        (["--dataset=coco_qaa"], "no dataset of questions 'coco_qaa'. Did you mean"),
+        (["--config.data.images_dir=nowhere"], "There is no folder nowhere"),
+        (["--scst_epochs=1"], "--config has no 'self_critical.epochs'"),
+        (["--config.data.word_vectors=nowhere.txt"], "nowhere.txt"),
+        (["--config.data.vocabulary_split=val"], "Input should be 'train' or 'all'"),
+    ],
+)
+def test_mistakes_are_one_sentence(folder, call, options, message):
+    failed = call("wrong", *options)
+    assert failed.returncode == 1
+    *_, sentence = failed.stderr.strip().splitlines()
+    assert sentence.startswith("error: ")
+    assert message in sentence
+    assert "Traceback" not in failed.stderr
+    assert not list((folder / "wrong").glob("*.json"))
