@@ -95,7 +95,10 @@ CASES = {
         lambda dtype: {"hidden_dim": 16, "dropout": 0.2}, {"inputs": ITEMS}
     ),
     "GeometryAwareSelfAttention": Case(
-        lambda dtype: {**heads(dtype), "bias": layers.GeometryBias(2, dtype=dtype)},
+        lambda dtype: {
+            **heads(dtype),
+            "bias": layers.GeometryBias(2, signed=True, dtype=dtype),
+        },
         {"query": ITEMS, "boxes": BOXES},
         {"query_mask": ["query", "boxes"]},
     ),
@@ -159,7 +162,7 @@ CASES = {
     ),
 }
 # They only make the default `bias`, which is an attribute.
-SHORTHANDS = {"GeometryAwareSelfAttention": {"kind", "geometry_dim"}}
+SHORTHANDS = {"GeometryAwareSelfAttention": {"kind", "geometry_dim", "signed"}}
 
 
 def make(name, dtype=None):
