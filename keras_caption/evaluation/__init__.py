@@ -1,5 +1,6 @@
 """The standard metrics of captioning and translation, by their usual packages."""
 
+from keras_caption.evaluation.caption_pairs import preference
 from keras_caption.evaluation.cider import cider
 from keras_caption.evaluation.coco_results import (
     read_results,
@@ -15,6 +16,7 @@ __all__ = [
     "METRICS",
     "cider",
     "log_perplexity",
+    "preference",
     "read_results",
     "score",
     "score_files",

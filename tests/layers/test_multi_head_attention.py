@@ -17,7 +17,7 @@ from keras_caption.layers import (
 
 @pytest.mark.parametrize("norms", [(None, None), ("instance", None), ("instance",) * 2])
 @pytest.mark.parametrize(
-    "kind, signed", [(None, False), ("query", False), ("query+key", True)]
+    ("kind", "signed"), [(None, False), ("query", False), ("query+key", True)]
 )
 @pytest.mark.parametrize("batch", [1, 3])
 def test_self_attention_follows_the_equation(rng, norms, kind, signed, batch):
