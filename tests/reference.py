@@ -17,9 +17,9 @@ def instance_norm(x, mask, epsilon):
 
 
 def relative_geometry(boxes, signed=False):
-    """boxes (N, 4) -> (N, N, 4), Eq. 8; signed, (N, N, 20)."""
+    """boxes (N, 4) -> (N, N, 4), Eq. 8; signed, (N, N, 24)."""
     n = len(boxes)
-    out = np.zeros((n, n, 20 if signed else 4))
+    out = np.zeros((n, n, 24 if signed else 4))
     for i, (ax1, ay1, ax2, ay2) in enumerate(boxes):
         for j, (bx1, by1, bx2, by2) in enumerate(boxes):
             dx = abs((ax1 + ax2) / 2 - (bx1 + bx2) / 2)
@@ -33,15 +33,14 @@ def relative_geometry(boxes, signed=False):
                 ]
             )
             if signed:
-                angles = [
-                    np.pi * 2.0**octave * offset
-                    for offset in (
-                        (bx1 + bx2 - ax1 - ax2) / 2,
-                        (by1 + by2 - ay1 - ay2) / 2,
-                    )
-                    for octave in range(-1, 3)
-                ]
-                out[i, j, 4:] = [*np.sin(angles), *np.cos(angles)]
+                offset = (bx1 + bx2 - ax1 - ax2) / 2, (by1 + by2 - ay1 - ay2) / 2
+                length = np.hypot(*offset) / (np.hypot(*offset) + 0.02)
+                angle = np.arctan2(offset[1], offset[0])
+                out[i, j, 4:6] = np.cos(angle) * length, np.sin(angle) * length
+                out[i, j, 6] = np.cos(2 * angle) * length**2
+                out[i, j, 7] = np.sin(2 * angle) * length**2
+                angles = np.outer(offset, np.pi * 2.0 ** np.arange(-1, 3)).ravel()
+                out[i, j, 8:] = [*np.sin(angles), *np.cos(angles)]
     return out
 
 

@@ -15,6 +15,7 @@ MIN_SIDE = 1e-4
 MIN_DISTANCE = 1e-3
 # Frequencies of the sine and cosine of signed offsets, in radians for an image's side:
 # the lowest is monotone over the image, the highest turns twice.
+FADING = 0.02  # distance at which a direction has half its length
 FREQUENCIES = np.pi / 2 * 2.0 ** np.arange(4)
 
 
@@ -29,20 +30,25 @@ def relative_geometry(boxes: Tensor, signed: bool = False) -> Tensor:
     sides are clamped at 1e-4, so that boxes of width 0 do.
 
     Absolute distances do not say which box is left of, or above, the other. A signed
-    geometry, which is ours, appends an encoding of the signed offsets of the centres,
-    as shares of the image's sides:
+    geometry, which is ours, appends the direction of the offset d = (dx, dy) from the
+    centre of box i to that of j, in shares of the image's sides, and the offset itself:
 
-        s_ij = (sin(f (x_j - x_i)), cos(f (x_j - x_i)), the same of y)
-        for f = pi / 2, pi, 2 pi, 4 pi
+        u   = d / (|d| + 0.02)
+        s_ij = (u_x, u_y, u_x^2 - u_y^2, 2 u_x u_y,
+                sin(f dx), sin(f dy), cos(f dx), cos(f dy)),  f = pi / 2, pi, 2 pi, 4 pi
+
+    The first four are cosine and sine of the direction's angle and of twice the angle,
+    which separates beside from above; near a distance of 0, where a direction means
+    nothing, they fade to 0, without a jump.
 
     Args:
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
-        signed: bool, whether to append the encoding. Defaults to `False`, the
+        signed: bool, whether to append these. Defaults to `False`, the
             paper's geometry.
 
     Returns:
-        float32 `(batch, N, N, 4)`, or `(batch, N, N, 20)` if signed.
+        float32 `(batch, N, N, 4)`, or `(batch, N, N, 24)` if signed.
     """
     boxes = ops.cast(boxes, "float32")
     corners_min, corners_max = ops.split(boxes, 2, axis=-1)
@@ -56,13 +62,24 @@ def relative_geometry(boxes: Tensor, signed: bool = False) -> Tensor:
         ops.log(sides_i) - ops.log(sides_j),
     ]
     if signed:
-        angles = ops.einsum(
-            "bijx,f->bijxf", offset, ops.convert_to_tensor(FREQUENCIES, "float32")
-        )
-        shape = (*ops.shape(offset)[:3], 2 * len(FREQUENCIES))
-        angles = ops.reshape(angles, shape)
-        features += [ops.sin(angles), ops.cos(angles)]
+        features += signed_geometry(offset)
     return ops.concatenate(features, axis=-1)
+
+
+def signed_geometry(offset):
+    """The values s_ij of offsets, float `(batch, N, N, 2)`, a list to concatenate."""
+    squares = ops.sum(ops.square(offset), axis=-1, keepdims=True)
+    # The square root has no gradient at 0.
+    distance = ops.sqrt(ops.maximum(squares, MIN_SIDE**2))
+    direction = offset / (distance + FADING)
+    x, y = ops.split(direction, 2, axis=-1)
+    angles = ops.einsum(
+        "bijx,f->bijxf", offset, ops.convert_to_tensor(FREQUENCIES, "float32")
+    )
+    shape = (*ops.shape(offset)[:3], 2 * len(FREQUENCIES))
+    angles = ops.reshape(angles, shape)
+    harmonics = [direction, ops.square(x) - ops.square(y), 2 * x * y]
+    return [*harmonics, ops.sin(angles), ops.cos(angles)]
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -172,7 +189,7 @@ class GeometryBias(keras.layers.Layer):
 
     def build(self, query_shape: Shape, key_shape: Shape, boxes_shape: Shape) -> None:
         batch, items = boxes_shape[:2]
-        features = 4 + 4 * len(FREQUENCIES) * self.signed
+        features = 4 + (4 + 4 * len(FREQUENCIES)) * self.signed
         self.geometry_dense.build((batch, items, items, features))
         if "query" in self._kinds:
             self.query_dense.build(query_shape)
