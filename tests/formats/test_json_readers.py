@@ -6,6 +6,7 @@ import pytest
 import readers
 
 import keras_caption as kc
+from keras_caption.formats.runs import read_begun
 
 MISSING = object()
 
@@ -140,3 +141,17 @@ def test_files_that_are_not_json_are_named(tmp_path):
             kc.evaluation.read_results(path)
     with pytest.raises(kc.InputError, match="cannot be read: Is a directory"):
         kc.evaluation.read_results(tmp_path)
+
+
+def test_settings_that_earlier_runs_had_no_choice_of_are_added(tmp_path):
+    run = readers.RUN["config.json"]
+    config = {**run["config"], "self_critical": {"samples": 5}}
+    config["model"] = {"name": "gsan", "geometry": "query"}
+    config["data"] = {**config["data"], "captions_per_image": 5}
+    (tmp_path / "config.json").write_text(json.dumps({**run, "config": config}))
+    found = read_begun(tmp_path)["config"]
+    assert found["model"]["signed_geometry"] is False
+    assert found["self_critical"] == {"samples": 5, "reward": "cider_d"}
+    del config["data"]["captions_per_image"]  # as a translator's
+    (tmp_path / "config.json").write_text(json.dumps({**run, "config": config}))
+    assert read_begun(tmp_path)["config"]["self_critical"] == {"samples": 5}
