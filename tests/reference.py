@@ -16,15 +16,15 @@ def instance_norm(x, mask, epsilon):
     return out
 
 
-def relative_geometry(boxes):
-    """boxes (N, 4) -> (N, N, 4), Eq. 8."""
+def relative_geometry(boxes, signed=False):
+    """boxes (N, 4) -> (N, N, 4), Eq. 8; signed, (N, N, 24)."""
     n = len(boxes)
-    out = np.zeros((n, n, 4))
+    out = np.zeros((n, n, 24 if signed else 4))
     for i, (ax1, ay1, ax2, ay2) in enumerate(boxes):
         for j, (bx1, by1, bx2, by2) in enumerate(boxes):
             dx = abs((ax1 + ax2) / 2 - (bx1 + bx2) / 2)
             dy = abs((ay1 + ay2) / 2 - (by1 + by2) / 2)
-            out[i, j] = np.log(
+            out[i, j, :4] = np.log(
                 [
                     max(dx / (ax2 - ax1), 1e-3),
                     max(dy / (ay2 - ay1), 1e-3),
@@ -32,6 +32,15 @@ def relative_geometry(boxes):
                     (ay2 - ay1) / (by2 - by1),
                 ]
             )
+            if signed:
+                offset = (bx1 + bx2 - ax1 - ax2) / 2, (by1 + by2 - ay1 - ay2) / 2
+                length = np.hypot(*offset) / (np.hypot(*offset) + 0.02)
+                angle = np.arctan2(offset[1], offset[0])
+                out[i, j, 4:6] = np.cos(angle) * length, np.sin(angle) * length
+                out[i, j, 6] = np.cos(2 * angle) * length**2
+                out[i, j, 7] = np.sin(2 * angle) * length**2
+                angles = np.outer(offset, np.pi * 2.0 ** np.arange(-1, 3)).ravel()
+                out[i, j, 8:] = [*np.sin(angles), *np.cos(angles)]
     return out
 
 
@@ -40,11 +49,18 @@ def dense(layer, x):
     return x @ weights[0] + (weights[1] if len(weights) > 1 else 0.0)
 
 
+def pair_vectors(layer, boxes):
+    """boxes (N, 4) -> (N, N, d_g), Eq. 9."""
+    return np.maximum(
+        dense(layer.geometry_dense, relative_geometry(boxes, layer.signed)), 0
+    )
+
+
 def geometry_bias(layer, x, boxes):
     """x (N, D), boxes (N, 4) -> (H, N, N), the sum of Eq. 11 to 13 over `kind`."""
     heads, d = layer.num_heads, layer.geometry_dim
     n = len(x)
-    g = np.maximum(dense(layer.geometry_dense, relative_geometry(boxes)), 0)
+    g = pair_vectors(layer, boxes)
     out = np.zeros((heads, n, n))
     for h in range(heads):
         for i in range(n):
@@ -78,6 +94,10 @@ def attention(layer, x, memory, mask, query_mask=None, boxes=None):
     bias = geometry_bias(layer.bias, x, boxes) if layer.bias is not None else None
     d = layer.key_dim
     out = np.zeros((len(x), layer.num_heads * d))
+    signed = layer.bias is not None and layer.bias.signed
+    if signed:
+        features = pair_vectors(layer.bias, boxes)
+        attended = np.zeros((len(x), layer.num_heads, features.shape[-1]))
     for h in range(layer.num_heads):
         head = slice(h * d, (h + 1) * d)
         for t in range(len(x)):
@@ -85,5 +105,10 @@ def attention(layer, x, memory, mask, query_mask=None, boxes=None):
             if bias is not None:
                 scores = scores + bias[h, t]
             allowed = mask[t]
-            out[t, head] = softmax(scores[allowed]) @ v[allowed][:, head]
+            weights = softmax(scores[allowed])
+            out[t, head] = weights @ v[allowed][:, head]
+            if signed:
+                attended[t, h] = weights @ features[t, allowed]
+    if signed:
+        out += dense(layer.feature_dense, attended.reshape(len(x), -1))
     return dense(layer.output_dense, out)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from conftest import PROJECT
 
+import keras_caption as kc
 from keras_caption.commands.configuration import make_config
+from keras_caption.training.caption_reward import reward_weights
 from keras_caption.training.schedules import schedule_of
 
 CONFIGS = PROJECT / "experiments" / "configs"
@@ -210,3 +212,17 @@ def test_a_wrong_file_is_named(tmp_path, line, message):
         make_config(path, {})
     assert str(path) in str(error.value) or "no model" in message
     assert "\n" not in str(error.value)
+
+
+def test_rewards_are_composed_by_name():
+    setting = "self_critical.reward"
+    for text, weights in {
+        "cider_d": {"cider_d": 1.0},
+        "cider_d + 5*truth": {"cider_d": 1.0, "truth": 5.0},
+        "0.5*truth": {"truth": 0.5},
+    }.items():
+        config = make_config(None, {setting: text})[1]
+        assert reward_weights(config["self_critical"]["reward"]) == weights
+    for text in ("", "cider", "x*truth", "0*truth", "cider_d+cider_d", "inf*truth"):
+        with pytest.raises(kc.InputError, match="reward: Input should be one of 'cid"):
+            make_config(None, {setting: text})

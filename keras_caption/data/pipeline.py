@@ -1,7 +1,7 @@
 """From prepared examples to the batches that models take."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ def train_batches(
     *,
     inputs: Any = None,
     first_epoch: int = 0,
+    keep: Sequence[str] = (),
 ) -> tf.data.Dataset:
     """Endless batches for training, epoch after epoch in another order.
 
@@ -70,6 +71,8 @@ def train_batches(
         inputs: Names of what the model reads of an image, such as its `input_specs`;
             others are skipped. Defaults to all that `keras_caption.inputs` knows.
         first_epoch: int, number of the epoch to begin with.
+        keep: Names of further tensors of an example that batches hold, padded with
+            zeros, such as what a reward reads. Defaults to none.
 
     Returns:
         tf.data dataset of inputs, targets and weights, see
@@ -95,7 +98,9 @@ def train_batches(
     tokens_of = _tokenizer(vocabulary, options.max_words)
 
     def prepare(example):
-        return {**of_example(example, inputs), "tokens": tokens_of(example["words"])}
+        kept = {name: example[name] for name in keep}
+        tokens = tokens_of(example["words"])
+        return {**kept, **of_example(example, inputs), "tokens": tokens}
 
     prepared = examples.map(prepare, tf.data.AUTOTUNE)
     window = SHUFFLE_BUFFER

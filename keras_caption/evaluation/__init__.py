@@ -1,5 +1,6 @@
 """The standard metrics of captioning, translation and question answering."""
 
+from keras_caption.evaluation.caption_pairs import preference
 from keras_caption.evaluation.cider import cider
 from keras_caption.evaluation.coco_results import (
     read_results,
@@ -23,6 +24,7 @@ __all__ = [
     "answer_accuracy",
     "cider",
     "log_perplexity",
+    "preference",
     "read_results",
     "read_vqa_results",
     "score",

@@ -109,7 +109,17 @@ def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
         return None
     if "dataset" in read_json(path, Recorded):
         return upgrade(read_json(path, Earlier))
-    return read_json(path, Begun)
+    return complete(read_json(path, Begun))
+
+
+def complete(about: dict[str, Any]) -> dict[str, Any]:
+    """Adds settings of before there was a choice, which a run did not record."""
+    config = about["config"]
+    if "geometry" in config.get("model", {}):
+        config["model"].setdefault("signed_geometry", False)
+    if "self_critical" in config and "captions_per_image" in config["data"]:
+        config["self_critical"].setdefault("reward", "cider_d")
+    return about
 
 
 # Settings of the group `training` that have other groups now.

@@ -21,13 +21,15 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
     Args:
         num_heads: int, number of heads.
         key_dim: int, size of a query and a key per head.
-        bias: Layer for the `bias` socket. Defaults to a `GeometryBias` of `kind` and
-            `geometry_dim`.
+        bias: Layer for the `bias` socket. Defaults to a `GeometryBias` of `kind`,
+            `geometry_dim` and `signed`.
         kind: `"content_independent"`, `"query"`, `"key"`, or several joined by
             `"+"`: what the bias depends on besides the geometry. Defaults to
             `"query"`.
         geometry_dim: int, size of the geometry vector G_ij (d_g), which the paper
             leaves open. Defaults to 64.
+        signed: bool, whether the geometry tells left from right and above from below,
+            which the paper's does not, and is attended to. Defaults to `False`.
         **kwargs: Further arguments of `MultiHeadAttention`, such as `query_norm` and
             `dropout`.
 
@@ -58,9 +60,10 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
         bias: keras.layers.Layer | None = None,
         kind: str = "query",
         geometry_dim: int = 64,
+        signed: bool = False,
         **kwargs: Any,
     ):
         bias = bias or GeometryBias(
-            num_heads, kind, geometry_dim, dtype=kwargs.get("dtype")
+            num_heads, kind, geometry_dim, signed, dtype=kwargs.get("dtype")
         )
         super().__init__(num_heads, key_dim, bias=bias, **kwargs)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -12,9 +13,13 @@ GEOMETRIES = ("content_independent", "query", "key")
 # boxes are clamped. The least distance is in sides of the box.
 MIN_SIDE = 1e-4
 MIN_DISTANCE = 1e-3
+# Frequencies of the sine and cosine of signed offsets, in radians for an image's side:
+# the lowest is monotone over the image, the highest turns twice.
+FADING = 0.02  # distance at which a direction has half its length
+FREQUENCIES = np.pi / 2 * 2.0 ** np.arange(4)
 
 
-def relative_geometry(boxes: Tensor) -> Tensor:
+def relative_geometry(boxes: Tensor, signed: bool = False) -> Tensor:
     """Computes relative position and size of all pairs of boxes (NG-SAN, Eq. 8).
 
         f_ij = (log(|x_i - x_j| / w_i), log(|y_i - y_j| / h_i),
@@ -24,12 +29,26 @@ def relative_geometry(boxes: Tensor) -> Tensor:
     clamped at 1e-3, so that the diagonal and boxes with the same centre stay finite;
     sides are clamped at 1e-4, so that boxes of width 0 do.
 
+    Absolute distances do not say which box is left of, or above, the other. A signed
+    geometry, which is ours, appends the direction of the offset d = (dx, dy) from the
+    centre of box i to that of j, in shares of the image's sides, and the offset itself:
+
+        u   = d / (|d| + 0.02)
+        s_ij = (u_x, u_y, u_x^2 - u_y^2, 2 u_x u_y,
+                sin(f dx), sin(f dy), cos(f dx), cos(f dy)),  f = pi / 2, pi, 2 pi, 4 pi
+
+    The first four are cosine and sine of the direction's angle and of twice the angle,
+    which separates beside from above; near a distance of 0, where a direction means
+    nothing, they fade to 0, without a jump.
+
     Args:
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
+        signed: bool, whether to append these. Defaults to `False`, the
+            paper's geometry.
 
     Returns:
-        float32 `(batch, N, N, 4)`.
+        float32 `(batch, N, N, 4)`, or `(batch, N, N, 24)` if signed.
     """
     boxes = ops.cast(boxes, "float32")
     corners_min, corners_max = ops.split(boxes, 2, axis=-1)
@@ -37,14 +56,30 @@ def relative_geometry(boxes: Tensor) -> Tensor:
     centres = (corners_min + corners_max) / 2
     # Rows are box i, columns box j; the last axis holds x and y.
     sides_i, sides_j = ops.expand_dims(sides, 2), ops.expand_dims(sides, 1)
-    distance = ops.abs(ops.expand_dims(centres, 2) - ops.expand_dims(centres, 1))
-    return ops.concatenate(
-        [
-            ops.log(ops.maximum(distance / sides_i, MIN_DISTANCE)),
-            ops.log(sides_i) - ops.log(sides_j),
-        ],
-        axis=-1,
+    offset = ops.expand_dims(centres, 1) - ops.expand_dims(centres, 2)
+    features = [
+        ops.log(ops.maximum(ops.abs(offset) / sides_i, MIN_DISTANCE)),
+        ops.log(sides_i) - ops.log(sides_j),
+    ]
+    if signed:
+        features += signed_geometry(offset)
+    return ops.concatenate(features, axis=-1)
+
+
+def signed_geometry(offset):
+    """The values s_ij of offsets, float `(batch, N, N, 2)`, a list to concatenate."""
+    squares = ops.sum(ops.square(offset), axis=-1, keepdims=True)
+    # The square root has no gradient at 0.
+    distance = ops.sqrt(ops.maximum(squares, MIN_SIDE**2))
+    direction = offset / (distance + FADING)
+    x, y = ops.split(direction, 2, axis=-1)
+    angles = ops.einsum(
+        "bijx,f->bijxf", offset, ops.convert_to_tensor(FREQUENCIES, "float32")
     )
+    shape = (*ops.shape(offset)[:3], 2 * len(FREQUENCIES))
+    angles = ops.reshape(angles, shape)
+    harmonics = [direction, ops.square(x) - ops.square(y), 2 * x * y]
+    return [*harmonics, ops.sin(angles), ops.cos(angles)]
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -64,6 +99,16 @@ class GeometryBias(keras.layers.Layer):
     equations for one head; here, heads share G_ij, and each has w, q' and k' of its
     own.
 
+    A signed geometry, which is ours, does two things more. f_ij also has the signs that
+    Eq. 8 takes away (`relative_geometry`). And G_ij is attended to beside the values,
+    with the weights a_ij of each head:
+
+        output_i = sum_j a_ij (v_j, G_ij)
+
+    A bias alone changes how much a region takes of each other, and nothing of what it
+    takes: that a heart is attended to says little about where it is. Relative values
+    say it, as those of Shaw et al. do for positions in a sentence.
+
     Fills the `bias` socket of `keras_caption.layers.MultiHeadAttention`.
 
     Args:
@@ -72,6 +117,12 @@ class GeometryBias(keras.layers.Layer):
             joined by `"+"`, as in `"query+key"`. Defaults to `"query"`.
         geometry_dim: int, size of G_ij, and of q' and k' per head (d_g), which the
             paper leaves open. Defaults to 64.
+        signed: bool, whether f_ij tells left from right and above from below, and G_ij
+            is attended to. Defaults to `False`, as published.
+
+    Attributes:
+        num_features: int, size of what is attended to beside the values: `geometry_dim`
+            if `signed`, else 0.
 
     Call arguments:
         query: float `(batch, N, dim)`, the input of the attention layer.
@@ -80,13 +131,16 @@ class GeometryBias(keras.layers.Layer):
             and height.
 
     Returns:
-        float `(batch, num_heads, N, N)`, to be added to the attention scores.
+        float `(batch, num_heads, N, N)`, to be added to the attention scores; if
+        `signed`, a pair of it and G_ij, float `(batch, N, N, geometry_dim)`.
 
     Raises:
         ValueError: If `kind` names an unknown kind, or one kind twice.
 
-    Reference:
+    References:
         Guo et al., CVPR 2020, section 4.2.
+        Shaw, Uszkoreit, Vaswani, "Self-Attention with Relative Position
+        Representations", NAACL 2018.
     """
 
     def __init__(
@@ -94,6 +148,7 @@ class GeometryBias(keras.layers.Layer):
         num_heads: int,
         kind: str = "query",
         geometry_dim: int = 64,
+        signed: bool = False,
         **kwargs: Any,
     ):
         # No autocast: half precision cannot distinguish boxes that are close.
@@ -102,6 +157,8 @@ class GeometryBias(keras.layers.Layer):
         self.num_heads = num_heads
         self.kind = kind
         self.geometry_dim = geometry_dim
+        self.signed = signed
+        self.num_features = geometry_dim if signed else 0
         self._kinds = kind.split("+")
         unknown = sorted(set(self._kinds) - set(GEOMETRIES))
         if unknown or len(set(self._kinds)) < len(self._kinds):
@@ -132,7 +189,8 @@ class GeometryBias(keras.layers.Layer):
 
     def build(self, query_shape: Shape, key_shape: Shape, boxes_shape: Shape) -> None:
         batch, items = boxes_shape[:2]
-        self.geometry_dense.build((batch, items, items, 4))
+        features = 4 + (4 + 4 * len(FREQUENCIES)) * self.signed
+        self.geometry_dense.build((batch, items, items, features))
         if "query" in self._kinds:
             self.query_dense.build(query_shape)
         if "key" in self._kinds:
@@ -144,8 +202,10 @@ class GeometryBias(keras.layers.Layer):
     def _split_heads(self, x):
         return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.geometry_dim))
 
-    def call(self, query: Tensor, key: Tensor, boxes: Tensor) -> Tensor:
-        geometry = self.geometry_dense(relative_geometry(boxes))
+    def call(
+        self, query: Tensor, key: Tensor, boxes: Tensor
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        geometry = self.geometry_dense(relative_geometry(boxes, self.signed))
         biases = []
         if "content_independent" in self._kinds:
             bias = self.content_independent_dense(geometry)
@@ -156,15 +216,20 @@ class GeometryBias(keras.layers.Layer):
         if "key" in self._kinds:
             keys = self._split_heads(self.key_dense(key))
             biases.append(ops.einsum("bjhg,bijg->bhij", keys, geometry))
-        return sum(biases[1:], start=biases[0])
+        bias = sum(biases[1:], start=biases[0])
+        return (bias, geometry) if self.signed else bias
 
     def compute_mask(self, query: Tensor, previous_mask: Any = None) -> None:
         return None
 
     def compute_output_shape(
         self, query_shape: Shape, key_shape: Shape, boxes_shape: Shape
-    ) -> Shape:
-        return (query_shape[0], self.num_heads, query_shape[1], key_shape[1])
+    ) -> Shape | tuple[Shape, Shape]:
+        pairs = query_shape[1], key_shape[1]
+        bias = (query_shape[0], self.num_heads, *pairs)
+        if self.signed:
+            return bias, (query_shape[0], *pairs, self.geometry_dim)
+        return bias
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -172,4 +237,5 @@ class GeometryBias(keras.layers.Layer):
             "num_heads": self.num_heads,
             "kind": self.kind,
             "geometry_dim": self.geometry_dim,
+            "signed": self.signed,
         }

@@ -56,6 +56,8 @@ class AoANet(Captioner):
         norm_affine: bool, whether these norms learn a gain and an offset.
         geometry: `None`, or kinds of geometry joined by `"+"`, as in `NGSAN`.
         geometry_dim: int, size of a geometry vector per head.
+        signed_geometry: bool, whether a relative geometry tells left from right and
+            above from below, which the paper's does not, and is attended to.
         gate: `None`, or `"aoa"`: gates `refining="attention"` too, which keeps its
             feed-forward layers.
         image_area: int, regions of the largest area to attend to, a run of regions in
@@ -101,6 +103,7 @@ class AoANet(Captioner):
         norm_affine: bool = False,
         geometry: str | None = None,
         geometry_dim: int = 64,
+        signed_geometry: bool = False,
         gate: str | None = None,
         image_area: int = 1,
         combined_features: bool = False,
@@ -126,6 +129,7 @@ class AoANet(Captioner):
             norm_affine=norm_affine,
             geometry=geometry,
             geometry_dim=geometry_dim,
+            signed_geometry=signed_geometry,
             area=image_area,
             combined_features=combined_features,
             area_layers=area_layers,
@@ -200,6 +204,7 @@ class AoANet(Captioner):
         self.norm_affine = norm_affine
         self.geometry = geometry
         self.geometry_dim = geometry_dim
+        self.signed_geometry = signed_geometry
         self.gate = gate
         self.image_area = image_area
         self.combined_features = combined_features

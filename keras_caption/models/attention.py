@@ -49,6 +49,9 @@ class AttentionOptions:
         geometry_dim: int, size of a geometry vector per head (d_g).
         geometry_layers: int, number of blocks, from the first on, whose attention has
             the geometry as its bias, or `None` for all.
+        signed_geometry: bool, whether a relative geometry tells left from right and
+            above from below, which the paper's (Eq. 8) does not, and attended to; see
+            `keras_caption.layers.GeometryBias`.
         area: int, items of the largest area to attend to, on a grid its rows and its
             columns; 1 for the items themselves.
         grid_width: int, items in a row of the grid, or `None` for a sequence.
@@ -64,7 +67,8 @@ class AttentionOptions:
         gate_dropout: float, dropout rate of what the gate reads.
 
     Raises:
-        InputError: If an option has an unknown name.
+        InputError: If an option has an unknown name, or `signed_geometry` has no
+            relative geometry to change.
     """
 
     dropout: float = 0.0
@@ -74,6 +78,7 @@ class AttentionOptions:
     geometry: str | None = None
     geometry_dim: int = 64
     geometry_layers: int | None = None
+    signed_geometry: bool = False
     area: int = 1
     grid_width: int | None = None
     combined_features: bool = False
@@ -105,6 +110,12 @@ class AttentionOptions:
             raise InputError(
                 f"`geometry` must be None, one of {names}, or several different ones "
                 f"joined by '+'. Received: geometry={self.geometry!r}"
+            )
+        check(bool, signed_geometry=self.signed_geometry)
+        if self.signed_geometry and not self.relative_geometry:
+            raise InputError(
+                "`signed_geometry` changes a relative geometry: it needs one of "
+                f"{', '.join(GEOMETRIES)}. Received: geometry={self.geometry!r}"
             )
 
     @property
@@ -138,7 +149,12 @@ class AttentionOptions:
         the encoder's too.
         """
         return dataclasses.replace(
-            self, query_norm=None, key_norm=None, geometry=None, gate=None
+            self,
+            query_norm=None,
+            key_norm=None,
+            geometry=None,
+            signed_geometry=False,
+            gate=None,
         )
 
     def for_captions(self, area: int, length: int | None) -> "AttentionOptions":
@@ -186,7 +202,11 @@ def make_attention(
     bias = memory = temperature = gate = None
     if options.relative_geometry:
         bias = GeometryBias(
-            num_heads, options.relative_geometry, options.geometry_dim, dtype=dtype
+            num_heads,
+            options.relative_geometry,
+            options.geometry_dim,
+            options.signed_geometry,
+            dtype=dtype,
         )
     if options.area > 1:
         memory = AreaMemory(

@@ -83,6 +83,8 @@ class GridTransformer(Captioner):
             them joined by `"+"`: the bias that the boxes of the cells give the
             encoder's attention, as in `NGSAN`.
         geometry_dim: int, size of a geometry vector per head.
+        signed_geometry: bool, whether a relative geometry tells left from right and
+            above from below, which the paper's does not, and is attended to.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
 
@@ -124,6 +126,7 @@ class GridTransformer(Captioner):
         norm_affine: bool = False,
         geometry: str | None = None,
         geometry_dim: int = 64,
+        signed_geometry: bool = False,
         gate: str | None = None,
         dtype: Any = None,
         **kwargs: Any,
@@ -140,6 +143,7 @@ class GridTransformer(Captioner):
             norm_affine=norm_affine,
             geometry=geometry,
             geometry_dim=geometry_dim,
+            signed_geometry=signed_geometry,
             area=image_area,
             grid_width=grid_width,
             combined_features=combined_features,
@@ -212,6 +216,7 @@ class GridTransformer(Captioner):
         self.norm_affine = norm_affine
         self.geometry = geometry
         self.geometry_dim = geometry_dim
+        self.signed_geometry = signed_geometry
         self.gate = gate
 
     @classmethod

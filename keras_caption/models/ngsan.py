@@ -50,6 +50,8 @@ class NGSAN(Captioner):
             regions; or several of them, joined by `"+"`.
         geometry_dim: int, size of a geometry vector per head (d_g). The paper gives
             none: 64 makes 41.25M parameters, not its 41.5M.
+        signed_geometry: bool, whether a relative geometry tells left from right and
+            above from below, which the paper's does not, and is attended to.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
         image_area: int, regions of the largest area to attend to, a run of regions in
@@ -92,6 +94,7 @@ class NGSAN(Captioner):
         norm_affine: bool = False,
         geometry: str | None = None,
         geometry_dim: int = 64,
+        signed_geometry: bool = False,
         gate: str | None = None,
         image_area: int = 1,
         caption_area: int = 1,
@@ -113,6 +116,7 @@ class NGSAN(Captioner):
             norm_affine=norm_affine,
             geometry=geometry,
             geometry_dim=geometry_dim,
+            signed_geometry=signed_geometry,
             area=image_area,
             combined_features=combined_features,
             area_layers=area_layers,
@@ -173,6 +177,7 @@ class NGSAN(Captioner):
         self.norm_affine = norm_affine
         self.geometry = geometry
         self.geometry_dim = geometry_dim
+        self.signed_geometry = signed_geometry
         self.gate = gate
         self.image_area = image_area
         self.caption_area = caption_area

@@ -118,6 +118,10 @@ PRESETS = {
     "ngsan": _ngsan(query_norm="instance", geometry="query"),
     # In no paper.
     "ngsan_key": _ngsan(query_norm="instance", geometry="key"),
+    "gsan_signed": _ngsan(geometry="query", signed_geometry=True),
+    "ngsan_signed": _ngsan(
+        query_norm="instance", geometry="query", signed_geometry=True
+    ),
     "ngsan_aoa": _ngsan(query_norm="instance", geometry="query", gate="aoa"),
     # AoANet's Table 4. The base model neither refines regions nor gates its context,
     # and attends with a single head; that its attention is a scaled dot product is

@@ -3,5 +3,6 @@
 from keras_caption.rewards.cider_d import CiderD
 from keras_caption.rewards.document_frequencies import DocumentFrequencies
 from keras_caption.rewards.sentence_bleu import SentenceBleu
+from keras_caption.rewards.weighted_sum import WeightedSum, reads_of
 
-__all__ = ["CiderD", "DocumentFrequencies", "SentenceBleu"]
+__all__ = ["CiderD", "DocumentFrequencies", "SentenceBleu", "WeightedSum", "reads_of"]

@@ -10,6 +10,7 @@ import keras_caption as kc
 from keras_caption.arguments import Count
 from keras_caption.tasks.reports import captioning as report
 from keras_caption.training.callbacks import CaptionValidation
+from keras_caption.training.caption_reward import Reward, reward_weights
 from keras_caption.training.phases import input_errors
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.schedules import schedule_of
@@ -29,6 +30,10 @@ class Data(TypedDict):
     vocabulary_split: Literal["train", "all"]
 
 
+class CaptionRewards(SelfCritical):
+    reward: Reward
+
+
 class Evaluation(TypedDict):
     validation_beam_size: Count
     spice: bool
@@ -37,7 +42,7 @@ class Evaluation(TypedDict):
 GROUPS = {
     "data": Data,
     "training": Training,
-    "self_critical": SelfCritical,
+    "self_critical": CaptionRewards,
     "decoding": Decoding,
     "evaluation": Evaluation,
 }
@@ -90,6 +95,7 @@ def get_config() -> dict[str, Any]:
             "epochs": 0,  # none, unless asked for
             "batch_size": 16,
             "learning_rate": 1e-4,
+            "reward": "cider_d",  # or, on scenes, a sum such as "cider_d+5*truth"
             "baseline": "greedy",
             "samples": 5,
             "temperature": 1.0,
@@ -153,16 +159,33 @@ class Task:
             replicas: int, number of replicas that share a batch.
 
         Raises:
-            InputError: If the images do not make a batch, or the replicas cannot
-                share it.
+            InputError: If the images do not make a batch, the replicas cannot share
+                it, or it lacks what the reward reads.
         """
+        self._check_rewarded(group)
         batch_size = self.config[group]["batch_size"]
         return whole_batches(len(self.read("train")), batch_size, replicas, "images")
 
+    def _rewards_truth(self, group):
+        """Whether a phase is rewarded for true statements."""
+        reward = self.config[group].get("reward", "cider_d")
+        return "truth" in reward_weights(reward)
+
+    def _check_rewarded(self, group):
+        if self._rewards_truth(group) and "objects" not in self.builder.info.features:
+            raise kc.InputError(
+                "self_critical.reward: 'truth' needs a dataset whose objects are "
+                f"known, such as scenes; those of {self.data['dataset']} are not."
+            )
+
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
         """Endless batches for a model, see `keras_caption.data.train_batches`."""
+        examples, keep = self.read("train"), ()
+        if self._rewards_truth(group):
+            examples = kc.data.scenes.with_facts(examples)
+            keep = kc.data.scenes.StatementTruth.reads
         return kc.data.train_batches(
-            self.read("train"),
+            examples,
             model.vocabulary,
             self.config[group]["batch_size"],
             kc.data.BatchOptions(
@@ -173,18 +196,30 @@ class Task:
             ),
             inputs=model.input_specs,
             first_epoch=first_epoch,
+            keep=keep,
         )
 
     def make_reward(
         self, model: Any, directory: RunDirectory, resumed: bool
-    ) -> kc.rewards.CiderD:
-        """CIDEr-D with the document frequencies of the training captions.
+    ) -> kc.rewards.WeightedSum:
+        """The rewards that the configuration adds up.
 
         Args:
             model: The captioner.
-            directory: `RunDirectory` of self-critical training, which records them.
+            directory: `RunDirectory` of self-critical training, which records the
+                document frequencies of the training captions.
             resumed: bool, whether to read those that it recorded.
         """
+        make = {
+            "cider_d": lambda: self._make_cider_d(model, directory, resumed),
+            "truth": lambda: kc.data.scenes.StatementTruth(model.vocabulary),
+        }
+        weights = reward_weights(self.config["self_critical"]["reward"])
+        return kc.rewards.WeightedSum(
+            [make[name]() for name in weights], list(weights.values())
+        )
+
+    def _make_cider_d(self, model, directory, resumed):
         path = directory.folder / "document_frequencies.npz"
         if resumed:
             found = kc.rewards.DocumentFrequencies.load(path, model.vocabulary)

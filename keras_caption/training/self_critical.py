@@ -10,6 +10,7 @@ from keras_caption.errors import InputError
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import CaptionCrossEntropy
 from keras_caption.replicas import place_among_replicas, sum_over_replicas
+from keras_caption.rewards import reads_of
 from keras_caption.text import BOS, EOS, PAD
 
 BASELINES = ("greedy", "mean")
@@ -41,7 +42,9 @@ class SelfCritical(ReplicaTraining, keras.Model):
     Args:
         captioner: A compiled or uncompiled `keras_caption.models.Captioner`.
         reward: Function of captions `(batch * C, T)` and references `(batch, R, T')`
-            to float `(batch * C,)`, for instance `keras_caption.rewards.CiderD`.
+            to float `(batch * C,)`, for instance `keras_caption.rewards.CiderD`, or
+            a `keras_caption.rewards.WeightedSum` of several. If it has an attribute
+            `reads`, names, it takes these tensors of the batch as keyword arguments.
         baseline: str: `"greedy"`, the reward of the image's greedy caption; or
             `"mean"`, the mean reward of its other samples.
         samples: int K, number of captions sampled for each image.
@@ -134,15 +137,18 @@ class SelfCritical(ReplicaTraining, keras.Model):
         import tensorflow as tf
 
         batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
-        if not isinstance(batch, dict) or "references" not in batch:
+        needed = ("references", *reads_of(self.reward))
+        if not isinstance(batch, dict) or not {*needed} <= {*batch}:
             raise ValueError(
-                "Self-critical training takes dicts that hold `references` beside "
-                f"the captioner's inputs. Received: {batch}"
+                f"Self-critical training takes dicts that hold {', '.join(needed)} "
+                f"beside the captioner's inputs. Received: {batch}"
             )
         with tf.GradientTape() as tape:
             memory = self.captioner.encode(batch)
             with tape.stop_recording():
-                tokens, rewards, baselines = self.explore(memory, batch["references"])
+                tokens, rewards, baselines = self.explore(
+                    memory, **{name: batch[name] for name in needed}
+                )
             loss, logs = self.loss_of(memory, tokens, rewards - baselines)
             if self.cross_entropy:
                 likelihood = self.loss_of_references(memory, batch["references"])
@@ -163,12 +169,13 @@ class SelfCritical(ReplicaTraining, keras.Model):
             tracker.update_state(logs[tracker.name])
         return {tracker.name: tracker.result() for tracker in self.trackers}
 
-    def explore(self, memory, references):
+    def explore(self, memory, references, **read):
         """Samples captions and scores them.
 
         Args:
             memory: What the captioner's `encode` returned.
             references: int32 `(batch, R, T)`.
+            **read: What else the reward reads of the batch.
 
         Returns:
             Tokens int32 `(batch * K, max_length)`, their rewards and baselines,
@@ -183,7 +190,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
             self.temperature,
             first_is_greedy=with_greedy,
         )
-        rewards = ops.reshape(self.reward(tokens, references), (batch, per_image))
+        rewards = self.reward(tokens, references, **read)
+        rewards = ops.reshape(rewards, (batch, per_image))
         rewards, baselines = compare(rewards, self.baseline)
         if with_greedy:
             tokens = ops.reshape(tokens, (batch, per_image, self.max_length))

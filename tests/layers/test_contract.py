@@ -110,7 +110,10 @@ CASES = {
         lambda dtype: {"hidden_dim": 16, "dropout": 0.2}, {"inputs": ITEMS}
     ),
     "GeometryAwareSelfAttention": Case(
-        lambda dtype: {**heads(dtype), "bias": layers.GeometryBias(2, dtype=dtype)},
+        lambda dtype: {
+            **heads(dtype),
+            "bias": layers.GeometryBias(2, signed=True, dtype=dtype),
+        },
         {"query": ITEMS, "boxes": BOXES},
         {"query_mask": ["query", "boxes"]},
     ),
@@ -175,7 +178,7 @@ CASES = {
     ),
 }
 # They only make the default `bias`, which is an attribute.
-SHORTHANDS = {"GeometryAwareSelfAttention": {"kind", "geometry_dim"}}
+SHORTHANDS = {"GeometryAwareSelfAttention": {"kind", "geometry_dim", "signed"}}
 
 
 def make(name, dtype=None):

@@ -14,12 +14,28 @@ from keras_caption.layers import (
 KINDS = ["content_independent", "query", "key", "content_independent+query+key"]
 
 
-def test_relative_geometry_follows_eq_8(rng):
+@pytest.mark.parametrize("signed", [False, True])
+def test_relative_geometry_follows_eq_8(rng, signed):
     boxes = random_boxes(rng, 3, 6)
-    out = np.array(relative_geometry(boxes))
+    out = np.array(relative_geometry(boxes, signed))
     for row in range(3):
-        expected = reference.relative_geometry(boxes[row].astype("float64"))
+        expected = reference.relative_geometry(boxes[row].astype("float64"), signed)
         np.testing.assert_allclose(out[row], expected, atol=1e-4)
+
+
+def test_only_a_signed_geometry_knows_an_image_from_its_mirror_image(rng):
+    boxes = random_boxes(rng, 1, 4)
+    mirrored = boxes.copy()
+    mirrored[..., 0], mirrored[..., 2] = 1 - boxes[..., 2], 1 - boxes[..., 0]
+    for signed in (False, True):
+        out, turned = (
+            np.array(relative_geometry(b, signed)) for b in (boxes, mirrored)
+        )
+        # Of the direction, of twice its angle, and the sines of x.
+        odd_in_x = [4, 7, 8, 9, 10, 11] if signed else []
+        turned[..., odd_in_x] *= -1
+        np.testing.assert_allclose(out, turned, atol=1e-4)
+        assert np.abs(out[0, 0, 1, odd_in_x]).sum() > 0.1 or not signed
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,7 +66,8 @@ def test_degenerate_boxes_give_finite_attention(rng, boxes, dtype):
     boxes = np.float32([boxes])
     x = keras.ops.cast(rng.normal(size=(1, boxes.shape[1], 8)), dtype)
     for kind in KINDS:
-        layer = GeometryAwareSelfAttention(2, 4, kind=kind, dtype=dtype)
+        signed = kind == "key"
+        layer = GeometryAwareSelfAttention(2, 4, kind=kind, signed=signed, dtype=dtype)
         out = layer(x, boxes=boxes)
         assert np.isfinite(np.array(keras.ops.cast(out, "float32"))).all()
 

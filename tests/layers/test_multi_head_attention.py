@@ -16,9 +16,11 @@ from keras_caption.layers import (
 
 
 @pytest.mark.parametrize("norms", [(None, None), ("instance", None), ("instance",) * 2])
-@pytest.mark.parametrize("kind", [None, "query", "query+key"])
+@pytest.mark.parametrize(
+    ("kind", "signed"), [(None, False), ("query", False), ("query+key", True)]
+)
 @pytest.mark.parametrize("batch", [1, 3])
-def test_self_attention_follows_the_equation(rng, norms, kind, batch):
+def test_self_attention_follows_the_equation(rng, norms, kind, signed, batch):
     keras.utils.set_random_seed(0)  # of weights whose rounding is within tolerance
     n = 7
     x = rng.normal(size=(batch, n, 12)).astype("float32")
@@ -29,7 +31,7 @@ def test_self_attention_follows_the_equation(rng, norms, kind, batch):
         4,
         query_norm=norms[0],
         key_norm=norms[1],
-        bias=kind and GeometryBias(3, kind, geometry_dim=5),
+        bias=kind and GeometryBias(3, kind, geometry_dim=5, signed=signed),
     )
     out = np.array(layer(x, query_mask=mask, boxes=boxes))
     for row in range(batch):
@@ -69,7 +71,9 @@ def test_cross_attention_and_attention_mask(rng):
     [
         NormalizedSelfAttention(2, 4, key_norm="instance"),
         NormalizedSelfAttention(2, 4, query_norm="layer"),
-        GeometryAwareSelfAttention(2, 4, kind="query+key", query_norm="instance"),
+        GeometryAwareSelfAttention(
+            2, 4, kind="query+key", signed=True, query_norm="instance"
+        ),
     ],
     ids=["instance", "layer", "geometry"],
 )

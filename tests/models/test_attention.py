@@ -15,7 +15,8 @@ FAMILIES = "san", "aoanet", "area_regular"
 MECHANISMS = {
     "areas": (
         {"query_norm": "instance", "image_area": 2, "combined_features": True}
-        | {"geometry": "query", "temperature": "length", "gate": "aoa"},
+        | {"geometry": "query", "signed_geometry": True}
+        | {"temperature": "length", "gate": "aoa"},
         ("query_norm", "memory", "bias", "temperature", "gate"),
     ),
     "geometry": (
@@ -128,6 +129,7 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
         ("san", {"query_norm": "group"}, "`query_norm` must be None or one of 'inst"),
         ("aoanet", {"temperature": 2.0}, "`temperature`: Input should be a valid"),
         ("san", {"geometry": "query+query"}, "`geometry` must be None, one of"),
+        ("san", {"signed_geometry": True}, "`signed_geometry` changes a relative geom"),
     ],
 )
 def test_what_makes_no_sense_is_refused(family, options, problem):

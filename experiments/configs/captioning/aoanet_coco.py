@@ -37,6 +37,7 @@ def get_config():
             "epochs": 15,  # 3.4
             "batch_size": 10,  # 3.4 gives it for cross-entropy
             "learning_rate": 2e-5,  # 3.4
+            "reward": "cider_d",
             "baseline": "greedy",  # 3.3
             "samples": 5,  # released code
             "temperature": 1.0,  # ours

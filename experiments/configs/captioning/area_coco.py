@@ -43,6 +43,7 @@ def get_config():
             "epochs": 0,  # none is mentioned
             "batch_size": 16,
             "learning_rate": 1e-4,
+            "reward": "cider_d",
             "baseline": "greedy",
             "samples": 5,
             "temperature": 1.0,

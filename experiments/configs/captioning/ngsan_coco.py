@@ -40,6 +40,7 @@ def get_config():
             # 5.1 has one schedule, of the epoch t, and no other rate: 1.875e-5 in
             # epochs 16 to 18, halved every 3. None continues it.
             "learning_rate": None,
+            "reward": "cider_d",
             "baseline": "greedy",  # ours
             "samples": 5,  # ours
             "temperature": 1.0,  # ours

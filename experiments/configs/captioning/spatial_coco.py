@@ -40,6 +40,7 @@ def get_config():
             "epochs": 0,  # none: the paper trains with cross-entropy only
             "batch_size": 16,
             "learning_rate": 1e-4,
+            "reward": "cider_d",
             "baseline": "greedy",
             "samples": 5,
             "temperature": 1.0,

@@ -1,6 +1,9 @@
 """Generated images of which every object is known."""
 
 from keras_caption.data.scenes.builder import Scenes, ScenesConfig, make_example
+from keras_caption.data.scenes.facts import scene_facts, with_facts
+from keras_caption.data.scenes.scene import SceneObject
+from keras_caption.data.scenes.statement_truth import StatementTruth
 from keras_caption.data.scenes.statements import (
     CATEGORIES,
     judge,
@@ -10,10 +13,14 @@ from keras_caption.data.scenes.statements import (
 
 __all__ = [
     "CATEGORIES",
+    "SceneObject",
     "Scenes",
     "ScenesConfig",
+    "StatementTruth",
     "judge",
     "make_example",
+    "scene_facts",
     "scene_objects",
     "statement_accuracy",
+    "with_facts",
 ]

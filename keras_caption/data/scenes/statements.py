@@ -17,15 +17,16 @@ from keras_caption.text import split_words
 CATEGORIES = ("objects", "colours", "sizes", "counts", "relations")
 PLACES = ("middle", "top left", "top right", "bottom left", "bottom right")
 
-_KIND_OF = {kind: kind for kind in KINDS} | {plural(kind): kind for kind in KINDS}
-_KIND_OF["object"] = None  # any kind
-_SIZE_OF = {word: size for size, words in SIZE_WORDS.items() for word in words}
-_RELATION_OF = {
+# Words and phrases, and what they mean.
+KIND_OF = {kind: kind for kind in KINDS} | {plural(kind): kind for kind in KINDS}
+KIND_OF["object"] = None  # any kind
+SIZE_OF = {word: size for size, words in SIZE_WORDS.items() for word in words}
+RELATION_OF = {
     tuple(phrase.split()): relation
     for relation, phrases in RELATION_PHRASES.items()
     for phrase in phrases
 }
-_PLACE_OF = {("in", "the", *where.split()): where for where in PLACES}
+PLACE_OF = {("in", "the", *where.split()): where for where in PLACES}
 
 
 @dataclasses.dataclass
@@ -106,7 +107,7 @@ def _is_true(holds, involved, objects):
     )
 
 
-def _is_largest(o, objects):
+def is_largest(o, objects):
     return o.area == max(other.area for other in objects)
 
 
@@ -123,38 +124,38 @@ def _read(words):
     i = 0
     while i < len(words):
         word, after = words[i], i + 1
-        phrase = _longest(words, i, _RELATION_OF)
-        where = _longest(words, i, _PLACE_OF)
+        phrase = _longest(words, i, RELATION_OF)
+        where = _longest(words, i, PLACE_OF)
         if phrase and mentions:
             subject = mentions[0] if words[i - 1] == "and" else mentions[-1]
-            relation = (RELATIONS[_RELATION_OF[phrase]], subject)
+            relation = (RELATIONS[RELATION_OF[phrase]], subject)
             after = i + len(phrase)
         elif where and mentions:
-            claims.append((_is_at(_PLACE_OF[where]), mentions[-1]))
+            claims.append((_is_at(PLACE_OF[where]), mentions[-1]))
             after = i + len(where)
         elif words[i : i + 3] == ["the", "largest", "object"]:
             if mentions:
-                claims.append((_is_largest, mentions[-1]))
+                claims.append((is_largest, mentions[-1]))
             largest = not mentions
             after = i + 3
         elif word in NUMBERS:
             current.number = NUMBERS[word]
         elif word == "only":
             current.number = 1
-        elif word in _SIZE_OF:
-            current.size = _SIZE_OF[word]
+        elif word in SIZE_OF:
+            current.size = SIZE_OF[word]
         elif word in COLOURS:
             current.colour = word
             if mentions and words[i - 1] == "is" and words[after : after + 1] == []:
                 mentions[-1].stated_colour, current = word, Mention()
-        elif word in _KIND_OF:
-            current.kind = _KIND_OF[word]
+        elif word in KIND_OF:
+            current.kind = KIND_OF[word]
             mentions.append(current)
             if relation:
                 claims.append((*relation, current))
                 relation = None
             if largest:
-                claims.append((_is_largest, current))
+                claims.append((is_largest, current))
                 largest = False
             current = Mention()
         i = after

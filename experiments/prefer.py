@@ -1,0 +1,69 @@
+r"""Asks captioners which of two captions of an image a person wrote.
+
+    python experiments/prefer.py saved_models/coco_objects_* \
+        --pairs sugarcrepe_val2017.json
+
+scores pairs of a caption and a hard negative (SugarCrepe), of the images of the test
+split: does a finished run's model give the caption the higher log-probability per
+token? Runs that differ in their seed only share a row: means ± standard deviations of
+the share of pairs, in %, by kind. Chance is 50.
+"""
+
+import os
+import statistics
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras_caption as kc
+from experiments.finished import distinctions, find_runs, label_of, task_of
+from keras_caption.commands.command_line import Parser, start
+from keras_caption.formats.caption_pairs import read_caption_pairs
+from keras_caption.tasks import captioning
+
+BATCH_SIZE = 50  # images
+
+
+def main(arguments):
+    parser = Parser("experiments/prefer.py", __doc__)
+    parser.add_argument("runs", nargs="+", help="folders that have finished runs")
+    parser.add_argument("--pairs", required=True, help="JSON file of the pairs")
+    parser.add_argument("--data_dir", help="folder of the dataset, if it has moved")
+    options = parser.parse_intermixed_args(arguments)
+    pairs = read_caption_pairs(options.pairs)
+    runs = find_runs(options.runs).values()
+    runs = [run for run in runs if task_of(run) is captioning]
+    if not runs:
+        raise kc.InputError("There is no finished run of a captioner.")
+    rows = {}
+    for run, changed in distinctions(runs):
+        scores = score(run, pairs, options.data_dir)
+        rows.setdefault(label_of(run, changed), []).append(scores)
+    show(rows)
+
+
+def score(run, pairs, data_dir=None):
+    """Share and number of pairs of each kind, see `kc.evaluation.preference`."""
+    data = run["config"]["data"]
+    data = {**data, "data_dir": data_dir or data["data_dir"]}
+    task = captioning.Task({**run["config"], "data": data})
+    model = task.load_model(run["folder"])
+    batches = kc.data.image_batches(task.read("test"), BATCH_SIZE, model.input_specs)
+    return kc.evaluation.preference(model, batches, pairs)
+
+
+def show(rows):
+    """Prints a table as Markdown, kinds as columns with their numbers of pairs."""
+    first = next(iter(rows.values()))[0]
+    heads = [f"{kind} ({count:,})" for kind, (_, count) in first.items()]
+    print(f"| | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
+    for label, scores in rows.items():
+        cells = []
+        for kind in first:
+            shares = [100 * of_run[kind][0] for of_run in scores]
+            spread = f" ± {statistics.stdev(shares):.1f}" if len(shares) > 1 else ""
+            cells.append(f"{statistics.mean(shares):.1f}{spread}")
+        print(f"| {label} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,93 @@
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_caption.decoding import compile_function
+from keras_caption.errors import InputError
+from keras_caption.models.sentence_reader import pad
+from keras_caption.text import PAD
+
+
+def preference(
+    model: Any, batches: Iterable[dict[str, Any]], pairs: Sequence[dict[str, Any]]
+) -> dict[str, tuple[float, int]]:
+    """Computes how often a captioner prefers captions to hard negatives.
+
+    It prefers the caption of a pair to which it gives the greater log-probability per
+    token, EOS included. Two that are equal, as if they differ in unknown words only,
+    count as half.
+
+    Args:
+        model: Captioner or ensemble of captioners, with a vocabulary.
+        batches: Iterable of batches of images with `image_id`, as
+            `keras_caption.data.image_batches` makes them. Pairs of other images are
+            skipped.
+        pairs: Sequence of dict of `image_id`, `caption`, `negative_caption` and `kind`,
+            as `keras_caption.formats.caption_pairs.read_caption_pairs` reads them.
+
+    Returns:
+        dict from each kind, and `"all"`, to a pair: the share of pairs whose caption
+        is preferred, and the number of pairs.
+
+    Raises:
+        InputError: If no pair is of one of the images.
+
+    Reference:
+        Hsieh et al., "SugarCrepe: Fixing Hackable Benchmarks for Vision-Language
+        Compositionality", NeurIPS 2023.
+    """
+    of_image = {}
+    for pair in pairs:
+        of_image.setdefault(pair["image_id"], []).append(pair)
+    score = compile_function(
+        lambda inputs, tokens: mean_log_probability(model, inputs, tokens),
+        model.variables,
+    )
+    outcomes = {}
+    for batch in batches:
+        ids = ops.convert_to_numpy(batch["image_id"]).tolist()
+        asked = [
+            (row, pair) for row, i in enumerate(ids) for pair in of_image.get(i, ())
+        ]
+        if not asked:
+            continue
+        rows = np.array([row for row, _ in asked])
+        inputs = model.prepare_inputs(model.read_inputs(batch, check=True))
+        inputs = {name: ops.take(x, rows, axis=0) for name, x in inputs.items()}
+        texts = [
+            pair[name] for _, pair in asked for name in ("caption", "negative_caption")
+        ]
+        tokens = pad([model.vocabulary.encode(text) for text in texts])
+        scores = score(inputs, ops.convert_to_tensor(tokens))
+        scores = ops.convert_to_numpy(scores).reshape(-1, 2)
+        for (_, pair), (ours, negative) in zip(asked, scores, strict=True):
+            outcome = 0.5 if ours == negative else float(ours > negative)
+            outcomes.setdefault(pair["kind"], []).append(outcome)
+    if not outcomes:
+        raise InputError("None of the pairs of captions is of one of the images.")
+    outcomes = {kind: outcomes[kind] for kind in sorted(outcomes)}
+    outcomes["all"] = [outcome for of_kind in outcomes.values() for outcome in of_kind]
+    return {kind: (float(np.mean(x)), len(x)) for kind, x in outcomes.items()}
+
+
+def mean_log_probability(model: Any, inputs: dict[str, Any], tokens: Any) -> Any:
+    """Log-probability per token of captions, EOS included.
+
+    Args:
+        model: Captioner or ensemble of captioners.
+        inputs: dict of tensors of `batch` images, as `prepare_inputs` returns it.
+        tokens: int32 `(batch * C, T)`, from BOS to EOS, then PAD.
+
+    Returns:
+        float32 `(batch * C,)`.
+    """
+    logits = model.logits(tokens[:, :-1], model.encode(inputs))
+    log_probs = ops.log_softmax(ops.cast(logits, "float32"))
+    targets = ops.expand_dims(tokens[:, 1:], -1)
+    valid = targets != PAD
+    chosen = ops.where(valid, ops.take_along_axis(log_probs, targets, axis=-1), 0.0)
+    return ops.sum(chosen, axis=(1, 2)) / ops.sum(
+        ops.cast(valid, "float32"), axis=(1, 2)
+    )

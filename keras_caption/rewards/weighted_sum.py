@@ -1,0 +1,72 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+
+from keras_caption.arguments import Tensor
+from keras_caption.errors import InputError
+
+
+class WeightedSum(keras.layers.Layer):
+    """Weighted sum of several rewards.
+
+    Args:
+        rewards: Sequence of rewards: functions or layers of captions and references,
+            see `keras_caption.training.SelfCritical`.
+        weights: Sequence of float, one for each reward. Defaults to all 1.
+        **kwargs: Further arguments of `keras.layers.Layer`.
+
+    Attributes:
+        reads: Names of what the rewards read of a batch, besides references.
+
+    Call arguments:
+        captions: int `(batch * C, T)`, C captions for each image.
+        references: int `(batch, R, T')`.
+        **read: Tensors of the batch, by the names in `reads`.
+
+    Returns:
+        float32 `(batch * C,)`.
+
+    Raises:
+        InputError: If there are no rewards, or not as many weights as rewards.
+
+    Example:
+
+    ```python
+    cider_d = kc.rewards.CiderD.from_references(training_references)
+    bleu = kc.rewards.SentenceBleu()
+    reward = kc.rewards.WeightedSum([cider_d, bleu], weights=[1.0, 0.5])
+    ```
+    """
+
+    def __init__(
+        self,
+        rewards: Sequence[Callable],
+        weights: Sequence[float] | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(dtype="float32", trainable=False, **kwargs)
+        rewards = list(rewards)
+        weights = [1.0] * len(rewards) if weights is None else list(weights)
+        if not rewards or len(weights) != len(rewards):
+            raise InputError(
+                "A weighted sum needs rewards, and one weight for each. Received: "
+                f"{len(rewards)} rewards and {len(weights)} weights"
+            )
+        self.rewards = rewards
+        self.reward_weights = weights
+        names = [name for reward in rewards for name in reads_of(reward)]
+        self.reads = tuple(dict.fromkeys(names))
+        self.built = True
+
+    def call(self, captions: Tensor, references: Tensor, **read: Tensor) -> Tensor:
+        return sum(
+            weight
+            * reward(captions, references, **{n: read[n] for n in reads_of(reward)})
+            for weight, reward in zip(self.reward_weights, self.rewards, strict=True)
+        )
+
+
+def reads_of(reward: Callable) -> tuple[str, ...]:
+    """Names of what a reward reads of a batch, besides references."""
+    return getattr(reward, "reads", ())
