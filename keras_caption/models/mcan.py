@@ -57,6 +57,8 @@ class MCAN(Classifier):
         norm_affine: bool, whether these norms learn a gain and an offset.
         geometry: `None`, or kinds of geometry joined by `"+"`, as in `NGSAN`.
         geometry_dim: int, size of a geometry vector per head.
+        signed_geometry: bool, whether a relative geometry tells left from right and
+            above from below, which the paper's does not, and is attended to.
         geometry_layers: int, blocks of the regions, from the first on, whose
             self-attention is geometry-aware, or `None` for all.
         gate: `None`, or `"aoa"`: gates the self-attention of regions as in AoANet, in
@@ -111,6 +113,7 @@ class MCAN(Classifier):
         norm_affine: bool = False,
         geometry: str | None = None,
         geometry_dim: int = 64,
+        signed_geometry: bool = False,
         geometry_layers: int | None = None,
         gate: str | None = None,
         image_area: int = 1,
@@ -131,6 +134,7 @@ class MCAN(Classifier):
             norm_affine=norm_affine,
             geometry=geometry,
             geometry_dim=geometry_dim,
+            signed_geometry=signed_geometry,
             geometry_layers=geometry_layers,
             area=image_area,
             combined_features=combined_features,
@@ -223,6 +227,7 @@ class MCAN(Classifier):
         self.norm_affine = norm_affine
         self.geometry = geometry
         self.geometry_dim = geometry_dim
+        self.signed_geometry = signed_geometry
         self.geometry_layers = geometry_layers
         self.gate = gate
         self.image_area = image_area

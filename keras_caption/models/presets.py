@@ -162,6 +162,8 @@ PRESETS = {
     # not say.
     "mcan": Preset(MCAN, {}),
     "mcan_gsa": Preset(MCAN, {"geometry": "query"}),
+    # In no paper.
+    "mcan_gsa_signed": Preset(MCAN, {"geometry": "query", "signed_geometry": True}),
 }
 
 
