@@ -12,7 +12,7 @@ import time
 import keras_caption as kc
 from experiments.benchmarks.common import images
 
-BATCH, ANSWERS, REPEATS = 64, 3129, 7
+BATCH, ANSWERS, REPEATS = 64, 3129, 5
 MODELS = {
     "none": {},
     "content_independent": {"geometry": "content_independent"},

@@ -10,7 +10,7 @@ from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
 from keras_caption.models.photo_reader import PhotoReader, check_photos
 from keras_caption.models.sentence_reader import check_texts, pad
-from keras_caption.text import UNK, Tokenizer
+from keras_caption.text import PAD, Tokenizer
 
 
 class Answering(PhotoReader):
@@ -107,7 +107,7 @@ class Answering(PhotoReader):
         if self.question is None:
             raise InputError(f"The model '{self.name}' has no tokenizer of questions.")
         check_texts(questions, "Question")
-        return pad([self.question.to_ids(text) or [UNK] for text in questions])
+        return pad([self.question.to_ids(text) or [PAD] for text in questions])
 
     def _batches(self, images, questions, batch_size) -> Iterator[dict[str, Any]]:
         """Batches of images with the tokens of their questions."""

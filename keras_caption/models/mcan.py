@@ -79,7 +79,7 @@ class MCAN(Classifier):
     Example:
 
     ```python
-    question = keras_caption.text.QuestionTokenizer.build(questions, min_count=1)
+    question = keras_caption.text.QuestionTokenizer.build(questions)
     model = keras_caption.models.create("mcan", answers=answers, question=question)
     model.load_word_vectors("glove.6B.300d.txt")
     model.fit(inputs, scores)

@@ -1,5 +1,6 @@
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Self
 
 import keras
 
@@ -28,10 +29,21 @@ class QuestionTokenizer(Vocabulary):
     Example:
 
     ```python
-    tokenizer = QuestionTokenizer.build(questions, min_count=1)
+    tokenizer = QuestionTokenizer.build(questions)
     tokens = tokenizer.to_ids("What's the man's t-shirt?")   # whats the mans t shirt
     ```
     """
+
+    @classmethod
+    def build(cls, questions: Iterable[str], min_count: int = 1) -> Self:
+        """Builds the tokenizer of a set of questions; see `Vocabulary.build`.
+
+        Args:
+            questions: Iterable of str.
+            min_count: int, the least number of occurrences of a word. Defaults to 1:
+                MCAN's code keeps every word.
+        """
+        return super().build(questions, min_count)
 
     @staticmethod
     def split(text: str) -> list[str]:

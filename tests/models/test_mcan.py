@@ -112,6 +112,13 @@ def test_loss_and_gradients_are_the_official_ones(official, oracle):
         np.testing.assert_allclose(found, expected, atol=atol, err_msg=name)
 
 
+def test_parameters_are_as_many_as_of_the_released_model():
+    answers = [f"a{i}" for i in range(3129)]
+    model = kc.models.create("mcan", answers=answers, question_size=2)
+    # Without the embedding, and the second bias of PyTorch's LSTM.
+    assert model.count_params() - 2 * 300 == 51_640_891 - 4 * 512
+
+
 TOKENIZER = kc.text.QuestionTokenizer(WORDS)
 QUESTIONS = ["w1 w2?", "W3-w4 zebra, w5", ""]
 GEOMETRY = {"query_norm": "instance", "geometry": "absolute+query", "gate": "aoa"}

@@ -22,7 +22,7 @@ def test_questions_are_normalized_as_in_official_code():
 
 def test_graph_and_python_tokenize_alike():
     texts = [*WORDS, "ÉTOILE\u00a0à\u2028gauche? 漢字 x\x1cy", "red " * 20]
-    tokenizer = QuestionTokenizer.build(texts[:-1], min_count=1)
+    tokenizer = QuestionTokenizer.build(texts[:-1])
     ids = tf.function(tokenizer.tokenize)(tf.constant(texts)).to_list()
     assert ids == [tokenizer.to_ids(text) for text in texts]
     assert not any(UNK in row for row in ids[:-1])
