@@ -77,12 +77,12 @@ def get_config() -> dict[str, Any]:
             "dropout": 0.0,  # the questions leave little to learn by heart
         },
         "training": {
-            "epochs": 10,
+            "epochs": 20,
             "batch_size": 64,
             "learning_rate": 1e-3,  # reached after the first epoch
             "warmup_epochs": 1,
-            "decay_after": 6,  # then halved every epoch
-            "decay_every": 1,
+            "decay_after": 14,  # then halved every second epoch
+            "decay_every": 2,
             "decay_rate": 0.5,
         },
     }
