@@ -139,7 +139,7 @@ class AttentionOptions:
         if number >= self.area_layers:
             changes["area"] = 1
         if self.geometry_layers is not None and number >= self.geometry_layers:
-            changes["geometry"] = None
+            changes |= {"geometry": None, "signed_geometry": False}
         return dataclasses.replace(self, **changes)
 
     def for_memory(self) -> "AttentionOptions":
