@@ -13,9 +13,10 @@ GEOMETRIES = ("content_independent", "query", "key")
 # boxes are clamped. The least distance is in sides of the box.
 MIN_SIDE = 1e-4
 MIN_DISTANCE = 1e-3
-# Frequencies of the sine and cosine of signed offsets, in radians for an image's side:
-# the lowest is monotone over the image, the highest turns twice.
-FADING = 0.02  # distance at which a direction has half its length
+# Distance, as a share of the image's side, at which a direction has half its length.
+FADING = 0.02
+# Of the sines and cosines of signed offsets, in radians for an image's side: that of
+# the lowest is monotone over the image, that of the highest turns twice.
 FREQUENCIES = np.pi / 2 * 2.0 ** np.arange(4)
 
 
@@ -44,8 +45,8 @@ def relative_geometry(boxes: Tensor, signed: bool = False) -> Tensor:
     Args:
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
-        signed: bool, whether to append these. Defaults to `False`, the
-            paper's geometry.
+        signed: bool, whether to append these. Defaults to `False`, the paper's
+            geometry.
 
     Returns:
         float32 `(batch, N, N, 4)`, or `(batch, N, N, 24)` if signed.
@@ -67,7 +68,7 @@ def relative_geometry(boxes: Tensor, signed: bool = False) -> Tensor:
 
 
 def signed_geometry(offset):
-    """The values s_ij of offsets, float `(batch, N, N, 2)`, a list to concatenate."""
+    """The parts of s_ij, a list of float `(batch, N, N, ...)`, of offsets dx and dy."""
     squares = ops.sum(ops.square(offset), axis=-1, keepdims=True)
     # The square root has no gradient at 0.
     distance = ops.sqrt(ops.maximum(squares, MIN_SIDE**2))
