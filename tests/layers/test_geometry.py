@@ -48,7 +48,7 @@ def test_geometry_bias_follows_eq_9_to_13(rng, kind):
         expected = reference.geometry_bias(
             layer, x[row].astype("float64"), boxes[row].astype("float64")
         )
-        np.testing.assert_allclose(out[row], expected, atol=1e-5)
+        np.testing.assert_allclose(out[row], expected, rtol=1e-6, atol=1e-5)
     assert np.abs(out).max() > 0.01
 
 
