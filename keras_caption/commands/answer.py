@@ -16,7 +16,6 @@ reported.
 """
 
 import argparse
-import contextlib
 import functools
 import pathlib
 import sys
@@ -26,8 +25,7 @@ from typing import Any
 import numpy as np
 
 import keras_caption as kc
-from keras_caption.atomic import replacing
-from keras_caption.commands.command_line import Parser, count
+from keras_caption.commands.command_line import Parser, count, write_lines
 from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.region_files import open_regions
 
@@ -59,13 +57,7 @@ def main(arguments: Sequence[str]) -> int:
         raise kc.InputError(f"{options.model} reads no questions.")
     read_image = image_reader(model, options.regions, {image for image, _ in rows})
     answerer = RowAnswerer(model, read_image, options)
-    with contextlib.ExitStack() as stack:
-        file = sys.stdout
-        if options.output:
-            partial = stack.enter_context(replacing(options.output))
-            file = stack.enter_context(open(partial, "w", encoding="utf-8"))
-        for line in answerer(rows):
-            print(line, file=file)
+    write_lines(answerer(rows), options.output)
     return 1 if answerer.skipped else 0
 
 

@@ -1,9 +1,11 @@
 import argparse
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from absl import logging
 
+from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 
 
@@ -39,6 +41,22 @@ def count(text: str) -> int:
 def names(text: str) -> list[str]:
     """A list of str, separated by commas on the command line."""
     return [name for name in text.split(",") if name]
+
+
+def write_lines(lines: Iterable[str], path: str | None) -> None:
+    """Writes lines as they come, to a file that appears whole or not at all.
+
+    Args:
+        lines: Iterable of str.
+        path: Path of the file, or `None` for standard output.
+    """
+    with contextlib.ExitStack() as stack:
+        file = sys.stdout
+        if path:
+            partial = stack.enter_context(replacing(path))
+            file = stack.enter_context(open(partial, "w", encoding="utf-8"))
+        for line in lines:
+            print(line, file=file)
 
 
 def start(

@@ -20,8 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import keras_caption as kc
-from keras_caption.atomic import replacing
-from keras_caption.commands.command_line import Parser, count
+from keras_caption.commands.command_line import Parser, count, write_lines
 from keras_caption.formats.parallel_text import lines, lines_of
 from keras_caption.inputs.text import MAX_TOKENS
 
@@ -54,13 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     if model.source is None:
         raise kc.InputError(f"{options.model} translates no sentences.")
     translator = LineTranslator(model, options, name)
-    with contextlib.ExitStack() as stack:
-        file = sys.stdout
-        if options.output:
-            partial = stack.enter_context(replacing(options.output))
-            file = stack.enter_context(open(partial, "w", encoding="utf-8"))
-        for line in translator(sentences):
-            print(line, file=file)
+    write_lines(translator(sentences), options.output)
     return 1 if translator.skipped else 0
 
 
