@@ -38,6 +38,7 @@ SIZES = {
     "area_layers": CountOrZero,
     "geometry_layers": CountOrZero | None,
     "dropout": ShareBelowOne,
+    "attention_dropout": ShareBelowOne | None,
     "branch_dropout": ShareBelowOne | None,
     "refining_dropout": ShareBelowOne,
     "aoa_dropout": ShareBelowOne,

@@ -41,7 +41,9 @@ class TransformerTranslator(Translator):
         model_dim: int, size of hidden states and embeddings.
         num_heads: int, number of attention heads; divides `model_dim`.
         feedforward_dim: int, inner size of the feed-forward layers.
-        dropout: float, dropout rate of embeddings, branches and attention weights.
+        dropout: float, dropout rate of embeddings and branches.
+        attention_dropout: float, dropout rate of attention weights. Defaults to
+            `dropout`.
         shared_embeddings: bool, whether source, target and softmax share one table;
             for a joint vocabulary. Defaults to `False`: all three are separate.
         source_area: int, tokens of the largest area of the source; 1 for plain
@@ -84,6 +86,7 @@ class TransformerTranslator(Translator):
         num_heads: int = 8,
         feedforward_dim: int = 2048,
         dropout: float = 0.1,
+        attention_dropout: float | None = None,
         shared_embeddings: bool = False,
         source_area: int = 1,
         target_area: int = 1,
@@ -109,7 +112,7 @@ class TransformerTranslator(Translator):
 
         # === Attention ===
         of_source = AttentionOptions(
-            dropout=dropout,
+            dropout=dropout if attention_dropout is None else attention_dropout,
             query_norm=query_norm,
             key_norm=key_norm,
             norm_affine=norm_affine,
@@ -176,6 +179,7 @@ class TransformerTranslator(Translator):
         self.num_heads = num_heads
         self.feedforward_dim = feedforward_dim
         self.dropout = dropout
+        self.attention_dropout = attention_dropout
         self.shared_embeddings = shared_embeddings
         self.source_area = source_area
         self.target_area = target_area
