@@ -10,7 +10,8 @@ train.en, train.de, valid.en, valid.de, test.2016.en and test.2016.de, and no ot
 whose name begins so. Its README-baseline.md reports a BLEU of 41.02; values that are
 not marked as ours are those of its recipe.
 
-One thing differs: theirs divides the scores of sentences by their lengths. BLEU is counted on the words as they are, as theirs is.
+One thing differs: theirs divides the scores of sentences by their lengths. BLEU is
+counted on the words as they are, as theirs is.
 """
 
 
