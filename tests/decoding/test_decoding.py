@@ -219,6 +219,7 @@ def test_other_batch_sizes_and_numbers_of_regions(captioner, rng):
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_the_same_without_tensorflow(backend, captioner, vocabulary, rng, tmp_path):
     """Layers, models, decoding and rewards on another backend alone."""
+    import json
     import subprocess
     import sys
 
@@ -227,25 +228,32 @@ def test_the_same_without_tensorflow(backend, captioner, vocabulary, rng, tmp_pa
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed")
     images = random_images(rng)
+    images["frames"] = rng.normal(size=(3, 4, 6)).astype("float32")
+    images["frame_mask"] = np.arange(4) < np.array([[4], [3], [1]])
     references = rng.integers(4, 9, (3, 2, 6)).astype("int32")
     np.savez(tmp_path / "images.npz", **images, references=references)
-    models = [
-        captioner,
-        kc.models.create(
-            "aoanet", vocabulary=vocabulary, **tiny("aoanet", num_layers=1)
-        ),
-    ]
-    widths = {"ngsan": (1, 3), "aoanet": (3,)}
+    of_videos = {"num_layers": 1, "frame_dim": 6, "frame_area": 2}
+    models = [captioner]
+    for name, options in (
+        ("aoanet", {"num_layers": 1}),
+        ("video_nsa", of_videos),
+        ("video_aoa", of_videos),
+    ):
+        sizes = tiny(name, **options)
+        if "frame_dim" in sizes:
+            del sizes["region_dim"]
+        models.append(kc.models.create(name, vocabulary=vocabulary, **sizes))
+    widths = {"ngsan": (1, 3), "aoanet": (3,), "video_nsa": (1,), "video_aoa": (1,)}
     for model in models:
         model.save(tmp_path / f"{model.name}.keras")
     program = """
-import sys
+import json, sys
 for name in ("tensorflow", "tensorflow_text", "tensorflow_datasets"):
     sys.modules[name] = None
 import keras, numpy as np, keras_caption as kc
 assert keras.backend.backend() == sys.argv[2]
 images = dict(np.load(sys.argv[1] + "/images.npz"))
-for name, widths in {"ngsan": (1, 3), "aoanet": (3,)}.items():
+for name, widths in json.loads(sys.argv[3]).items():
     model = keras.models.load_model(f"{sys.argv[1]}/{name}.keras")
     for width in widths:
         tokens = model.generate_tokens(images, width)[0]
@@ -277,7 +285,7 @@ scores = reward(images["references"][:, 0], images["references"])
 np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
 """
     subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), backend],
+        [sys.executable, "-c", program, str(tmp_path), backend, json.dumps(widths)],
         cwd=PROJECT,
         check=True,
         env={"KERAS_BACKEND": backend, "PATH": ""},
