@@ -136,7 +136,7 @@ def make_examples(rng):
                 "image_id": number,
                 "frames": rng.normal(size=(length, FRAME_DIM)),
                 "times": np.arange(length) / 2,
-                "words": ["w1 w2", "w3 w1 w4"],
+                "words": [f"w{number} w5", f"w6 w{number} w7"],
             }
 
     signature = {
