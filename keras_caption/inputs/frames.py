@@ -118,18 +118,23 @@ class Frames(InputKind):
         weights: np.ndarray,
         size: tuple[int, int],
     ) -> np.ndarray:
-        """Lights every frame by its weight, and writes its time below it, if known.
+        """Lights every frame by its weight, and shows the weight as heat below it.
 
-        The image is a film strip: T columns of one width, a frame in each.
+        The image is a film strip: T columns of one width, a frame in each. Times, if
+        known, are written below.
         """
         height, width = size
-        frame = np.arange(width) * len(weights) // width  # of every column of pixels
+        bottom = height - 0.5
+        heat = {"cmap": "Reds", "vmin": 0, "vmax": 1, "zorder": 1}
+        extent = -0.5, width - 0.5, bottom + 0.12 * height, bottom + 0.02 * height
+        panel.imshow(weights[None], extent=extent, interpolation="nearest", **heat)
         if "times" in inputs:
             times = np.ravel(ops.convert_to_numpy(inputs["times"]))
             shown = np.arange(0, len(times), math.ceil(len(times) / MAX_LABELS))
             middles = (shown + 0.5) * width / len(times) - 0.5
             labels = [f"{time:.1f} s" for time in times[shown]]
             panel.set_xticks(middles, labels, fontsize=8)
+        frame = np.arange(width) * len(weights) // width  # of every column of pixels
         return np.broadcast_to(weights[frame][None, :, None], (height, width, 1))
 
 

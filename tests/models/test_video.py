@@ -218,7 +218,8 @@ def test_attention_lights_the_frames_of_a_film_strip(rng, vocabulary):
     assert [panel.get_ylabel() for panel in panels] == ["w1", "w2", "w3", "<eos>"]
     brightness = weights / weights.max(axis=1, keepdims=True)
     for panel, of_word in zip(panels, brightness, strict=True):
-        shown = np.array(panel.images[0].get_array())
+        heat, shown = (np.array(image.get_array()) for image in panel.images)
+        np.testing.assert_allclose(heat[0], of_word, rtol=1e-6)
         middles = shown[0, [5, 15, 26, 36, 47], 0]
         np.testing.assert_allclose(255 - middles, 255 * (0.15 + 0.85 * of_word), atol=1)
         assert (shown == shown[:1]).all()
