@@ -10,6 +10,7 @@ from keras_caption.atomic import replacing
 from keras_caption.decoding import beam_search, check_options, greedy_search
 from keras_caption.decoding.beam_search import is_hypothesis
 from keras_caption.errors import InputError
+from keras_caption.features import Extractor
 from keras_caption.inputs import complete_inputs, read_served
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
@@ -205,7 +206,7 @@ def generation_endpoints(
         "n_best": (n_best, specs),
         "logits": (logits, {"tokens": tokens, **specs}),
     }
-    if getattr(model, "extractor", None) is not None:
+    if isinstance(getattr(model, "extractor", None), Extractor):
         files = tf.TensorSpec((None,), tf.string, name="image_bytes")
         endpoints["photos"] = (photos, {"image_bytes": files})
     return endpoints
