@@ -38,7 +38,7 @@ def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:
         name: str.
         make: Function of a folder, or `None`, and of keyword arguments for the
             builder, which returns a TFDS builder with splits `train`, `val` and `test`
-            and the features of `region_features`.
+            and the features of `region_features` or `frame_features`.
 
     Raises:
         InputError: If there is a dataset of that name already.
@@ -69,8 +69,8 @@ def load(
         name: `"scenes"`, `"coco_objects"`, `"prepared"`, or one that was registered.
         folder: Path. For `coco_objects`, the folder of COCO's annotation files, see
             `CocoFiles.find`; defaults to `None`, for which TFDS downloads
-            `coco_captions`. For `prepared`, the folder written by `prepare` or
-            `prepare_regions`.
+            `coco_captions`. For `prepared`, the folder written by `prepare`,
+            `prepare_regions`, `prepare_clips` or `prepare_frames`.
         **kwargs: Further arguments of the TFDS builder, such as `data_dir`, the folder
             of the prepared data, which defaults to `~/tensorflow_datasets`.
 
@@ -103,7 +103,7 @@ def read(builder: Any, split: str, images: bool = False) -> Any:
             Defaults to `False`.
 
     Returns:
-        `tf.data.Dataset` of examples, see `region_features`.
+        `tf.data.Dataset` of examples, see `region_features` and `frame_features`.
 
     Raises:
         InputError: If the dataset has no such split.

@@ -34,30 +34,30 @@ def region_features(region_dim: int, dtype: Any = np.float32, **more: Any) -> An
     )
 
 
-def frame_features(frame_dim: int, dtype: Any = np.float32, **more: Any) -> Any:
+def frame_features(
+    frame_dim: int, dtype: Any = np.float32, has_times: bool = True, **more: Any
+) -> Any:
     """Makes the TFDS features of a dataset of videos given as frames.
 
     An example has an `image_id`, the video's; its `name`; `frames`, float
     `(T, frame_dim)`, in order of time; their `times`, float32 `(T,)`, in seconds from
-    the start of the video; and `captions` and `words`, see `region_features`. It may
-    have an `image`, a film strip for figures: T equal columns, frame t in the t-th.
+    the start of the video, if known; and `captions` and `words`, see
+    `region_features`. It may have an `image`, a film strip for figures: T equal
+    columns, frame t in the t-th.
 
     Args:
         frame_dim: int, size of a frame's feature vector.
         dtype: NumPy type in which `frames` are stored. Defaults to float32.
+        has_times: bool, whether the times of frames are known. Defaults to `True`.
         **more: Further TFDS features of the dataset, by name.
 
     Returns:
         `tfds.features.FeaturesDict`.
     """
-    return caption_features(
-        {
-            "name": tfds.features.Text(),
-            "frames": _vectors(frame_dim, dtype),
-            "times": tfds.features.Tensor(shape=(None,), dtype=np.float32),
-            **more,
-        }
-    )
+    if has_times:
+        more["times"] = tfds.features.Tensor(shape=(None,), dtype=np.float32)
+    frames = _vectors(frame_dim, dtype)
+    return caption_features({"name": tfds.features.Text(), "frames": frames, **more})
 
 
 def caption_features(features: dict[str, Any]) -> Any:

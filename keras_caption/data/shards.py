@@ -167,7 +167,7 @@ def _write_missing(writer, chunks, processes):
     with tqdm(
         total=total,
         initial=total - sum(map(len, missing.values())),
-        unit=" images",
+        unit=" records",
         smoothing=0.05,
     ) as progress:
         processes = min(processes, len(missing))
