@@ -9,8 +9,8 @@ from keras_caption.arguments import check
 from keras_caption.data.matching import match
 from keras_caption.errors import InputError
 from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.inputs.frames import MAX_FRAMES
 
-MAX_FRAMES = 1024
 NumFrames = Annotated[int, Field(ge=1, le=MAX_FRAMES)]
 
 

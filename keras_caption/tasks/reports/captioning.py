@@ -3,8 +3,6 @@
 import pathlib
 from typing import Any
 
-from matplotlib.figure import Figure
-
 import keras_caption as kc
 from keras_caption.atomic import write_json
 from keras_caption.data import scenes
@@ -93,12 +91,10 @@ def draw_attention(
     """Draws the attention weights of some images of the test split."""
     count = min(IMAGES, builder.info.splits["test"].num_examples)
     examples = kc.data.read(builder, f"test[:{count}]", images=True)
-    figure = Figure(figsize=(20, 2.2 * count), layout="constrained")
-    parts = figure.subfigures(count, squeeze=False)[:, 0]
-    for part, example in zip(parts, examples.as_numpy_iterator(), strict=True):
-        names = [name for name in model.input_specs if name in example]
-        inputs = {name: example[name][None].astype("float32") for name in names}
-        tokens, _ = model.generate_tokens(inputs, **decoding)
-        image = example.get("image")
-        kc.visualization.attention_over_words(model, inputs, tokens[0], image, part)
-    figure.savefig(path, dpi=80)
+    names = [name for kind in model.kinds for name in kind.keys]
+    captions = []
+    for example in examples.as_numpy_iterator():
+        inputs = {n: example[n][None].astype("float32") for n in names if n in example}
+        [tokens], _ = model.generate_tokens(inputs, **decoding)
+        captions.append((inputs, tokens, example.get("image")))
+    kc.visualization.attention_over_captions(model, captions).savefig(path, dpi=80)
