@@ -123,8 +123,10 @@ class ClipExamples:
 
     def __init__(self, extractor: ClipExtractor, batch_size: int):
         self.batch_size = batch_size
+        size = extractor.image_size
+        images = tf.TensorSpec((None, size, size, 3), tf.uint8)
         self.extract = tf.function(
-            extractor.extractor.vectors, reduce_retracing=True, autograph=False
+            extractor.extractor.vectors, input_signature=[images], autograph=False
         )
 
     def __call__(self, records: list[VideoRecord]) -> Iterator[dict | InputError]:

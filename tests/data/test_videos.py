@@ -4,12 +4,15 @@ import json
 import shutil
 
 import h5py
+import keras
 import numpy as np
 import pytest
 from clip_files import write_clip, write_sound
 from conftest import data_folder
+from PIL import Image
 
 import keras_caption as kc
+from keras_caption.serving.export import generation_endpoints
 
 DIM = 6
 NAMES = ["v0", "v1", "v2", "v3"]
@@ -254,9 +257,8 @@ def clips(tmp_path):
     content = write_clip(folder / "cut.avi", 60).read_bytes()
     (folder / "cut.avi").write_bytes(content[: len(content) // 2])
     bad = ["sound", "one", "empty", "cut", "away"]
-    write_json(
-        tmp_path / "captions.json", plain([*NAMES, *bad], [*SPLITS, *SPLITS, "test"])
-    )
+    splits = [*SPLITS, *SPLITS, "test"]
+    write_json(tmp_path / "captions.json", plain([*NAMES, *bad], splits))
     return folder
 
 
@@ -295,7 +297,7 @@ def test_clips_are_prepared_counted_and_resumed(call_script, clips, tmp_path):
     shards = sorted((tmp_path / "out").glob("prepared-*-of-0000?"))
     before = [path.read_bytes() for path in shards]
     times = [path.stat().st_mtime_ns for path in shards]
-    shards[0].unlink()
+    shards[0].with_name(f"{shards[0].name}.json").unlink()
     (tmp_path / "out" / "manifest.json").unlink()
     assert call_script(*command).returncode == 0
     assert [path.read_bytes() for path in shards] == before
@@ -314,6 +316,56 @@ def test_clips_are_prepared_counted_and_resumed(call_script, clips, tmp_path):
     assert example["image"].shape == (96, 4 * 128, 3)
     done = call_script(*command, "--strict")
     assert "v1.avi: its name is that of" in done.stderr
+
+
+@pytest.fixture
+def model(clips, tmp_path):
+    """A captioner that was trained on prepared clips, saved and loaded."""
+    keras.utils.set_random_seed(0)
+    extractor = kc.features.ClipExtractor(
+        kc.features.Extractor(image_size=32, arguments={"alpha": 0.25}), 4
+    )
+    listed = kc.data.list_videos([tmp_path / "captions.json"])
+    kc.data.prepare_clips(clips, listed, extractor, tmp_path / "out")
+    builder = kc.data.load("prepared", tmp_path / "out")
+    words = kc.text.Vocabulary(["a", "dog", "one", "v0", "v1"])
+    model = kc.models.create(
+        "video_nsa",
+        vocabulary=words,
+        model_dim=16,
+        num_heads=2,
+        feedforward_dim=16,
+        extractor=kc.data.load_extractor(tmp_path / "out"),
+        **kc.inputs.sizes_of(builder.info.features),
+    )
+    model.compile(keras.optimizers.SGD(0.1), model.loss, jit_compile=False)
+    examples = kc.data.read(builder, "train")
+    batches = kc.data.train_batches(examples, words, 2, inputs=model.input_specs)
+    model.fit(batches, steps_per_epoch=1, verbose=0)
+    model.save(tmp_path / "model.keras")
+    return keras.models.load_model(tmp_path / "model.keras")
+
+
+def test_caption_my_clip(call_script, clips, model, tmp_path):
+    paths = [clips / f"{name}.avi" for name in ("v0", "v1", "v2", "more/v3")]
+    bad = [clips / "cut.avi", clips / "one.mp4", "nowhere.mp4"]
+    figure = tmp_path / "strips.png"
+    done = call_script(
+        *("experiments/caption.py", tmp_path / "model.keras", *paths, *bad),
+        *("--beam_size=1", "--max_length=4", f"--figure={figure}"),
+    )
+    assert done.returncode == 1
+    captions = model.generate(paths, beam_size=1, max_length=4)  # in one batch
+    for path, caption in zip(paths, captions, strict=True):
+        assert f"{path}: {caption} (-" in done.stdout
+    for problem in ("cut after", "has 1 frame", "There is no file nowhere.mp4"):
+        assert problem in done.stderr
+    assert done.stderr.count("error: ") == 3
+    with Image.open(figure) as image:
+        assert image.size[0] > 1000
+    with pytest.raises(kc.InputError, match="needs frames"):
+        model.generate({"image": np.zeros((1, 8, 8, 3))})
+    assert "photos" not in generation_endpoints(model, {})
 
 
 def test_clips_need_no_captions(clips, tmp_path):
