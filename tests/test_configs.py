@@ -62,7 +62,7 @@ def test_vocabularies_are_counted_as_the_papers(name, rule):
 
 def test_every_file_is_an_experiment():
     paths = sorted(FOLDER.glob("*.py"))
-    assert len(paths) == 6
+    assert len(paths) == 7
     for path in paths:
         config = read(path.stem)
         assert config["decoding"]["keep_greedy"] is False
