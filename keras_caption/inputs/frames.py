@@ -107,9 +107,8 @@ class Frames(InputKind):
         return example
 
     def blank(self, inputs: dict[str, Any]) -> np.ndarray:
-        """A film strip of plain blue frames: weights are a scale of that colour."""
-        strip = np.zeros((48, 48 * inputs["frames"].shape[1], 3), "uint8")
-        return strip + np.uint8([31, 119, 180])
+        """A film strip of plain frames."""
+        return np.full((48, 48 * inputs["frames"].shape[1], 3), 100, "uint8")
 
     def draw(
         self,
@@ -118,18 +117,26 @@ class Frames(InputKind):
         weights: np.ndarray,
         size: tuple[int, int],
     ) -> np.ndarray:
-        """Lights every frame by its weight, and writes its time below it, if known.
+        """Lights every frame by its weight, and shows the weight as heat at its foot.
 
-        The image is a film strip: T columns of one width, a frame in each.
+        The image is a film strip: T columns of one width, a frame in each. Times, if
+        known, are written below.
         """
         height, width = size
-        frame = np.arange(width) * len(weights) // width  # of every column of pixels
+        foot = -0.5, width - 0.5, height - 0.5, 0.92 * height - 0.5
+        scale = {"cmap": "Reds", "vmin": 0, "vmax": 1}
+        panel.imshow(
+            weights[None], extent=foot, interpolation="nearest", zorder=1, **scale
+        )
+        borders = np.arange(1, len(weights)) * width / len(weights) - 0.5
+        panel.vlines(borders, -0.5, height - 0.5, "white", linewidth=1, zorder=2)
         if "times" in inputs:
             times = np.ravel(ops.convert_to_numpy(inputs["times"]))
             shown = np.arange(0, len(times), math.ceil(len(times) / MAX_LABELS))
             middles = (shown + 0.5) * width / len(times) - 0.5
             labels = [f"{time:.1f} s" for time in times[shown]]
             panel.set_xticks(middles, labels, fontsize=8)
+        frame = np.arange(width) * len(weights) // width  # of every column of pixels
         return np.broadcast_to(weights[frame][None, :, None], (height, width, 1))
 
 

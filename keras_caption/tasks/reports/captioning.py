@@ -7,7 +7,7 @@ import keras_caption as kc
 from keras_caption.atomic import write_json
 from keras_caption.data import scenes
 
-IMAGES = 4  # in the figure of attention
+CAPTIONS = 4  # in the figure of attention
 SHOWN = 10  # captions printed
 FILES = {
     "best.keras": "the model, for keras.models.load_model",
@@ -55,7 +55,8 @@ def evaluate(
     draw_attention(model, builder, decoding, folder / "attention.png")
 
     width = decoding["beam_size"]
-    print(f"\nTest split, {len(captions):,} images, beam {width}\n")
+    noun = model.memory_kind.noun
+    print(f"\nTest split, {len(captions):,} {noun}s, beam {width}\n")
     print(kc.evaluation.table({model.name: scores}))
     for name, reason in missing.items():
         print(f"\n{name}: {reason}")
@@ -88,8 +89,8 @@ def write_coco_files(
 def draw_attention(
     model: Any, builder: Any, decoding: dict[str, Any], path: pathlib.Path
 ) -> None:
-    """Draws the attention weights of some images of the test split."""
-    count = min(IMAGES, builder.info.splits["test"].num_examples)
+    """Draws the attention weights of some captions of the test split."""
+    count = min(CAPTIONS, builder.info.splits["test"].num_examples)
     examples = kc.data.read(builder, f"test[:{count}]", images=True)
     names = [name for kind in model.kinds for name in kind.keys]
     captions = []
