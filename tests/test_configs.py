@@ -51,6 +51,21 @@ def test_aoanet_is_that_of_its_section():
     assert (config["training"]["epochs"], config["self_critical"]["epochs"]) == (30, 15)
 
 
+def test_videos_are_trained_as_the_papers_train_on_images():
+    vatex, msrvtt = read("vatex"), read("msrvtt")
+    of_images = read("ngsan_coco"), read("aoanet_coco")
+    for config, expected in zip((vatex, msrvtt), of_images, strict=True):
+        assert config["training"] == expected["training"]
+    assert vatex["self_critical"] == of_images[0]["self_critical"]
+    assert vatex["data"]["captions_per_image"] == 412_500 // 41_250
+    model = vatex["model"]
+    assert (model["name"], model["num_layers"]) == ("video_nsa", 1)
+    assert (model["model_dim"], model["query_norm"]) == (512, "instance")
+    model = msrvtt["model"]
+    assert (model["name"], model["context"]) == ("video_aoa", "aoa")
+    assert msrvtt["self_critical"]["epochs"] == 0
+
+
 @pytest.mark.parametrize(
     ("name", "rule"),
     [("ngsan_coco", (6, "all")), ("aoanet_coco", (5, "all")), (None, (5, "train"))],
@@ -62,7 +77,7 @@ def test_vocabularies_are_counted_as_the_papers(name, rule):
 
 def test_every_file_is_an_experiment():
     paths = sorted(FOLDER.glob("*.py"))
-    assert len(paths) == 6
+    assert {"ngsan_coco", "msrvtt", "vatex"} <= {path.stem for path in paths}
     for path in paths:
         config = read(path.stem)
         assert config["decoding"]["keep_greedy"] is False

@@ -13,8 +13,6 @@ reported and skipped.
 import sys
 from collections.abc import Sequence
 
-from matplotlib.figure import Figure
-
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count
 
@@ -64,9 +62,8 @@ def caption(options):
 
 def draw(model, inputs, tokens, photos, path):
     """Draws the attention weights of captions over their photos."""
-    figure = Figure(figsize=(20, 2.4 * len(photos)), layout="constrained")
-    parts = figure.subfigures(len(photos), squeeze=False)[:, 0]
-    for i, (part, photo) in enumerate(zip(parts, photos, strict=True)):
-        one = {key: value[i : i + 1] for key, value in inputs.items()}
-        kc.visualization.attention_over_words(model, one, tokens[i], photo, part)
-    figure.savefig(path, dpi=80)
+    captions = [
+        ({key: value[i : i + 1] for key, value in inputs.items()}, tokens[i], photo)
+        for i, photo in enumerate(photos)
+    ]
+    kc.visualization.attention_over_captions(model, captions).savefig(path, dpi=80)

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from keras_caption.errors import InputError
+from keras_caption.inputs.frames import Frames
 from keras_caption.inputs.grid import Grid
 from keras_caption.inputs.input_kind import InputKind
 from keras_caption.inputs.question import Question
@@ -23,10 +24,11 @@ from keras_caption.inputs.regions import Regions
 from keras_caption.inputs.text import Text
 from keras_caption.text import Tokenizer
 
-KINDS: list[type[InputKind]] = [Regions, Grid, Text, Question]
+KINDS: list[type[InputKind]] = [Regions, Grid, Frames, Text, Question]
 
 __all__ = [
     "KINDS",
+    "Frames",
     "Grid",
     "InputKind",
     "Question",

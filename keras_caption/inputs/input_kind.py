@@ -92,6 +92,24 @@ class InputKind:
                 )
         return inputs
 
+    def check_counts(self, inputs: dict[str, Any]) -> None:
+        """Checks that there are as many rows of every tensor as of the first.
+
+        Args:
+            inputs: dict of tensors `(batch, N, ...)`.
+
+        Raises:
+            InputError: If they differ in their batch size or in N.
+        """
+        first = self.keys[0]
+        for name in inputs:
+            counts = [tuple(inputs[key].shape[:2]) for key in (first, name)]
+            if None not in (*counts[0], *counts[1]) and counts[0] != counts[1]:
+                raise InputError(
+                    f"Every {self.noun} needs as many {name} as {first}. Received a "
+                    f"batch of {counts[0]} {first} and {counts[1]} {name}."
+                )
+
     def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Computes inputs that a batch may lack, such as a mask.
 
@@ -192,6 +210,17 @@ class InputKind:
             for name, spec in self.served_specs().items()
         }
 
+    def blank(self, inputs: dict[str, Any]) -> np.ndarray:
+        """Makes an image for `draw` in place of one that is not known.
+
+        Args:
+            inputs: dict of tensors, as `complete` returns it, for one example.
+
+        Returns:
+            uint8 `(height, width, 3)`.
+        """
+        return np.full((128, 128, 3), 255, "uint8")
+
     def draw(
         self,
         panel: Any,
@@ -203,7 +232,8 @@ class InputKind:
 
         Args:
             panel: `matplotlib.axes.Axes` that shows the image; may be added to.
-            inputs: dict of tensors, as `complete` returns it, for one example.
+            inputs: dict of tensors for one example: those that `complete` returns,
+                and others that the example has.
             weights: float `(M,)`, over the items, the greatest of which is 1.
             size: Height and width of the image.
 
@@ -237,3 +267,17 @@ def has_not_finite(values: Any, mask: Any = None) -> Any:
     if mask is not None:
         wrong = ops.logical_and(wrong, mask)
     return ops.any(wrong, axis=tuple(range(1, len(values.shape))))
+
+
+def first_valid(number: Any, size: Any) -> Any:
+    """The mask of examples whose first items are valid, as a server is told.
+
+    Args:
+        number: int `(batch,)`, numbers of valid items.
+        size: int, number of items N.
+
+    Returns:
+        bool `(batch, N)`; False throughout where the number is more than N.
+    """
+    number = ops.where(number <= size, number, 0)
+    return ops.arange(size) < ops.expand_dims(number, 1)

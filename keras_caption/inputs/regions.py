@@ -5,10 +5,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.errors import InputError
 from keras_caption.inputs.input_kind import (
     EXAMPLE_SIZE,
     InputKind,
+    first_valid,
     has_not_finite,
     not_finite,
 )
@@ -63,15 +63,7 @@ class Regions(InputKind):
 
     def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
         inputs = super().read(batch, model_name)
-        for name in self.keys[1:]:
-            if name not in inputs:
-                continue
-            counts = [tuple(inputs[key].shape[:2]) for key in ("regions", name)]
-            if None not in (*counts[0], *counts[1]) and counts[0] != counts[1]:
-                raise InputError(
-                    f"An image needs as many {name} as regions. Received a batch of "
-                    f"{counts[0]} regions and {counts[1]} {name}."
-                )
+        self.check_counts(inputs)
         if "region_mask" in inputs and not self.reads_boxes:
             inputs.pop("boxes", None)
         return inputs
@@ -143,9 +135,8 @@ class Regions(InputKind):
         """Makes a mask of `num_regions`; too great a number makes none valid."""
         own = self.own(inputs)
         if "num_regions" in inputs:
-            number, most = inputs["num_regions"], ops.shape(own["regions"])[1]
-            number = ops.where(number <= most, number, 0)
-            own["region_mask"] = ops.arange(most) < ops.expand_dims(number, 1)
+            size = ops.shape(own["regions"])[1]
+            own["region_mask"] = first_valid(inputs["num_regions"], size)
         return own
 
     def example(self) -> dict[str, np.ndarray]:

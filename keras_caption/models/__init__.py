@@ -18,6 +18,8 @@ from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.transformer_translator import TransformerTranslator
 from keras_caption.models.translator import Translator
+from keras_caption.models.video_aoanet import VideoAoANet
+from keras_caption.models.video_transformer import VideoTransformer
 
 __all__ = [
     "MCAN",
@@ -36,6 +38,8 @@ __all__ = [
     "TransformerDecoder",
     "TransformerTranslator",
     "Translator",
+    "VideoAoANet",
+    "VideoTransformer",
     "arguments",
     "create",
     "data_arguments",

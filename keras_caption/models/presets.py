@@ -23,6 +23,8 @@ from keras_caption.models.mcan import MCAN
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.task_model import TaskModel, constructor_arguments
 from keras_caption.models.transformer_translator import TransformerTranslator
+from keras_caption.models.video_aoanet import VideoAoANet
+from keras_caption.models.video_transformer import VideoTransformer
 
 # Arguments of models that the text of the data decides.
 VOCABULARIES = (
@@ -157,6 +159,13 @@ PRESETS = {
             "temperature": "length",
         },
     ),
+    # NG-SAN's Table 7: videos.
+    "video_transformer": Preset(VideoTransformer, {}),
+    "video_nsa": Preset(VideoTransformer, {"query_norm": "instance"}),
+    # AoANet's section 4.6. It does not say how many heads attend to the frames: one,
+    # as in the models of Table 4 that have these names, is ours.
+    "video_base": Preset(VideoAoANet, {"context": "linear", "decoder_heads": 1}),
+    "video_aoa": Preset(VideoAoANet, {"context": "aoa", "decoder_heads": 1}),
     **_translators(),
     # NG-SAN's Table 9. That the geometry depends on the query is ours: the paper does
     # not say.
@@ -218,8 +227,10 @@ def create(name: str, **arguments: Any) -> TaskModel:
     The mechanisms of all papers are options of every captioner and combine:
     `query_norm`, `key_norm`, `geometry`, `image_area`, `temperature` and `gate` (see
     `keras_caption.models.AttentionOptions`), and in models with a Transformer decoder
-    `caption_area`. Translators have those that make sense for text; models that answer
-    questions have those of captioners, for the self-attention of regions.
+    `caption_area`. Captioners of videos have `frame_area` in place of `image_area`, and
+    no geometry; those with an LSTM as encoder have no self-attention to change.
+    Translators have those that make sense for text; models that answer questions have
+    those of captioners, for the self-attention of regions.
 
     Args:
         name: str, one of `presets()`.

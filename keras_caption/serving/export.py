@@ -34,7 +34,7 @@ def export(
     """Writes a model as a SavedModel, ready for TensorFlow Serving.
 
     It needs neither keras_caption nor Keras to answer. Batch size and number of
-    regions are free in all signatures. Those of a captioner or translator:
+    regions or frames are free in all signatures. Those of a captioner or translator:
 
     | signature | inputs | outputs |
     |---|---|---|
@@ -45,9 +45,10 @@ def export(
     | `photos` | `image_bytes`: JPEG or PNG files | as `serving_default` |
 
     Images are a `grid`; or `regions` with `boxes`; or, for models that do not depend
-    on boxes, `regions` with `num_regions`, int32 `(batch,)`. Other kinds of input say
-    what they take, see `keras_caption.inputs.InputKind.served_specs`. Only models
-    with an `extractor` have `photos`, which respects a JPEG's EXIF orientation.
+    on boxes, `regions` with `num_regions`, int32 `(batch,)`. Videos are `frames` with
+    `num_frames`. Other kinds of input say what they take, see
+    `keras_caption.inputs.InputKind.served_specs`. Only models of images with an
+    `extractor` have `photos`, which respects a JPEG's EXIF orientation.
 
     Those of a model that answers questions:
 
@@ -63,13 +64,14 @@ def export(
     **Padding.** A region whose box has no area is padding: images with fewer regions
     are padded with zeros, or as TensorFlow Serving's `pad_variable_length_inputs`
     does, with the first element of each tensor. Without `boxes`, regions from
-    `num_regions` on are padding.
+    `num_regions` on are padding, and frames from `num_frames` on always are.
 
     **Images that cannot be captioned** have an empty caption, tokens of PAD and a
     score of -inf; in `logits`, NaN. So have places of `n_best` without a hypothesis.
     They are those without a valid region, with
     features that are not finite, or with boxes that are not x1, y1, x2, y2 divided by
-    the image's width and height; and photos that cannot be decoded, or have more
+    the image's width and height; videos without a valid frame, or with more than
+    1,024; and photos that cannot be decoded, or have more
     pixels than `keras_caption.features.MAX_PIXELS`. Other images of the batch are
     answered as without them. Questions about such images have empty answers, and scores
     of -inf.
@@ -205,7 +207,9 @@ def generation_endpoints(
         "n_best": (n_best, specs),
         "logits": (logits, {"tokens": tokens, **specs}),
     }
-    if getattr(model, "extractor", None) is not None:
+    extractor = getattr(model, "extractor", None)
+    required = {name for kind in model.kinds for name in kind.required}
+    if extractor is not None and required <= {*extractor.made}:
         files = tf.TensorSpec((None,), tf.string, name="image_bytes")
         endpoints["photos"] = (photos, {"image_bytes": files})
     return endpoints

@@ -1,4 +1,4 @@
-"""Captioning of images: captions from regions or grids, scored by CIDEr-D."""
+"""Captioning of images and videos: captions of features, scored by CIDEr-D."""
 
 import pathlib
 from typing import Any, Literal
@@ -147,9 +147,16 @@ class Task:
         return {"vocabulary": vocabulary}
 
     @property
+    def noun(self) -> str:
+        """What an example is called in messages: an image or a video."""
+        features = self.builder.info.features
+        kinds = (kind for kind in kc.inputs.KINDS if kind.keys[0] in features)
+        return next(kinds, kc.inputs.InputKind).noun
+
+    @property
     def training_size(self) -> str:
         """What there is to train on, for a message."""
-        return f"{len(self.read('train')):,} training images"
+        return f"{len(self.read('train')):,} training {self.noun}s"
 
     def steps_per_epoch(self, group: str, replicas: int = 1) -> int:
         """Number of steps of an epoch.
@@ -159,12 +166,12 @@ class Task:
             replicas: int, number of replicas that share a batch.
 
         Raises:
-            InputError: If the images do not make a batch, the replicas cannot share
+            InputError: If the examples do not make a batch, the replicas cannot share
                 it, or it lacks what the reward reads.
         """
         self._check_rewarded(group)
-        batch_size = self.config[group]["batch_size"]
-        return whole_batches(len(self.read("train")), batch_size, replicas, "images")
+        size, batch_size = len(self.read("train")), self.config[group]["batch_size"]
+        return whole_batches(size, batch_size, replicas, f"{self.noun}s")
 
     def _rewards_truth(self, group):
         """Whether a phase is rewarded for true statements."""
@@ -295,9 +302,10 @@ class Task:
         name = self.config["model"]["name"]
         needed = kc.models.data_arguments(name)
         if not set(needed) <= set(sizes):
+            reads = next(k.keys[0] for k in kc.inputs.KINDS if {*needed} <= {*k.sizes})
             raise kc.InputError(
-                f"The model '{name}' reads grids of features, and the dataset "
-                f"{self.data['dataset']} has none: prepare photos for it."
+                f"The model '{name}' reads `{reads}`, and the dataset "
+                f"{self.data['dataset']} has none: choose another of the two."
             )
         return {name: sizes[name] for name in needed}
 

@@ -4,9 +4,11 @@ from keras_caption.visualization.attention import (
     attention_over_regions,
     attention_over_words,
 )
+from keras_caption.visualization.captions import attention_over_captions
 from keras_caption.visualization.questions import attention_over_question
 
 __all__ = [
+    "attention_over_captions",
     "attention_over_question",
     "attention_over_regions",
     "attention_over_words",

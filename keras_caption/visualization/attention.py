@@ -7,6 +7,8 @@ from matplotlib.figure import Figure, SubFigure
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.text import BOS, EOS
 
+WIDTH = 20  # inches, of figures of wide images or of several captions
+
 
 def attention_over_regions(
     model: Seq2Seq | Ensemble, inputs: dict[str, Any], tokens: Any
@@ -41,11 +43,14 @@ def attention_over_words(
 ) -> Figure | SubFigure:
     """Plots what a captioner attends to, a panel for each word of a caption.
 
-    What is not attended to is pale.
+    What is not attended to is pale. Panels stand side by side or, if the image is as
+    wide as a film strip, one below another, with the words at their left.
 
     Args:
-        model, inputs, tokens: Of `attention_over_regions`.
-        image: uint8 `(height, width, 3)`, shown in every panel. Defaults to white.
+        model, inputs, tokens: Of `attention_over_regions`. Inputs that the model does
+            not read may be shown too, such as `times` of frames.
+        image: uint8 `(height, width, 3)`, shown in every panel. Defaults to that of
+            `keras_caption.inputs.InputKind.blank`.
         figure: `matplotlib.figure.Figure` or `SubFigure` to plot into. Defaults to a
             new one.
 
@@ -56,18 +61,42 @@ def attention_over_words(
         InputError: If the kind of input does not know how attention is drawn, see
             `keras_caption.inputs.InputKind.draw`.
     """
-    inputs = model.prepare_inputs(inputs)
+    inputs = {**inputs, **model.prepare_inputs(inputs)}
     words, weights = attention_over_regions(model, inputs, tokens)
     kind = model.memory_kind
     if image is None:
-        image = np.full((128, 128, 3), 255, "uint8")
+        image = kind.blank(inputs)
+    stacked = is_wide(image)
     if figure is None:
-        figure = Figure(figsize=(1.6 * len(words), 2), layout="constrained")
-    panels = figure.subplots(1, len(words), squeeze=False)[0]
+        width = WIDTH if stacked else 1.6 * len(words)
+        size = width, height_of(image, len(words))
+        figure = Figure(figsize=size, layout="constrained")
+    shape = (len(words), 1) if stacked else (1, len(words))
+    panels = figure.subplots(*shape, squeeze=False).ravel()
     for panel, word, of_word in zip(panels, words, weights, strict=True):
+        panel.set(xticks=[], yticks=[], anchor="W" if stacked else "C")
+        panel.spines[:].set_visible(False)
         brightness = kind.draw(panel, inputs, of_word / of_word.max(), image.shape[:2])
         pale = (255 - image) * (0.15 + 0.85 * brightness)
         panel.imshow((255 - pale).astype("uint8"))
-        panel.set_title(word, fontsize=11)
-        panel.axis("off")
+        if stacked:
+            panel.set_ylabel(word, rotation=0, ha="right", va="center", fontsize=11)
+            panel.tick_params(labelbottom=panel is panels[-1], bottom=False)
+        else:
+            panel.set_title(word, fontsize=11)
+            panel.tick_params(labelbottom=False, bottom=False)
     return figure
+
+
+def is_wide(image: np.ndarray) -> bool:
+    """Whether an image is so wide that panels of it are stacked."""
+    height, width = image.shape[:2]
+    return width > 3 * height
+
+
+def height_of(image: np.ndarray, panels: int) -> float:
+    """Height in inches of as many panels of an image as a caption has words."""
+    if not is_wide(image):
+        return 2.2
+    height, width = image.shape[:2]
+    return panels * min(WIDTH * height / width, 1.0) + 0.3

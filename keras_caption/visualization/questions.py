@@ -43,7 +43,7 @@ def attention_over_question(
     weights = ops.convert_to_numpy(model.attention(inputs))[0]
     [kind] = (kind for kind in model.kinds if isinstance(kind, Regions))
     if image is None:
-        image = np.full((128, 128, 3), 255, "uint8")
+        image = kind.blank(inputs)
     if figure is None:
         figure = Figure(figsize=(1.6 * len(words), 2), layout="constrained")
     panels = figure.subplots(1, len(words), squeeze=False)[0]

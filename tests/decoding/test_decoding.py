@@ -219,6 +219,7 @@ def test_other_batch_sizes_and_numbers_of_regions(captioner, rng):
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_the_same_without_tensorflow(backend, captioner, vocabulary, rng, tmp_path):
     """Layers, models, decoding and rewards on another backend alone."""
+    import json
     import subprocess
     import sys
 
@@ -227,25 +228,30 @@ def test_the_same_without_tensorflow(backend, captioner, vocabulary, rng, tmp_pa
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed")
     images = random_images(rng)
+    images["frames"] = rng.normal(size=(3, 4, 6)).astype("float32")
+    images["frame_mask"] = np.arange(4) < np.array([[4], [3], [1]])
     references = rng.integers(4, 9, (3, 2, 6)).astype("int32")
     np.savez(tmp_path / "images.npz", **images, references=references)
+    of_videos = tiny("video_aoa", num_layers=1, frame_dim=6)
+    del of_videos["region_dim"]
     models = [
         captioner,
+        kc.models.create("video_aoa", vocabulary=vocabulary, **of_videos),
         kc.models.create(
             "aoanet", vocabulary=vocabulary, **tiny("aoanet", num_layers=1)
         ),
     ]
-    widths = {"ngsan": (1, 3), "aoanet": (3,)}
+    widths = {"ngsan": (1, 3), "video_aoa": (1,), "aoanet": (3,)}
     for model in models:
         model.save(tmp_path / f"{model.name}.keras")
     program = """
-import sys
+import json, sys
 for name in ("tensorflow", "tensorflow_text", "tensorflow_datasets"):
     sys.modules[name] = None
 import keras, numpy as np, keras_caption as kc
 assert keras.backend.backend() == sys.argv[2]
 images = dict(np.load(sys.argv[1] + "/images.npz"))
-for name, widths in {"ngsan": (1, 3), "aoanet": (3,)}.items():
+for name, widths in json.loads(sys.argv[3]).items():
     model = keras.models.load_model(f"{sys.argv[1]}/{name}.keras")
     for width in widths:
         tokens = model.generate_tokens(images, width)[0]
@@ -277,7 +283,7 @@ scores = reward(images["references"][:, 0], images["references"])
 np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
 """
     subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), backend],
+        [sys.executable, "-c", program, str(tmp_path), backend, json.dumps(widths)],
         cwd=PROJECT,
         check=True,
         env={"KERAS_BACKEND": backend, "PATH": ""},

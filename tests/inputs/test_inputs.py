@@ -105,3 +105,37 @@ def test_inputs_of_another_kind_are_named(captioner, rng):
             captioner.generate({**images, "regions": values})
     with pytest.raises(kc.InputError, match="holds no image"):
         captioner.generate({name: values[:0] for name, values in images.items()})
+
+
+@pytest.fixture(scope="module")
+def video_model(vocabulary):
+    sizes = {"frame_dim": 3, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    return kc.models.create("video_nsa", vocabulary=vocabulary, **sizes)
+
+
+def test_videos_that_cannot_be_captioned_are_named(video_model):
+    frames = np.zeros((2, 4, 3), "float32")
+    mask = np.ones((2, 4), bool)
+    mask[1, 2:] = False
+    broken = frames.copy()
+    broken[1, :2, 1] = -np.inf
+    long = np.zeros((1, 1025, 3), "float32")
+    for videos, problem in (
+        ({"frames": frames[:, :0]}, "Video 0 of the batch has no valid frame"),
+        ({"frames": frames, "frame_mask": ~mask}, "Video 0 .* has no valid frame"),
+        ({"frames": broken, "frame_mask": mask}, "Video 1 .* frames that are not fin"),
+        ({"frames": long}, "Video 0 .* has more than 1,024 frames"),
+        ({"frames": frames[:0]}, "holds no video"),
+        ({"frames": frames[0]}, r"frames of shape \('batch', None, 3\)"),
+        ({"frames": frames, "frame_mask": mask[:, :3]}, "as many frame_mask as frames"),
+        ({"frame_mask": mask}, "Missing from the batch: frames"),
+    ):
+        with pytest.raises(kc.InputError, match=problem):
+            video_model.generate(videos, beam_size=1, max_length=2)
+    # What stands in padded frames is no fault, and neither are many of them.
+    broken[1] = frames[1]
+    broken[1, 2:] = np.nan
+    videos = {"frames": broken, "frame_mask": mask}
+    assert video_model.read_inputs(videos, check=True)
+    mask = np.arange(1025) < 3
+    assert video_model.read_inputs({"frames": long, "frame_mask": mask[None]}, True)

@@ -48,7 +48,7 @@ def test_parameter_counts_of_the_papers(name, layers, millions):
 REGION_PRESETS = [
     n
     for n in kc.models.presets(kc.models.Captioner)
-    if not n.startswith(("area", "sp"))
+    if "region_dim" in kc.models.data_arguments(n)
 ]
 
 

@@ -3,13 +3,11 @@
 import pathlib
 from typing import Any
 
-from matplotlib.figure import Figure
-
 import keras_caption as kc
 from keras_caption.atomic import write_json
 from keras_caption.data import scenes
 
-IMAGES = 4  # in the figure of attention
+CAPTIONS = 4  # in the figure of attention
 SHOWN = 10  # captions printed
 FILES = {
     "best.keras": "the model, for keras.models.load_model",
@@ -57,7 +55,8 @@ def evaluate(
     draw_attention(model, builder, decoding, folder / "attention.png")
 
     width = decoding["beam_size"]
-    print(f"\nTest split, {len(captions):,} images, beam {width}\n")
+    noun = model.memory_kind.noun
+    print(f"\nTest split, {len(captions):,} {noun}s, beam {width}\n")
     print(kc.evaluation.table({model.name: scores}))
     for name, reason in missing.items():
         print(f"\n{name}: {reason}")
@@ -90,15 +89,13 @@ def write_coco_files(
 def draw_attention(
     model: Any, builder: Any, decoding: dict[str, Any], path: pathlib.Path
 ) -> None:
-    """Draws the attention weights of some images of the test split."""
-    count = min(IMAGES, builder.info.splits["test"].num_examples)
+    """Draws the attention weights of some captions of the test split."""
+    count = min(CAPTIONS, builder.info.splits["test"].num_examples)
     examples = kc.data.read(builder, f"test[:{count}]", images=True)
-    figure = Figure(figsize=(20, 2.2 * count), layout="constrained")
-    parts = figure.subfigures(count, squeeze=False)[:, 0]
-    for part, example in zip(parts, examples.as_numpy_iterator(), strict=True):
-        names = [name for name in model.input_specs if name in example]
-        inputs = {name: example[name][None].astype("float32") for name in names}
-        tokens, _ = model.generate_tokens(inputs, **decoding)
-        image = example.get("image")
-        kc.visualization.attention_over_words(model, inputs, tokens[0], image, part)
-    figure.savefig(path, dpi=80)
+    names = [name for kind in model.kinds for name in kind.keys]
+    captions = []
+    for example in examples.as_numpy_iterator():
+        inputs = {n: example[n][None].astype("float32") for n in names if n in example}
+        [tokens], _ = model.generate_tokens(inputs, **decoding)
+        captions.append((inputs, tokens, example.get("image")))
+    kc.visualization.attention_over_captions(model, captions).savefig(path, dpi=80)

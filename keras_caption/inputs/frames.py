@@ -1,0 +1,149 @@
+import math
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.inputs.input_kind import (
+    EXAMPLE_SIZE,
+    InputKind,
+    first_valid,
+    has_not_finite,
+    not_finite,
+)
+
+MAX_FRAMES = 1024  # of a video: attention takes its square
+MAX_LABELS = 20  # times below a film strip
+
+
+class Frames(InputKind):
+    """Frames of a video, in order of time.
+
+    | key | type and shape | meaning |
+    |---|---|---|
+    | `frames` | float `(batch, T, frame_dim)` | features |
+    | `times` | float `(batch, T)` | seconds from the video's start; optional |
+    | `frame_mask` | bool `(batch, T)` | True where valid; optional |
+
+    Models read the order of the frames, and no `times`: these are shown in figures. A
+    video has at most `MAX_FRAMES` valid frames. Exported models take `num_frames`,
+    int32 `(batch,)`, in place of a mask: frames from there on are padding.
+    """
+
+    keys = ("frames", "times", "frame_mask")
+    sizes = ("frame_dim",)
+    noun = "video"
+    optional = {"frame_mask"}
+
+    @staticmethod
+    def symbolic(frame_dim: int) -> dict[str, keras.KerasTensor]:
+        """Symbolic inputs of an encoder of frames.
+
+        Args:
+            frame_dim: int, size of a frame's feature vector.
+        """
+        return {
+            "frames": keras.Input((None, frame_dim), name="frames"),
+            "frame_mask": keras.Input((None,), dtype="bool", name="frame_mask"),
+        }
+
+    def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
+        inputs = super().read(batch, model_name)
+        self.check_counts(inputs)
+        return inputs
+
+    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Adds a mask, and zeros in padded frames."""
+        inputs = self.own(inputs)
+        mask = valid_frames(inputs)
+        frames = ops.where(ops.expand_dims(mask, -1), inputs["frames"], 0.0)
+        return self.own({**inputs, "frames": frames, "frame_mask": mask})
+
+    def memory_mask(self, inputs: dict[str, Any]) -> Any:
+        return inputs.get("frame_mask")
+
+    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        inputs = self.own(inputs)
+        mask = valid_frames(inputs)
+        count = ops.sum(ops.cast(mask, "int32"), axis=1)
+        wrong = has_not_finite(inputs["frames"], ops.expand_dims(mask, -1))
+        return {
+            "has no valid frame": count == 0,
+            f"has more than {MAX_FRAMES:,} frames": count > MAX_FRAMES,
+            not_finite("frames"): wrong,
+        }
+
+    @classmethod
+    def of_example(cls, example: dict[str, Any], names: Any) -> dict[str, Any]:
+        """Adds a mask that is True everywhere: batches pad it with False."""
+        import tensorflow as tf
+
+        inputs = super().of_example(example, names)
+        if "frames" in inputs:
+            inputs["frame_mask"] = tf.ones(tf.shape(inputs["frames"])[:1], tf.bool)
+        return inputs
+
+    def served_specs(self) -> dict[str, keras.KerasTensor]:
+        specs = dict(self.specs)
+        if specs.pop("frame_mask", None) is not None:
+            number = keras.KerasTensor((None,), "int32", name="num_frames")
+            specs["num_frames"] = number
+        return specs
+
+    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Makes a mask of `num_frames`; too great a number makes none valid."""
+        own = self.own(inputs)
+        if "num_frames" in inputs:
+            size = ops.shape(own["frames"])[1]
+            own["frame_mask"] = first_valid(inputs["num_frames"], size)
+        # Videos that are too long take no more memory than shows that they are.
+        return {name: values[:, : MAX_FRAMES + 1] for name, values in own.items()}
+
+    def example(self) -> dict[str, np.ndarray]:
+        example = super().example()
+        if "num_frames" in example:
+            example["num_frames"][:] = EXAMPLE_SIZE
+        return example
+
+    def blank(self, inputs: dict[str, Any]) -> np.ndarray:
+        """A film strip of plain frames."""
+        return np.full((48, 48 * inputs["frames"].shape[1], 3), 100, "uint8")
+
+    def draw(
+        self,
+        panel: Any,
+        inputs: dict[str, Any],
+        weights: np.ndarray,
+        size: tuple[int, int],
+    ) -> np.ndarray:
+        """Lights every frame by its weight, and shows the weight as heat at its foot.
+
+        The image is a film strip: T columns of one width, a frame in each. Times, if
+        known, are written below.
+        """
+        height, width = size
+        foot = -0.5, width - 0.5, height - 0.5, 0.92 * height - 0.5
+        scale = {"cmap": "Reds", "vmin": 0, "vmax": 1}
+        panel.imshow(
+            weights[None], extent=foot, interpolation="nearest", zorder=1, **scale
+        )
+        if "times" in inputs:
+            times = np.ravel(ops.convert_to_numpy(inputs["times"]))
+            shown = np.arange(0, len(times), math.ceil(len(times) / MAX_LABELS))
+            middles = (shown + 0.5) * width / len(times) - 0.5
+            labels = [f"{time:.1f} s" for time in times[shown]]
+            panel.set_xticks(middles, labels, fontsize=8)
+        frame = np.arange(width) * len(weights) // width  # of every column of pixels
+        return np.broadcast_to(weights[frame][None, :, None], (height, width, 1))
+
+
+def valid_frames(inputs: dict[str, Any]) -> Any:
+    """Which frames are valid: those of the mask, all without one.
+
+    Returns:
+        bool `(batch, T)`.
+    """
+    if "frame_mask" in inputs:
+        return ops.cast(inputs["frame_mask"], "bool")
+    return ops.ones(ops.shape(inputs["frames"])[:2], "bool")
