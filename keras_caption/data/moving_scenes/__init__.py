@@ -5,7 +5,8 @@ from keras_caption.data.moving_scenes.builder import (
     MovingScenesConfig,
     make_example,
 )
-from keras_caption.data.moving_scenes.clip import Clip, Event, MovingObject
+from keras_caption.data.moving_scenes.captions import describe
+from keras_caption.data.moving_scenes.clip import VERBS, Clip, Event, MovingObject
 from keras_caption.data.moving_scenes.statements import (
     CATEGORIES,
     judge,
@@ -16,11 +17,13 @@ from keras_caption.data.moving_scenes.stories import sample_clip
 
 __all__ = [
     "CATEGORIES",
+    "VERBS",
     "Clip",
     "Event",
     "MovingObject",
     "MovingScenes",
     "MovingScenesConfig",
+    "describe",
     "judge",
     "make_example",
     "objects_and_events",

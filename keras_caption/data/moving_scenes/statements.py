@@ -160,7 +160,7 @@ class _Reader:
         claim = Claim(self.actor, verb)
         if self.claims and self.link != "until":
             pair = (self.claims[-1], claim)
-            if self.link in ("then", "before") or (self.opening == "after"):
+            if self.link in ("then", "before") or self.opening == "after":
                 self.orders.append(pair)
             elif self.link == "after" or self.opening == "before":
                 self.orders.append(pair[::-1])
