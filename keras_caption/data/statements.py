@@ -23,7 +23,7 @@ class Statements:
     with_facts: Callable[[Any], Any] | None = None
 
 
-# By the feature that the truth is stored in. Clips have objects too.
+# By the feature that holds the truth.
 STATEMENTS = {
     "events": Statements(moving_scenes.statement_accuracy),
     "objects": Statements(

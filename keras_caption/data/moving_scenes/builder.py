@@ -38,8 +38,9 @@ class MovingScenes(tfds.core.GeneratorBasedBuilder):
     turn, enter, leave, grow, shrink, touch, move away from and pass behind others. The
     features of a frame come from its pixels, and the reverse of a clip is as probable
     as the clip: directions and order can only be learned from the order of the frames.
-    Since the `objects` and `events` are known, every statement of a caption can be
-    judged (`keras_caption.data.moving_scenes.judge`). The `image` is a film strip.
+    Since the `moving_objects` and the `events` are known, every statement of a caption
+    can be judged (`keras_caption.data.moving_scenes.judge`). The `image` is a film
+    strip.
 
     The same seed gives the same clips, whatever their number.
     """
@@ -68,7 +69,7 @@ class MovingScenes(tfds.core.GeneratorBasedBuilder):
                 FRAME_DIM,
                 np.float16,
                 image=tfds.features.Image(shape=strip, encoding_format="jpeg"),
-                objects=tfds.features.Sequence(objects),
+                moving_objects=tfds.features.Sequence(objects),
                 events=tfds.features.Sequence(events),
             ),
         )
@@ -106,7 +107,7 @@ def make_example(
         "times": np.arange(FRAMES, dtype="float32") / FRAMES_PER_SECOND,
         "image": np.concatenate(list(frames), axis=1),
         **captions_and_words(captions),
-        "objects": [dataclasses.asdict(o) for o in clip.objects],
+        "moving_objects": [dataclasses.asdict(o) for o in clip.objects],
         "events": [_event_features(event) for event in clip.events],
     }
 

@@ -5,6 +5,7 @@ from keras_caption.data.scenes.rendering import crop_features
 OBJECT_DIM = 128
 FRAME_DIM = 4 * OBJECT_DIM
 LEAST = 0.02  # width and height of what is visible of an object
+SCALE = 25  # features of this scale have a standard deviation of about 1
 
 
 def clip_features(frames: np.ndarray, tracks: np.ndarray) -> np.ndarray:
@@ -36,5 +37,5 @@ def clip_features(frames: np.ndarray, tracks: np.ndarray) -> np.ndarray:
         side = np.sqrt((x2 - x1) * (y2 - y1))[visible]
         x, y = ((x1 + x2) / 2)[visible], ((y1 + y2) / 2)[visible]
         corners = np.stack([(1 - x) * (1 - y), x * (1 - y), (1 - x) * y, x * y])
-        features[t] = ((5 * side * corners) @ of_objects).ravel()
+        features[t] = ((SCALE * side * corners) @ of_objects).ravel()
     return features

@@ -194,10 +194,10 @@ def objects_and_events(
     example: dict[str, Any],
 ) -> tuple[list[MovingObject], list[Event]]:
     """The objects and events of an example of `MovingScenes` that was read as NumPy."""
-    kinds, colours = example["objects"]["kind"], example["objects"]["colour"]
+    features = example["moving_objects"]
     objects = [
         MovingObject(KINDS[kind], list(COLOURS)[colour])
-        for kind, colour in zip(kinds, colours, strict=True)
+        for kind, colour in zip(features["kind"], features["colour"], strict=True)
     ]
     names = [field.name for field in dataclasses.fields(Event)]
     columns = zip(*(example["events"][name] for name in names), strict=True)
