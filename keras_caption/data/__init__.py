@@ -6,6 +6,7 @@ from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, read, register
 from keras_caption.data.examples import frame_features, references, region_features
 from keras_caption.data.listing import list_images
+from keras_caption.data.moving_scenes import MovingScenes, MovingScenesConfig
 from keras_caption.data.parallel import ParallelText, load_parallel
 from keras_caption.data.photo_records import (
     PhotoRecord,
@@ -29,6 +30,7 @@ from keras_caption.data.questions import (
     register_questions,
 )
 from keras_caption.data.scenes import Scenes, ScenesConfig
+from keras_caption.data.statements import Statements, statements_of
 from keras_caption.data.video_listing import list_videos
 from keras_caption.data.vocabulary import build_vocabulary
 from keras_caption.formats.coco import read_captions
@@ -48,11 +50,14 @@ __all__ = [
     "ImageQuestions",
     "ListedImage",
     "ListedVideo",
+    "MovingScenes",
+    "MovingScenesConfig",
     "ParallelText",
     "PhotoRecord",
     "Question",
     "Scenes",
     "ScenesConfig",
+    "Statements",
     "build_answers",
     "build_vocabulary",
     "check_name",
@@ -80,6 +85,7 @@ __all__ = [
     "register",
     "register_questions",
     "soft_scores",
+    "statements_of",
     "teacher_forcing",
     "train_batches",
 ]
