@@ -118,7 +118,7 @@ def get_config(name: str) -> dict[str, Any]:
     }
     if "frame_dim" in kc.models.data_arguments(name):
         config["data"] |= {"dataset": "moving_scenes", "max_words": 24}
-        config["model"] |= {"name": "video_nsa", "num_layers": 1}
+        config["model"] |= {"name": "video_nsa", "num_layers": 1, "model_dim": 256}
         config["training"] |= {"epochs": 30, "decay_after": 20}
         config["decoding"] |= {"max_length": 24}
     return config

@@ -1,7 +1,6 @@
 """What happens in a clip: its objects, their tracks, and the events, with times."""
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -92,8 +91,3 @@ class Clip:
             for event in reversed(self.events)
         )
         return Clip(self.objects, events, self.tracks[:, ::-1])
-
-
-def at_rest(index: int, events: Sequence[Event]) -> bool:
-    """Whether an object does nothing in a clip."""
-    return all(event.actor != index for event in events)

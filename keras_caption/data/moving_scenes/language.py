@@ -10,7 +10,6 @@ VERB_PHRASES = {
     "touch": ("touches", "bumps into"),
     "move away": ("moves away from", "goes away from"),
     "pass behind": ("passes behind", "goes behind"),
-    "rest": ("stays as it is", "does nothing"),
 }
 DIRECTION_PHRASES = {
     "left": ("left", "to the left"),

@@ -13,7 +13,6 @@ from keras_caption.data.moving_scenes.clip import (
     WITH_PARTNER,
     Event,
     MovingObject,
-    at_rest,
 )
 from keras_caption.data.moving_scenes.language import (
     DIRECTION_PHRASES,
@@ -105,10 +104,6 @@ def judge(
         if mention.colour is not None:
             statements.append(("colours", any(map(mention.matches, objects))))
     for claim in claims:
-        if claim.verb == "rest":
-            matching = [i for i, o in enumerate(objects) if claim.actor.matches(o)]
-            statements.append(("motion", any(at_rest(i, events) for i in matching)))
-            continue
         matching = [event for event in events if claim.matches(event, objects)]
         statements.append(("motion", bool(matching)))
         if claim.direction is not None:
