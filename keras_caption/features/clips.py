@@ -18,6 +18,7 @@ SUFFIXES = (
 )
 # FFmpeg's names. Others are refused: a playlist would open further files or addresses.
 FORMATS = "asf,avi,flv,matroska,mov,mpeg,mpegts,ogg"
+KNOWN = "AVI, FLV, Matroska, MP4, MPEG, Ogg, QuickTime, WebM or WMV"
 LEAST = 0.9  # of what its header announces; a clip that holds less is cut
 
 
@@ -148,8 +149,8 @@ def open_video(path: pathlib.Path) -> Iterator[tuple[Any, Any]]:
         PyAV's container, and its first video stream.
 
     Raises:
-        InputError: If it has no video, its frames have too many pixels, or PyAV is not
-            installed.
+        InputError: If it is no clip or has no video, its frames have too many pixels,
+            or PyAV is not installed.
     """
     try:
         import av
@@ -157,8 +158,12 @@ def open_video(path: pathlib.Path) -> Iterator[tuple[Any, Any]]:
         raise InputError("Clips are decoded by PyAV: pip install av.") from None
 
     options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
-    # With its protocol, a name with a colon is not taken for an address.
-    with av.open(f"file:{path}", options=options) as container:
+    try:
+        # With its protocol, a name with a colon is not taken for an address.
+        opened = av.open(f"file:{path}", options=options)
+    except av.ArgumentError:
+        raise InputError(f"{path} is not a clip ({KNOWN}).") from None
+    with opened as container:
         if not container.streams.video:
             raise InputError(f"{path} has no video.")
         stream = container.streams.video[0]

@@ -72,16 +72,20 @@ def cut(path, share):
     return path
 
 
+def write_list(path):
+    write_clip(path.with_name("listed.avi"), 5)
+    path.write_text("ffconcat version 1.0\nfile listed.avi\n")
+
+
 BROKEN = {
     "empty.mp4": (lambda path: path.touch(), "is empty"),
     "text.avi": (
-        lambda path: path.write_text("no clip" * 99),
-        "cannot be read: Invalid",
+        lambda path: path.write_text("no clip " * 99),
+        "is not a clip|Invalid",
     ),
-    "list.m3u8": (
-        lambda path: path.write_text("#EXTM3U\n#EXTINF:1,\n/etc/hostname\n"),
-        "cannot be read",
-    ),
+    "photo.mp4": (lambda path: Image.new("RGB", (9, 9)).save(path, "PNG"), "is not a"),
+    # A list of clips, which FFmpeg would open.
+    "list.avi": (write_list, "is not a clip"),
     "sound.avi": (write_sound, "has no video"),
     "one.avi": (lambda path: write_clip(path, 1), "has 1 frame; a clip needs at least"),
     "cut.avi": (lambda p: cut(write_clip(p, 60), 0.6), r"cut after \d+ frames"),
@@ -94,7 +98,7 @@ BROKEN = {
 def test_broken_clips_are_named(name, tmp_path):
     write, problem = BROKEN[name]
     write(tmp_path / name)
-    with pytest.raises(kc.InputError, match=rf"{name}.* {problem}") as error:
+    with pytest.raises(kc.InputError, match=rf"{name}.* ({problem})") as error:
         read_clip(tmp_path / name, 5, SIZE)
     assert "\n" not in str(error.value)
 
