@@ -4,6 +4,7 @@ import os
 import pathlib
 from collections.abc import Callable, Sequence
 
+from keras_caption.arguments import check
 from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.karpathy import SPLITS
@@ -30,8 +31,10 @@ def list_videos(
         with captions has a `problem` and is skipped when data are prepared.
 
     Raises:
-        InputError: If a file does not follow its format, or a video is listed twice.
+        InputError: If a file does not follow its format, a video is listed twice, or
+            there is no such language.
     """
+    check(Language, language=language)
     videos, path_of = {split: [] for split in SPLITS}, {}
     for path in map(pathlib.Path, paths):
         read = reader_of(path)

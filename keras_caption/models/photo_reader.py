@@ -57,7 +57,7 @@ class PhotoReader(InputReader):
             required = ", ".join(name for kind in self.kinds for name in kind.required)
             raise InputError(
                 f"The model '{self.name}' needs a dict of {required}: it has no "
-                f"`extractor` for files. Received: {type(files).__name__}"
+                f"`extractor` for photos or clips. Received: {type(files).__name__}"
             )
         pixels = self.extractor.to_pixels(files)
         if self.extractor not in self._compiled_functions:

@@ -81,6 +81,8 @@ def test_vatex_gives_captions_in_two_languages(tmp_path):
     write_json(train, segmented)
     [video] = kc.data.list_videos([train], "zh")["train"]
     assert video.captions == segmented[0]["chCap"]
+    with pytest.raises(kc.InputError, match="`language`: Input should be 'en' or 'zh'"):
+        kc.data.list_videos([val], "de")
     with pytest.raises(kc.InputError, match="should have train, val or test in its"):
         kc.data.list_videos([write_json(tmp_path / "vatex.json", segmented)], "zh")
 
@@ -365,6 +367,10 @@ def test_caption_my_clip(call_script, clips, model, tmp_path):
         assert image.size[0] > 1000
     with pytest.raises(kc.InputError, match="needs frames"):
         model.generate({"image": np.zeros((1, 8, 8, 3))})
+    extractor = kc.data.load_extractor(tmp_path / "out")
+    weights = extractor.get_weights(), model.extractor.get_weights()
+    for prepared, saved in zip(*weights, strict=True):
+        np.testing.assert_array_equal(prepared, saved)
     assert "photos" not in generation_endpoints(model, {})
 
 
