@@ -14,8 +14,8 @@ from keras_caption.formats.listed_video import ListedVideo, listed_video
 Language = Literal["en", "zh"]
 KEYS = {"en": "enCap", "zh": "chCap"}
 SPLITS = {"train": "train", "val": "val", "test": "test"}  # by a part of the file name
-# A run of Latin letters and digits, or any other character.
-CHARACTER = re.compile(r"[A-Za-z0-9]+|\S")
+# A run of Latin letters and digits, or another character that is no punctuation.
+CHARACTER = re.compile(r"[A-Za-z0-9]+|\w")
 
 
 class Video(TypedDict):
@@ -30,8 +30,9 @@ def list_vatex_videos(
     """Lists the videos of one of VATEX's files, such as `vatex_training_v1.0.json`.
 
     Chinese captions whose words no spaces separate are split into characters: spaces
-    are put between all, and runs of Latin letters and digits stay together. Whether
-    they have spaces is asked of the file: most of its captions do.
+    are put between all, runs of Latin letters and digits stay together, and punctuation
+    is dropped, which the metrics would count as words. Whether spaces separate words
+    is asked of the file: most of its captions have some.
 
     Args:
         path: `pathlib.Path` of the file, whose name says the split: it contains
