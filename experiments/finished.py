@@ -124,7 +124,7 @@ def built_in(run):
     name, task = run["config"].get("model", {}).get("name"), task_of(run)
     if name not in task.presets():
         return {}  # an ensemble, or of an earlier version
-    config = RUN | task.get_config()
+    config = RUN | task.get_config(name)
     model = task.arguments(name)
     own = {key: x for key, x in config["model"].items() if key in model}
     config["model"] = {"name": name, **model, **own}

@@ -77,7 +77,7 @@ def test_vocabularies_are_counted_as_the_papers(name, rule):
 
 def test_every_file_is_an_experiment():
     paths = sorted(FOLDER.glob("*.py"))
-    assert {"ngsan_coco", "msrvtt", "vatex"} <= {path.stem for path in paths}
+    assert {"ngsan_coco", "msrvtt", "msvd", "vatex"} <= {path.stem for path in paths}
     for path in paths:
         config = read(path.stem)
         assert config["decoding"]["keep_greedy"] is False
@@ -199,7 +199,7 @@ FILE = """
 from keras_caption.tasks.captioning import get_config as built_in
 
 def get_config():
-    config = built_in()
+    config = built_in("ngsan")
     {}
     return config
 """

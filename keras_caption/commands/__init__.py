@@ -8,9 +8,9 @@ from keras_caption.commands.command_line import start
 from keras_caption.errors import hint
 
 COMMANDS = {
-    "prepare": "make a dataset of photos or of region features",
+    "prepare": "make a dataset of photos, of clips or of features of others",
     "run": "train a model, score it, show its predictions and export it",
-    "caption": "caption photos with a trained model",
+    "caption": "caption photos or clips with a trained model",
     "answer": "answer questions about images with a trained model",
     "translate": "translate sentences with a trained model",
     "score": "score a COCO results file",

@@ -36,7 +36,7 @@ def make_config(
     model = settings.get("model.name") or named_model(config) or DEFAULT_MODEL
     task = tasks.of_model(model)
     where = "--config." if path is None else f"{path}: "
-    config = RUN | copy.deepcopy(config or task.get_config())
+    config = RUN | copy.deepcopy(config or task.get_config(model))
     groups = {"model": model_settings(task.arguments(model)), **task.GROUPS}
     config["model"] = complete_model(task, model, config.get("model", {}), where)
     config = validate(config, groups, where)

@@ -1,4 +1,4 @@
-r"""Makes datasets to train on: of photos, or of region features in others' files.
+r"""Makes datasets to train on: of photos and clips, or of features in others' files.
 
     keras-caption prepare --photos images --captions dataset_flickr8k.json \
         --output_dir prepared/flickr8k
@@ -9,11 +9,21 @@ or
     keras-caption prepare --features karpathy_train.tsv,karpathy_val.tsv \
         --captions dataset_coco.json --output_dir prepared/coco
 
+and of videos
+
+    keras-caption prepare --videos clips --captions videodatainfo.json \
+        --output_dir prepared/msrvtt --num_frames 20
+    keras-caption prepare --frames val --captions vatex_validation_v1.0.json \
+        --output_dir prepared/vatex
+
 A photo becomes a grid of features and regions: its annotated boxes where --instances
 has any, else what a --detector finds, else windows of three sizes and the whole photo.
-The same command resumes where an interrupted one stopped. Photos that are missing or
-cannot be read, and images without captions, are reported and skipped; a caption file
-that is wrong stops the command.
+A clip becomes features of --num_frames frames, those in the middle of as many equal
+parts of it, by number; of features of others, as many are taken in the same way, and
+all where there are fewer. A frame's features are the means over the cells of its grid.
+The same command resumes where an interrupted one stopped. Photos and clips that are
+missing or cannot be read, clips that were cut or have one frame, and what has no
+captions are reported and skipped; a caption file that is wrong stops the command.
 """
 
 import ast
@@ -30,7 +40,9 @@ FLAGS = {
         "default": [],
         "help": "their captions: Karpathy's JSON, which splits them too; COCO's "
         "captions_*.json, of which those with 'val' in their name are for validation "
-        "and test; or coco_captions, which TFDS downloads",
+        "and test; or coco_captions, which TFDS downloads; of videos: VATEX's JSON, "
+        "one for each split, whose names say it; MSR-VTT's videodatainfo.json; or a "
+        "list of id, split and captions",
     },
     "instances": {
         "type": names,
@@ -42,6 +54,24 @@ FLAGS = {
         "default": [],
         "help": "in place of --photos: bottom-up attention features, as the original "
         "TSV, VinVL's TSV with its lineidx, a folder of *_att and *_box, or HDF5",
+    },
+    "videos": {"help": "in place of --photos: folder of clips, at any depth"},
+    "frames": {
+        "type": names,
+        "default": [],
+        "help": "in place of --photos: frame features, as HDF5 or a folder of .npy or "
+        ".npz files, one for each video",
+    },
+    "num_frames": {
+        "type": count,
+        "default": 20,
+        "help": "greatest number of frames of a video",
+    },
+    "language": {
+        "choices": ["en", "zh"],
+        "default": "en",
+        "help": "of VATEX's captions; Chinese ones without spaces are split into "
+        "characters",
     },
     "dataset": {
         "choices": ["scenes"],
@@ -57,7 +87,7 @@ FLAGS = {
     "image_size": {
         "type": int,
         "default": 224,
-        "help": "height and width that photos are resized to",
+        "help": "height and width that photos and frames are resized to",
     },
     "argument": {
         "action": "append",
@@ -67,11 +97,11 @@ FLAGS = {
     "detector": {
         "help": "finds regions: an object detector of KerasHub, name or folder"
     },
-    "shard_size": {"type": count, "default": 200, "help": "photos in a file"},
+    "shard_size": {"type": count, "default": 200, "help": "photos or videos in a file"},
     "batch_size": {
         "type": count,
         "default": 16,
-        "help": "photos whose features are found at once",
+        "help": "photos or frames whose features are found at once",
     },
     "strict": {"action": "store_true", "help": "stop at what would be skipped"},
 }
@@ -85,22 +115,24 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def prepare(options):
-    """Prepares a dataset, and prints what has become of every image."""
-    if sum(map(bool, (options.photos, options.dataset, options.features))) != 1:
-        raise kc.InputError("Give one of --photos, --features and --dataset.")
+    """Prepares a dataset, and prints what has become of every image or video."""
+    given = [name for name in PREPARE if getattr(options, name)]
+    if len(given) != 1:
+        *others, last = (f"--{name}" for name in PREPARE)
+        raise kc.InputError(f"Give one of {', '.join(others)} and {last}.")
     start = time.monotonic()
-    if options.features:
-        manifest = prepare_features(options)
-        report_features(manifest)
-    else:
-        manifest = prepare_photos(options)
+    manifest = PREPARE[given[0]](options)
+    noun = "video" if given[0] in ("videos", "frames") else "image"
+    if "features" in manifest:
+        records = "clips" if options.videos else "records of features"
+        report_features(manifest, records, noun)
     for split, counts in manifest["splits"].items():
-        print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} images")
+        print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} {noun}s")
     for name, reason in manifest["left_out"]:
         print(f"skipped: {name}: {reason}")
     total = sum(counts["listed"] for counts in manifest["splits"].values())
     rate = total / (time.monotonic() - start)
-    print(f"{options.output_dir} is prepared, {rate:.1f} images/s")
+    print(f"{options.output_dir} is prepared, {rate:.1f} {noun}s/s")
 
 
 def prepare_features(options):
@@ -115,16 +147,16 @@ def prepare_features(options):
     )
 
 
-def report_features(manifest):
-    """What has become of every record of the files of features."""
+def report_features(manifest, records, noun):
+    """What has become of every record of the files of features, or of every clip."""
     features = manifest["features"]
     prepared = sum(counts["prepared"] for counts in manifest["splits"].values())
     print(
-        f"{sum(features['sources'].values()):,} records of features: "
+        f"{sum(features['sources'].values()):,} {records}: "
         f"{prepared:,} prepared, "
         f"{features['with_captions'] - prepared:,} unreadable, "
         f"{features['without_captions']:,} without captions, "
-        f"{len(features['wrong']):,} of no known image"
+        f"{len(features['wrong']):,} of no known {noun}"
     )
     for reason in features["wrong"]:
         print(f"skipped: {reason}")
@@ -137,14 +169,7 @@ def prepare_photos(options):
         records = kc.data.records_of_photos(
             options.photos, options.captions, options.instances
         )
-    extractor = kc.features.Extractor(
-        options.backbone,
-        options.layer,
-        options.image_size,
-        detector=options.detector,
-        arguments=dict(map(parse_argument, options.argument)),
-        weights=options.weights,
-    )
+    extractor = make_extractor(options)
     height, width, dim = extractor.grid_shape
     print(f"Grids of {height} x {width} x {dim}")
     return kc.data.prepare(
@@ -155,6 +180,50 @@ def prepare_photos(options):
         shard_size=options.shard_size,
         strict=options.strict,
     )
+
+
+def prepare_videos(options):
+    extractor = kc.features.ClipExtractor(make_extractor(options), options.num_frames)
+    return kc.data.prepare_clips(
+        options.videos,
+        kc.data.list_videos(options.captions, options.language),
+        extractor,
+        options.output_dir,
+        batch_size=options.batch_size,
+        shard_size=options.shard_size,
+        strict=options.strict,
+    )
+
+
+def prepare_frames(options):
+    return kc.data.prepare_frames(
+        kc.data.list_videos(options.captions, options.language),
+        [kc.data.open_frames(path) for path in options.frames],
+        options.output_dir,
+        num_frames=options.num_frames,
+        shard_size=options.shard_size,
+        strict=options.strict,
+    )
+
+
+def make_extractor(options):
+    return kc.features.Extractor(
+        options.backbone,
+        options.layer,
+        options.image_size,
+        detector=options.detector,
+        arguments=dict(map(parse_argument, options.argument)),
+        weights=options.weights,
+    )
+
+
+PREPARE = {
+    "photos": prepare_photos,
+    "features": prepare_features,
+    "videos": prepare_videos,
+    "frames": prepare_frames,
+    "dataset": prepare_photos,
+}
 
 
 def parse_argument(text):

@@ -13,8 +13,8 @@ SHORT = {
     "model": ("model.name", "a preset, such as ngsan or aoanet"),
     "dataset": (
         "data.dataset",
-        "scenes (built in), coco_objects or prepared; of questions: scene_questions "
-        "(built in), coco_qa, vsr or vqa",
+        "scenes or moving_scenes (built in), coco_objects or prepared; of questions: "
+        "scene_questions (built in), coco_qa, vsr or vqa",
     ),
     "data_dir": (
         "data.data_dir",

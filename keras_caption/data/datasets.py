@@ -5,15 +5,21 @@ from typing import Any
 import tensorflow_datasets as tfds
 
 from keras_caption.data.coco_objects import CocoObjects
+from keras_caption.data.moving_scenes import MovingScenes
 from keras_caption.data.scenes import Scenes
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.prepared_folder import read_prepared
 
 
-def _scenes(folder, **kwargs):
-    if folder is not None:
-        raise InputError(f"The dataset scenes is built in, and not read from {folder}.")
-    return Scenes(**kwargs)
+def _built_in(name, make):
+    def load_built_in(folder, **kwargs):
+        if folder is not None:
+            raise InputError(
+                f"The dataset {name} is built in, and not read from {folder}."
+            )
+        return make(**kwargs)
+
+    return load_built_in
 
 
 def _coco_objects(folder, **kwargs):
@@ -28,7 +34,12 @@ def _prepared(folder):
     return read_prepared(folder)
 
 
-DATASETS = {"scenes": _scenes, "coco_objects": _coco_objects, "prepared": _prepared}
+DATASETS = {
+    "scenes": _built_in("scenes", Scenes),
+    "moving_scenes": _built_in("moving_scenes", MovingScenes),
+    "coco_objects": _coco_objects,
+    "prepared": _prepared,
+}
 
 
 def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:
@@ -38,7 +49,7 @@ def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:
         name: str.
         make: Function of a folder, or `None`, and of keyword arguments for the
             builder, which returns a TFDS builder with splits `train`, `val` and `test`
-            and the features of `region_features`.
+            and the features of `region_features` or `frame_features`.
 
     Raises:
         InputError: If there is a dataset of that name already.
@@ -66,11 +77,12 @@ def load(
     """Loads a captioning dataset, which is prepared at the first call.
 
     Args:
-        name: `"scenes"`, `"coco_objects"`, `"prepared"`, or one that was registered.
+        name: `"scenes"`, `"moving_scenes"`, `"coco_objects"`, `"prepared"`, or one that
+            was registered.
         folder: Path. For `coco_objects`, the folder of COCO's annotation files, see
             `CocoFiles.find`; defaults to `None`, for which TFDS downloads
-            `coco_captions`. For `prepared`, the folder written by `prepare` or
-            `prepare_regions`.
+            `coco_captions`. For `prepared`, the folder written by `prepare`,
+            `prepare_regions`, `prepare_clips` or `prepare_frames`.
         **kwargs: Further arguments of the TFDS builder, such as `data_dir`, the folder
             of the prepared data, which defaults to `~/tensorflow_datasets`.
 
@@ -103,7 +115,7 @@ def read(builder: Any, split: str, images: bool = False) -> Any:
             Defaults to `False`.
 
     Returns:
-        `tf.data.Dataset` of examples, see `region_features`.
+        `tf.data.Dataset` of examples, see `region_features` and `frame_features`.
 
     Raises:
         InputError: If the dataset has no such split.

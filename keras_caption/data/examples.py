@@ -25,20 +25,57 @@ def region_features(region_dim: int, dtype: Any = np.float32, **more: Any) -> An
     Returns:
         `tfds.features.FeaturesDict`.
     """
-    return tfds.features.FeaturesDict(
+    return caption_features(
         {
-            "image_id": np.int64,
-            "regions": tfds.features.Tensor(
-                shape=(None, region_dim),
-                dtype=dtype,
-                encoding="none" if dtype == np.float32 else "bytes",
-            ),
+            "regions": _vectors(region_dim, dtype),
             "boxes": tfds.features.Tensor(shape=(None, 4), dtype=np.float32),
-            "captions": tfds.features.Sequence(tfds.features.Text()),
-            "words": tfds.features.Sequence(tfds.features.Text()),
             **more,
         }
     )
+
+
+def frame_features(
+    frame_dim: int, dtype: Any = np.float32, has_times: bool = True, **more: Any
+) -> Any:
+    """Makes the TFDS features of a dataset of videos given as frames.
+
+    An example has an `image_id`, the video's; its `name`; `frames`, float
+    `(T, frame_dim)`, in order of time; their `times`, float32 `(T,)`, in seconds from
+    the start of the video, if known; and `captions` and `words`, see
+    `region_features`. It may have an `image`, a film strip for figures: T equal
+    columns, frame t in the t-th.
+
+    Args:
+        frame_dim: int, size of a frame's feature vector.
+        dtype: NumPy type in which `frames` are stored. Defaults to float32.
+        has_times: bool, whether the times of frames are known. Defaults to `True`.
+        **more: Further TFDS features of the dataset, by name.
+
+    Returns:
+        `tfds.features.FeaturesDict`.
+    """
+    if has_times:
+        more["times"] = tfds.features.Tensor(shape=(None,), dtype=np.float32)
+    frames = _vectors(frame_dim, dtype)
+    return caption_features({"name": tfds.features.Text(), "frames": frames, **more})
+
+
+def caption_features(features: dict[str, Any]) -> Any:
+    """Adds the id and the captions to the TFDS features of a dataset."""
+    return tfds.features.FeaturesDict(
+        {
+            "image_id": np.int64,
+            "captions": tfds.features.Sequence(tfds.features.Text()),
+            "words": tfds.features.Sequence(tfds.features.Text()),
+            **features,
+        }
+    )
+
+
+def _vectors(dim, dtype):
+    """Feature vectors, `(N, dim)`."""
+    encoding = "none" if dtype == np.float32 else "bytes"
+    return tfds.features.Tensor(shape=(None, dim), dtype=dtype, encoding=encoding)
 
 
 def in_half_precision(features: Any, name: str) -> np.ndarray:

@@ -21,7 +21,7 @@ from keras_caption.data.photo_records import PhotoRecord
 from keras_caption.data.scenes.builder import Scenes
 from keras_caption.data.shards import Content, write_shards
 from keras_caption.errors import InputError
-from keras_caption.features import Extractor, resize_photo
+from keras_caption.features import ClipExtractor, Extractor, resize_photo
 from keras_caption.formats.keras_files import load_keras
 
 EXTRACTOR = "extractor.keras"
@@ -70,14 +70,15 @@ def prepare(
     return write_shards(content, folder, **options)
 
 
-def load_extractor(folder: str | os.PathLike) -> Extractor | None:
-    """Loads the extractor of a prepared dataset of photos.
+def load_extractor(folder: str | os.PathLike) -> Extractor | ClipExtractor | None:
+    """Loads the extractor of a prepared dataset of photos or clips.
 
     Args:
         folder: Path of the folder of the dataset.
 
     Returns:
-        `keras_caption.features.Extractor`, or `None` if the dataset has none.
+        `keras_caption.features.Extractor` or `ClipExtractor`, or `None` if the dataset
+        has none.
 
     Raises:
         InputError: If the file of the extractor is damaged.
@@ -86,7 +87,7 @@ def load_extractor(folder: str | os.PathLike) -> Extractor | None:
     if not path.exists():
         return None
     extractor = load_keras(path)
-    if not isinstance(extractor, Extractor):
+    if not isinstance(extractor, Extractor | ClipExtractor):
         raise InputError(f"{path} is a {type(extractor).__name__}, not an extractor.")
     return extractor
 
@@ -110,9 +111,6 @@ def features_of(extractor: Extractor, with_objects: bool) -> Any:
 
 def source_of(records: dict[str, list[PhotoRecord]], extractor: Extractor) -> list:
     """Identifies photos, captions, boxes and extractor, as JSON."""
-    weights = hashlib.sha256()
-    for weight in extractor.get_weights():
-        weights.update(np.ascontiguousarray(weight))
     listed = {
         split: [
             (r.image_id, r.name, r.captions, r.boxes and np.array(r.boxes).tolist())
@@ -120,7 +118,15 @@ def source_of(records: dict[str, list[PhotoRecord]], extractor: Extractor) -> li
         ]
         for split, split_records in records.items()
     }
-    return [extractor.get_config(), weights.hexdigest(), listed]
+    return [*identity_of(extractor), listed]
+
+
+def identity_of(extractor: Extractor | ClipExtractor) -> list:
+    """Identifies an extractor, as JSON: configuration, and a hash of its weights."""
+    weights = hashlib.sha256()
+    for weight in extractor.get_weights():
+        weights.update(np.ascontiguousarray(weight))
+    return [extractor.get_config(), weights.hexdigest()]
 
 
 class PhotoExamples:

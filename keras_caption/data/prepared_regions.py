@@ -12,6 +12,7 @@ from keras_caption.data.examples import (
     in_half_precision,
     region_features,
 )
+from keras_caption.data.matching import match
 from keras_caption.data.shards import Content, write_shards
 from keras_caption.errors import InputError
 from keras_caption.formats.listed_image import ListedImage
@@ -60,67 +61,36 @@ def prepare_regions(
         **options: `shard_size` of `write_shards`.
 
     Returns:
-        The manifest, see `write_shards`, with an entry `features`: the numbers of
-        records in each of the `sources`, of records `with_captions` and
-        `without_captions`, and a list of the problems of the other records, `wrong`.
+        The manifest, see `write_shards`, with an entry `features`, see `match`.
 
     Raises:
         InputError: As `write_shards`; also if no image has features.
     """
-    source_by_id, problems = _index(sources)
     images = [image for split_images in listed.values() for image in split_images]
     captioned = [image for image in images if not image.problem]
-    complete = [image for image in captioned if image.image_id in source_by_id]
-    if not complete:
-        raise InputError("None of the images with captions has features.")
-    without_captions = source_by_id.keys() - {image.image_id for image in captioned}
-    if strict and problems:
-        raise InputError(problems[0])
-    if strict and without_captions:
-        image_id = min(without_captions)
-        path = source_by_id[image_id].path
-        raise InputError(f"{path}: image {image_id} has features, but no captions.")
+    ids = {image.image_id for image in captioned}
+    source_by_id, features = match(ids, sources, "image", strict)
     records = {
         split: [
             RegionRecord(f"image {image.image_id}", image) for image in split_images
         ]
         for split, split_images in listed.items()
     }
+    complete = [image for image in captioned if image.image_id in source_by_id]
     dim = _dim(complete, source_by_id)
-    counts = {str(s.path): len(s.ids) + len(s.problems) for s in sources}
     listing = {
         split: [dataclasses.astuple(image) for image in split_images]
         for split, split_images in listed.items()
-    }
-    features = {
-        "sources": counts,
-        "with_captions": len(complete),
-        "without_captions": len(without_captions),
-        "wrong": problems,
     }
     content = Content(
         records,
         RegionExamples(source_by_id, dim),
         region_features(dim, np.float16),
-        [counts, listing],
+        [features["sources"], listing],
         manifest={"features": features},
     )
     processes = processes or min(os.cpu_count(), 1 + len(images) // IMAGES_PER_PROCESS)
     return write_shards(content, folder, strict=strict, processes=processes, **options)
-
-
-def _index(sources):
-    """Maps image ids to their sources, and lists problems of the other records."""
-    source_by_id, problems = {}, []
-    for source in sources:
-        problems += source.problems
-        for image_id in source.ids:
-            first = source_by_id.setdefault(image_id, source)
-            if first is not source:
-                problems.append(
-                    f"{source.path}: image {image_id} is in {first.path} too."
-                )
-    return source_by_id, problems
 
 
 class RegionExamples:

@@ -167,7 +167,7 @@ def _write_missing(writer, chunks, processes):
     with tqdm(
         total=total,
         initial=total - sum(map(len, missing.values())),
-        unit=" images",
+        unit=" records",
         smoothing=0.05,
     ) as progress:
         processes = min(processes, len(missing))
@@ -229,13 +229,15 @@ class ShardWriter:
                     else:
                         skipped.append((record.name, str(example)))
                     tick()
-            content = partial.read_bytes()
+            with open(partial, "rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            size = partial.stat().st_size
         write_json(
             description_of(path),
             {
                 "examples": count,
-                "bytes": len(content),
-                "sha256": hashlib.sha256(content).hexdigest(),
+                "bytes": size,
+                "sha256": sha256,
                 "left_out": skipped,
             },
         )

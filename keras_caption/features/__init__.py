@@ -1,6 +1,9 @@
-"""From photos to the features that captioners read: grids and regions."""
+"""From photos and clips to the features that captioners read."""
 
+from keras_caption.features.clip_extractor import ClipExtractor
+from keras_caption.features.clips import Clip, find_clips, read_clip
 from keras_caption.features.extractor import Extractor
+from keras_caption.features.film_strip import film_strip
 from keras_caption.features.photos import (
     MAX_PIXELS,
     find_photos,
@@ -8,14 +11,21 @@ from keras_caption.features.photos import (
     resize_photo,
 )
 from keras_caption.features.roi_align import roi_align
+from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.features.windows import windows
 
 __all__ = [
     "MAX_PIXELS",
+    "Clip",
+    "ClipExtractor",
     "Extractor",
+    "film_strip",
+    "find_clips",
     "find_photos",
+    "read_clip",
     "read_photo",
     "resize_photo",
     "roi_align",
+    "sampled_frames",
     "windows",
 ]

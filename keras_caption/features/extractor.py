@@ -1,11 +1,19 @@
 import inspect
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_caption.errors import InputError, hint
+from keras_caption.features.photos import (
+    check_photos,
+    pixels_of,
+    read_photo,
+    resize_photo,
+)
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
 from keras_caption.formats.faults import reason_of
@@ -144,10 +152,38 @@ class Extractor(keras.Model):
         if boxes is None:
             boxes, valid = self.propose(images)
             boxes = ops.where(ops.expand_dims(valid, -1), boxes, 0.0)
+        grid = self.grids(images)
+        return {"grid": grid, "regions": roi_align(grid, boxes), "boxes": boxes}
+
+    def grids(self, images: Any) -> Any:
+        """Grids of images, `(batch, height, width, dim)`."""
         # A copy: some networks' preprocessing changes NumPy arrays in place.
         images = self.preprocess(ops.copy(ops.cast(images, "float32")))
-        grid = self.network(images, training=False)
-        return {"grid": grid, "regions": roi_align(grid, boxes), "boxes": boxes}
+        return self.network(images, training=False)
+
+    def vectors(self, images: Any) -> Any:
+        """Means over the cells of the grids of images, `(batch, dim)`."""
+        return ops.mean(self.grids(images), axis=(1, 2))
+
+    def read(self, path: str | os.PathLike) -> np.ndarray:
+        """Reads a file, see `read_photo`."""
+        return read_photo(path)
+
+    def to_pixels(self, photos: list[str | os.PathLike | np.ndarray]) -> Any:
+        """Makes a batch of photos.
+
+        Args:
+            photos: List of paths, or of uint8 arrays `(height, width, 3)`.
+
+        Returns:
+            float32 `(batch, image_size, image_size, 3)`.
+
+        Raises:
+            InputError: If the photos are no list of at least one, or one cannot be
+                read.
+        """
+        photos = map(pixels_of, check_photos(photos))
+        return ops.stack([resize_photo(p, self.image_size) for p in photos])
 
     def propose(self, images: Any) -> tuple[Any, Any]:
         """Proposes regions of photos without annotated objects.

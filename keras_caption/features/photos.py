@@ -134,10 +134,52 @@ def find_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
     Raises:
         InputError: If there is no such folder, or no image in it.
     """
+    return find_files(folder, SUFFIXES, "image")
+
+
+def find_files(
+    folder: str | os.PathLike, suffixes: tuple[str, ...], noun: str
+) -> list[pathlib.Path]:
+    """Lists all files of some suffixes in a folder and below it, sorted.
+
+    Args:
+        folder: Path.
+        suffixes: tuple of str, in lower case.
+        noun: str, what such a file is called in messages.
+
+    Raises:
+        InputError: If there is no such folder, or no such file in it.
+    """
     folder = pathlib.Path(folder)
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
-    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES)
+    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in suffixes)
     if not found:
-        raise InputError(f"There is no image in {folder} ({', '.join(SUFFIXES)}).")
+        raise InputError(f"There is no {noun} in {folder} ({', '.join(suffixes)}).")
     return found
+
+
+def check_photos(photos: Any) -> Any:
+    """Returns photos; raises `InputError` if they are no list of at least one."""
+    if isinstance(photos, (str, bytes, os.PathLike)) or not len(photos):
+        raise InputError(
+            "Photos should be a list of at least one path or array. "
+            f"Received: {photos!r}"
+        )
+    return photos
+
+
+def pixels_of(photo: Any) -> Any:
+    """The pixels of a photo given as a path or an array.
+
+    Raises:
+        InputError: If it cannot be read, or has another shape.
+    """
+    if not hasattr(photo, "shape"):
+        return read_photo(photo)
+    if len(photo.shape) != 3 or photo.shape[-1] != 3 or 0 in photo.shape:
+        raise InputError(
+            "A photo's array should have the shape (height, width, 3). "
+            f"Received: {tuple(photo.shape)}"
+        )
+    return photo

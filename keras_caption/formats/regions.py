@@ -125,10 +125,7 @@ def check(
             f"{where} has features of shape {features.shape} and boxes of shape "
             f"{boxes.shape}; they should be (N, D) and (N, 4)."
         )
-    with np.errstate(over="ignore"):
-        features = np.asarray(features, "float32")
-    if not np.isfinite(features).all():
-        raise InputError(f"{where} has features that are not finite.")
+    features = finite_float32(features, where)
     # A comparison with NaN is false.
     if not ((boxes >= -0.01) & (boxes <= 1.01)).all():
         raise InputError(f"{where} has boxes that exceed the image.")
@@ -136,6 +133,15 @@ def check(
     if not (boxes[:, 2:] > boxes[:, :2]).all():
         raise InputError(f"{where} has a box without area.")
     return features, boxes
+
+
+def finite_float32(features: np.ndarray, where: str) -> np.ndarray:
+    """Converts features to float32; raises `InputError` if one is not finite."""
+    with np.errstate(over="ignore"):
+        features = np.asarray(features, "float32")
+    if not np.isfinite(features).all():
+        raise InputError(f"{where} has features that are not finite.")
+    return features
 
 
 def divide(

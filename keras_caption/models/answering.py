@@ -8,7 +8,8 @@ from keras import ops
 from keras_caption.arguments import Count, check
 from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
-from keras_caption.models.photo_reader import PhotoReader, check_photos
+from keras_caption.features.photos import check_photos
+from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import check_texts, pad
 from keras_caption.text import PAD, Tokenizer
 

@@ -10,6 +10,7 @@ from keras_caption.atomic import replacing
 from keras_caption.decoding import beam_search, check_options, greedy_search
 from keras_caption.decoding.beam_search import is_hypothesis
 from keras_caption.errors import InputError
+from keras_caption.features import Extractor
 from keras_caption.inputs import complete_inputs, read_served
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
@@ -209,7 +210,7 @@ def generation_endpoints(
     }
     extractor = getattr(model, "extractor", None)
     required = {name for kind in model.kinds for name in kind.required}
-    if extractor is not None and required <= {*extractor.made}:
+    if isinstance(extractor, Extractor) and required <= {*extractor.made}:
         files = tf.TensorSpec((None,), tf.string, name="image_bytes")
         endpoints["photos"] = (photos, {"image_bytes": files})
     return endpoints

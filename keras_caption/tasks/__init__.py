@@ -2,8 +2,8 @@
 
 A task is one module of this package, found by its name: adding one touches no other
 file. It has `presets()`, the names of its models; `arguments(name)`, a model's
-arguments with their values; `get_config()`, its built-in experiment; `GROUPS`, the
-schemas of its configuration; and `Task`. No task imports another.
+arguments with their values; `get_config(name)`, the built-in experiment of a model;
+`GROUPS`, the schemas of its configuration; and `Task`. No task imports another.
 """
 
 import importlib

@@ -58,9 +58,13 @@ def arguments(name: str) -> dict[str, Any]:
     return kc.models.arguments(name)
 
 
-def get_config() -> dict[str, Any]:
-    """The built-in experiment: a small model, trained in minutes on two cores."""
-    return {
+def get_config(name: str) -> dict[str, Any]:
+    """The built-in experiment: a small model, trained in minutes on two cores.
+
+    Args:
+        name: str, the model's: those of videos are trained on clips.
+    """
+    config = {
         "data": {
             "dataset": "scenes",  # built in
             "data_dir": None,
@@ -112,6 +116,12 @@ def get_config() -> dict[str, Any]:
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},
     }
+    if "frame_dim" in kc.models.data_arguments(name):
+        config["data"] |= {"dataset": "moving_scenes", "max_words": 24}
+        config["model"] |= {"name": "video_nsa", "num_layers": 1, "model_dim": 256}
+        config["training"] |= {"epochs": 30, "decay_after": 20}
+        config["decoding"] |= {"max_length": 24}
+    return config
 
 
 class Task:
@@ -132,6 +142,7 @@ class Task:
         self.config = config
         self.data = config["data"]
         self.builder = kc.data.load(self.data["dataset"], self.data["data_dir"])
+        self.statements = kc.data.statements_of(self.builder)
 
     def read(self, split: str) -> Any:
         """Examples of a split, a tf.data dataset."""
@@ -179,18 +190,20 @@ class Task:
         return "truth" in reward_weights(reward)
 
     def _check_rewarded(self, group):
-        if self._rewards_truth(group) and "objects" not in self.builder.info.features:
+        rewarded = self.statements and self.statements.truth
+        if self._rewards_truth(group) and not rewarded:
             raise kc.InputError(
-                "self_critical.reward: 'truth' needs a dataset whose objects are "
-                f"known, such as scenes; those of {self.data['dataset']} are not."
+                "self_critical.reward: 'truth' needs a dataset whose statements can be "
+                "judged in training, as those of scenes; those of "
+                f"{self.data['dataset']} cannot."
             )
 
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
         """Endless batches for a model, see `keras_caption.data.train_batches`."""
         examples, keep = self.read("train"), ()
         if self._rewards_truth(group):
-            examples = kc.data.scenes.with_facts(examples)
-            keep = kc.data.scenes.StatementTruth.reads
+            examples = self.statements.with_facts(examples)
+            keep = self.statements.truth.reads
         return kc.data.train_batches(
             examples,
             model.vocabulary,
@@ -219,7 +232,7 @@ class Task:
         """
         make = {
             "cider_d": lambda: self._make_cider_d(model, directory, resumed),
-            "truth": lambda: kc.data.scenes.StatementTruth(model.vocabulary),
+            "truth": lambda: self.statements.truth(model.vocabulary),
         }
         weights = reward_weights(self.config["self_critical"]["reward"])
         return kc.rewards.WeightedSum(

@@ -97,8 +97,12 @@ def arguments(name: str) -> dict[str, Any]:
     return kc.models.arguments(name)
 
 
-def get_config() -> dict[str, Any]:
-    """The built-in experiment: a tiny Transformer, trained in minutes on two cores."""
+def get_config(name: str) -> dict[str, Any]:
+    """The built-in experiment: a tiny Transformer, trained in minutes on two cores.
+
+    Args:
+        name: str, the model's. All have the same.
+    """
     return {
         "data": {
             "dataset": "scene_sentences",  # built in

@@ -203,7 +203,7 @@ def test_strict_raises_the_first_problem(features, tmp_path):
         kc.data.prepare_regions(listed, sources, tmp_path / "out", strict=True)
 
     path = write_tsv(tmp_path / "a.tsv", features)
-    with pytest.raises(kc.InputError, match="image 7 has features, but no captions"):
+    with pytest.raises(kc.InputError, match="image 7 has no captions"):
         prepare([42, 139])
     path.write_text(spoil_tsv(features, "nan"))
     with pytest.raises(kc.InputError, match=r"\(image 7\) has features that are not"):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import coco_files
+import h5py
 import keras
 import numpy as np
 import region_files
@@ -173,6 +174,59 @@ def regions_reader(write, name, files=("*",)):
         lambda folder: write(folder / name, FEATURES),
         lambda folder: read_regions(folder / name),
         files,
+    )
+
+
+VIDEO_LISTS = {
+    "vatex_training_v1.0.json": [
+        {"videoID": f"v{i}", "enCap": ["A dog.", "One dog."]} for i in range(3)
+    ],
+    "videodatainfo.json": {
+        "videos": [{"video_id": "m0", "split": "train"}],
+        "sentences": [{"video_id": "m0", "caption": "A dog."}],
+    },
+    "captions.json": [{"id": "c0", "split": "val", "captions": ["A dog."]}],
+}
+
+
+def write_video_lists(folder):
+    for name, content in VIDEO_LISTS.items():
+        json_writer(name, content)(folder)
+
+
+FRAMES = {name: np.linspace(-1, 1, 15).reshape(5, 3) for name in ("v0", "v1")}
+
+
+def write_frames_folder(folder):
+    folder.mkdir(exist_ok=True)
+    np.save(folder / "v0.npy", FRAMES["v0"])
+    np.savez(folder / "v1.npz", FRAMES["v1"])
+
+
+def write_frames_hdf5(path):
+    with h5py.File(path, "w") as file:
+        for name, array in FRAMES.items():
+            file[name] = array
+
+
+def read_frames(path):
+    """Reads all frame features; returns a list of problems."""
+    source = data.open_frames(path)
+    problems = list(source.problems)
+    for name in source.ids:
+        try:
+            features = source.read(name)
+            assert np.isfinite(features).all()
+            assert features.ndim == 2
+        except InputError as error:
+            problems.append(str(error))
+    return problems
+
+
+def frames_reader(write, name):
+    """Makes the `Reader` of frame features that a function writes."""
+    return Reader(
+        lambda folder: write(folder / name), lambda folder: read_frames(folder / name)
     )
 
 
@@ -367,6 +421,12 @@ READERS = {
         region_files.write_npz, "bu", ("bu_att/8.npz", "bu_box/8.npy")
     ),
     "hdf5": regions_reader(region_files.write_hdf5, "features.h5"),
+    "video_lists": Reader(
+        write_video_lists,
+        lambda folder: data.list_videos(sorted(folder.glob("*.json"))),
+    ),
+    "frames_folder": frames_reader(write_frames_folder, "frames"),
+    "frames_hdf5": frames_reader(write_frames_hdf5, "frames.h5"),
     "tensors": Reader(
         lambda folder: np.savez(folder / "model.npz", a=np.ones((2, 3)), b=np.ones(2)),
         lambda folder: read_tensors(folder / "model.npz"),

@@ -89,22 +89,51 @@ def render(objects: Sequence[SceneObject], rng: np.random.Generator) -> np.ndarr
     image = Image.new("RGB", (size, size), background)
     draw = ImageDraw.Draw(image)
     for o in objects:
-        shade = np.clip(np.array(COLOURS[o.colour]) + rng.normal(0, 10, 3), 0, 255)
-        shade = tuple(int(c) for c in shade)
-        outline = tuple(int(0.6 * c) for c in shade)
-        x1, y1, x2, y2 = (c * size for c in o.box)
-        # Proportional: the width of lines must not reveal the size of an object.
-        line = max(round(0.04 * min(x2 - x1, y2 - y1)), 1)
-        if o.kind == "circle":
-            draw.ellipse((x1, y1, x2, y2), fill=shade, outline=outline, width=line)
-        elif o.kind == "ring":
-            draw.ellipse((x1, y1, x2, y2), outline=shade, width=4 * line)
-        else:
-            points = [
-                (x1 + x * (x2 - x1), y1 + y * (y2 - y1)) for x, y in POLYGONS[o.kind]
-            ]
-            draw.polygon(points, fill=shade, outline=outline, width=line)
+        box = tuple(c * size for c in o.box)
+        draw_object(draw, o.kind, sample_shade(o.colour, rng), box)
     return np.asarray(image.reduce(SCALE))
+
+
+def sample_shade(colour: str, rng: np.random.Generator) -> tuple[int, int, int]:
+    """Samples a shade of a colour, red, green and blue from 0 to 255."""
+    shade = np.clip(np.array(COLOURS[colour]) + rng.normal(0, 10, 3), 0, 255)
+    return tuple(int(c) for c in shade)
+
+
+def draw_object(
+    draw: ImageDraw.ImageDraw,
+    kind: str,
+    shade: tuple[int, int, int],
+    box: tuple[float, float, float, float],
+    angle: float = 0.0,
+) -> None:
+    """Draws an object with an outline.
+
+    Args:
+        draw: `PIL.ImageDraw.ImageDraw` of an image in RGB.
+        kind: One of `keras_caption.data.scenes.scene.KINDS`.
+        shade: Red, green and blue, int from 0 to 255.
+        box: x1, y1, x2, y2 in pixels.
+        angle: float, by which it is turned clockwise, in radians. Defaults to 0.
+    """
+    outline = tuple(int(0.6 * c) for c in shade)
+    x1, y1, x2, y2 = box
+    # Proportional: the width of lines must not reveal the size of an object.
+    line = max(round(0.04 * min(x2 - x1, y2 - y1)), 1)
+    if kind == "circle":
+        draw.ellipse(box, fill=shade, outline=outline, width=line)
+    elif kind == "ring":
+        draw.ellipse(box, outline=shade, width=4 * line)
+    else:
+        cos, sin = math.cos(angle), math.sin(angle)
+        points = [
+            (
+                x1 + (0.5 + (x - 0.5) * cos - (y - 0.5) * sin) * (x2 - x1),
+                y1 + (0.5 + (x - 0.5) * sin + (y - 0.5) * cos) * (y2 - y1),
+            )
+            for x, y in POLYGONS[kind]
+        ]
+        draw.polygon(points, fill=shade, outline=outline, width=line)
 
 
 @functools.cache

@@ -1,9 +1,10 @@
 """The statements of a caption about a scene, and whether they are true."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
+from keras_caption.data.counting import count_statements
 from keras_caption.data.scenes.language import (
     NUMBERS,
     RELATION_PHRASES,
@@ -124,8 +125,8 @@ def _read(words):
     i = 0
     while i < len(words):
         word, after = words[i], i + 1
-        phrase = _longest(words, i, RELATION_OF)
-        where = _longest(words, i, PLACE_OF)
+        phrase = longest_phrase(words, i, RELATION_OF)
+        where = longest_phrase(words, i, PLACE_OF)
         if phrase and mentions:
             subject = mentions[0] if words[i - 1] == "and" else mentions[-1]
             relation = (RELATIONS[RELATION_OF[phrase]], subject)
@@ -162,8 +163,10 @@ def _read(words):
     return mentions, claims
 
 
-def _longest(words, start, phrases):
-    """The longest of `phrases` that begins at `start`, or `None`."""
+def longest_phrase(
+    words: Sequence[str], start: int, phrases: Container[tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """The longest of `phrases`, of at most four words, that begins at `start`."""
     for length in (4, 3, 2, 1):
         if tuple(words[start : start + length]) in phrases:
             return tuple(words[start : start + length])
@@ -183,14 +186,9 @@ def statement_accuracy(
         dict from each of `CATEGORIES`, and `"all"`, to a pair: the share of true
         statements, and the number of statements.
     """
-    outcomes = {category: [] for category in CATEGORIES}
-    for example in examples.as_numpy_iterator():
-        caption = captions.get(int(example["image_id"]))
-        if caption is not None:
-            for category, true in judge(caption, scene_objects(example)):
-                outcomes[category].append(true)
-    outcomes["all"] = [true for truths in outcomes.values() for true in truths]
-    return {
-        category: (sum(truths) / len(truths) if truths else 0.0, len(truths))
-        for category, truths in outcomes.items()
-    }
+    return count_statements(
+        captions,
+        examples,
+        CATEGORIES,
+        lambda caption, example: judge(caption, scene_objects(example)),
+    )

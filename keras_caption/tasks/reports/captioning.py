@@ -5,7 +5,6 @@ from typing import Any
 
 import keras_caption as kc
 from keras_caption.atomic import write_json
-from keras_caption.data import scenes
 
 CAPTIONS = 4  # in the figure of attention
 SHOWN = 10  # captions printed
@@ -48,10 +47,8 @@ def evaluate(
     captions = model.caption(batches, **decoding)
     write_coco_files(captions, references, folder)
     scores, missing = kc.evaluation.score(captions, references, spice)
-    statements = {}
-    if "objects" in builder.info.features:
-        truth = scenes.statement_accuracy(captions, examples)
-        statements = {category: share for category, (share, _) in truth.items()}
+    judged = kc.data.statements_of(builder)
+    truth = judged.accuracy(captions, examples) if judged else {}
     draw_attention(model, builder, decoding, folder / "attention.png")
 
     width = decoding["beam_size"]
@@ -60,14 +57,15 @@ def evaluate(
     print(kc.evaluation.table({model.name: scores}))
     for name, reason in missing.items():
         print(f"\n{name}: {reason}")
-    if statements:
-        print("\nShare of statements that are true of the scene:")
+    if truth:
+        print("\nShare of true statements:")
         for category, (share, count) in truth.items():
             print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
     print("\nSome captions, each followed by a person's:")
     for image_id in list(captions)[:SHOWN]:
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
-    return {**scores, "statements": statements}
+    shares = {category: share for category, (share, _) in truth.items()}
+    return {**scores, "statements": shares}
 
 
 def write_coco_files(

@@ -1,0 +1,64 @@
+"""Videos, captions and splits, listed by the files of VATEX, MSR-VTT and others."""
+
+import os
+import pathlib
+from collections.abc import Callable, Sequence
+
+from keras_caption.arguments import check
+from keras_caption.errors import InputError
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.karpathy import SPLITS
+from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.formats.msrvtt import list_msrvtt_videos
+from keras_caption.formats.vatex import Language, list_vatex_videos
+from keras_caption.formats.video_captions import list_captioned_videos
+
+
+def list_videos(
+    paths: Sequence[str | os.PathLike], language: Language = "en"
+) -> dict[str, list[ListedVideo]]:
+    """Lists the videos of caption files by split.
+
+    Args:
+        paths: Sequence of paths of JSON files: VATEX's, one for each split, whose
+            names contain `train`, `val` or `test`; MSR-VTT's `videodatainfo.json`; or
+            a plain list of `id`, `split` (train, val or test) and `captions`.
+        language: `"en"` or `"zh"`, of VATEX's captions, see `list_vatex_videos`.
+            Defaults to `"en"`.
+
+    Returns:
+        dict from split to a list of `ListedVideo`. A video without captions in a file
+        with captions has a `problem` and is skipped when data are prepared.
+
+    Raises:
+        InputError: If a file does not follow its format, a video is listed twice, or
+            there is no such language.
+    """
+    check(Language, language=language)
+    videos, path_of = {split: [] for split in SPLITS}, {}
+    for path in map(pathlib.Path, paths):
+        read = reader_of(path)
+        listing = read(path, language) if read is list_vatex_videos else read(path)
+        for split, listed in listing.items():
+            videos[split] += listed
+            for video in listed:
+                if path_of.setdefault(video.name, path) != path:
+                    raise InputError(
+                        f"{path}: video {video.name} is listed in "
+                        f"{path_of[video.name]} too."
+                    )
+    return videos
+
+
+def reader_of(path: pathlib.Path) -> Callable:
+    """Chooses the reader of a caption file by its content."""
+    content = read_json(path, object)
+    if isinstance(content, dict) and "videos" in content:
+        return list_msrvtt_videos
+    if isinstance(content, list) and content:
+        is_vatex = isinstance(content[0], dict) and "videoID" in content[0]
+        return list_vatex_videos if is_vatex else list_captioned_videos
+    raise InputError(
+        f"{path} should list videos: VATEX's JSON, MSR-VTT's, or a list of id, split "
+        "and captions."
+    )

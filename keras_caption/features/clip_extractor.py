@@ -1,0 +1,118 @@
+import os
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.features.clips import Clip, read_clip
+from keras_caption.features.extractor import Extractor
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class ClipExtractor(keras.Model):
+    """Extracts a feature of each of some frames of clips.
+
+    A frame's feature is the mean over the cells of its grid. A captioner of videos
+    saves its `extractor` with it.
+
+    Args:
+        extractor: `Extractor`, of the frames.
+        num_frames: int, number of frames that are sampled of a clip, see
+            `sampled_frames`. Defaults to 20, as on MSR-VTT in Huang et al., "Attention
+            on Attention for Image Captioning", section 4.6.
+
+    Call arguments:
+        inputs: dict, what `to_pixels` returns.
+
+    Returns:
+        dict of `frames` `(batch, T, dim)`, `times` and `frame_mask` `(batch, T)`, see
+        `keras_caption.inputs.Frames`.
+    """
+
+    def __init__(
+        self,
+        extractor: Extractor,
+        num_frames: int = 20,
+        name: str = "clip_extractor",
+        **kwargs: Any,
+    ):
+        super().__init__(name=name, **kwargs)
+        self.extractor = extractor
+        self.num_frames = num_frames
+        self.trainable = False
+        self.built = True
+
+    @property
+    def image_size(self) -> int:
+        """Height and width, in pixels, that frames are resized to."""
+        return self.extractor.image_size
+
+    @property
+    def frame_dim(self) -> int:
+        """Size of a frame's feature vector."""
+        return self.extractor.grid_shape[-1]
+
+    def read(self, path: str | os.PathLike) -> Clip:
+        """Samples frames of a file, see `read_clip`."""
+        return read_clip(path, self.num_frames, self.image_size)
+
+    def to_pixels(self, clips: list[str | os.PathLike | Clip]) -> dict[str, Any]:
+        """Makes a batch of clips.
+
+        Args:
+            clips: List of paths, or of what `read` returns.
+
+        Returns:
+            dict of `images`, uint8 `(batch, T, image_size, image_size, 3)`; `times`,
+            float32 `(batch, T)`, seconds; and `frame_mask`, bool `(batch, T)`, False
+            for padding.
+
+        Raises:
+            InputError: If the clips are no list of at least one, or one cannot be
+                read.
+        """
+        if isinstance(clips, (str, bytes, os.PathLike)) or not len(clips):
+            raise InputError(
+                f"Clips should be a list of at least one path. Received: {clips!r}"
+            )
+        clips = [clip if isinstance(clip, Clip) else self.read(clip) for clip in clips]
+        lengths = np.array([len(clip.times) for clip in clips])
+        longest = lengths.max()
+
+        def padded(arrays):
+            widths = [[(0, longest - len(x))] + [(0, 0)] * (x.ndim - 1) for x in arrays]
+            return np.stack(
+                [np.pad(*pair) for pair in zip(arrays, widths, strict=True)]
+            )
+
+        return {
+            "images": padded([clip.frames for clip in clips]),
+            "times": padded([clip.times for clip in clips]),
+            "frame_mask": np.arange(longest) < lengths[:, None],
+        }
+
+    def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        images = inputs["images"]
+        batch, length = ops.shape(images)[:2]
+        images = ops.reshape(images, (-1, *images.shape[2:]))
+        vectors = self.extractor.vectors(images)
+        frames = ops.reshape(vectors, (batch, length, vectors.shape[-1]))
+        return {
+            "frames": frames,
+            "times": inputs["times"],
+            "frame_mask": inputs["frame_mask"],
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "extractor": keras.saving.serialize_keras_object(self.extractor),
+            "num_frames": self.num_frames,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "ClipExtractor":
+        return cls(**keras.saving.deserialize_keras_object(config))

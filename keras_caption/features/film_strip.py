@@ -1,0 +1,26 @@
+import numpy as np
+from keras import ops
+
+from keras_caption.features.clips import Clip
+
+HEIGHT = 96  # pixels
+MAX_WIDTH = 65_500  # of a JPEG
+
+
+def film_strip(clip: Clip) -> np.ndarray:
+    """Puts the frames of a clip side by side, in order of time, for figures.
+
+    Args:
+        clip: `Clip`.
+
+    Returns:
+        uint8 `(height, T * width, 3)`, frames of the clip's proportions; smaller ones
+        if there are many.
+    """
+    count, proportion = len(clip.frames), clip.width / clip.height
+    width = max(1, min(round(HEIGHT * proportion), MAX_WIDTH // count))
+    height = max(1, round(width / proportion))
+    frames = ops.cast(clip.frames, "float32")
+    frames = ops.image.resize(frames, (height, width), antialias=True)
+    frames = np.clip(np.round(frames), 0, 255).astype("uint8")
+    return np.concatenate(list(frames), axis=1)

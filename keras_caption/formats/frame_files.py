@@ -1,0 +1,172 @@
+"""Frame features of others: a file for each video, or one HDF5 file for all."""
+
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from keras_caption.errors import InputError
+from keras_caption.formats.arrays import check_numbers, read_array, read_npz
+from keras_caption.formats.faults import reading
+from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
+from keras_caption.formats.regions import finite_float32
+
+# A video takes at most this much: 4,096 frames of 4,096 numbers.
+RECORD_BYTES = 64 * 2**20
+FEATURES = "feat"  # which array of several of an .npz file
+
+
+class FrameFiles:
+    """Frame features of videos, by the names of the videos.
+
+    A subclass fills `records` in its constructor, and implements `read_record`.
+
+    Args:
+        path: `pathlib.Path` of the file or folder.
+
+    Attributes:
+        path: `pathlib.Path` of the file or folder.
+        records: dict from the name of a video to the place of its features.
+        problems: List of str, a sentence for each record that is of no video.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self.records = {}
+        self.problems = []
+
+    @property
+    def ids(self) -> list[str]:
+        """Names of the videos."""
+        return list(self.records)
+
+    def read(self, name: str) -> np.ndarray:
+        """Reads the features of a video.
+
+        Args:
+            name: str, one of the `ids`.
+
+        Returns:
+            float32 `(T, D)`.
+
+        Raises:
+            InputError: If the features are damaged, empty, not finite, or have another
+                number of axes.
+        """
+        place = self.records[name]
+        where = (
+            str(place) if isinstance(place, pathlib.Path) else f"{self.path}, {name}"
+        )
+        with reading(where):
+            features = self.read_record(place, where)
+        # I3D features are often stored as a batch of one.
+        if features.ndim == 3 and len(features) == 1:
+            features = features[0]
+        if features.ndim != 2:
+            raise InputError(
+                f"{where} has features of shape {features.shape}; it should be (T, D), "
+                "for T frames."
+            )
+        return finite_float32(features, where)
+
+    def read_record(self, place: Any, where: str) -> np.ndarray:
+        """Reads an array of real numbers; `read` checks its shape.
+
+        Args:
+            place: Where the record is, of `records`.
+            where: str, name of the record in messages.
+        """
+        raise NotImplementedError
+
+
+class FolderFrames(FrameFiles):
+    """Reader of folders of `NAME.npy` or `NAME.npz`.
+
+    Of several arrays in an `.npz` file, the features are `feat`.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        super().__init__(path)
+        for file in sorted([*path.glob("*.npy"), *path.glob("*.npz")]):
+            if file.stem in self.records:
+                self.problems.append(
+                    f"{file}: the video has features in "
+                    f"{self.records[file.stem].name} too."
+                )
+            else:
+                self.records[file.stem] = file
+        if not self.records:
+            raise InputError(f"There is no .npy or .npz file in {path}.")
+
+    def read_record(self, place: pathlib.Path, where: str) -> np.ndarray:
+        if place.suffix == ".npz":
+            features = array_of(read_npz(place, limit=RECORD_BYTES), where)
+        elif place.stat().st_size > RECORD_BYTES:
+            raise InputError(f"{where} is larger than {RECORD_BYTES:,} bytes.")
+        else:
+            with open(place, "rb") as file:
+                features = read_array(file, place.stat().st_size, where)
+        check_numbers(features, where)
+        return features
+
+
+class Hdf5Frames(FrameFiles):
+    """Reader of HDF5 files with a dataset for each video, of its name."""
+
+    def __init__(self, path: pathlib.Path):
+        super().__init__(path)
+        self.file = open_hdf5(path)
+        self.records = {name: name for name in names_in(self.file, path)}
+
+    def read_record(self, place: str, where: str) -> np.ndarray:
+        features = plain_dataset(self.file, place, where, RECORD_BYTES)
+        check_numbers(features, where)
+        return features[()]
+
+
+def array_of(arrays: dict[str, np.ndarray], where: str) -> np.ndarray:
+    """The features among the arrays of an `.npz` file."""
+    if FEATURES in arrays:
+        return arrays[FEATURES]
+    if len(arrays) != 1:
+        raise InputError(
+            f"{where} has the arrays {', '.join(arrays)!r:.100}; it should have one, "
+            f"or one called {FEATURES!r}."
+        )
+    [features] = arrays.values()
+    return features
+
+
+def open_frames(path: str | os.PathLike) -> FrameFiles:
+    """Opens frame features of videos in any of the supported formats.
+
+    | path | format |
+    |---|---|
+    | folder | `NAME.npy` or `NAME.npz`, an array for each video |
+    | `*.h5`, `*.hdf5` | a dataset for each video, of its name |
+
+    An array is `(T, D)`, or a batch of one of it, of T frames or segments in order of
+    time.
+
+    Args:
+        path: Path of a file or folder.
+
+    Returns:
+        `FrameFiles`, with `ids`, a list of str, and `read(name)`.
+
+    Raises:
+        InputError: If the file is missing, has none of these formats, or cannot be
+            read. A fault of a single video is raised by `read`.
+    """
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise InputError(f"There is no file or folder {path}.")
+    with reading(path):
+        if path.is_dir():
+            return FolderFrames(path)
+        if path.suffix in (".h5", ".hdf5"):
+            return Hdf5Frames(path)
+    raise InputError(
+        f"{path} should be an .h5, or a folder of .npy or .npz files: frame features."
+    )

@@ -1,0 +1,23 @@
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class ListedVideo:
+    """A video that a caption file lists.
+
+    Attributes:
+        name: str, its id in the file: the name, without suffix, of its clip or of its
+            features.
+        captions: List of str, empty in a file without captions.
+        problem: str, a sentence that says why the video is skipped, or `None`.
+    """
+
+    name: str
+    captions: list[str]
+    problem: str | None = None
+
+
+def listed_video(path, name: str, captions: list[str]) -> ListedVideo:
+    """Makes the `ListedVideo` of a file, at `path`, that has captions."""
+    problem = None if captions else f"{path}: video {name} has no captions."
+    return ListedVideo(name, captions, problem)

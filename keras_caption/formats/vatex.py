@@ -1,0 +1,81 @@
+"""VATEX's JSON: the captions of its videos, in English and in Chinese."""
+
+import pathlib
+import re
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from keras_caption.errors import InputError
+from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.listed_video import ListedVideo, listed_video
+
+Language = Literal["en", "zh"]
+KEYS = {"en": "enCap", "zh": "chCap"}
+SPLITS = {"train": "train", "val": "val", "test": "test"}  # by a part of the file name
+# A run of Latin letters and digits, or another character that is no punctuation.
+CHARACTER = re.compile(r"[A-Za-z0-9]+|\w")
+
+
+class Video(TypedDict):
+    videoID: PhotoName
+    enCap: NotRequired[list[Caption]]
+    chCap: NotRequired[list[Caption]]
+
+
+def list_vatex_videos(
+    path: pathlib.Path, language: Language = "en"
+) -> dict[str, list[ListedVideo]]:
+    """Lists the videos of one of VATEX's files, such as `vatex_training_v1.0.json`.
+
+    Chinese captions whose words no spaces separate are split into characters: spaces
+    are put between all, runs of Latin letters and digits stay together, and punctuation
+    is dropped, which the metrics would count as words. Whether spaces separate words
+    is asked of the file: most of its captions have some.
+
+    Args:
+        path: `pathlib.Path` of the file, whose name says the split: it contains
+            `train`, `val` or `test`.
+        language: `"en"` or `"zh"`, of the captions. Defaults to `"en"`.
+
+    Returns:
+        dict from the split to a list of `ListedVideo`. In a file without captions, as
+        of the private test videos, they have none, and no problem.
+
+    Raises:
+        InputError: If the file does not follow the format, lists a video twice, or has
+            captions in the other language only; or if its name says no split.
+    """
+    videos = read_json(path, list[Video])
+    refuse_repeats(path, "videos[].videoID", (video["videoID"] for video in videos))
+    splits = [SPLITS[part] for part in SPLITS if part in path.name]
+    if len(splits) != 1:
+        raise InputError(
+            f"{path} should have train, val or test in its name, its split."
+        )
+    if not any(key in video for video in videos for key in KEYS.values()):
+        return {splits[0]: [ListedVideo(video["videoID"], []) for video in videos]}
+    key = KEYS[language]
+    captions = [video.get(key, []) for video in videos]
+    if not any(captions):
+        raise InputError(f"{path} has no captions in {key!r}: --language {language}.")
+    if language == "zh":
+        captions = separate_characters(captions)
+    return {
+        splits[0]: [
+            listed_video(path, video["videoID"], texts)
+            for video, texts in zip(videos, captions, strict=True)
+        ]
+    }
+
+
+def separate_characters(captions: list[list[str]]) -> list[list[str]]:
+    """Puts spaces between the characters of captions, unless most have spaces."""
+    texts = [text for of_video in captions for text in of_video]
+    if 2 * sum(" " in text for text in texts) > len(texts):
+        return captions
+    return [
+        [" ".join(CHARACTER.findall(text)) for text in of_video]
+        for of_video in captions
+    ]

@@ -1,0 +1,38 @@
+"""A plain list of videos in JSON: `[{"id": ..., "split": ..., "captions": [...]}]`."""
+
+import pathlib
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.listed_video import ListedVideo, listed_video
+
+
+class Video(TypedDict):
+    id: PhotoName
+    split: Literal["train", "val", "test"]
+    captions: list[Caption]
+
+
+def list_captioned_videos(path: pathlib.Path) -> dict[str, list[ListedVideo]]:
+    """Lists the videos of a plain list by split.
+
+    Args:
+        path: `pathlib.Path` of the file.
+
+    Returns:
+        dict from split to a list of `ListedVideo`.
+
+    Raises:
+        InputError: If the file does not follow the format, or lists a video twice.
+    """
+    videos = read_json(path, list[Video])
+    refuse_repeats(path, "videos[].id", (video["id"] for video in videos))
+    listed = {"train": [], "val": [], "test": []}
+    for video in videos:
+        listed[video["split"]].append(
+            listed_video(path, video["id"], video["captions"])
+        )
+    return listed
