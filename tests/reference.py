@@ -49,18 +49,12 @@ def dense(layer, x):
     return x @ weights[0] + (weights[1] if len(weights) > 1 else 0.0)
 
 
-def pair_vectors(layer, boxes):
-    """boxes (N, 4) -> (N, N, d_g), Eq. 9."""
-    return np.maximum(
-        dense(layer.geometry_dense, relative_geometry(boxes, layer.signed)), 0
-    )
-
-
 def geometry_bias(layer, x, boxes):
     """x (N, D), boxes (N, 4) -> (H, N, N), the sum of Eq. 11 to 13 over `kind`."""
     heads, d = layer.num_heads, layer.geometry_dim
     n = len(x)
-    g = pair_vectors(layer, boxes)
+    f = relative_geometry(boxes, layer.signed)
+    g = np.maximum(dense(layer.geometry_dense, f), 0)
     out = np.zeros((heads, n, n))
     for h in range(heads):
         for i in range(n):
@@ -94,10 +88,6 @@ def attention(layer, x, memory, mask, query_mask=None, boxes=None):
     bias = geometry_bias(layer.bias, x, boxes) if layer.bias is not None else None
     d = layer.key_dim
     out = np.zeros((len(x), layer.num_heads * d))
-    signed = layer.bias is not None and layer.bias.signed
-    if signed:
-        features = pair_vectors(layer.bias, boxes)
-        attended = np.zeros((len(x), layer.num_heads, features.shape[-1]))
     for h in range(layer.num_heads):
         head = slice(h * d, (h + 1) * d)
         for t in range(len(x)):
@@ -107,8 +97,4 @@ def attention(layer, x, memory, mask, query_mask=None, boxes=None):
             allowed = mask[t]
             weights = softmax(scores[allowed])
             out[t, head] = weights @ v[allowed][:, head]
-            if signed:
-                attended[t, h] = weights @ features[t, allowed]
-    if signed:
-        out += dense(layer.feature_dense, attended.reshape(len(x), -1))
     return dense(layer.output_dense, out)

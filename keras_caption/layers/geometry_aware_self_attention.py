@@ -29,7 +29,7 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
         geometry_dim: int, size of the geometry vector G_ij (d_g), which the paper
             leaves open. Defaults to 64.
         signed: bool, whether the geometry tells left from right and above from below,
-            which the paper's does not, and is attended to. Defaults to `False`.
+            which the paper's does not. Defaults to `False`.
         **kwargs: Further arguments of `MultiHeadAttention`, such as `query_norm` and
             `dropout`.
 

@@ -100,15 +100,8 @@ class GeometryBias(keras.layers.Layer):
     equations for one head; here, heads share G_ij, and each has w, q' and k' of its
     own.
 
-    A signed geometry, which is ours, does two things more. f_ij also has the signs that
-    Eq. 8 takes away (`relative_geometry`). And G_ij is attended to beside the values,
-    with the weights a_ij of each head:
-
-        output_i = sum_j a_ij (v_j, G_ij)
-
-    A bias alone changes how much a region takes of each other, and nothing of what it
-    takes: that a heart is attended to says little about where it is. Relative values
-    say it, as those of Shaw et al. do for positions in a sentence.
+    With a signed geometry, which is ours, f_ij also has the signs that Eq. 8 takes away
+    (`relative_geometry`).
 
     Fills the `bias` socket of `keras_caption.layers.MultiHeadAttention`.
 
@@ -118,12 +111,8 @@ class GeometryBias(keras.layers.Layer):
             joined by `"+"`, as in `"query+key"`. Defaults to `"query"`.
         geometry_dim: int, size of G_ij, and of q' and k' per head (d_g), which the
             paper leaves open. Defaults to 64.
-        signed: bool, whether f_ij tells left from right and above from below, and G_ij
-            is attended to. Defaults to `False`, as published.
-
-    Attributes:
-        num_features: int, size of what is attended to beside the values: `geometry_dim`
-            if `signed`, else 0.
+        signed: bool, whether f_ij tells left from right and above from below. Defaults
+            to `False`, as published.
 
     Call arguments:
         query: float `(batch, N, dim)`, the input of the attention layer.
@@ -132,16 +121,13 @@ class GeometryBias(keras.layers.Layer):
             and height.
 
     Returns:
-        float `(batch, num_heads, N, N)`, to be added to the attention scores; if
-        `signed`, a pair of it and G_ij, float `(batch, N, N, geometry_dim)`.
+        float `(batch, num_heads, N, N)`, to be added to the attention scores.
 
     Raises:
         ValueError: If `kind` names an unknown kind, or one kind twice.
 
-    References:
+    Reference:
         Guo et al., CVPR 2020, section 4.2.
-        Shaw, Uszkoreit, Vaswani, "Self-Attention with Relative Position
-        Representations", NAACL 2018.
     """
 
     def __init__(
@@ -159,7 +145,6 @@ class GeometryBias(keras.layers.Layer):
         self.kind = kind
         self.geometry_dim = geometry_dim
         self.signed = signed
-        self.num_features = geometry_dim if signed else 0
         self._kinds = kind.split("+")
         unknown = sorted(set(self._kinds) - set(GEOMETRIES))
         if unknown or len(set(self._kinds)) < len(self._kinds):
@@ -203,9 +188,7 @@ class GeometryBias(keras.layers.Layer):
     def _split_heads(self, x):
         return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.geometry_dim))
 
-    def call(
-        self, query: Tensor, key: Tensor, boxes: Tensor
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def call(self, query: Tensor, key: Tensor, boxes: Tensor) -> Tensor:
         geometry = self.geometry_dense(relative_geometry(boxes, self.signed))
         biases = []
         if "content_independent" in self._kinds:
@@ -217,20 +200,15 @@ class GeometryBias(keras.layers.Layer):
         if "key" in self._kinds:
             keys = self._split_heads(self.key_dense(key))
             biases.append(ops.einsum("bjhg,bijg->bhij", keys, geometry))
-        bias = sum(biases[1:], start=biases[0])
-        return (bias, geometry) if self.signed else bias
+        return sum(biases[1:], start=biases[0])
 
     def compute_mask(self, query: Tensor, previous_mask: Any = None) -> None:
         return None
 
     def compute_output_shape(
         self, query_shape: Shape, key_shape: Shape, boxes_shape: Shape
-    ) -> Shape | tuple[Shape, Shape]:
-        pairs = query_shape[1], key_shape[1]
-        bias = (query_shape[0], self.num_heads, *pairs)
-        if self.signed:
-            return bias, (query_shape[0], *pairs, self.geometry_dim)
-        return bias
+    ) -> Shape:
+        return (query_shape[0], self.num_heads, query_shape[1], key_shape[1])
 
     def get_config(self) -> dict[str, Any]:
         return {

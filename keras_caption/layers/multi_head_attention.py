@@ -37,12 +37,6 @@ class MultiHeadAttention(keras.layers.Layer):
     | `temperature` | `temperature(keys, mask=mask)` -> divisor of the scores |
     | `gate` | `gate(attended, query)` -> `(batch, T, dim)` |
 
-    A bias layer with an attribute `num_features`, F, that is not 0 returns a pair: the
-    bias and features P_ij of all pairs of a query and an item, `(batch, T, M, F)`. They
-    are attended to beside the values, with the same weights a_ij of each head:
-
-        A = [sum_j a_ij V_j, heads concatenated] + [sum_j a_ij P_ij, ...] W_p
-
     If `mask` is `None`, `memory` may return keys and values only. Combined with a
     `bias`, it needs a method `average` that turns biases of items into biases of what
     it returns, see `keras_caption.layers.AreaMemory`. Norms and temperatures whose
@@ -151,12 +145,6 @@ class MultiHeadAttention(keras.layers.Layer):
         build_once(self.key_norm, (*value_shape[:-1], heads_dim))
         build_once(self.bias, query_shape, value_shape, (*value_shape[:-1], 4))
         attended_shape = (*query_shape[:-1], heads_dim)
-        features = getattr(self.bias, "num_features", 0)
-        if features:
-            self.feature_dense = MatrixDense(
-                heads_dim, use_bias=False, dtype=self.dtype_policy, name="feature"
-            )
-            self.feature_dense.build((*query_shape[:-1], self.num_heads * features))
         if self.output_projection:
             self.output_dense = self._dense("output", query_shape[-1])
             self.output_dense.build(attended_shape)
@@ -187,7 +175,7 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def _bias(self, query, value, boxes):
-        """What the `bias` socket returns, of what `items` returns, or `None`."""
+        """Bias of the scores of what `items` returns, or `None`."""
         if self.bias is None:
             return None
         if boxes is None:
@@ -198,9 +186,7 @@ class MultiHeadAttention(keras.layers.Layer):
         bias = self.bias(query, value, boxes)
         if self.memory is None:
             return bias
-        bias, *features = bias if isinstance(bias, tuple) else (bias,)
-        bias = self.memory.average(ops.cast(bias, "float32"))
-        return (bias, *features) if features else bias
+        return self.memory.average(ops.cast(bias, "float32"))
 
     def project(
         self, value: Tensor, mask: Tensor | None = None
@@ -252,8 +238,7 @@ class MultiHeadAttention(keras.layers.Layer):
             query_mask: bool `(batch, T)`, for the norm of the queries. Defaults to
                 `None`, all valid.
             mask: bool, broadcastable to `(batch, T, M)`. Defaults to `None`.
-            bias: float `(batch, num_heads, T, M)`, added to the scores, or a pair of
-                it and features of the items, float `(batch, T, M, F)`. Defaults to
+            bias: float `(batch, num_heads, T, M)`, added to the scores. Defaults to
                 `None`.
             return_attention_scores: bool, whether to return the weights too.
 
@@ -269,20 +254,17 @@ class MultiHeadAttention(keras.layers.Layer):
             queries = queries / ops.cast(temperature, queries.dtype)
         scores = ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
         scores = ops.cast(scores, "float32")
-        bias, *features = bias if isinstance(bias, tuple) else (bias,)
         if bias is not None:
             scores = scores + ops.cast(bias, "float32")
         if mask is not None:
             scores = ops.where(ops.expand_dims(mask, 1), scores, MASKED_SCORE)
         weights = ops.softmax(scores)
-        dropped = ops.cast(self.dropout_layer(weights), values.dtype)
-        attended = self._join_heads(ops.matmul(dropped, values))
-        for of_pairs in features:
-            shares = self.item_weights(dropped, ops.shape(of_pairs)[2])
-            of_heads = ops.einsum(
-                "bhtm,btmf->bhtf", shares, ops.cast(of_pairs, shares.dtype)
-            )
-            attended = attended + self.feature_dense(self._join_heads(of_heads))
+        attended = ops.matmul(
+            ops.cast(self.dropout_layer(weights), values.dtype), values
+        )
+        attended = ops.transpose(attended, (0, 2, 1, 3))
+        length, heads_dim = ops.shape(query)[1], self.num_heads * self.key_dim
+        attended = ops.reshape(attended, (-1, length, heads_dim))
         if self.output_projection:
             attended = self.output_dense(attended)
         if self.gate is not None:
@@ -308,10 +290,6 @@ class MultiHeadAttention(keras.layers.Layer):
     def _split_heads(self, x):
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.key_dim))
         return ops.transpose(x, (0, 2, 1, 3))
-
-    def _join_heads(self, x):
-        x = ops.transpose(x, (0, 2, 1, 3))
-        return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads * x.shape[3]))
 
     def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object

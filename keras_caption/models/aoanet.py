@@ -57,7 +57,8 @@ class AoANet(Captioner):
         geometry: `None`, or kinds of geometry joined by `"+"`, as in `NGSAN`.
         geometry_dim: int, size of a geometry vector per head.
         signed_geometry: bool, whether a relative geometry tells left from right and
-            above from below, which the paper's does not, and is attended to.
+            above from below, which the paper's does not. The decoder, whose words
+            have no boxes, then attends to regions with an encoding of their boxes added.
         gate: `None`, or `"aoa"`: gates `refining="attention"` too, which keeps its
             feed-forward layers.
         image_area: int, regions of the largest area to attend to, a run of regions in
@@ -166,6 +167,8 @@ class AoANet(Captioner):
             )(x, mask=mask, boxes=inputs["boxes"])
         if refining:
             x = UnbiasedLayerNormalization(dtype=dtype, name="refined")(x)
+        if signed_geometry:
+            x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         decoder = AoADecoder(
             vocabulary_size,
             model_dim,

@@ -50,7 +50,7 @@ class AttentionOptions:
         geometry_layers: int, number of blocks, from the first on, whose attention has
             the geometry as its bias, or `None` for all.
         signed_geometry: bool, whether a relative geometry tells left from right and
-            above from below, which the paper's (Eq. 8) does not, and attended to; see
+            above from below, which the paper's (Eq. 8) does not; see
             `keras_caption.layers.GeometryBias`.
         area: int, items of the largest area to attend to, on a grid its rows and its
             columns; 1 for the items themselves.

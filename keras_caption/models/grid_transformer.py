@@ -5,6 +5,7 @@ import keras
 from keras_caption.errors import InputError
 from keras_caption.inputs import Grid
 from keras_caption.layers import (
+    BoxEncoding,
     CellBoxes,
     GridEncoding,
     MatrixDense,
@@ -84,7 +85,8 @@ class GridTransformer(Captioner):
             encoder's attention, as in `NGSAN`.
         geometry_dim: int, size of a geometry vector per head.
         signed_geometry: bool, whether a relative geometry tells left from right and
-            above from below, which the paper's does not, and is attended to.
+            above from below, which the paper's does not. The decoder, whose words
+            have no boxes, then attends to cells with an encoding of their boxes added.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
 
@@ -179,6 +181,8 @@ class GridTransformer(Captioner):
                 dtype=dtype,
                 name=f"encoder_{i}",
             )(x, boxes=boxes)
+        if signed_geometry:
+            x = BoxEncoding(dtype=dtype)(x, boxes)
         blocks = [
             TransformerDecoderBlock(
                 attention(of_captions, i),

@@ -58,7 +58,7 @@ class MCAN(Classifier):
         geometry: `None`, or kinds of geometry joined by `"+"`, as in `NGSAN`.
         geometry_dim: int, size of a geometry vector per head.
         signed_geometry: bool, whether a relative geometry tells left from right and
-            above from below, which the paper's does not, and is attended to.
+            above from below, which the paper's does not.
         geometry_layers: int, blocks of the regions, from the first on, whose
             self-attention is geometry-aware, or `None` for all.
         gate: `None`, or `"aoa"`: gates the self-attention of regions as in AoANet, in

@@ -51,7 +51,8 @@ class NGSAN(Captioner):
         geometry_dim: int, size of a geometry vector per head (d_g). The paper gives
             none: 64 makes 41.25M parameters, not its 41.5M.
         signed_geometry: bool, whether a relative geometry tells left from right and
-            above from below, which the paper's does not, and is attended to.
+            above from below, which the paper's does not. The decoder, whose words
+            have no boxes, then attends to regions with an encoding of their boxes added.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
         image_area: int, regions of the largest area to attend to, a run of regions in
@@ -148,6 +149,8 @@ class NGSAN(Captioner):
                 name=f"encoder_{i}",
             )
             x = block(x, mask=mask, boxes=inputs["boxes"])
+        if signed_geometry:
+            x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
 
         blocks = (
             TransformerDecoderBlock(
