@@ -199,7 +199,7 @@ FILE = """
 from keras_caption.tasks.captioning import get_config as built_in
 
 def get_config():
-    config = built_in()
+    config = built_in("ngsan")
     {}
     return config
 """
