@@ -128,6 +128,8 @@ class Frames(InputKind):
         panel.imshow(
             weights[None], extent=foot, interpolation="nearest", zorder=1, **scale
         )
+        borders = np.arange(1, len(weights)) * width / len(weights) - 0.5
+        panel.vlines(borders, -0.5, height - 0.5, "white", linewidth=1, zorder=2)
         if "times" in inputs:
             times = np.ravel(ops.convert_to_numpy(inputs["times"]))
             shown = np.arange(0, len(times), math.ceil(len(times) / MAX_LABELS))

@@ -10,7 +10,7 @@ from keras_caption.text import Vocabulary
 
 @keras.saving.register_keras_serializable("keras_caption")
 class Captioner(PhotoReader, Seq2Seq):
-    """Base of all captioning models: an encoder of images and a decoder of tokens.
+    """Base of all captioning models: an encoder of images or videos, and a decoder.
 
     It reads features, as its encoder does, or photos, if it has an `extractor`.
     `keras_caption.models.create` makes compiled ones.
@@ -21,9 +21,9 @@ class Captioner(PhotoReader, Seq2Seq):
             out of photos, or `None`.
 
     Call arguments:
-        inputs: dict of what the encoder reads of images, see `keras_caption.inputs`
-            (`regions` and `boxes`, or `grid`; or, with an `extractor`, `image`,
-            `(batch, height, width, 3)`, 0 to 255), and `tokens`, see
+        inputs: dict of what the encoder reads, see `keras_caption.inputs` (`regions`
+            and `boxes`, `grid`, or `frames`; or, with an `extractor` of photos,
+            `image`, `(batch, height, width, 3)`, 0 to 255), and `tokens`, see
             `keras_caption.models.Seq2Seq`.
 
     Returns:

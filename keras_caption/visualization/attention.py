@@ -99,4 +99,4 @@ def height_of(image: np.ndarray, panels: int) -> float:
     if not is_wide(image):
         return 2.2
     height, width = image.shape[:2]
-    return panels * min(WIDTH * height / width, 1.0) + 0.3
+    return panels * min(WIDTH * height / width, 1.25) + 0.3

@@ -2,9 +2,8 @@ r"""AoANet's training on MSR-VTT: section 4.6 of the paper.
 
 Features are ResNet-101's, of 20 frames of each video:
 
-    python experiments/prepare.py --videos msrvtt/videos --num_frames 20 \
-        --backbone ResNet101 --captions msrvtt/videodatainfo.json \
-        --output_dir prepared/msrvtt
+    python experiments/prepare.py --videos videos --num_frames 20 \
+        --backbone ResNet101 --captions videodatainfo.json --output_dir prepared/msrvtt
     python experiments/run.py --config experiments/configs/captioning/msrvtt.py
 
 The paper gives no sizes, and does not say how it trains. Values marked as 3.4 are those

@@ -1,16 +1,17 @@
 r"""NG-SAN's training on VATEX: section 6.1 of the paper.
 
-Features are I3D's, 1,000 numbers for each frame of 25 a second, of the dataset's
-authors:
+Features are I3D's, of the dataset's authors: 1,000 numbers for each frame, of clips
+read at 25 frames a second. With VATEX's captions of three splits:
 
-    python experiments/prepare.py --frames vatex/i3d \
-        --captions vatex/vatex_training_v1.0.json --output_dir prepared/vatex
+    python experiments/prepare.py --frames i3d --num_frames 32 \
+        --captions training.json,validation.json,public_test.json \
+        --output_dir prepared/vatex
     python experiments/run.py --config experiments/configs/captioning/vatex.py
 
 "A training configuration the same as that of our image captioning model" is that of
 section 5.1; what that does not state is as in ngsan_coco.py. The paper gives neither
-the vocabulary nor the greatest length, and does not say how many frames it keeps:
-values marked as ours. --model video_transformer is its baseline.
+the vocabulary, nor the greatest length, nor how many frames are kept: values marked as
+ours, and 32 above. --model video_transformer is its baseline.
 """
 
 
