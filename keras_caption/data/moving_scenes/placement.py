@@ -102,7 +102,8 @@ def _to_partner(event, tracks, rng):
 
 def _ranges_in_view(tracks, members, events):
     """The least and the greatest shifts, `(2,)`, by which objects are in view."""
-    low, high, fixed = np.full(2, -np.inf), np.full(2, np.inf), np.full(2, np.nan)
+    low, high = np.full(2, -np.inf), np.full(2, np.inf)
+    fixed = np.full(2, np.nan)  # where events determine it; fmax and fmin ignore NaN
     for i in members:
         seen = slice(None)  # frames in which the object is wholly in view
         for event in events:
