@@ -58,7 +58,8 @@ class AoANet(Captioner):
         geometry_dim: int, size of a geometry vector per head.
         signed_geometry: bool, whether a relative geometry tells left from right and
             above from below, which the paper's does not. The decoder, whose words
-            have no boxes, then attends to regions with an encoding of their boxes added.
+            have no boxes, then attends to regions with an encoding of their boxes
+            added.
         gate: `None`, or `"aoa"`: gates `refining="attention"` too, which keeps its
             feed-forward layers.
         image_area: int, regions of the largest area to attend to, a run of regions in

@@ -52,7 +52,8 @@ class NGSAN(Captioner):
             none: 64 makes 41.25M parameters, not its 41.5M.
         signed_geometry: bool, whether a relative geometry tells left from right and
             above from below, which the paper's does not. The decoder, whose words
-            have no boxes, then attends to regions with an encoding of their boxes added.
+            have no boxes, then attends to regions with an encoding of their boxes
+            added.
         gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
             place of its output projection.
         image_area: int, regions of the largest area to attend to, a run of regions in
