@@ -14,8 +14,8 @@ def clip_features(frames: np.ndarray, tracks: np.ndarray) -> np.ndarray:
     The visible part of every object's box is cropped, reduced and projected as a
     region of `keras_caption.data.Scenes`, followed by ReLU, and scaled by its side.
     These features are shared among the four corners of the frame, by bilinear weights
-    of the object's place, and added up over the objects. So kinds, colours, places and
-    sizes can be read off linearly, and no frame knows which comes before or after it.
+    of the object's place, and added up over the objects. So kinds, colours and places
+    can be read off linearly, and no frame knows which comes before or after it.
 
     Args:
         frames: uint8 `(T, height, width, 3)`.
