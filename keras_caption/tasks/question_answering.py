@@ -181,7 +181,13 @@ class Task:
         options = dict(self.config["model"])
         name, data = options.pop("name"), self.data
         sizes = kc.inputs.sizes_of(self.questions.builder.info.features)
-        sizes = {size: sizes[size] for size in kc.models.data_arguments(name)}
+        needed = kc.models.data_arguments(name)
+        if not {*needed} <= {*sizes}:
+            raise kc.InputError(
+                f"The model '{name}' reads `regions`, and the dataset {data['images']} "
+                "has none."
+            )
+        sizes = {size: sizes[size] for size in needed}
         extractor = None
         if data["images"] == "prepared":
             extractor = kc.data.load_extractor(data["images_dir"])
