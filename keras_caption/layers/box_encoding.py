@@ -39,6 +39,7 @@ class BoxEncoding(keras.layers.Layer):
 
     def __init__(self, max_wavelength: float = 10000.0, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
+        self.supports_masking = True
         self.max_wavelength = max_wavelength
 
     def build(self, inputs_shape: Shape, boxes_shape: Shape | None = None) -> None:
