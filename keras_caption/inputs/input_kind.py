@@ -270,7 +270,7 @@ def has_not_finite(values: Any, mask: Any = None) -> Any:
 
 
 def first_valid(number: Any, size: Any) -> Any:
-    """The mask of examples whose first items are valid, as a server is told.
+    """Computes a mask from the number of valid items of each example.
 
     Args:
         number: int `(batch,)`, numbers of valid items.
