@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from keras_caption.data.coco_objects import captions_of_tfds, read_tfds
-from keras_caption.errors import InputError
+from keras_caption.data.matching import join_listings
 from keras_caption.formats.coco import list_coco_images, read_sizes
-from keras_caption.formats.karpathy import SPLITS, is_karpathy, list_karpathy_images
+from keras_caption.formats.karpathy import is_karpathy, list_karpathy_images
 from keras_caption.formats.listed_image import ListedImage
 
 TFDS_NAME = "coco_captions"
@@ -51,17 +51,7 @@ def list_images(paths: Sequence[str | os.PathLike]) -> dict[str, list[ListedImag
             split: list(map(_listed_by_tfds, examples))
             for split, examples in read_tfds().items()
         }
-    images, path_of = {split: [] for split in SPLITS}, {}
-    for path, listing in listings.items():
-        for split, listed in listing.items():
-            images[split] += listed
-            for image in listed:
-                if path_of.setdefault(image.image_id, path) != path:
-                    raise InputError(
-                        f"{path}: image {image.image_id} is listed in "
-                        f"{path_of[image.image_id]} too."
-                    )
-    return images
+    return join_listings(listings, lambda image: f"image {image.image_id}")
 
 
 def _listed_by_tfds(example):

@@ -1,9 +1,38 @@
-"""Which of the images or videos that caption files list have features."""
+"""Which images or videos caption files list, and which of them have features."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from keras_caption.errors import InputError
+from keras_caption.formats.karpathy import SPLITS
+
+
+def join_listings(
+    listings: dict[Any, dict[str, list]], describe: Callable[[Any], str]
+) -> dict[str, list]:
+    """Joins what several caption files list.
+
+    Args:
+        listings: dict from the path of a file to a dict from split to a list of
+            images or videos.
+        describe: Function of one of them, which returns what messages call it.
+
+    Returns:
+        dict from split to a list.
+
+    Raises:
+        InputError: If two files list the same.
+    """
+    joined, path_of = {split: [] for split in SPLITS}, {}
+    for path, listing in listings.items():
+        for split, listed in listing.items():
+            joined[split] += listed
+            for name in map(describe, listed):
+                if path_of.setdefault(name, path) != path:
+                    raise InputError(
+                        f"{path}: {name} is listed in {path_of[name]} too."
+                    )
+    return joined
 
 
 def match(

@@ -5,9 +5,9 @@ import pathlib
 from collections.abc import Callable, Sequence
 
 from keras_caption.arguments import check
+from keras_caption.data.matching import join_listings
 from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.karpathy import SPLITS
 from keras_caption.formats.listed_video import ListedVideo
 from keras_caption.formats.msrvtt import list_msrvtt_videos
 from keras_caption.formats.vatex import Language, list_vatex_videos
@@ -35,19 +35,13 @@ def list_videos(
             there is no such language.
     """
     check(Language, language=language)
-    videos, path_of = {split: [] for split in SPLITS}, {}
+    listings = {}
     for path in map(pathlib.Path, paths):
         read = reader_of(path)
-        listing = read(path, language) if read is list_vatex_videos else read(path)
-        for split, listed in listing.items():
-            videos[split] += listed
-            for video in listed:
-                if path_of.setdefault(video.name, path) != path:
-                    raise InputError(
-                        f"{path}: video {video.name} is listed in "
-                        f"{path_of[video.name]} too."
-                    )
-    return videos
+        listings[path] = (
+            read(path, language) if read is list_vatex_videos else read(path)
+        )
+    return join_listings(listings, lambda video: f"video {video.name}")
 
 
 def reader_of(path: pathlib.Path) -> Callable:
