@@ -3,7 +3,7 @@
 from keras_caption.data.answers import build_answers, soft_scores
 from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
-from keras_caption.data.datasets import check_name, load, read, register
+from keras_caption.data.datasets import check_name, load, model_sizes, read, register
 from keras_caption.data.examples import frame_features, references, region_features
 from keras_caption.data.listing import list_images
 from keras_caption.data.moving_scenes import MovingScenes, MovingScenesConfig
@@ -69,6 +69,7 @@ __all__ = [
     "load_extractor",
     "load_parallel",
     "load_questions",
+    "model_sizes",
     "open_frames",
     "open_regions",
     "prepare",

@@ -9,6 +9,8 @@ from keras_caption.data.moving_scenes import MovingScenes
 from keras_caption.data.scenes import Scenes
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.prepared_folder import read_prepared
+from keras_caption.inputs import KINDS, sizes_of
+from keras_caption.models import data_arguments
 
 
 def _built_in(name, make):
@@ -130,3 +132,27 @@ def read(builder: Any, split: str, images: bool = False) -> Any:
     if "image" in builder.info.features and not images:
         decoders = {"image": tfds.decode.SkipDecoding()}
     return builder.as_dataset(split=split, decoders=decoders, shuffle_files=False)
+
+
+def model_sizes(model: str, dataset: str, builder: Any) -> dict[str, int]:
+    """Arguments of a model that a dataset decides, such as `region_dim`.
+
+    Args:
+        model: str, name of a preset.
+        dataset: str, name of the dataset, for messages.
+        builder: Its TFDS builder, from `load`.
+
+    Returns:
+        dict from the name of an argument to int.
+
+    Raises:
+        InputError: If the dataset lacks what the model reads.
+    """
+    sizes, needed = sizes_of(builder.info.features), data_arguments(model)
+    if not {*needed} <= {*sizes}:
+        reads = next(kind.keys[0] for kind in KINDS if {*needed} <= {*kind.sizes})
+        raise InputError(
+            f"The model '{model}' reads `{reads}`, and the dataset {dataset} has none: "
+            "choose another of the two."
+        )
+    return {name: sizes[name] for name in needed}

@@ -318,16 +318,8 @@ class Task:
 
     def _sizes(self):
         """Arguments of the model that the dataset decides."""
-        sizes = kc.inputs.sizes_of(self.builder.info.features)
         name = self.config["model"]["name"]
-        needed = kc.models.data_arguments(name)
-        if not set(needed) <= set(sizes):
-            reads = next(k.keys[0] for k in kc.inputs.KINDS if {*needed} <= {*k.sizes})
-            raise kc.InputError(
-                f"The model '{name}' reads `{reads}`, and the dataset "
-                f"{self.data['dataset']} has none: choose another of the two."
-            )
-        return {name: sizes[name] for name in needed}
+        return kc.data.model_sizes(name, self.data["dataset"], self.builder)
 
     # === Evaluation ===
 

@@ -180,14 +180,7 @@ class Task:
         """A new model."""
         options = dict(self.config["model"])
         name, data = options.pop("name"), self.data
-        sizes = kc.inputs.sizes_of(self.questions.builder.info.features)
-        needed = kc.models.data_arguments(name)
-        if not {*needed} <= {*sizes}:
-            raise kc.InputError(
-                f"The model '{name}' reads `regions`, and the dataset {data['images']} "
-                "has none."
-            )
-        sizes = {size: sizes[size] for size in needed}
+        sizes = kc.data.model_sizes(name, data["images"], self.questions.builder)
         extractor = None
         if data["images"] == "prepared":
             extractor = kc.data.load_extractor(data["images_dir"])
