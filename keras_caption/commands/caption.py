@@ -1,31 +1,67 @@
 r"""Captions photos or clips with a trained model.
 
-    keras-caption caption saved_models/spatial_prepared/best.keras photo.jpg
-    keras-caption caption saved_models/spatial_prepared a.jpg b.png \
+    keras-caption caption photo.jpg
+    keras-caption caption holidays/ '*.jpg' --output captions.csv --output sheet.html
+    keras-caption caption photo.jpg --model saved_models/spatial_prepared \
         --figure attention.png
-    keras-caption caption saved_models/video_nsa_prepared clip.mp4 \
-        --figure film_strip.png
+    keras-caption caption clip.mp4 --model saved_models/video_nsa_prepared
 
-The model must know how its features are made of photos or clips, as models trained on
-what `keras-caption prepare` made of them do. A folder stands for the best.keras in it;
-several models, separated by commas, caption as an ensemble. Files that cannot be read,
-and clips that were cut or have one frame, are reported and skipped.
+Without --model, ngsan_coco captions the objects that --detector finds: by default
+dfine_nano_coco of KerasHub, which is downloaded once; or a YOLOX network as a .keras
+file. Another model must know how its features are made, as models trained on what
+`keras-caption prepare` made of photos or clips do, or have learned from coco_objects. A
+folder of a run stands for the best.keras in it; several models, separated by commas,
+caption as an ensemble.
+
+With --output, captions are written as they are found: a .csv or .jsonl file, or a
+contact sheet in .html. The same command continues after an interruption. Files that
+cannot be read, and clips that were cut or have one frame, are reported and skipped.
 """
 
+import glob
+import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
 
 import keras_caption as kc
+from keras_caption.commands.caption_files import open_caption_file
 from keras_caption.commands.command_line import Parser, count
 
 BATCH_SIZE = 8  # files that are captioned at once
+MODEL = pathlib.Path(kc.__file__).parents[1] / "saved_models" / "ngsan_coco.keras"
+DETECTOR = "dfine_nano_coco"
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = Parser("keras-caption caption", __doc__)
-    parser.add_argument("model", help="saved model, or several separated by commas")
     parser.add_argument(
-        "files", nargs="+", help="photos, or clips for a model of videos"
+        "files",
+        nargs="+",
+        help="photos, folders of them, or patterns; clips for a model of videos",
+    )
+    parser.add_argument(
+        "--model",
+        default=str(MODEL),
+        help="saved model, or several separated by commas; defaults to ngsan_coco",
+    )
+    parser.add_argument(
+        "--detector",
+        help="finds the objects that ngsan_coco, or another model of coco_objects, "
+        f"reads: a preset of KerasHub, name or folder, or a YOLOX network; defaults "
+        f"to {DETECTOR}",
+    )
+    parser.add_argument(
+        "--confidence", type=float, default=0.3, help="least score of an object"
+    )
+    parser.add_argument(
+        "--output",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="file for the captions: .csv, .jsonl or .html; may be given several times",
     )
     parser.add_argument("--figure", help="file for a figure of the attention weights")
     parser.add_argument(
@@ -34,57 +70,180 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--max_length", type=count, default=20, help="greatest number of tokens"
     )
-    options = parser.parse_intermixed_args(arguments)
-    failed = caption(options)
-    return 1 if failed else 0
+    return caption(parser.parse_intermixed_args(arguments))
 
 
 def caption(options):
-    """Prints a caption for every file; returns how many could not be read."""
+    """Captions all files; returns the exit status."""
     model = kc.models.Ensemble(options.model.split(","))
     if model.source is not None:
         raise kc.InputError(
             f"{options.model} translates sentences: use keras-caption translate."
         )
-    if model.extractor is None:
+    add_detector(model, options)
+    files, missing = find_files(options.files, model.extractor)
+    if not files:
+        raise kc.InputError(missing[0])
+    for error in missing:
+        report(error)
+    outputs = [open_caption_file(path) for path in options.output]
+    done = set.intersection(*(output.done for output in outputs)) if outputs else set()
+    left = [name for name in files if name not in done]
+    captions = Captions(model, options)
+    for row, image in progress(captions(left), len(left), bool(outputs)):
+        if row is None:
+            continue
+        for output in outputs:
+            output.write(row, image)
+        if not outputs:
+            print(f"{row['photo']}: {row['caption']} ({row['score']:.2f})", flush=True)
+    if captions.drawn:
+        figure = kc.visualization.attention_over_captions(model, captions.drawn)
+        figure.savefig(options.figure, dpi=80)
+        print(f"Wrote {options.figure}")
+    if outputs:
+        before = f", {len(files) - len(left):,} of them before" if done else ""
+        print(
+            f"Captioned {len(files) - captions.failed:,} of {len(files):,} files"
+            f"{before}; {captions.failed:,} cannot be read: {', '.join(options.output)}"
+        )
+    return 1 if captions.failed or missing else 0
+
+
+def add_detector(model: kc.models.Ensemble, options: Any) -> None:
+    """Gives a model of categories and boxes the detector that it reads photos by.
+
+    Raises:
+        InputError: If the model extracts features otherwise, or not at all, or there
+            is no such detector.
+    """
+    reads = model.input_specs.get("regions")
+    of_objects = reads is not None and reads.shape[-1] == len(kc.features.CATEGORIES)
+    if model.extractor is None and of_objects:
+        model.extractor = kc.features.load_detector(
+            options.detector or DETECTOR, options.confidence
+        )
+    elif model.extractor is None:
         raise kc.InputError(
             f"{options.model} has no extractor: it was not trained on photos or clips."
         )
-    batch_size = 1 if options.figure else BATCH_SIZE  # a figure shows no padding
-    read_count, drawn = 0, []
-    for start in range(0, len(options.files), batch_size):
-        batch = read(model.extractor, options.files[start : start + batch_size])
-        if not batch:
-            continue
-        inputs = model.extract([item for _, item in batch])
-        tokens, scores = model.generate_tokens(
-            inputs, beam_size=options.beam_size, max_length=options.max_length
+    elif options.detector:
+        raise kc.InputError(
+            f"{options.model} extracts features of photos by itself: it takes no "
+            "--detector."
         )
-        for (name, _), row, score in zip(batch, tokens, scores, strict=True):
-            print(f"{name}: {model.vocabulary.decode(row)} ({score:.2f})")
-        read_count += len(batch)
-        if options.figure:
-            [(_, item)] = batch
-            drawn.append((inputs, tokens[0], image_of(item)))
-    if drawn:
-        figure = kc.visualization.attention_over_captions(model, drawn)
-        figure.savefig(options.figure, dpi=80)
-        print(f"Wrote {options.figure}")
-    return len(options.files) - read_count
 
 
-def read(extractor, names):
-    """Reads photos or clips, pairs with their names; reports those that cannot be."""
-    found = []
+def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[str]]:
+    """Lists files, those of folders and of patterns, each once.
+
+    Args:
+        names: Sequence of str, files, folders and patterns.
+        extractor: Of the model.
+
+    Returns:
+        The files, a list of str, and errors, a list of str, of folders and patterns
+        that have none.
+    """
+    is_video = isinstance(extractor, kc.features.ClipExtractor)
+    find = kc.features.find_clips if is_video else kc.features.find_photos
+    found, errors = [], []
     for name in names:
         try:
-            found.append((name, extractor.read(name)))
+            if pathlib.Path(name).is_dir():
+                found += map(str, find(name))
+            elif pathlib.Path(name).exists() or not glob.has_magic(name):
+                found.append(name)
+            elif matches := sorted(glob.glob(name, recursive=True)):
+                found += matches
+            else:
+                raise kc.InputError(f"No file is called {name}.")
         except kc.InputError as error:
-            print(f"error: {error}", file=sys.stderr)
-    return found
+            errors.append(str(error))
+    return list(dict.fromkeys(found)), errors
 
 
-def image_of(item):
+class Captions:
+    """Captions a stream of files; memory does not grow with it.
+
+    Args:
+        model: `keras_caption.models.Ensemble`, with an extractor.
+        options: Options of the command line.
+
+    Attributes:
+        failed: int, number of files that could not be read.
+        drawn: List of what `attention_over_captions` takes, if there is to be a
+            figure.
+    """
+
+    def __init__(self, model: kc.models.Ensemble, options: Any):
+        self.model = model
+        self.search = {"beam_size": options.beam_size, "max_length": options.max_length}
+        self.draws = bool(options.figure)
+        self.failed = 0
+        self.drawn = []
+
+    def __call__(
+        self, names: list[str]
+    ) -> Iterator[tuple[dict, np.ndarray] | tuple[None, None]]:
+        """Yields a row, see `CaptionFile`, and the image, of every file.
+
+        Files that cannot be read have neither.
+        """
+        # A figure shows no padding. Every other batch has one size, for one graph.
+        batch_size = 1 if self.draws else min(BATCH_SIZE, len(names))
+        batch = []
+        for name in names:
+            try:
+                batch.append((name, self.model.extractor.read(name)))
+            except kc.InputError as error:
+                self.failed += 1
+                report(str(error))
+                yield None, None
+            if len(batch) == batch_size:
+                yield from self._caption(batch, batch_size)
+                batch = []
+        if batch:
+            yield from self._caption(batch, batch_size)
+
+    def _caption(self, batch, batch_size):
+        items = [item for _, item in batch]
+        items += items[-1:] * (batch_size - len(items))
+        inputs = self.model.extract(items)
+        tokens, scores = self.model.generate_tokens(inputs, **self.search)
+        for i, (name, item) in enumerate(batch):
+            image = image_of(item)
+            if self.draws:
+                self.drawn.append((inputs, tokens[0], image))
+            row = {
+                "photo": name,
+                "caption": self.model.vocabulary.decode(tokens[i]),
+                "score": round(float(scores[i]), 4),
+                "objects": self._objects(inputs, i),
+            }
+            yield row, image
+
+    def _objects(self, inputs, i):
+        extractor = self.model.extractor
+        if not isinstance(extractor, kc.features.ObjectDetector):
+            return []
+        return extractor.objects_of(inputs, i)
+
+
+def progress(rows: Iterable, total: int, shown: bool) -> Iterable:
+    """Rows with a progress bar, unless they are printed themselves."""
+    from tqdm import tqdm
+
+    return tqdm(rows, total=total, unit="file", disable=not shown)
+
+
+def report(error: str) -> None:
+    from tqdm import tqdm
+
+    tqdm.write(f"error: {error}", file=sys.stderr)
+
+
+def image_of(item: Any) -> np.ndarray:
     """What attention is shown on: a photo, or the film strip of a clip."""
     is_clip = isinstance(item, kc.features.Clip)
     return kc.features.film_strip(item) if is_clip else item

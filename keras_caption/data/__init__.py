@@ -4,6 +4,7 @@ from keras_caption.data.answers import build_answers, soft_scores
 from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, model_sizes, read, register
+from keras_caption.data.detector_noise import DetectorNoise
 from keras_caption.data.examples import frame_features, references, region_features
 from keras_caption.data.listing import list_images
 from keras_caption.data.moving_scenes import MovingScenes, MovingScenesConfig
@@ -46,6 +47,7 @@ __all__ = [
     "CocoFiles",
     "CocoObjects",
     "CocoObjectsConfig",
+    "DetectorNoise",
     "EncodedQuestions",
     "ImageQuestions",
     "ListedImage",

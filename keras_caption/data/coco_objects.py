@@ -10,10 +10,11 @@ import tensorflow_datasets as tfds
 from keras_caption.data.coco import CocoFiles, read_annotations
 from keras_caption.data.examples import captions_and_words, region_features
 from keras_caption.errors import InputError
+from keras_caption.features import CATEGORIES
 from keras_caption.formats.coco import FLAT_OFFICIAL_BOXES
 from keras_caption.formats.karpathy import SPLITS
 
-NUM_CATEGORIES = 80
+NUM_CATEGORIES = len(CATEGORIES)
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -9,6 +9,7 @@ from keras_caption.evaluation.coco_results import (
     write_results,
 )
 from keras_caption.evaluation.metrics import METRICS, score, table
+from keras_caption.evaluation.named_objects import named_objects, object_agreement
 from keras_caption.evaluation.perplexity import log_perplexity
 from keras_caption.evaluation.translation import score_translations
 from keras_caption.evaluation.vqa import (
@@ -24,6 +25,8 @@ __all__ = [
     "answer_accuracy",
     "cider",
     "log_perplexity",
+    "named_objects",
+    "object_agreement",
     "preference",
     "read_results",
     "read_vqa_results",

@@ -2,8 +2,11 @@
 
 from keras_caption.features.clip_extractor import ClipExtractor
 from keras_caption.features.clips import Clip, find_clips, read_clip
+from keras_caption.features.detectors import load_detector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
+from keras_caption.features.hub_detector import HubDetector
+from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.photos import (
     MAX_PIXELS,
     find_photos,
@@ -13,15 +16,21 @@ from keras_caption.features.photos import (
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.features.windows import windows
+from keras_caption.features.yolox import Yolox
 
 __all__ = [
+    "CATEGORIES",
     "MAX_PIXELS",
     "Clip",
     "ClipExtractor",
     "Extractor",
+    "HubDetector",
+    "ObjectDetector",
+    "Yolox",
     "film_strip",
     "find_clips",
     "find_photos",
+    "load_detector",
     "read_clip",
     "read_photo",
     "resize_photo",

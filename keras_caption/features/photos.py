@@ -1,3 +1,4 @@
+import importlib.util
 import io
 import os
 import pathlib
@@ -9,8 +10,9 @@ from keras import ops
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
 
-SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".webp")
+SUFFIXES = (".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".webp")
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
+HEIF = importlib.util.find_spec("pillow_heif") is not None
 # A photo takes up to 20 bytes a pixel while it is decoded and resized.
 MAX_PIXELS = 64 * 2**20
 
@@ -24,9 +26,10 @@ ROWS_REVERSED = (3, 4, 7, 8)
 def read_photo(source: str | os.PathLike | bytes) -> np.ndarray:
     """Reads a photo's pixels, whatever its format and colours.
 
-    BMP, GIF, JPEG, PNG and WebP are read, by content and not by name. Grey, CMYK,
-    palette and 16-bit images are converted; of several frames the first is taken;
-    transparency is dropped. A JPEG's EXIF orientation is respected.
+    BMP, GIF, JPEG, PNG and WebP are read, by content and not by name, and HEIC where
+    pillow-heif is installed. Grey, CMYK, palette and 16-bit images are converted; of
+    several frames the first is taken; transparency is dropped. The EXIF orientation of
+    JPEG and HEIC is respected.
 
     Args:
         source: Path of an image file, or its bytes.
@@ -50,20 +53,32 @@ def read_photo(source: str | os.PathLike | bytes) -> np.ndarray:
         if not pathlib.Path(source).stat().st_size:
             raise InputError(f"{source} is empty.")
     try:
-        with Image.open(file, formats=FORMATS) as image:
+        with Image.open(file, formats=readable_formats()) as image:
             check_size(image.size, name)
             return orient(to_rgb(image), exif_orientation(image))
     except InputError:
         raise
     except UnidentifiedImageError:
-        formats = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-        raise InputError(f"{name} is not an image ({formats}).") from None
+        *others, last = readable_formats()
+        formats = f"{', '.join(others)} or {last}"
+        needed = "" if HEIF else "; HEIC needs the package pillow-heif"
+        raise InputError(f"{name} is not an image ({formats}{needed}).") from None
     except Image.DecompressionBombError:
         raise InputError(
             f"{name} has far more than {MAX_PIXELS:,} pixels, the most that are read."
         ) from None
     except Exception as error:  # Pillow's decoders raise anything at damaged files
         raise InputError(f"{name} cannot be read: {reason_of(error)}.") from None
+
+
+def readable_formats() -> tuple[str, ...]:
+    """Names of the formats that `read_photo` reads, as Pillow calls them."""
+    if not HEIF:
+        return FORMATS
+    import pillow_heif
+
+    pillow_heif.register_heif_opener()  # which turns images by their orientation
+    return (*FORMATS, "HEIF")
 
 
 def check_size(size: tuple[int, int], name: str) -> None:

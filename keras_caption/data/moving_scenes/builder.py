@@ -25,7 +25,7 @@ class MovingScenesConfig(tfds.core.BuilderConfig):
     """Numbers of clips of each split, and the seed that they are sampled with."""
 
     seed: int = 0
-    train: int = 3000
+    train: int = 10000
     val: int = 400
     test: int = 400
 

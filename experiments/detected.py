@@ -1,0 +1,147 @@
+r"""Scores captioners of objects on photos: of annotated objects, and of detected ones.
+
+    python experiments/detected.py saved_models/detected_* --detector yolox_nano.keras \
+        --photos train2017 --captions captions_train2017.json \
+        --instances instances_train2017.json --confidence 0.2,0.3,0.4
+
+The runs are of `coco_objects`. Runs that differ in their seed only share a row: means ±
+standard deviations, in %. Precision and recall are of the categories that captions
+name, against those that people name. Photos that are missing or cannot be read are
+counted and skipped.
+"""
+
+import os
+import statistics
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import tensorflow as tf
+from tqdm import tqdm
+
+import keras_caption as kc
+from experiments.finished import distinctions, find_runs, label_of, task_of
+from keras_caption.commands.command_line import Parser, names, start
+from keras_caption.data.coco_objects import object_example
+from keras_caption.formats.coco import read_instances
+from keras_caption.tasks import captioning
+
+BATCH_SIZE = 50
+SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall")
+
+
+def main(arguments):
+    parser = Parser("experiments/detected.py", __doc__)
+    parser.add_argument("runs", nargs="+", help="folders that have finished runs")
+    parser.add_argument("--photos", required=True, help="folder of photos")
+    parser.add_argument(
+        "--captions", type=names, required=True, help="files of their captions"
+    )
+    parser.add_argument("--split", help="only photos of this split of the captions")
+    parser.add_argument(
+        "--instances", type=names, default=[], help="COCO's files of their objects"
+    )
+    parser.add_argument(
+        "--detector", required=True, help="preset of KerasHub, or a YOLOX network"
+    )
+    parser.add_argument(
+        "--confidence", type=names, default=["0.3"], help="least scores of an object"
+    )
+    options = parser.parse_intermixed_args(arguments)
+    found = find_runs(options.runs).values()
+    runs = list(distinctions([run for run in found if task_of(run) is captioning]))
+    if not runs:
+        raise kc.InputError("There is no finished run of a captioner.")
+    records, photos = read_photos(options)
+    rows = {}
+    if options.instances:
+        rows["annotated"] = annotated(records, options.instances)
+    for confidence in options.confidence:
+        detector = kc.features.load_detector(options.detector, float(confidence))
+        rows[f"detected, {confidence}"] = detected(detector, photos)
+    print(f"\n{len(photos):,} photos\n\n| | {' | '.join(SHOWN)} |")
+    print("|---|" + "---:|" * len(SHOWN))
+    for source, inputs in rows.items():
+        scores = {}
+        for run, changed in runs:
+            of_run = score(run, records, inputs)
+            scores.setdefault(label_of(run, changed), []).append(of_run)
+        for label, of_runs in scores.items():
+            cells = " | ".join(cell([s[name] for s in of_runs]) for name in SHOWN)
+            print(f"| {label}, {source} | {cells} |", flush=True)
+
+
+def read_photos(options):
+    """Records of the photos that can be read, and their paths or pixels."""
+    records = kc.data.records_of_photos(options.photos, options.captions)
+    splits = [options.split] if options.split else list(records)
+    if options.split and options.split not in records:
+        raise kc.InputError(
+            f"There is no split {options.split!r}, but {', '.join(records)}."
+        )
+    found, photos, skipped = [], [], 0
+    for record in [record for split in splits for record in records[split]]:
+        try:
+            photos.append(record.read())
+            found.append(record)
+        except kc.InputError:
+            skipped += 1
+    if not found:
+        raise kc.InputError(f"No photo of {', '.join(splits)} is in {options.photos}.")
+    print(f"{len(found):,} photos, {skipped:,} are missing or cannot be read")
+    return found, photos
+
+
+def annotated(records, instances):
+    """Regions and boxes of annotated objects, one pair for each record."""
+    numbers, objects = {}, {}
+    for path in instances:
+        categories, of_images = read_instances(path)
+        numbers |= {category: i for i, category in enumerate(categories)}
+        objects |= of_images
+    inputs = []
+    for record in records:
+        found = [(numbers[c], box) for c, box in objects.get(record.image_id, [])]
+        example = object_example(record.image_id, record.captions, found)
+        inputs.append((example["regions"], example["boxes"]))
+    return inputs
+
+
+def detected(detector, photos):
+    """Regions and boxes of detected objects, one pair for each photo."""
+    detect, inputs = tf.function(detector, autograph=False), []
+    for photo in tqdm(photos, unit="photo"):
+        found = detect(detector.to_pixels([photo]))
+        inputs.append((np.array(found["regions"][0]), np.array(found["boxes"][0])))
+    return inputs
+
+
+def score(run, records, inputs):
+    """Scores of a run's model, see `SHOWN`."""
+    task = captioning.Task(run["config"])
+    model = task.load_model(run["folder"])
+    texts = []
+    for start_at in range(0, len(inputs), BATCH_SIZE):
+        batch = inputs[start_at : start_at + BATCH_SIZE]
+        longest = max(len(boxes) for _, boxes in batch)
+        padded = [
+            np.stack([np.pad(x, [(0, longest - len(x)), (0, 0)]) for x in arrays])
+            for arrays in zip(*batch, strict=True)
+        ]
+        batch = dict(zip(("regions", "boxes"), padded, strict=True))
+        texts += model.generate(batch, **run["config"]["decoding"])
+    captions = {r.image_id: text for r, text in zip(records, texts, strict=True)}
+    references = {r.image_id: r.captions for r in records}
+    scores, _ = kc.evaluation.score(captions, references)
+    precision, recall = kc.evaluation.object_agreement(captions, references)
+    return {**scores, "precision": precision, "recall": recall}
+
+
+def cell(values):
+    values = [100 * value for value in values]
+    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.1f}{spread}"
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,149 @@
+"""Files that captions of photos are written to, row by row, and resumed."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from keras_caption.commands.contact_sheet import HEAD, figure_of, photo_of
+from keras_caption.errors import InputError
+
+Row = dict[str, Any]  # photo, caption, score, and objects as of `objects_of`
+COLUMNS = ("photo", "caption", "score", "objects")
+
+
+class CaptionFile:
+    """A file of captions that grows by one row for each photo.
+
+    A file that is there is continued: a last line that a killed process has not
+    finished is removed.
+
+    Attributes:
+        done: set of str, the photos that the file has.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        InputError: If there is a file that this command has not written.
+    """
+
+    head = ""
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = pathlib.Path(path)
+        content = b""
+        if self.path.exists():
+            if not self.path.is_file():
+                raise InputError(f"{path} is not a file.")
+            content = self.path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        try:
+            self.done = self.photos_in(whole.decode()) if whole else set()
+        except (ValueError, KeyError, TypeError, csv.Error):
+            raise InputError(
+                f"{path} is another file than this command writes: name a new one."
+            ) from None
+        if not whole and content:
+            raise InputError(
+                f"{path} is another file than this command writes: name a new one."
+            )
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "ab") as file:
+            file.truncate(len(whole))
+            if not whole:
+                file.write(self.head.encode())
+
+    def photos_in(self, content: str) -> set[str]:
+        """The photos of whole lines; any error means that they are not ours."""
+        raise NotImplementedError
+
+    def line(self, row: Row, pixels: np.ndarray | None) -> str:
+        """The line of a row, with its end."""
+        raise NotImplementedError
+
+    def write(self, row: Row, pixels: np.ndarray | None) -> None:
+        """Appends a row, unless the file has one of its photo.
+
+        Args:
+            row: dict of `photo`, `caption`, `score` and `objects`.
+            pixels: uint8 `(height, width, 3)`, the photo, or `None` for a clip.
+        """
+        if row["photo"] not in self.done:
+            with open(self.path, "ab") as file:
+                file.write(self.line(row, pixels).encode())
+            self.done.add(row["photo"])
+
+
+class CsvFile(CaptionFile):
+    """Comma-separated values, with a header; objects are categories with scores."""
+
+    def __init__(self, path: str | os.PathLike):
+        self.head = _csv_line(COLUMNS)
+        super().__init__(path)
+
+    def photos_in(self, content: str) -> set[str]:
+        header, *rows = csv.reader(io.StringIO(content, newline=""), strict=True)
+        if tuple(header) != COLUMNS:
+            raise ValueError
+        return {photo for photo, _, _, _ in rows}
+
+    def line(self, row: Row, pixels: np.ndarray | None) -> str:
+        objects = "; ".join(f"{o['category']} {o['score']:.2f}" for o in row["objects"])
+        return _csv_line([row["photo"], row["caption"], f"{row['score']:.4f}", objects])
+
+
+class JsonLinesFile(CaptionFile):
+    """One JSON object in a line, with the boxes of objects."""
+
+    def photos_in(self, content: str) -> set[str]:
+        return {json.loads(line)["photo"] for line in content.splitlines()}
+
+    def line(self, row: Row, pixels: np.ndarray | None) -> str:
+        return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+class SheetFile(CaptionFile):
+    """A contact sheet in HTML: small photos, with objects and captions."""
+
+    head = HEAD
+
+    def photos_in(self, content: str) -> set[str]:
+        if not content.startswith(self.head):
+            raise ValueError
+        lines = content[len(self.head) :].splitlines()
+        return {photo_of(line) for line in lines}
+
+    def line(self, row: Row, pixels: np.ndarray | None) -> str:
+        return figure_of(row, pixels) + "\n"
+
+
+FILES: dict[str, Callable[[str], CaptionFile]] = {
+    ".csv": CsvFile,
+    ".jsonl": JsonLinesFile,
+    ".html": SheetFile,
+}
+
+
+def open_caption_file(path: str) -> CaptionFile:
+    """Opens a file of captions, whose suffix says its format.
+
+    Raises:
+        InputError: If the suffix is another, or there is a file that this command has
+            not written.
+    """
+    suffix = pathlib.Path(path).suffix.lower()
+    if suffix not in FILES:
+        raise InputError(f"{path} should end in {', '.join(FILES)}.")
+    return FILES[suffix](path)
+
+
+def _csv_line(values):
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    return line.getvalue()

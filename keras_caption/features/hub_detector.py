@@ -1,0 +1,77 @@
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class HubDetector(ObjectDetector):
+    """Detects objects by an object detector of KerasHub, trained on COCO.
+
+    Its preprocessor decides what size photos are resized to, and whether they keep
+    their proportions. Its classes are COCO's 80 categories, or 91 with COCO's ids.
+
+    Args:
+        network: `keras_hub.models.ObjectDetector`.
+        confidence, max_objects, name: Of `ObjectDetector`.
+
+    Raises:
+        InputError: If the network has another number of classes, or no preprocessor.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        confidence: float = 0.3,
+        max_objects: int = 36,
+        name: str = "hub_detector",
+        **kwargs: Any,
+    ):
+        if network.preprocessor is None:
+            raise InputError(f"The detector {network.name} has no preprocessor.")
+        classes = {len(COCO_IDS): range(len(COCO_IDS)), COCO_IDS[-1] + 1: COCO_IDS}
+        if network.num_classes not in classes:
+            raise InputError(
+                f"A detector should have COCO's {' or '.join(map(str, classes))} "
+                f"classes. Received: {network.num_classes}, of {network.name}"
+            )
+        converter = network.preprocessor.image_converter
+        super().__init__(
+            max(converter.image_size),
+            converter.pad_to_aspect_ratio,
+            confidence,
+            max_objects,
+            name,
+            **kwargs,
+        )
+        self.network = network
+        # One class more: where a detector has found nothing, its label is -1.
+        self.categories = np.full(network.num_classes + 1, -1)
+        self.categories[[*classes[network.num_classes]]] = range(len(COCO_IDS))
+        network.prediction_decoder.confidence_threshold = confidence
+        self.trainable = False
+
+    def detect(self, images: Any) -> tuple[Any, Any, Any]:
+        images = self.network.preprocessor(images)
+        found = self.network.decode_predictions(
+            self.network(images, training=False), images
+        )
+        boxes = keras.utils.bounding_boxes.convert_format(
+            found["boxes"],
+            source=self.network.bounding_box_format,
+            target="rel_xyxy",
+            height=images.shape[1],
+            width=images.shape[2],
+        )
+        labels = ops.cast(found["labels"], "int32")
+        categories = ops.take(ops.cast(self.categories, "int32"), labels, axis=0)
+        return boxes, found["confidence"], categories
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        del config["image_size"]
+        return {**config, "network": keras.saving.serialize_keras_object(self.network)}

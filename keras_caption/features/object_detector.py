@@ -1,0 +1,202 @@
+import os
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_caption.errors import InputError
+from keras_caption.features.photos import check_photos, pixels_of, read_photo
+
+# COCO's ids of its 80 categories: 1 to 90 but for these.
+UNUSED_IDS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
+COCO_IDS = tuple(i for i in range(1, 91) if i not in UNUSED_IDS)
+# Words of a name are joined by underscores.
+_NAMES = """
+person bicycle car motorcycle airplane bus train truck boat traffic_light fire_hydrant
+stop_sign parking_meter bench bird cat dog horse sheep cow elephant bear zebra giraffe
+backpack umbrella handbag tie suitcase frisbee skis snowboard sports_ball kite
+baseball_bat baseball_glove skateboard surfboard tennis_racket bottle wine_glass cup
+fork knife spoon bowl banana apple sandwich orange broccoli carrot hot_dog pizza donut
+cake chair couch potted_plant bed dining_table toilet tv laptop mouse remote keyboard
+cell_phone microwave oven toaster sink refrigerator book clock vase scissors teddy_bear
+hair_drier toothbrush
+"""
+CATEGORIES = tuple(name.replace("_", " ") for name in _NAMES.split())
+GREY = 114  # beside photos that are not square
+
+
+class ObjectDetector(keras.Model):
+    """Base of the detectors of COCO's objects in photos.
+
+    Its output is what `keras_caption.data.CocoObjects` has of annotated objects, so it
+    is the `extractor` of a captioner that was trained on those. Detectors are never
+    trained here.
+
+    Attributes:
+        made: tuple of str, names of the outputs.
+
+    Args:
+        image_size: int, height and width of the square that is searched.
+        keeps_proportions: bool, whether photos keep their proportions in that square,
+            from its upper left corner on, the rest grey, or fill it.
+        confidence: float, the least score of an object.
+        max_objects: int, greatest number of objects, those of the best scores.
+
+    Call arguments:
+        inputs: dict, what `to_pixels` returns.
+
+    Returns:
+        dict of `regions`, float32 `(batch, N, 80)`, one-hot vectors of categories in
+        the order of COCO's ids; and `boxes`, float32 `(batch, N, 4)`, x1, y1, x2, y2
+        divided by the photo's width and height; and `scores`, float32 `(batch, N)`. The
+        best come first; padding is zeros. A photo without objects has one region of
+        zeros, whose box is the whole photo.
+    """
+
+    made = ("regions", "boxes")
+
+    def __init__(
+        self,
+        image_size: int,
+        keeps_proportions: bool,
+        confidence: float = 0.3,
+        max_objects: int = 36,
+        name: str = "object_detector",
+        **kwargs: Any,
+    ):
+        super().__init__(name=name, **kwargs)
+        self.image_size = image_size
+        self.keeps_proportions = keeps_proportions
+        self.confidence = confidence
+        self.max_objects = max_objects
+        self.built = True
+
+    def detect(self, images: Any) -> tuple[Any, Any, Any]:
+        """Finds objects, see the subclasses.
+
+        Args:
+            images: float32 `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
+
+        Returns:
+            Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by `image_size`;
+            scores, float32 `(batch, N)`, those below `confidence` and of padding too;
+            and categories, int32 `(batch, N)`, positions in `COCO_IDS`, -1 for others.
+        """
+        raise NotImplementedError
+
+    def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        boxes, scores, categories = self.find(inputs)
+        valid = ops.expand_dims(scores > 0, -1)
+        regions = ops.one_hot(categories, len(COCO_IDS)) * ops.cast(valid, "float32")
+        nothing = ops.logical_not(ops.any(valid, axis=1, keepdims=True))
+        first = ops.reshape(ops.arange(ops.shape(scores)[1]) == 0, (1, -1, 1))
+        whole = ops.convert_to_tensor([0.0, 0.0, 1.0, 1.0])
+        boxes = ops.where(ops.logical_and(nothing, first), whole, boxes)
+        return {"regions": regions, "boxes": boxes, "scores": scores}
+
+    def find(self, inputs: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """Finds objects of photos of any proportions, the best first.
+
+        Args:
+            inputs: dict, what `to_pixels` returns.
+
+        Returns:
+            Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by the photo's width
+            and height; scores, float32 `(batch, N)`; and categories, int32
+            `(batch, N)`; where there is no object, zeros, zeros and -1.
+        """
+        boxes, scores, categories = self.detect(inputs["images"])
+        extents = ops.expand_dims(ops.tile(inputs["extents"], (1, 2)), 1)
+        boxes = ops.clip(boxes / extents, 0.0, 1.0)
+        good = ops.logical_and(scores >= self.confidence, categories >= 0)
+        sides = boxes[..., 2:] - boxes[..., :2]
+        good = ops.logical_and(good, ops.all(sides > 0, axis=-1))
+        scores = ops.where(good, scores, 0.0)
+        scores, best = ops.top_k(scores, min(self.max_objects, scores.shape[1]))
+        good = scores > 0
+        boxes = ops.take_along_axis(boxes, ops.expand_dims(best, -1), axis=1)
+        boxes = ops.where(ops.expand_dims(good, -1), boxes, 0.0)
+        categories = ops.take_along_axis(categories, best, axis=1)
+        return boxes, scores, ops.where(good, categories, -1)
+
+    @staticmethod
+    def objects_of(found: dict[str, Any], i: int) -> list[dict[str, Any]]:
+        """Lists the objects of one photo.
+
+        Args:
+            found: dict, what a call returns.
+            i: int, the photo's place in the batch.
+
+        Returns:
+            List of dict of `category`, str; `score`, float; and `box`, list of float,
+            x1, y1, x2, y2 divided by the photo's width and height.
+        """
+        regions, boxes, scores = (
+            np.asarray(found[name][i]) for name in ("regions", "boxes", "scores")
+        )
+        return [
+            {
+                "category": CATEGORIES[region.argmax()],
+                "score": round(float(score), 4),
+                "box": [round(float(x), 4) for x in box],
+            }
+            for region, box, score in zip(regions, boxes, scores, strict=True)
+            if score > 0
+        ]
+
+    def read(self, path: str | os.PathLike) -> np.ndarray:
+        """Reads a file, see `read_photo`."""
+        return read_photo(path)
+
+    def to_pixels(self, photos: list[str | os.PathLike | np.ndarray]) -> dict[str, Any]:
+        """Makes a batch of photos.
+
+        Args:
+            photos: List of paths, or of uint8 arrays `(height, width, 3)`.
+
+        Returns:
+            dict of `images`, float32 `(batch, image_size, image_size, 3)`, and
+            `extents`, float32 `(batch, 2)`, the shares of an image's width and height
+            that the photo takes.
+
+        Raises:
+            InputError: If the photos are no list of at least one, or one cannot be
+                read.
+        """
+        placed = [self._place(pixels_of(photo)) for photo in check_photos(photos)]
+        images, extents = zip(*placed, strict=True)
+        return {"images": ops.stack(images), "extents": np.stack(extents)}
+
+    def _place(self, pixels):
+        """Resizes a photo into the square; returns it and its extent."""
+        size, sides = self.image_size, np.array(pixels.shape[:2])
+        if self.keeps_proportions:
+            sides = np.maximum(sides * size / sides.max(), 1).astype(int)
+        else:
+            sides = np.array([size, size])
+        pixels = ops.cast(pixels, "float32")
+        resized = ops.image.resize(pixels, tuple(sides), antialias=False)
+        bottom, right = size - sides
+        image = ops.pad(
+            resized, [[0, bottom], [0, right], [0, 0]], constant_values=GREY
+        )
+        return image, (sides[::-1] / size).astype("float32")
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "image_size": self.image_size,
+            "confidence": self.confidence,
+            "max_objects": self.max_objects,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "ObjectDetector":
+        config = keras.saving.deserialize_keras_object(config)
+        if isinstance(config.get("network"), str):
+            raise InputError(
+                "A saved detector should name no preset: it would be downloaded."
+            )
+        return cls(**config)

@@ -1,0 +1,171 @@
+import keras
+import numpy as np
+import pytest
+from conftest import data_folder
+from yolox_file import photo, white_yolox
+
+import keras_caption as kc
+from keras_caption.features import CATEGORIES, HubDetector, Yolox, load_detector
+from keras_caption.features.object_detector import COCO_IDS
+
+
+def test_boxes_are_shares_of_photos_of_any_proportions(tmp_path):
+    white_yolox(image_size=None).save(tmp_path / "network.keras")
+    detector = Yolox(keras.models.load_model(tmp_path / "network.keras"), image_size=64)
+    # Twice as high as wide, then enlarged by two, then without a white cell.
+    photos = [photo(64, 32, [(1, 2), (7, 0)]), photo(32, 32, [(0, 0)], 16)]
+    photos.append(photo(20, 30, []))
+    found = {k: np.array(x) for k, x in detector(detector.to_pixels(photos)).items()}
+    assert found["regions"].shape == (3, 36, 80)
+    first = found["boxes"][0][np.argsort(found["boxes"][0, :2, 1])]
+    np.testing.assert_allclose(
+        first, [[0.5, 0.125, 0.75, 0.25], [0, 0.875, 0.25, 1]], atol=1e-5
+    )
+    assert found["regions"][0].sum() == found["regions"][0, :2, 16].sum() == 2
+    corners = found["boxes"][1][found["scores"][1] > 0]
+    np.testing.assert_allclose(corners.min(axis=0)[:2], 0, atol=1e-5)
+    np.testing.assert_allclose(corners.max(axis=0)[2:], 0.5, atol=0.01)
+    np.testing.assert_array_equal(found["boxes"][2, :2], [[0, 0, 1, 1], [0] * 4])
+    assert not found["regions"][2].any()
+    [dog, _] = detector.objects_of(found, 0)
+    assert dog["category"] == CATEGORIES[16] == "dog"
+    assert 0.9 < dog["score"] < 1
+    assert detector.objects_of(found, 2) == []
+
+    captioner = kc.models.create(
+        "san",
+        vocabulary=kc.text.Vocabulary(["dog"]),
+        region_dim=80,
+        num_layers=1,
+        model_dim=8,
+        num_heads=2,
+        feedforward_dim=8,
+    )
+    captioner.extractor = detector
+    captioner.save(tmp_path / "captioner.keras")
+    loaded = keras.models.load_model(tmp_path / "captioner.keras")
+    assert loaded.generate(photos) == captioner.generate(photos)
+    for name, values in loaded.extract(photos).items():
+        np.testing.assert_allclose(values, found[name], atol=1e-5)
+
+
+@pytest.mark.parametrize(("width", "count"), [(3.0, 2), (6.0, 1)])
+def test_of_overlapping_boxes_the_best_remains(width, count):
+    # Two cells side by side overlap by 1/2 of their union, and by 5/7.
+    detector = Yolox(white_yolox(width=width), image_size=64)
+    found = detector(detector.to_pixels([photo(64, 64, [(3, 3), (3, 4)])]))
+    assert np.count_nonzero(found["scores"]) == count
+
+
+def hub_detector(num_classes):
+    """A RetinaNet with random weights."""
+    import keras_hub
+
+    encoder = keras_hub.models.ResNetBackbone(
+        input_conv_filters=[64],
+        input_conv_kernel_sizes=[3],
+        stackwise_num_filters=[64, 8, 8, 8],
+        stackwise_num_blocks=[1, 1, 1, 1],
+        stackwise_num_strides=[1, 2, 2, 2],
+        block_type="basic_block",
+    )
+    levels, box_format = {"min_level": 3, "max_level": 5}, "yxyx"
+    anchors = keras_hub.layers.AnchorGenerator(
+        box_format, **levels, num_scales=3, aspect_ratios=[0.5, 1, 2], anchor_size=4.0
+    )
+    converter = keras_hub.layers.RetinaNetImageConverter(
+        image_size=(64, 64), scale=1 / 255, bounding_box_format=box_format
+    )
+    return keras_hub.models.RetinaNetObjectDetector(
+        keras_hub.models.RetinaNetBackbone(encoder, use_p5=False, **levels),
+        anchor_generator=anchors,
+        num_classes=num_classes,
+        bounding_box_format=box_format,
+        preprocessor=keras_hub.models.RetinaNetObjectDetectorPreprocessor(converter),
+    )
+
+
+def test_detectors_of_kerashub_find_the_same_as_by_themselves(rng, tmp_path):
+    keras.utils.set_random_seed(0)
+    network = hub_detector(91)
+    for head, scale in (network.box_head, 0.0), (network.classification_head, 0.2):
+        head.set_weights([scale * w for w in head.get_weights()])
+    network.save_to_preset(tmp_path / "detector")
+    detector = load_detector(str(tmp_path / "detector"), confidence=0.01)
+    pixels = rng.integers(0, 256, (1, 64, 64, 3)).astype("uint8")
+    boxes, scores, categories = detector.find(detector.to_pixels(list(pixels)))
+    network.prediction_decoder.confidence_threshold = 0.01
+    expected = network.predict(pixels.astype("float32"), verbose=0)
+    ids, places = expected["labels"][0], np.array(expected["boxes"][0]) / 64
+    known = {
+        (COCO_IDS.index(i), *place[[1, 0, 3, 2]].clip(0, 1).round(3))
+        for i, place in zip(ids, places, strict=True)
+        if i in COCO_IDS
+    }
+    valid = np.array(scores[0]) > 0
+    assert valid.any()
+    assert ((np.array(categories[0]) >= 0) == valid).all()
+    assert (np.diff(scores[0]) <= 0).all()
+    for category, place in zip(categories[0], boxes[0], strict=True):
+        near = [k[1:] for k in known if k[0] == category]
+        assert category < 0 or np.abs(np.array(near) - place).max(axis=1).min() < 2e-3
+
+    with pytest.raises(kc.InputError, match=r"80 or 91 classes\. Received: 3"):
+        HubDetector(hub_detector(3))
+
+
+def test_what_is_no_detector_is_one_sentence(tmp_path, captioner):
+    captioner.save(tmp_path / "captioner.keras")
+    white_yolox(image_size=32).save(tmp_path / "small.keras")
+    for name, message in [
+        ("nowhere.keras", "There is no saved model nowhere.keras"),
+        (tmp_path / "captioner.keras", "A YOLOX network should turn 416 x 416 pixels"),
+        (tmp_path / "small.keras", r"into 3,549 x 85 values. Received: white_yolox"),
+        ("nowhere", "There is no object detector 'nowhere'"),
+    ]:
+        with pytest.raises(kc.InputError, match=message):
+            load_detector(str(name))
+
+
+def test_a_download_without_a_network_is_one_sentence(monkeypatch):
+    import keras_hub
+    import requests
+
+    def fail(preset):
+        raise requests.exceptions.ConnectionError("Max retries exceeded")
+
+    monkeypatch.setattr(keras_hub.models.ObjectDetector, "from_preset", fail)
+    with pytest.raises(kc.InputError, match="dfine_nano_coco could not be downloaded"):
+        load_detector("dfine_nano_coco")
+
+
+def test_yolox_nano_has_its_average_precision():
+    import tensorflow as tf
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    network = keras.models.load_model(data_folder("yolox_nano") / "yolox_nano.keras")
+    detector = Yolox(network, confidence=0.01, max_objects=100)
+    find = tf.function(detector.find, autograph=False)
+    folder = data_folder("coco_mini")
+    truth, found = COCO(folder / "instances_val2017.json"), []
+    for image in truth.imgs.values():
+        pixels = detector.to_pixels([folder / "val2017" / image["file_name"]])
+        boxes, scores, categories = (np.array(x[0]) for x in find(pixels))
+        boxes *= np.tile([image["width"], image["height"]], 2)
+        boxes[:, 2:] -= boxes[:, :2]
+        found += [
+            {
+                "image_id": image["id"],
+                "category_id": COCO_IDS[category],
+                "bbox": box.tolist(),
+                "score": float(score),
+            }
+            for box, score, category in zip(boxes, scores, categories, strict=True)
+            if score > 0
+        ]
+    evaluation = COCOeval(truth, truth.loadRes(found), "bbox")
+    evaluation.evaluate()
+    evaluation.accumulate()
+    evaluation.summarize()
+    assert evaluation.stats[0] == pytest.approx(0.259, abs=0.005)
