@@ -75,6 +75,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def caption(options):
     """Captions all files; returns the exit status."""
+    outputs = [open_caption_file(path) for path in options.output]
     model = kc.models.Ensemble(options.model.split(","))
     if model.source is not None:
         raise kc.InputError(
@@ -86,7 +87,6 @@ def caption(options):
         raise kc.InputError(missing[0])
     for error in missing:
         report(error)
-    outputs = [open_caption_file(path) for path in options.output]
     done = set.intersection(*(output.done for output in outputs)) if outputs else set()
     left = [name for name in files if name not in done]
     captions = Captions(model, options)

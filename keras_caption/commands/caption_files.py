@@ -42,22 +42,15 @@ class CaptionFile:
             if not self.path.is_file():
                 raise InputError(f"{path} is not a file.")
             content = self.path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
+        self.whole = content[: content.rfind(b"\n") + 1]
         try:
-            self.done = self.photos_in(whole.decode()) if whole else set()
+            if content and not self.whole:
+                raise ValueError
+            self.done = self.photos_in(self.whole.decode()) if content else set()
         except (ValueError, KeyError, TypeError, csv.Error):
             raise InputError(
                 f"{path} is another file than this command writes: name a new one."
             ) from None
-        if not whole and content:
-            raise InputError(
-                f"{path} is another file than this command writes: name a new one."
-            )
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path, "ab") as file:
-            file.truncate(len(whole))
-            if not whole:
-                file.write(self.head.encode())
 
     def photos_in(self, content: str) -> set[str]:
         """The photos of whole lines; any error means that they are not ours."""
@@ -74,10 +67,17 @@ class CaptionFile:
             row: dict of `photo`, `caption`, `score` and `objects`.
             pixels: uint8 `(height, width, 3)`, the photo, or `None` for a clip.
         """
-        if row["photo"] not in self.done:
-            with open(self.path, "ab") as file:
-                file.write(self.line(row, pixels).encode())
-            self.done.add(row["photo"])
+        if row["photo"] in self.done:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = self.line(row, pixels).encode()
+        with open(self.path, "ab") as file:
+            if self.whole is not None:  # the first row that is written now
+                file.truncate(len(self.whole))
+                line = line if self.whole else self.head.encode() + line
+                self.whole = None
+            file.write(line)
+        self.done.add(row["photo"])
 
 
 class CsvFile(CaptionFile):

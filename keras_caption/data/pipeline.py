@@ -114,7 +114,7 @@ def train_batches(
     def batches_of_epoch(epoch):
         def choose(place, example):
             if options.noise is not None:
-                seed = tf.stack([options.seed, (epoch << 32) + place])
+                seed = tf.stack([options.seed, epoch * 2**32 + place])
                 example = options.noise(example, seed)
             captions = example["tokens"]
             chosen = epoch + tf.range(options.captions_per_image, dtype=tf.int64)

@@ -199,8 +199,8 @@ def test_caption_my_picture(call_script, folder, model, tmp_path):
     photos = [folder / "photo_2.jpg", folder / "photo_9.png", "nowhere.jpg"]
     done = call_script(
         "experiments/caption.py",
-        folder / "model.keras",
         *photos,
+        f"--model={folder / 'model.keras'}",
         f"--figure={tmp_path / 'attention.png'}",
     )
     assert done.returncode == 1

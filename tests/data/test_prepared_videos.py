@@ -189,7 +189,7 @@ def test_caption_my_clip(call_script, clips, model, tmp_path):
     bad = [clips / "cut.avi", clips / "one.mp4", "nowhere.mp4"]
     figure = tmp_path / "strips.png"
     done = call_script(
-        *("experiments/caption.py", tmp_path / "model.keras", *paths, *bad),
+        *("experiments/caption.py", *paths, *bad, "--model", tmp_path / "model.keras"),
         *("--beam_size=1", "--max_length=4", f"--figure={figure}"),
     )
     assert done.returncode == 1
