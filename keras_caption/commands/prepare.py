@@ -36,8 +36,8 @@ A CSV file of captions has a header, a row for each caption, and the columns fil
 (or image, photo, filename), caption (or text), and optionally split (train, val or
 test); Flickr8k's captions.txt is one. The captions of dog.jpg may also be in dog.txt,
 one in a line: --captions names the folder of these files. Without the column, a file or
-folder with train, val or test as a word in its name has photos of that split; other
-photos are sorted by the SHA-256 of their names: a tenth is for test, a tenth for
+folder with train, val or test as a word in its name has photos of that split; all
+other photos are sorted by the SHA-256 of their names: a tenth is for test, a tenth for
 validation, at least one each, and the rest for training.
 """
 
@@ -94,16 +94,25 @@ FLAGS = {
         "help": "built-in images, in place of --photos",
     },
     "output_dir": {"required": True, "help": "where the prepared dataset goes"},
-    "backbone": {"default": "MobileNet", "help": "a network of keras.applications"},
+    "backbone": {
+        "default": "MobileNet",
+        "help": "a network of keras.applications, or a vision backbone of KerasHub: "
+        "the name of a preset, such as clip_vit_base_patch16, an address (hf://..., "
+        "kaggle://...) or a local folder",
+    },
     "weights": {
         "default": "imagenet",
-        "help": "imagenet, which Keras downloads, or a file, without the top",
+        "help": "imagenet, which Keras downloads, or a file, without the top; presets "
+        "of KerasHub have their own",
     },
-    "layer": {"help": "layer whose output is the grid; defaults to the last one"},
+    "layer": {
+        "help": "layer whose output is the grid; defaults to the last one, of presets "
+        "the last with a feature map or with tokens"
+    },
     "image_size": {
-        "type": int,
-        "default": 224,
-        "help": "height and width that photos and frames are resized to",
+        "type": count,
+        "help": "height and width that photos and frames are resized to; defaults to "
+        "224, or to that of the preset",
     },
     "argument": {
         "action": "append",

@@ -4,6 +4,7 @@ from keras_caption.features.clip_extractor import ClipExtractor
 from keras_caption.features.clips import Clip, find_clips, read_clip
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
+from keras_caption.features.hub_network import HubNetwork
 from keras_caption.features.photos import (
     MAX_PIXELS,
     find_photos,
@@ -19,6 +20,7 @@ __all__ = [
     "Clip",
     "ClipExtractor",
     "Extractor",
+    "HubNetwork",
     "film_strip",
     "find_clips",
     "find_photos",
