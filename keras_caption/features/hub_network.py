@@ -105,8 +105,8 @@ def load_hub_network(
         preset: str, of KerasHub: a name, an address such as `hf://...`, or a local
             folder.
         layer: Of `HubNetwork`.
-        image_size: int, height and width of images. Defaults to that of the preset's
-            image converter.
+        image_size: int, height and width of images. Defaults to the only one that the
+            backbone reads, or to that of the preset's image converter.
         arguments: dict of arguments of the backbone, in place of those of the preset.
 
     Raises:
@@ -129,9 +129,11 @@ def load_hub_network(
             arguments.setdefault("image_shape", (image_size, image_size, 3))
         backbone = keras_hub.models.Backbone.from_preset(preset, **arguments)
         backbone = getattr(backbone, "vision_encoder", backbone)
-        if converter.image_size is None:
-            size = getattr(backbone, "image_shape", (None,))[0] or IMAGE_SIZE
-            converter.image_size = (size, size)
+        fixed = tuple(getattr(backbone, "image_shape", (None,))[:2])
+        if None not in fixed:
+            converter.image_size = fixed
+        elif converter.image_size is None:
+            converter.image_size = (IMAGE_SIZE, IMAGE_SIZE)
         return HubNetwork(backbone, converter, layer)
     except InputError:
         raise

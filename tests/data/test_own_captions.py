@@ -58,15 +58,15 @@ def test_rows_of_csv_are_grouped_by_photo_and_split(folder):
 
 
 def test_files_and_folders_are_named_after_splits(folder):
-    (folder / "train.csv").write_text("image,caption\ndog.jpg,A dog.\n")
+    (folder / "train.txt").write_text("image,caption\ndog.jpg,A dog.\n")
     (folder / "my_val").mkdir()
     (folder / "my_val" / "sea.txt").write_text("The sea.\n\nThe beach.")
-    found = outcomes(folder, "train.csv", "my_val")
+    found = outcomes(folder, "train.txt", "my_val")
     assert found["train"]["dog.jpg"] == ["A dog."]
     assert found["val"] == {"trip/sea.jpg": ["The sea.", "The beach."]}
     (folder / "val.csv").write_text("image,caption\ndog.jpg,A dog.\n")
     with pytest.raises(kc.InputError, match=r"val\.csv: photo dog\.jpg is listed in"):
-        outcomes(folder, "train.csv", "val.csv")
+        outcomes(folder, "train.txt", "val.csv")
 
 
 def test_text_files_beside_photos(folder):
