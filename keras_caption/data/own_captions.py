@@ -32,7 +32,7 @@ def list_own_photos(
 
     A photo's split is that of the column `split`; without one, that which the name of
     the CSV file or of the folder has as a word, such as `val` in `captions_val.csv`;
-    or else by `split_by_hash`.
+    or else, of photos that exist, by `split_by_hash`.
 
     Args:
         paths: Sequence of paths of CSV files, see `read_caption_csv`, and of folders
@@ -48,11 +48,14 @@ def list_own_photos(
             captions of other formats are among them.
     """
     read = {path: read_own(path, photos) for path in map(pathlib.Path, paths)}
-    captioned = [photo for of_path in read.values() for photo in of_path]
+    existing = {photo.name for photo in photos}
     hashed = split_by_hash(
         photo.file_name
-        for photo in captioned
-        if photo.split is None and not photo.problem
+        for of_path in read.values()
+        for photo in of_path
+        if photo.split is None
+        and not photo.problem
+        and pathlib.PurePath(photo.file_name).name in existing
     )
     listings, number = {}, 0
     for path, of_path in read.items():

@@ -83,6 +83,15 @@ def test_text_files_beside_photos(folder):
     }
 
 
+def test_missing_photos_take_no_place_in_a_split(folder):
+    rows = [f"{name},Text." for name in ("dog.jpg", "cat.png", "trip/sea.jpg")]
+    rows += [f"{i}.jpg,Text." for i in range(40)]
+    (folder / "own.csv").write_text("\n".join(["file_name,text", *rows]))
+    found = outcomes(folder, "own.csv")
+    assert list(found["val"].values()) == list(found["test"].values()) == [["Text."]]
+    assert len(found["train"]) == 42
+
+
 def test_splits_by_hash_are_tenths_and_never_empty():
     names = [f"{i}.jpg" for i in range(40)]
     splits = split_by_hash(names)
