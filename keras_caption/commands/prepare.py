@@ -4,6 +4,13 @@ r"""Makes datasets to train on: of photos and clips, or of features in others' f
         --output_dir prepared/flickr8k
     keras-caption run --model spatial --dataset prepared --data_dir prepared/flickr8k
 
+or, with captions in CSV, or in text files beside the photos
+
+    keras-caption prepare --photos my_photos --captions captions.csv \
+        --output_dir prepared/mine
+    keras-caption prepare --photos my_photos --captions my_photos \
+        --output_dir prepared/mine
+
 or
 
     keras-caption prepare --features karpathy_train.tsv,karpathy_val.tsv \
@@ -24,6 +31,14 @@ all where there are fewer. A frame's features are the means over the cells of it
 The same command resumes where an interrupted one stopped. Photos and clips that are
 missing or cannot be read, clips that were cut or have one frame, and what has no
 captions are reported and skipped; a caption file that is wrong stops the command.
+
+A CSV file of captions has a header, a row for each caption, and the columns file_name
+(or image, photo, filename), caption (or text), and optionally split (train, val or
+test); Flickr8k's captions.txt is one. The captions of dog.jpg may also be in dog.txt,
+one in a line: --captions names the folder of these files. Without the column, a file or
+folder with train, val or test as a word in its name has photos of that split; all
+other photos are sorted by the SHA-256 of their names: a tenth is for test, a tenth for
+validation, at least one each, and the rest for training.
 """
 
 import ast
@@ -40,9 +55,10 @@ FLAGS = {
         "default": [],
         "help": "their captions: Karpathy's JSON, which splits them too; COCO's "
         "captions_*.json, of which those with 'val' in their name are for validation "
-        "and test; or coco_captions, which TFDS downloads; of videos: VATEX's JSON, "
-        "one for each split, whose names say it; MSR-VTT's videodatainfo.json; or a "
-        "list of id, split and captions",
+        "and test; coco_captions, which TFDS downloads; CSV; or a folder of text "
+        "files, one for each photo; of videos: VATEX's JSON, one for each split, whose "
+        "names say it; MSR-VTT's videodatainfo.json; or a list of id, split and "
+        "captions",
     },
     "instances": {
         "type": names,
@@ -78,16 +94,25 @@ FLAGS = {
         "help": "built-in images, in place of --photos",
     },
     "output_dir": {"required": True, "help": "where the prepared dataset goes"},
-    "backbone": {"default": "MobileNet", "help": "a network of keras.applications"},
+    "backbone": {
+        "default": "MobileNet",
+        "help": "a network of keras.applications, or a vision backbone of KerasHub: "
+        "the name of a preset, such as clip_vit_base_patch16, an address (hf://..., "
+        "kaggle://...) or a local folder",
+    },
     "weights": {
         "default": "imagenet",
-        "help": "imagenet, which Keras downloads, or a file, without the top",
+        "help": "imagenet, which Keras downloads, or a file, without the top; presets "
+        "of KerasHub have their own",
     },
-    "layer": {"help": "layer whose output is the grid; defaults to the last one"},
+    "layer": {
+        "help": "layer whose output is the grid; defaults to the last one, of presets "
+        "the last with a feature map or with tokens"
+    },
     "image_size": {
-        "type": int,
-        "default": 224,
-        "help": "height and width that photos and frames are resized to",
+        "type": count,
+        "help": "height and width that photos and frames are resized to; defaults to "
+        "224, or to that of the preset",
     },
     "argument": {
         "action": "append",

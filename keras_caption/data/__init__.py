@@ -1,6 +1,7 @@
 """Captioning datasets as TFDS builders, questions about images, and batches."""
 
 from keras_caption.data.answers import build_answers, soft_scores
+from keras_caption.data.array_dataset import ArrayDataset, from_arrays
 from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, model_sizes, read, register
@@ -43,6 +44,7 @@ from keras_caption.formats.region_files import open_regions
 from keras_caption.text import teacher_forcing
 
 __all__ = [
+    "ArrayDataset",
     "BatchOptions",
     "CocoFiles",
     "CocoObjects",
@@ -64,6 +66,7 @@ __all__ = [
     "build_vocabulary",
     "check_name",
     "frame_features",
+    "from_arrays",
     "image_batches",
     "list_images",
     "list_videos",

@@ -1,4 +1,4 @@
-"""Photos with captions and boxes, listed by the files of COCO and Karpathy."""
+"""Photos with captions and boxes, listed by caption files."""
 
 import collections
 import dataclasses
@@ -12,6 +12,7 @@ import tensorflow_datasets as tfds
 
 from keras_caption.data.coco import merge
 from keras_caption.data.listing import list_images
+from keras_caption.data.own_captions import is_own, list_own_photos
 from keras_caption.errors import InputError
 from keras_caption.features import find_photos, read_photo
 from keras_caption.formats.coco import read_instances, read_sizes
@@ -90,8 +91,10 @@ def records_of_photos(
 
     Args:
         folder: Path of a folder with photos, at any depth.
-        captions: Sequence of paths of caption files, see `list_images`. Defaults to
-            none: all photos are then for test, without captions.
+        captions: Sequence of paths of caption files, see `list_images`, or of CSV
+            files and folders of text files, see `list_own_photos`; of these, photos
+            without captions are listed for training, to be skipped and counted.
+            Defaults to none: all photos are then for test, without captions.
         instances: Sequence of paths of COCO's instances files, whose boxes become
             regions. Defaults to none. Boxes are relative to the photo as `read_photo`
             returns it, rotated by its EXIF orientation.
@@ -102,11 +105,17 @@ def records_of_photos(
         to its boxes, or if the files have no captions of the image.
 
     Raises:
-        InputError: If a file does not follow its format, or two images have the same
-            photo.
+        InputError: If a file does not follow its format, two images have the same
+            photo, none of the photos of a user's own captions is in the folder, or
+            there are instances for them, which name images by ids.
     """
     paths = find_photos(folder)
-    names = [str(path.relative_to(folder)) for path in paths]
+    names = [path.relative_to(folder) for path in paths]
+    own = any(map(is_own, captions))
+    if own and instances:
+        raise InputError(
+            f"{instances[0]} names images by ids, which {captions[0]} does not have."
+        )
     objects, sizes = {}, {}
     for path in instances:
         merge(objects, read_instances(path)[1], path, "objects")
@@ -115,11 +124,17 @@ def records_of_photos(
         image_id: [box for _, box in image_objects]
         for image_id, image_objects in objects.items()
     }
-    if captions:
+    if own:
+        listed = list_own_photos(captions, names)
+    elif captions:
         listed = list_images(captions)
     else:
-        listed = {"test": [ListedImage(i, name, []) for i, name in enumerate(names)]}
+        listed = {
+            "test": [ListedImage(i, str(name), []) for i, name in enumerate(names)]
+        }
     photos = find_listed(folder, paths, listed)
+    if own:
+        add_uncaptioned(listed, photos, paths)
 
     def record(image):
         path, problem = photos[image.image_id]
@@ -135,6 +150,37 @@ def records_of_photos(
         )
 
     return {split: list(map(record, images)) for split, images in listed.items()}
+
+
+def add_uncaptioned(
+    listed: dict[str, list[ListedImage]],
+    photos: dict[int, tuple[pathlib.Path, str | None]],
+    paths: list[pathlib.Path],
+) -> None:
+    """Adds photos that no caption file lists, to be skipped, to those for training.
+
+    Args:
+        listed: dict from split to a list of `ListedImage`, changed in place.
+        photos: dict from image id to path and problem, see `find_listed`, changed in
+            place.
+        paths: List of the paths of all photos.
+
+    Raises:
+        InputError: If no photo has captions.
+    """
+    existing, used = {*paths}, {path for path, _ in photos.values()}
+    problems = {
+        image.problem or (path not in existing and f"there is no file {path}")
+        for images in listed.values()
+        for image in images
+        for path in [photos[image.image_id][0]]
+    }
+    if all(problems):
+        raise InputError(f"No photo has captions: {min(problems).rstrip('.')}.")
+    for number, path in enumerate((p for p in paths if p not in used), len(photos)):
+        problem = f"{path} has no captions."
+        listed["train"].append(ListedImage(number, str(path), [], problem=problem))
+        photos[number] = path, None
 
 
 def find_listed(

@@ -6,6 +6,7 @@ from keras_caption.features.detectors import load_detector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
 from keras_caption.features.hub_detector import HubDetector
+from keras_caption.features.hub_network import HubNetwork
 from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.photos import (
     MAX_PIXELS,
@@ -25,6 +26,7 @@ __all__ = [
     "ClipExtractor",
     "Extractor",
     "HubDetector",
+    "HubNetwork",
     "ObjectDetector",
     "Yolox",
     "film_strip",

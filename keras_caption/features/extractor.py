@@ -1,4 +1,3 @@
-import inspect
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -7,7 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.errors import InputError, hint
+from keras_caption.errors import InputError
+from keras_caption.features.application_network import applications, make_application
+from keras_caption.features.hub_network import IMAGE_SIZE, HubNetwork, load_hub_network
 from keras_caption.features.photos import (
     check_photos,
     pixels_of,
@@ -40,10 +41,10 @@ class Extractor(keras.Model):
     """Extracts features of photos: a grid of them, and regions.
 
     The grid is the output of a layer of a convolutional network of
-    `keras.applications`; a region's feature is pooled from it by RoI align. The
-    regions are the boxes given; if omitted, those of a detector; without a detector,
-    a fixed pyramid of windows. Its weights are never trained. A captioner saves its
-    `extractor` with it.
+    `keras.applications`, or that of a vision backbone of KerasHub, see `HubNetwork`;
+    a region's feature is pooled from it by RoI align. The regions are the boxes given;
+    if omitted, those of a detector; without a detector, a fixed pyramid of windows.
+    Its weights are never trained. A captioner saves its `extractor` with it.
 
     Networks of the papers: InceptionResNetV2 (8 x 8 x 1536 for 299 pixels, area
     attention), ResNet101 (7 x 7 x 2048 for 224) and VGG16 or VGG19 (14 x 14 x 512 at
@@ -55,18 +56,22 @@ class Extractor(keras.Model):
 
     Args:
         backbone: str, name of a function of `keras.applications`, such as
-            `"MobileNet"`.
+            `"MobileNet"`, or a preset of KerasHub: its name, such as
+            `"clip_vit_base_patch16"`, an address (`hf://`, `kaggle://`), or a local
+            folder. A `HubNetwork` has its own layer, image size and arguments.
         layer: str, name of the layer whose output is the grid. Defaults to the last
-            one.
+            one, of presets the last with a feature map or tokens.
         image_size: int, height and width, in pixels, that photos are resized to.
+            Defaults to 224, or to that of the preset.
         levels: Iterable of int, of the pyramid, see `windows`.
         detector: `keras_hub.models.ObjectDetector`, or a preset of one: its name, or
             a local folder.
         confidence: float, least confidence of the detector's regions.
         max_regions: int, greatest number of the detector's regions.
-        arguments: dict of further arguments of the function, such as `alpha`.
+        arguments: dict of further arguments of the function, such as `alpha`, or of
+            the preset's backbone.
         weights: `"imagenet"`, which Keras downloads, the path of a weights file
-            without the top, or `None` for random ones.
+            without the top, or `None` for random ones. Presets have their own.
 
     Call arguments:
         images: float `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
@@ -78,17 +83,17 @@ class Extractor(keras.Model):
         `boxes` `(batch, N, 4)`, zeros for padding.
 
     Raises:
-        InputError: If there is no such network or layer, or the weights are another
-            network's.
+        InputError: If there is no such network or layer, the weights are another
+            network's, or a preset cannot be loaded or is none of images.
     """
 
     made = ("grid", "regions", "boxes")
 
     def __init__(
         self,
-        backbone: str = "MobileNet",
+        backbone: str | HubNetwork = "MobileNet",
         layer: str | None = None,
-        image_size: int = 224,
+        image_size: int | None = None,
         levels: Iterable[int] = (1, 2, 3, 4),
         detector: Any = None,
         confidence: float = 0.3,
@@ -99,9 +104,16 @@ class Extractor(keras.Model):
         **kwargs: Any,
     ):
         super().__init__(name=name, **kwargs)
+        if isinstance(backbone, str) and backbone not in applications():
+            if weights not in (None, "imagenet"):
+                raise InputError(
+                    f"The preset {backbone!r} has its own weights, and takes none of "
+                    f"{weights!r}."
+                )
+            backbone = load_hub_network(backbone, layer, image_size, arguments)
+            layer = arguments = None
         self.backbone = backbone
         self.layer = layer
-        self.image_size = image_size
         self.levels = tuple(levels)
         if isinstance(detector, str):
             detector = load_detector(detector)
@@ -109,37 +121,14 @@ class Extractor(keras.Model):
         self.confidence = confidence
         self.max_regions = max_regions
         self.arguments = dict(arguments or {})
-        make = getattr(keras.applications, backbone, None)
-        if not inspect.isfunction(make):
-            networks = [
-                n
-                for n in dir(keras.applications)
-                if inspect.isfunction(getattr(keras.applications, n))
-            ]
-            raise InputError(
-                f"keras.applications has no {backbone!r}. {hint(backbone, networks)}"
+        if isinstance(backbone, HubNetwork):
+            self.image_size = backbone.image_size
+            self.network, self.preprocess = backbone, None
+        else:
+            self.image_size = image_size or IMAGE_SIZE
+            self.network, self.preprocess = make_application(
+                backbone, layer, self.image_size, self.arguments, weights
             )
-        self.preprocess = inspect.getmodule(make).preprocess_input
-        try:
-            network = make(
-                include_top=False,
-                weights=weights,
-                input_shape=(image_size, image_size, 3),
-                **self.arguments,
-            )
-        except Exception as error:  # a download that fails has no class of its own
-            raise InputError(
-                f"{backbone} with weights={weights!r} cannot be made: "
-                f"{reason_of(error)}."
-            ) from None
-        if layer is not None:
-            names = [of_network.name for of_network in network.layers]
-            if layer not in names:
-                raise InputError(
-                    f"{backbone} has no layer {layer!r}. {hint(layer, names)}"
-                )
-            network = keras.Model(network.input, network.get_layer(layer).output)
-        self.network = network
         self.trainable = False
         self.built = True
 
@@ -157,8 +146,10 @@ class Extractor(keras.Model):
 
     def grids(self, images: Any) -> Any:
         """Grids of images, `(batch, height, width, dim)`."""
-        # A copy: some networks' preprocessing changes NumPy arrays in place.
-        images = self.preprocess(ops.copy(ops.cast(images, "float32")))
+        images = ops.cast(images, "float32")
+        if self.preprocess:
+            # A copy: some networks' preprocessing changes NumPy arrays in place.
+            images = self.preprocess(ops.copy(images))
         return self.network(images, training=False)
 
     def vectors(self, images: Any) -> Any:
@@ -230,7 +221,7 @@ class Extractor(keras.Model):
         return {
             "name": self.name,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
-            "backbone": self.backbone,
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
             "layer": self.layer,
             "image_size": self.image_size,
             "levels": self.levels,
@@ -243,9 +234,11 @@ class Extractor(keras.Model):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Extractor":
         config = keras.saving.deserialize_keras_object(config)
-        if "weights" in config or isinstance(config.get("detector"), str):
+        backbone = config.get("backbone")
+        is_online = isinstance(backbone, str) and backbone not in applications()
+        if "weights" in config or is_online or isinstance(config.get("detector"), str):
             raise InputError(
-                "A saved extractor should name no weights and no preset of a detector: "
-                "they would be downloaded."
+                "A saved extractor should name no weights and no preset of a network "
+                "or a detector: they would be downloaded."
             )
         return cls(**config)

@@ -24,6 +24,8 @@ from keras_caption.data import (
 )
 from keras_caption.data.coco import CocoFiles
 from keras_caption.errors import InputError
+from keras_caption.formats.caption_csv import read_caption_csv
+from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_qa import read_coco_qa
@@ -349,6 +351,7 @@ def torch_reader(is_archive):
     return Reader(write, lambda folder: read_tensors(folder / "model.pkl"))
 
 
+CAPTION_CSV = 'image,caption,split\na.jpg,A dog.,train\na.jpg,"Dog, asleep.",train\n'
 CAPTIONS, INSTANCES, SPLIT = coco_files.contents(images=4)
 READERS = {
     "parallel_text": Reader(
@@ -427,6 +430,14 @@ READERS = {
     ),
     "frames_folder": frames_reader(write_frames_folder, "frames"),
     "frames_hdf5": frames_reader(write_frames_hdf5, "frames.h5"),
+    "caption_csv": Reader(
+        lambda folder: (folder / "captions.csv").write_text(CAPTION_CSV),
+        lambda folder: tuple(read_caption_csv(folder / "captions.csv")),
+    ),
+    "caption_texts": Reader(
+        lambda folder: (folder / "dog.txt").write_text("A dog.\nThe dog, asleep.\n"),
+        lambda folder: tuple(read_caption_texts(folder)),
+    ),
     "tensors": Reader(
         lambda folder: np.savez(folder / "model.npz", a=np.ones((2, 3)), b=np.ones(2)),
         lambda folder: read_tensors(folder / "model.npz"),

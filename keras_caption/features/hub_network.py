@@ -1,0 +1,190 @@
+import math
+import os
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_caption.errors import InputError, hint
+from keras_caption.features.application_network import applications
+from keras_caption.formats.faults import reason_of
+
+IMAGE_SIZE = 224  # where neither a preset nor its user says one
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class HubNetwork(keras.Model):
+    """A vision backbone of KerasHub that makes grids of images.
+
+    The grid is a feature map, or the tokens of patches: those before them, of the class
+    and registers, are dropped. Pixels are normalized as by the preset's image
+    converter.
+
+    Args:
+        backbone: `keras_hub.models.Backbone` of images.
+        converter: `keras_hub.layers.ImageConverter`, with a square `image_size`.
+        layer: str, name of the layer whose output is the grid. Defaults to the last
+            one that has a feature map or tokens.
+
+    Call arguments:
+        images: float `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
+
+    Returns:
+        float32 `(batch, height, width, dim)`.
+
+    Raises:
+        InputError: If the backbone does not read images, or has no such layer.
+    """
+
+    def __init__(
+        self,
+        backbone: Any,
+        converter: Any,
+        layer: str | None = None,
+        name: str = "network",
+        **kwargs: Any,
+    ):
+        height, width = converter.image_size
+        if height != width:
+            raise InputError(
+                f"{type(backbone).__name__} reads images of {height} x {width} pixels; "
+                "only square ones are read."
+            )
+        images = keras.Input((height, width, 3), name="images")
+        inputs = backbone.input
+        specs = list(inputs.values()) if isinstance(inputs, dict) else [inputs]
+        if len(specs) != 1 or len(specs[0].shape) != 4:
+            raise InputError(f"{type(backbone).__name__} does not read images alone.")
+        pixels = converter(images)
+        if isinstance(inputs, dict):
+            pixels = dict.fromkeys(inputs, pixels)
+        features = keras.Model(inputs, output_of(backbone, layer))
+        features = features(pixels, training=False)
+        patch_size = getattr(backbone, "patch_size", None)
+        grid = to_grid(features, height, patch_size)
+        super().__init__(images, ops.cast(grid, "float32"), name=name, **kwargs)
+        self.backbone = backbone
+        self.converter = converter
+        self.layer = layer
+
+    @property
+    def image_size(self) -> int:
+        """Height and width of images in pixels."""
+        return self.converter.image_size[0]
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "converter": keras.saving.serialize_keras_object(self.converter),
+            "layer": self.layer,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "HubNetwork":
+        return cls(**keras.saving.deserialize_keras_object(config))
+
+
+def is_preset(name: str) -> bool:
+    """Whether a name is an address, a folder or a built-in preset of KerasHub."""
+    import keras_hub
+
+    presets = keras_hub.models.Backbone.presets
+    return "://" in name or os.path.isdir(name) or name in presets
+
+
+def load_hub_network(
+    preset: str,
+    layer: str | None = None,
+    image_size: int | None = None,
+    arguments: dict[str, Any] | None = None,
+) -> HubNetwork:
+    """Loads the vision backbone of a preset, the vision encoder of one with text too.
+
+    Args:
+        preset: str, of KerasHub: a name, an address such as `hf://...`, or a local
+            folder.
+        layer: Of `HubNetwork`.
+        image_size: int, height and width of images. Defaults to the only one that the
+            backbone reads, or to that of the preset's image converter.
+        arguments: dict of arguments of the backbone, in place of those of the preset.
+
+    Raises:
+        InputError: If there is no such preset, or it cannot be loaded or is none of
+            images.
+    """
+    import keras_hub
+
+    if not is_preset(preset):
+        raise InputError(
+            f"There is no network {preset!r} in keras.applications, and no such preset "
+            f"or folder for KerasHub. {hint(preset, applications())}"
+        )
+
+    arguments = dict(arguments or {})
+    try:
+        converter = keras_hub.layers.ImageConverter.from_preset(preset)
+        if image_size and converter.image_size != (image_size, image_size):
+            converter.image_size = (image_size, image_size)
+            arguments.setdefault("image_shape", (image_size, image_size, 3))
+        backbone = keras_hub.models.Backbone.from_preset(preset, **arguments)
+        backbone = getattr(backbone, "vision_encoder", backbone)
+        fixed = tuple(getattr(backbone, "image_shape", (None,))[:2])
+        if None not in fixed:
+            converter.image_size = fixed
+        elif converter.image_size is None:
+            converter.image_size = (IMAGE_SIZE, IMAGE_SIZE)
+        return HubNetwork(backbone, converter, layer)
+    except InputError:
+        raise
+    except Exception as error:  # a download that fails has no class of its own
+        raise InputError(
+            f"The preset {preset!r} of KerasHub cannot be used: {reason_of(error)}."
+        ) from None
+
+
+def output_of(backbone: Any, layer: str | None) -> Any:
+    """The output of a layer; by default, of the last with a feature map or tokens.
+
+    Raises:
+        InputError: If there is no such layer.
+    """
+    if layer is not None:
+        names = [of_backbone.name for of_backbone in backbone.layers]
+        if layer not in names:
+            raise InputError(
+                f"{type(backbone).__name__} has no layer {layer!r}. "
+                f"{hint(layer, names)}"
+            )
+        outputs = [backbone.get_layer(layer).output]
+    else:
+        # What pools tokens, such as SigLIP's head, comes after them.
+        outputs = [x.output for x in reversed(backbone.operations)]
+        outputs.insert(0, backbone.output)
+    for output in outputs:
+        if len(getattr(output, "shape", ())) in (3, 4):
+            return output
+    raise InputError(f"{layer or type(backbone).__name__} has no map and no tokens.")
+
+
+def to_grid(features: Any, image_size: int, patch_size: Any) -> Any:
+    """Makes grids of feature maps, which are returned, or tokens.
+
+    Args:
+        features: `(batch, height, width, dim)` or `(batch, tokens, dim)`.
+        image_size: int, height and width of images in pixels.
+        patch_size: int or a pair of it, of the first tokens, or `None` if unknown.
+
+    Returns:
+        `(batch, height, width, dim)`.
+    """
+    if len(features.shape) == 4:
+        return features
+    count, dim = features.shape[1:]
+    side = math.isqrt(count)
+    if patch_size:
+        patch = patch_size if isinstance(patch_size, int) else patch_size[0]
+        # Where tokens were merged since, there are fewer, in a square.
+        side = min(side, image_size // patch)
+    # The number that SigLIP states is one more than that which it makes.
+    return ops.reshape(features[:, -(side**2) :], (-1, side, side, dim))

@@ -1,0 +1,178 @@
+"""Vision backbones of KerasHub as feature networks; no preset is downloaded."""
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+import keras_caption as kc
+from keras_caption.features import Extractor
+
+SCALE, OFFSET = [0.01, 0.02, 0.03], [-1.0, -2.0, -3.0]
+SIZES = {
+    "num_layers": 1,
+    "hidden_dim": 16,
+    "num_heads": 2,
+    "intermediate_dim": 16,
+    "patch_size": 8,
+    "image_shape": (24, 24, 3),
+}
+TEXT = {"vocabulary_size": 9, "max_sequence_length": 4, "embedding_dim": 16}
+
+
+def clip():
+    """Vision and text; a token of the class, nine of patches."""
+    sizes = {name: SIZES[name] for name in list(SIZES)[:4]}
+    encoders = (
+        keras_hub.models.CLIPVisionEncoder(**SIZES),
+        keras_hub.models.CLIPTextEncoder(**sizes, **TEXT),
+    )
+    backbone = keras_hub.models.CLIPBackbone(*encoders, projection_dim=8)
+    return backbone, lambda pixels: encoders[0]({"images": pixels})[:, 1:]
+
+
+def siglip():
+    """Vision and text; nine tokens of patches, which the last layer pools."""
+    sizes = {name: SIZES[name] for name in list(SIZES)[:4]}
+    encoders = (
+        keras_hub.models.SigLIPVisionEncoder(**SIZES),
+        keras_hub.models.SigLIPTextEncoder(**sizes, **TEXT),
+    )
+    before = keras.Model(
+        encoders[0].input, encoders[0].get_layer("post_layer_norm").output
+    )
+    backbone = keras_hub.models.SigLIPBackbone(*encoders)
+    return backbone, lambda pixels: before({"images": pixels})
+
+
+def dino_v2():
+    """A token of the class, two registers and nine tokens of patches."""
+    backbone = keras_hub.models.DINOV2Backbone(
+        **SIZES,
+        num_register_tokens=2,
+        position_embedding_shape=(24, 24, 3),
+        name="dino",
+    )
+    return backbone, lambda pixels: backbone({"images": pixels})[:, 3:]
+
+
+def dino_v3():
+    """A token of the class, two registers and nine tokens of patches."""
+    backbone = keras_hub.models.DINOV3Backbone(**SIZES, num_register_tokens=2)
+    return backbone, lambda pixels: backbone({"pixel_values": pixels})[:, 3:]
+
+
+def resnet():
+    """A feature map."""
+    backbone = keras_hub.models.ResNetBackbone(
+        input_conv_filters=[64],
+        input_conv_kernel_sizes=[3],
+        stackwise_num_filters=[64, 16],
+        stackwise_num_blocks=[1, 1],
+        stackwise_num_strides=[1, 2],
+        block_type="basic_block",
+    )
+    return backbone, backbone
+
+
+CONVERTERS = {
+    clip: keras_hub.layers.CLIPImageConverter,
+    siglip: keras_hub.layers.SigLIPImageConverter,
+    dino_v2: keras_hub.layers.DINOV2ImageConverter,
+    dino_v3: keras_hub.layers.DINOV3ImageConverter,
+    resnet: keras_hub.layers.ResNetImageConverter,
+}
+
+
+def save_preset(make, folder):
+    """Saves a small backbone with random weights; returns the function of its grid."""
+    keras.utils.set_random_seed(0)
+    backbone, of_pixels = make()
+    backbone.save_to_preset(folder)
+    converter = CONVERTERS[make](image_size=(24, 24), scale=SCALE, offset=OFFSET)
+    converter.save_to_preset(folder)
+    return of_pixels
+
+
+@pytest.mark.parametrize("make", CONVERTERS)
+def test_grids_are_tokens_of_patches_or_feature_maps(make, rng, tmp_path):
+    of_pixels = save_preset(make, tmp_path)
+    extractor = Extractor(str(tmp_path))
+    assert extractor.image_size == 24
+    assert extractor.grid_shape == (3, 3, 16)
+    assert not extractor.trainable_variables
+    photos = rng.integers(0, 256, (2, 24, 24, 3)).astype("float32")
+    grid = tf.function(extractor.grids)(photos)
+    expected = np.reshape(of_pixels(photos * SCALE + OFFSET), (2, 3, 3, 16))
+    np.testing.assert_allclose(grid, expected, atol=1e-5)
+
+
+def test_image_size_and_layer_of_a_preset_can_be_chosen(tmp_path):
+    save_preset(dino_v2, tmp_path)
+    extractor = Extractor(str(tmp_path), image_size=40)
+    assert (extractor.image_size, extractor.grid_shape) == (40, (5, 5, 16))
+    stem = Extractor(str(tmp_path), "dino_embeddings")
+    assert stem.grid_shape == (3, 3, 16)
+    with pytest.raises(kc.InputError, match=r"no layer 'dino_embedings'\. Did"):
+        Extractor(str(tmp_path), "dino_embedings")
+    with pytest.raises(kc.InputError, match=r"takes none of 'own\.weights"):
+        Extractor(str(tmp_path), weights="own.weights.h5")
+
+
+def test_presets_that_cannot_be_used_are_named(tmp_path, monkeypatch):
+    with pytest.raises(kc.InputError, match="no network 'nowhere/clip' in keras"):
+        Extractor("nowhere/clip")
+    with pytest.raises(kc.InputError, match=rf"{tmp_path}' of .* no config\.json"):
+        Extractor(str(tmp_path))
+
+    def get_file(preset, path):
+        raise ConnectionError("Name or service not known")
+
+    monkeypatch.setattr("keras_hub.src.utils.preset_utils.get_file", get_file)
+    for name in ("hf://someone/clip", "clip_vit_base_patch16"):
+        with pytest.raises(kc.InputError, match=f"'{name}' of .*: Name or service"):
+            Extractor(name)
+
+
+def test_photos_with_csv_are_prepared_saved_and_exported(call_script, rng, tmp_path):
+    save_preset(clip, tmp_path / "preset")
+    (tmp_path / "photos").mkdir()
+    paths = [tmp_path / "photos" / f"{i}.png" for i in range(5)]
+    for path in paths:
+        Image.fromarray(rng.integers(0, 256, (30, 20, 3), "uint8")).save(path)
+    rows = [f"{path.name},A photo." for path in [*paths[:4], tmp_path / "away.png"]]
+    (tmp_path / "own.csv").write_text("\n".join(["image,caption", *rows]))
+    done = call_script(
+        *("experiments/prepare.py", f"--photos={tmp_path / 'photos'}"),
+        f"--captions={tmp_path / 'own.csv'}",
+        f"--backbone={tmp_path / 'preset'}",
+        f"--output_dir={tmp_path / 'prepared'}",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Grids of 3 x 3 x 16" in done.stdout
+    assert "4.png has no captions." in done.stdout
+    assert "There is no file" in done.stdout
+    counts = [line.split()[1] for line in done.stdout.splitlines() if " of " in line]
+    assert sum(int(count) for count in counts if count.isdigit()) == 4
+
+    data = kc.data.load("prepared", tmp_path / "prepared")
+    model = kc.models.create(
+        "spatial",
+        vocabulary=kc.data.build_vocabulary(data, min_count=1),
+        extractor=kc.data.load_extractor(tmp_path / "prepared"),
+        **{"grid_height": 3, "grid_width": 3, "grid_dim": 16, "model_dim": 8},
+        **{"num_heads": 2, "decoder_layers": 1, "feedforward_dim": 8},
+    )
+    model.save(tmp_path / "model.keras")
+    loaded = kc.models.load(tmp_path / "model.keras")
+    expected = model.extract(paths[:2])["grid"]
+    np.testing.assert_allclose(loaded.extract(paths[:2])["grid"], expected, atol=1e-5)
+    signature = [tf.TensorSpec((None, 24, 24, 3))]
+    loaded.extractor.export(
+        tmp_path / "served", input_signature=signature, verbose=False
+    )
+    served = tf.saved_model.load(tmp_path / "served")
+    found = served.serve(loaded.extractor.to_pixels(paths[:2]))["grid"]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
