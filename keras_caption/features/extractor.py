@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_caption.errors import InputError
 from keras_caption.features.application_network import applications, make_application
+from keras_caption.features.detectors import load_hub_detector
 from keras_caption.features.hub_network import IMAGE_SIZE, HubNetwork, load_hub_network
 from keras_caption.features.photos import (
     check_photos,
@@ -17,23 +18,6 @@ from keras_caption.features.photos import (
 )
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
-from keras_caption.formats.faults import reason_of
-
-
-def load_detector(preset: str) -> Any:
-    """Loads a KerasHub object detector, by name or from a folder.
-
-    Raises:
-        InputError: If there is none.
-    """
-    import keras_hub
-
-    try:
-        return keras_hub.models.ObjectDetector.from_preset(preset)
-    except (ValueError, OSError) as error:
-        raise InputError(
-            f"There is no object detector {preset!r}: {reason_of(error)}."
-        ) from None
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -116,7 +100,7 @@ class Extractor(keras.Model):
         self.layer = layer
         self.levels = tuple(levels)
         if isinstance(detector, str):
-            detector = load_detector(detector)
+            detector = load_hub_detector(detector)
         self.detector = detector
         self.confidence = confidence
         self.max_regions = max_regions
