@@ -1,11 +1,14 @@
-# make run    trains, scores and exports a captioner on the built-in data
-# make test   checks the style and runs the tests
-# Both set up what they need, in .venv.
+# make install  sets up .venv, with the program keras-caption
+# make run      trains, scores and exports a captioner on the built-in data
+# make test     checks the style and runs the tests
+# All set up what they need, in .venv.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: run test lint format clean
+.PHONY: install run test lint format clean
+
+install: .venv/installed
 
 run: .venv/installed
 	$(BIN)/python experiments/run.py --model ngsan --resume

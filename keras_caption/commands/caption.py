@@ -44,7 +44,6 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument(
         "--model",
-        default=str(MODEL),
         help="saved model, or several separated by commas; defaults to ngsan_coco",
     )
     parser.add_argument(
@@ -76,6 +75,9 @@ def main(arguments: Sequence[str]) -> int:
 def caption(options):
     """Captions all files; returns the exit status."""
     outputs = [open_caption_file(path) for path in options.output]
+    if options.model is None and not MODEL.exists():
+        raise kc.InputError(f"{MODEL.name} is in a checkout only: give a --model.")
+    options.model = options.model or str(MODEL)
     model = kc.models.Ensemble(options.model.split(","))
     if model.source is not None:
         raise kc.InputError(

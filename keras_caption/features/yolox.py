@@ -2,7 +2,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 from keras import ops
 
 from keras_caption.errors import InputError
@@ -71,6 +70,8 @@ class Yolox(ObjectDetector):
             )
 
     def detect(self, images: Any) -> tuple[Any, Any, Any]:
+        import tensorflow as tf  # which alone suppresses boxes of each category apart
+
         images = (ops.cast(images, "float32") - MEAN) / DEVIATION
         found = ops.cast(self.network(images, training=False), "float32")
         centres = (found[..., :2] + self.cells) * self.strides
