@@ -65,7 +65,10 @@ class DetectorNoise:
             nothing, lambda: tf.zeros((1, regions.shape[1])), lambda: regions
         )
         boxes = tf.cond(nothing, lambda: whole, lambda: boxes)
-        return {**example, "regions": regions, "boxes": boxes}
+        changed = {"regions": regions, "boxes": boxes}
+        if "region_mask" in example:  # where all are valid
+            changed["region_mask"] = tf.ones(tf.shape(boxes)[:1], tf.bool)
+        return {**example, **changed}
 
     def _mislabel(self, regions, seeds):
         shape, categories = tf.shape(regions)[:1], regions.shape[1]

@@ -55,10 +55,13 @@ def test_epochs_differ_and_resume():
             kc.text.Vocabulary(["a", "dog"]),
             6,
             options,
-            inputs=("regions", "boxes"),
             first_epoch=first_epoch,
         )
-        return [np.array(x["boxes"]) for x, *_ in made.take(count)]
+        made = list(made.take(count))
+        for x, *_ in made:
+            valid = np.array(x["region_mask"])
+            assert (valid == np.array(x["boxes"]).any(axis=-1)).all()
+        return [np.array(x["boxes"]) for x, *_ in made]
 
     first, second = batches(0, 2)
     [resumed] = batches(1, 1)
