@@ -59,8 +59,7 @@ def main(arguments):
     for confidence in options.confidence:
         detector = kc.features.load_detector(options.detector, float(confidence))
         rows[f"detected, {confidence}"] = detected(detector, photos)
-    print(f"\n{len(photos):,} photos\n\n| | {' | '.join(SHOWN)} |")
-    print("|---|" + "---:|" * len(SHOWN))
+    lines = [f"| | {' | '.join(SHOWN)} |", "|---|" + "---:|" * len(SHOWN)]
     for source, inputs in rows.items():
         scores = {}
         for run, changed in runs:
@@ -68,7 +67,8 @@ def main(arguments):
             scores.setdefault(label_of(run, changed), []).append(of_run)
         for label, of_runs in scores.items():
             cells = " | ".join(cell([s[name] for s in of_runs]) for name in SHOWN)
-            print(f"| {label}, {source} | {cells} |", flush=True)
+            lines.append(f"| {label}, {source} | {cells} |")
+    print(f"\n{len(photos):,} photos\n", *lines, sep="\n")
 
 
 def read_photos(options):
