@@ -5,6 +5,7 @@ import json
 
 import keras
 import pytest
+from conftest import PROJECT
 from PIL import Image
 from yolox_file import photo, white_yolox
 
@@ -85,6 +86,14 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
     assert "of them before" in printed
     for path, content in zip(outputs, whole, strict=True):
         assert sorted(path.read_bytes().splitlines()) == sorted(content.splitlines())
+
+
+def test_the_model_of_the_repository_captions_what_is_detected():
+    model = kc.models.load(PROJECT / "saved_models" / "ngsan_coco.keras")
+    assert model.input_specs["regions"].shape[-1] == len(kc.features.CATEGORIES)
+    model.extractor = kc.features.Yolox(white_yolox(), image_size=64)
+    [caption] = model.generate([photo(64, 64, [(1, 1)])])
+    assert "dog" in caption.split()
 
 
 def test_mistakes_are_one_sentence(files, tmp_path, capsys):
