@@ -81,4 +81,4 @@ def test_mistakes_are_one_sentence_and_write_nothing(
         assert message in code
         assert not output.exists()
     with pytest.raises(SystemExit, match="use keras-caption translate"):
-        main(["caption", str(saved), "photo.jpg"])
+        main(["caption", "photo.jpg", "--model", str(saved)])
