@@ -1,9 +1,9 @@
-r"""COCO's annotated objects, at a size that fits a few thousand images.
+r"""COCO's annotated objects, changed in training as a detector finds them.
 
-    python experiments/run.py --config experiments/configs/captioning/coco_objects.py \
-        --data_dir coco
+    python experiments/run.py \
+        --config experiments/configs/captioning/detected_objects.py --data_dir coco
 
-All values are ours, for two cores.
+What it trains captions any photo, given a detector. All values are ours, for two cores.
 """
 
 
