@@ -5,7 +5,7 @@ import json
 
 import keras
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, data_folder
 from PIL import Image
 from yolox_file import photo, white_yolox
 
@@ -94,6 +94,16 @@ def test_the_model_of_the_repository_captions_what_is_detected():
     model.extractor = kc.features.Yolox(white_yolox(), image_size=64)
     [caption] = model.generate([photo(64, 64, [(1, 1)])])
     assert "dog" in caption.split()
+
+
+def test_a_real_photo_is_captioned_without_naming_a_model(capsys):
+    detector = data_folder("yolox_nano") / "yolox_nano.keras"
+    path = data_folder("coco_mini") / "val2017" / "000000463690.jpg"
+    with pytest.raises(SystemExit) as end:
+        main(["caption", str(path), f"--detector={detector}"])
+    assert end.value.code == 0
+    caption = capsys.readouterr().out.removeprefix(f"{path}: ").rpartition(" (")[0]
+    assert len(caption.split()) > 3
 
 
 def test_mistakes_are_one_sentence(files, tmp_path, capsys):
