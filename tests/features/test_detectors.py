@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 from conftest import data_folder
+from retinanet import small_retinanet
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
@@ -57,37 +58,9 @@ def test_of_overlapping_boxes_the_best_remains(width, count):
     assert np.count_nonzero(found["scores"]) == count
 
 
-def hub_detector(num_classes):
-    """A RetinaNet with random weights."""
-    import keras_hub
-
-    encoder = keras_hub.models.ResNetBackbone(
-        input_conv_filters=[64],
-        input_conv_kernel_sizes=[3],
-        stackwise_num_filters=[64, 8, 8, 8],
-        stackwise_num_blocks=[1, 1, 1, 1],
-        stackwise_num_strides=[1, 2, 2, 2],
-        block_type="basic_block",
-    )
-    levels, box_format = {"min_level": 3, "max_level": 5}, "yxyx"
-    anchors = keras_hub.layers.AnchorGenerator(
-        box_format, **levels, num_scales=3, aspect_ratios=[0.5, 1, 2], anchor_size=4.0
-    )
-    converter = keras_hub.layers.RetinaNetImageConverter(
-        image_size=(64, 64), scale=1 / 255, bounding_box_format=box_format
-    )
-    return keras_hub.models.RetinaNetObjectDetector(
-        keras_hub.models.RetinaNetBackbone(encoder, use_p5=False, **levels),
-        anchor_generator=anchors,
-        num_classes=num_classes,
-        bounding_box_format=box_format,
-        preprocessor=keras_hub.models.RetinaNetObjectDetectorPreprocessor(converter),
-    )
-
-
 def test_detectors_of_kerashub_find_the_same_as_by_themselves(rng, tmp_path):
     keras.utils.set_random_seed(0)
-    network = hub_detector(91)
+    network = small_retinanet(91)
     for head, scale in (network.box_head, 0.0), (network.classification_head, 0.2):
         head.set_weights([scale * w for w in head.get_weights()])
     network.save_to_preset(tmp_path / "detector")
@@ -112,7 +85,7 @@ def test_detectors_of_kerashub_find_the_same_as_by_themselves(rng, tmp_path):
         assert category < 0 or np.abs(np.array(near) - place).max(axis=1).min() < 1e-5
 
     with pytest.raises(kc.InputError, match=r"80 or 91 classes\. Received: 3"):
-        HubDetector(hub_detector(3))
+        HubDetector(small_retinanet(3))
 
 
 def test_what_is_no_detector_is_one_sentence(tmp_path, captioner):

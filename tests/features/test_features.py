@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
+from retinanet import small_retinanet
 
 import keras_caption as kc
 from keras_caption.features import Extractor, read_photo, roi_align, windows
@@ -172,38 +173,9 @@ def test_extractor_makes_grids_and_regions(rng):
     )
 
 
-def small_detector():
-    """A RetinaNet with random weights."""
-    import keras_hub
-
-    encoder = keras_hub.models.ResNetBackbone(
-        input_conv_filters=[64],
-        input_conv_kernel_sizes=[3],
-        stackwise_num_filters=[64, 8, 8, 8],
-        stackwise_num_blocks=[1, 1, 1, 1],
-        stackwise_num_strides=[1, 2, 2, 2],
-        block_type="basic_block",
-    )
-    levels = {"min_level": 3, "max_level": 5}
-    box_format = "yxyx"
-    anchors = keras_hub.layers.AnchorGenerator(
-        box_format, **levels, num_scales=3, aspect_ratios=[0.5, 1, 2], anchor_size=4.0
-    )
-    converter = keras_hub.layers.RetinaNetImageConverter(
-        image_size=(64, 64), scale=1 / 255, bounding_box_format=box_format
-    )
-    return keras_hub.models.RetinaNetObjectDetector(
-        keras_hub.models.RetinaNetBackbone(encoder, use_p5=False, **levels),
-        anchor_generator=anchors,
-        num_classes=3,
-        bounding_box_format=box_format,
-        preprocessor=keras_hub.models.RetinaNetObjectDetectorPreprocessor(converter),
-    )
-
-
 def test_a_detector_proposes_regions_and_is_saved(rng, tmp_path):
     keras.utils.set_random_seed(0)
-    small_detector().save_to_preset(tmp_path / "detector")
+    small_retinanet(3).save_to_preset(tmp_path / "detector")
     photos = rng.integers(0, 256, (2, 32, 32, 3)).astype("float32")
     extractor = Extractor(
         "MobileNet", **SMALL, detector=str(tmp_path / "detector"), max_regions=7
