@@ -9,6 +9,7 @@ from keras import ops
 from keras_caption.errors import InputError
 from keras_caption.features.application_network import applications, make_application
 from keras_caption.features.detectors import load_hub_detector
+from keras_caption.features.hub_detector import detect_by
 from keras_caption.features.hub_network import IMAGE_SIZE, HubNetwork, load_hub_network
 from keras_caption.features.photos import (
     check_photos,
@@ -174,23 +175,13 @@ class Extractor(keras.Model):
             fixed = ops.expand_dims(windows(self.levels), 0)
             boxes = ops.repeat(fixed, ops.shape(images)[0], axis=0)
             return boxes, ops.ones(ops.shape(boxes)[:2], "bool")
-        images = self.detector.preprocessor(images)
-        detected = self.detector.decode_predictions(
-            self.detector(images, training=False), images
-        )
-        boxes = keras.utils.bounding_boxes.convert_format(
-            detected["boxes"],
-            source=self.detector.bounding_box_format,
-            target="rel_xyxy",
-            height=images.shape[1],
-            width=images.shape[2],
-        )
+        boxes, confidence, _ = detect_by(self.detector, images)
         boxes = ops.clip(boxes, 0.0, 1.0)
         size = boxes[..., 2:] - boxes[..., :2]
         good = ops.logical_and(
-            detected["confidence"] >= self.confidence, ops.all(size > 0, axis=-1)
+            confidence >= self.confidence, ops.all(size > 0, axis=-1)
         )
-        scores = ops.where(good, detected["confidence"], -1.0)
+        scores = ops.where(good, confidence, -1.0)
         count = min(self.max_regions, scores.shape[1])
         best = ops.top_k(scores, count)[1]
         boxes = ops.take_along_axis(boxes, ops.expand_dims(best, -1), axis=1)

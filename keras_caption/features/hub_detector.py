@@ -56,22 +56,34 @@ class HubDetector(ObjectDetector):
         self.trainable = False
 
     def detect(self, images: Any) -> tuple[Any, Any, Any]:
-        images = self.network.preprocessor(images)
-        found = self.network.decode_predictions(
-            self.network(images, training=False), images
-        )
-        boxes = keras.utils.bounding_boxes.convert_format(
-            found["boxes"],
-            source=self.network.bounding_box_format,
-            target="rel_xyxy",
-            height=images.shape[1],
-            width=images.shape[2],
-        )
-        labels = ops.cast(found["labels"], "int32")
+        boxes, scores, labels = detect_by(self.network, images)
         categories = ops.take(ops.cast(self.categories, "int32"), labels, axis=0)
-        return boxes, found["confidence"], categories
+        return boxes, scores, categories
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         del config["image_size"]
         return {**config, "network": keras.saving.serialize_keras_object(self.network)}
+
+
+def detect_by(network: Any, images: Any) -> tuple[Any, Any, Any]:
+    """Finds objects by a detector of KerasHub.
+
+    Args:
+        network: `keras_hub.models.ObjectDetector`.
+        images: float `(batch, height, width, 3)`, 0 to 255, RGB.
+
+    Returns:
+        Boxes, float `(batch, N, 4)`, x1, y1, x2, y2 divided by width and height;
+        scores, float `(batch, N)`; and classes, int32 `(batch, N)`; -1 is padding.
+    """
+    images = network.preprocessor(images)
+    found = network.decode_predictions(network(images, training=False), images)
+    boxes = keras.utils.bounding_boxes.convert_format(
+        found["boxes"],
+        source=network.bounding_box_format,
+        target="rel_xyxy",
+        height=images.shape[1],
+        width=images.shape[2],
+    )
+    return boxes, found["confidence"], ops.cast(found["labels"], "int32")
