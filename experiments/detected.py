@@ -72,7 +72,7 @@ def main(arguments):
 
 
 def read_photos(options):
-    """Records of the photos that can be read, and their paths or pixels."""
+    """Records of the photos that can be read, and their pixels."""
     records = kc.data.records_of_photos(options.photos, options.captions)
     splits = [options.split] if options.split else list(records)
     if options.split and options.split not in records:
