@@ -11,7 +11,6 @@ counted and skipped.
 """
 
 import os
-import statistics
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -21,6 +20,7 @@ from tqdm import tqdm
 
 import keras_caption as kc
 from experiments.finished import distinctions, find_runs, label_of, task_of
+from experiments.sections import print_table, text_of
 from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.data.coco_objects import object_example
 from keras_caption.formats.coco import read_instances
@@ -53,22 +53,28 @@ def main(arguments):
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")
     records, photos = read_photos(options)
-    rows = {}
+    inputs = {}
     if options.instances:
-        rows["annotated"] = annotated(records, options.instances)
+        inputs["annotated"] = annotated(records, options.instances)
     for confidence in options.confidence:
         detector = kc.features.load_detector(options.detector, float(confidence))
-        rows[f"detected, {confidence}"] = detected(detector, photos)
-    lines = [f"| | {' | '.join(SHOWN)} |", "|---|" + "---:|" * len(SHOWN)]
-    for source, inputs in rows.items():
-        scores = {}
-        for run, changed in runs:
-            of_run = score(run, records, inputs)
-            scores.setdefault(label_of(run, changed), []).append(of_run)
-        for label, of_runs in scores.items():
-            cells = " | ".join(cell([s[name] for s in of_runs]) for name in SHOWN)
-            lines.append(f"| {label}, {source} | {cells} |")
-    print(f"\n{len(photos):,} photos\n", *lines, sep="\n")
+        inputs[f"detected, {confidence}"] = detected(detector, photos)
+    rows = {}
+    for run, changed in runs:
+        task = captioning.Task(run["config"])
+        model = task.load_model(run["folder"])
+        for source, of_photos in inputs.items():
+            texts = captions_of(of_photos, model, run["config"]["decoding"])
+            row = rows.setdefault(f"{label_of(run, changed)}, {source}", [])
+            row.append(score(records, texts))
+    print(f"\n{len(photos):,} photos\n")
+    print_table(
+        SHOWN,
+        {
+            label: [text_of([100 * run[name] for run in of_runs]) for name in SHOWN]
+            for label, of_runs in rows.items()
+        },
+    )
 
 
 def read_photos(options):
@@ -116,31 +122,28 @@ def detected(detector, photos):
     return inputs
 
 
-def score(run, records, inputs):
-    """Scores of a run's model, see `SHOWN`."""
-    task = captioning.Task(run["config"])
-    model = task.load_model(run["folder"])
+def captions_of(inputs, model, decoding):
+    """Captions of pairs of regions and boxes."""
     texts = []
-    for start_at in range(0, len(inputs), BATCH_SIZE):
-        batch = inputs[start_at : start_at + BATCH_SIZE]
+    for begin in range(0, len(inputs), BATCH_SIZE):
+        batch = inputs[begin : begin + BATCH_SIZE]
         longest = max(len(boxes) for _, boxes in batch)
         padded = [
             np.stack([np.pad(x, [(0, longest - len(x)), (0, 0)]) for x in arrays])
             for arrays in zip(*batch, strict=True)
         ]
         batch = dict(zip(("regions", "boxes"), padded, strict=True))
-        texts += model.generate(batch, **run["config"]["decoding"])
+        texts += model.generate(batch, **decoding)
+    return texts
+
+
+def score(records, texts):
+    """Scores of captions of photos, see `SHOWN`."""
     captions = {r.image_id: text for r, text in zip(records, texts, strict=True)}
     references = {r.image_id: r.captions for r in records}
     scores, _ = kc.evaluation.score(captions, references)
     precision, recall = kc.evaluation.object_agreement(captions, references)
     return {**scores, "precision": precision, "recall": recall}
-
-
-def cell(values):
-    values = [100 * value for value in values]
-    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{statistics.mean(values):.1f}{spread}"
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ the share of pairs, in %, by kind. Chance is 50.
 """
 
 import os
-import statistics
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras_caption as kc
 from experiments.finished import distinctions, find_runs, label_of, task_of
+from experiments.sections import print_table, text_of
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.caption_pairs import read_caption_pairs
 from keras_caption.tasks import captioning
@@ -54,15 +54,13 @@ def score(run, pairs, data_dir=None):
 def show(rows):
     """Prints a table as Markdown, kinds as columns with their numbers of pairs."""
     first = next(iter(rows.values()))[0]
-    heads = [f"{kind} ({count:,})" for kind, (_, count) in first.items()]
-    print(f"| | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
-    for label, scores in rows.items():
-        cells = []
-        for kind in first:
-            shares = [100 * of_run[kind][0] for of_run in scores]
-            spread = f" ± {statistics.stdev(shares):.1f}" if len(shares) > 1 else ""
-            cells.append(f"{statistics.mean(shares):.1f}{spread}")
-        print(f"| {label} | {' | '.join(cells)} |")
+    print_table(
+        [f"{kind} ({count:,})" for kind, (_, count) in first.items()],
+        {
+            label: [text_of([100 * run[kind][0] for run in scores]) for kind in first]
+            for label, scores in rows.items()
+        },
+    )
 
 
 if __name__ == "__main__":

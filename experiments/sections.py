@@ -86,22 +86,27 @@ def cell(row, name):
     if name == "parameters":
         count = row.runs[0]["parameters"]
         return f"{count / 1e6:.2f}M" if count else ""
-    mean, spread = mean_and_spread(row, name)
-    if mean is None:
-        return "n/a"
-    digits = 4 if name in UNSCALED else 1
-    known = [f"{x:.{digits}f}" for x in (mean, spread) if x is not None]
-    return " ± ".join(known)
+    values = scores_of(row, name)
+    return text_of(values, digits=4 if name in UNSCALED else 1) if values else "n/a"
 
 
-def mean_and_spread(row, name):
-    """Mean and standard deviation of a score as shown, `None` where not known."""
+def scores_of(row, name):
+    """A score of all runs of a row as shown, none where it is not known of all."""
     values = [run.get(name) for run in row.runs]
-    if not values or None in values:
-        return None, None
     scale = 1 if name in UNSCALED else 100
-    spread = scale * statistics.stdev(values) if len(values) > 1 else None
-    return scale * statistics.mean(values), spread
+    return [] if None in values else [scale * value for value in values]
+
+
+def text_of(values, digits=1):
+    """Text of mean ± standard deviation."""
+    known = [x for x in mean_and_spread(values) if x is not None]
+    return " ± ".join(f"{x:.{digits}f}" for x in known)
+
+
+def mean_and_spread(values):
+    """Mean and standard deviation, `None` where there is none."""
+    mean = statistics.mean(values) if values else None
+    return mean, statistics.stdev(values) if len(values) > 1 else None
 
 
 def write_csv(path, sections):
@@ -122,5 +127,6 @@ def write_csv(path, sections):
                 line = [section.title, row.label, row.objective, len(row.runs)]
                 line += [count, row.published.get("parameters")]
                 for name in metrics:
-                    line += [*mean_and_spread(row, name), row.published.get(name)]
+                    line += mean_and_spread(scores_of(row, name))
+                    line.append(row.published.get(name))
                 writer.writerow(line)
