@@ -66,6 +66,8 @@ class MultiHeadAttention(keras.layers.Layer):
             `None`, the attended vectors.
         output_projection: bool, whether a linear layer (W_o) mixes the heads.
             Defaults to `True`.
+        kernel_initializer: Keras initializer, or its name, of W_q, W_k and W_v.
+            Defaults to `"glorot_uniform"`.
 
     Call arguments:
         query: float `(batch, T, dim)`.
@@ -104,6 +106,7 @@ class MultiHeadAttention(keras.layers.Layer):
         temperature: keras.layers.Layer | None = None,
         gate: keras.layers.Layer | None = None,
         output_projection: bool = True,
+        kernel_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
     ):
         # No autocast: boxes stay in float32, and the layers below cast other inputs.
@@ -114,6 +117,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout = dropout
         self.norm_affine = norm_affine
         self.output_projection = output_projection
+        self.kernel_initializer = kernel_initializer
 
         policy = self.dtype_policy
         self.query_norm = make_norm(query_norm, norm_affine, policy, "query_norm")
@@ -122,13 +126,21 @@ class MultiHeadAttention(keras.layers.Layer):
         self.memory = memory
         self.temperature = temperature
         self.gate = gate
-        self.query_dense = self._dense("query", num_heads * key_dim)
-        self.key_dense = self._dense("key", num_heads * key_dim)
-        self.value_dense = self._dense("value", num_heads * key_dim)
+        self.query_dense, self.key_dense, self.value_dense = (
+            MatrixDense(
+                num_heads * key_dim,
+                kernel_initializer=self._initializer(),
+                dtype=policy,
+                name=name,
+            )
+            for name in ("query", "key", "value")
+        )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
 
-    def _dense(self, name, units):
-        return MatrixDense(units, dtype=self.dtype_policy, name=name)
+    def _initializer(self):
+        """One for each kernel: every call of an initializer has the same values."""
+        made = self.kernel_initializer
+        return made.clone() if isinstance(made, keras.Initializer) else made
 
     def build(
         self,
@@ -146,7 +158,9 @@ class MultiHeadAttention(keras.layers.Layer):
         build_once(self.bias, query_shape, value_shape, (*value_shape[:-1], 4))
         attended_shape = (*query_shape[:-1], heads_dim)
         if self.output_projection:
-            self.output_dense = self._dense("output", query_shape[-1])
+            self.output_dense = MatrixDense(
+                query_shape[-1], dtype=self.dtype_policy, name="output"
+            )
             self.output_dense.build(attended_shape)
             attended_shape = query_shape
         build_once(self.gate, attended_shape, query_shape)
@@ -306,6 +320,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "temperature": serialize(self.temperature),
             "gate": serialize(self.gate),
             "output_projection": self.output_projection,
+            "kernel_initializer": serialize(self.kernel_initializer),
         }
 
     @classmethod

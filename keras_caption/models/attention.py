@@ -9,6 +9,8 @@ then an option of every model. Norms by name are in `keras_caption.layers.NORMS`
 import dataclasses
 from typing import Any
 
+import keras
+
 from keras_caption.arguments import check
 from keras_caption.errors import InputError
 from keras_caption.layers import (
@@ -175,6 +177,7 @@ def make_attention(
     options: AttentionOptions | None = None,
     *,
     output_projection: bool = True,
+    kernel_initializer: str | keras.Initializer = "glorot_uniform",
     dtype: Any = None,
 ) -> MultiHeadAttention:
     """Makes an attention layer.
@@ -185,6 +188,8 @@ def make_attention(
         options: `AttentionOptions`. Defaults to plain attention.
         output_projection: bool, whether a linear layer mixes the heads; a gate
             replaces it.
+        kernel_initializer: Keras initializer, or its name, of the projections of
+            queries, keys and values.
         dtype: Keras dtype policy of the layer, or its name.
 
     Returns:
@@ -232,5 +237,6 @@ def make_attention(
         temperature=temperature,
         gate=gate,
         output_projection=output_projection and gate is None,
+        kernel_initializer=kernel_initializer,
         dtype=dtype,
     )

@@ -16,6 +16,10 @@ from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
 
+# Glorot's of queries, keys and values as one matrix, as in fairseq and PyTorch. With
+# Glorot's of each, four post-norm blocks learn to make all positions the same.
+PROJECTIONS = keras.initializers.VarianceScaling(0.5, "fan_avg", "uniform")
+
 
 @keras.saving.register_keras_serializable("keras_caption")
 class TransformerTranslator(Translator):
@@ -126,7 +130,11 @@ class TransformerTranslator(Translator):
 
         def attention(options, i):
             return make_attention(
-                num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
+                num_heads,
+                model_dim // num_heads,
+                options.in_block(i),
+                kernel_initializer=PROJECTIONS,
+                dtype=dtype,
             )
 
         # === Encoder ===

@@ -120,6 +120,22 @@ def test_an_ensemble_translates_and_is_served(tokenizer, tmp_path):
         kc.models.Ensemble([members[0], other])
 
 
+def test_projections_are_initialized_as_one_matrix_and_differ(tokenizer):
+    """As in fairseq; with Glorot's of each, deep encoders make positions the same."""
+    model = kc.models.TransformerTranslator(
+        tokenizer, tokenizer, num_layers=2, model_dim=32, num_heads=2
+    )
+    kernels = [
+        np.array(getattr(model.encoder.get_layer(block).attention, name).kernel)
+        for block in ("encoder_0", "encoder_1")
+        for name in ("query_dense", "key_dense", "value_dense")
+    ]
+    bound = (6 / (32 + 3 * 32)) ** 0.5
+    for kernel in kernels:
+        np.testing.assert_allclose(abs(kernel).max(), bound, rtol=0.02)
+    assert len(np.unique(np.stack(kernels), axis=0)) == len(kernels)
+
+
 def test_embeddings_are_one_table_if_shared(tokenizer):
     separate, shared = (
         kc.models.TransformerTranslator(
