@@ -5,7 +5,6 @@ from keras_caption.data.array_dataset import ArrayDataset, from_arrays
 from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, model_sizes, read, register
-from keras_caption.data.detector_noise import DetectorNoise
 from keras_caption.data.examples import frame_features, references, region_features
 from keras_caption.data.listing import list_images
 from keras_caption.data.moving_scenes import MovingScenes, MovingScenesConfig
@@ -49,7 +48,6 @@ __all__ = [
     "CocoFiles",
     "CocoObjects",
     "CocoObjectsConfig",
-    "DetectorNoise",
     "EncodedQuestions",
     "ImageQuestions",
     "ListedImage",

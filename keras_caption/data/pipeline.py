@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
-from keras_caption.data.detector_noise import DetectorNoise
 from keras_caption.inputs import of_example
 from keras_caption.text import BOS, EOS, PAD, Vocabulary, teacher_forcing
 
@@ -29,8 +28,6 @@ class BatchOptions:
         cache: bool, whether to keep all that is read in memory. If not, each epoch
             reads the examples anew, and shuffles them within a window of 1,000: what
             `keras_caption.data.prepare` writes has been shuffled before.
-        noise: `keras_caption.data.DetectorNoise` of the objects of an image, others in
-            each epoch, or `None`.
 
     Raises:
         InputError: If a number is out of range.
@@ -40,7 +37,6 @@ class BatchOptions:
     max_words: int = 16
     seed: int = 0
     cache: bool = True
-    noise: DetectorNoise | None = None
 
     def __post_init__(self):
         check(Count, captions_per_image=self.captions_per_image)
@@ -112,10 +108,7 @@ def train_batches(
         prepared, window = prepared.cache(), CACHED_SHUFFLE_BUFFER
 
     def batches_of_epoch(epoch):
-        def choose(place, example):
-            if options.noise is not None:
-                seed = tf.stack([options.seed, epoch * 2**32 + place])
-                example = options.noise(example, seed)
+        def choose(example):
             captions = example["tokens"]
             chosen = epoch + tf.range(options.captions_per_image, dtype=tf.int64)
             chosen = chosen % tf.shape(captions, tf.int64)[0]
@@ -125,10 +118,8 @@ def train_batches(
         # Of this graph alone: the order depends on no seed set elsewhere.
         tf.random.set_seed(options.seed + 1)
         order = prepared.shuffle(window, seed=epoch)
-        batches = (
-            order.enumerate()
-            .map(choose, tf.data.AUTOTUNE)
-            .padded_batch(batch_size, drop_remainder=True)
+        batches = order.map(choose, tf.data.AUTOTUNE).padded_batch(
+            batch_size, drop_remainder=True
         )
         return batches.map(_to_train_on, tf.data.AUTOTUNE)
 

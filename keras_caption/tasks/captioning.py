@@ -1,13 +1,13 @@
 """Captioning of images and videos: captions of features, scored by CIDEr-D."""
 
 import pathlib
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal
 
 import keras
 from typing_extensions import TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count, Share
+from keras_caption.arguments import Count
 from keras_caption.tasks.reports import captioning as report
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.caption_reward import Reward, reward_weights
@@ -19,7 +19,6 @@ from keras_caption.training.strategies import whole_batches
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
 BATCH_SIZE = 50  # of images that are captioned
-NOISE = "missing", "doubled", "mislabelled"  # of annotated objects, in training
 
 
 class Data(TypedDict):
@@ -29,9 +28,6 @@ class Data(TypedDict):
     max_words: Count
     min_count: Count
     vocabulary_split: Literal["train", "all"]
-    missing: NotRequired[Share]  # of the smallest annotated objects, in training
-    doubled: NotRequired[Share]
-    mislabelled: NotRequired[Share]
 
 
 class CaptionRewards(SelfCritical):
@@ -224,17 +220,11 @@ class Task:
                 max_words=self.data["max_words"],
                 seed=self.config["seed"],
                 cache=self.builder.info.splits["train"].num_bytes < KEPT_IN_MEMORY,
-                noise=self._noise(),
             ),
             inputs=model.input_specs,
             first_epoch=first_epoch,
             keep=keep,
         )
-
-    def _noise(self):
-        """What training changes in the objects of images, or `None`."""
-        noise = {name: self.data[name] for name in NOISE if name in self.data}
-        return kc.data.DetectorNoise(**noise) if noise else None
 
     def make_reward(
         self, model: Any, directory: RunDirectory, resumed: bool
