@@ -5,6 +5,7 @@ import json
 
 import keras
 import pytest
+import tensorflow as tf
 from conftest import PROJECT, data_folder
 from PIL import Image
 from yolox_file import photo, white_yolox
@@ -88,12 +89,17 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
         assert sorted(path.read_bytes().splitlines()) == sorted(content.splitlines())
 
 
-def test_the_model_of_the_repository_captions_what_is_detected():
+def test_the_model_of_the_repository_captions_what_is_detected(tmp_path):
     model = kc.models.load(PROJECT / "saved_models" / "ngsan_coco.keras")
     assert model.input_specs["regions"].shape[-1] == len(kc.features.CATEGORIES)
     model.extractor = kc.features.Yolox(white_yolox(), image_size=64)
-    [caption] = model.generate([photo(64, 64, [(1, 1)])])
+    pixels = photo(64, 48, [(1, 1)])
+    [caption] = model.generate([pixels], beam_size=2)
     assert "dog" in caption.split()
+    kc.serving.export(model, tmp_path / "1", beam_size=2)
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["photos"]
+    found = served(image_bytes=tf.constant([tf.io.encode_png(pixels).numpy(), b""]))
+    assert found["captions"].numpy().tolist() == [caption.encode(), b""]
 
 
 def test_a_real_photo_is_captioned_without_naming_a_model(capsys):

@@ -158,8 +158,11 @@ class Extractor(keras.Model):
             InputError: If the photos are no list of at least one, or one cannot be
                 read.
         """
-        photos = map(pixels_of, check_photos(photos))
-        return ops.stack([resize_photo(p, self.image_size) for p in photos])
+        return ops.stack([self.place(pixels_of(p)) for p in check_photos(photos)])
+
+    def place(self, pixels: Any) -> Any:
+        """Resizes a photo, uint8 `(height, width, 3)`, to one of a call's images."""
+        return resize_photo(pixels, self.image_size)
 
     def propose(self, images: Any) -> tuple[Any, Any]:
         """Proposes regions of photos without annotated objects.

@@ -164,24 +164,36 @@ class ObjectDetector(keras.Model):
             InputError: If the photos are no list of at least one, or one cannot be
                 read.
         """
-        placed = [self._place(pixels_of(photo)) for photo in check_photos(photos)]
-        images, extents = zip(*placed, strict=True)
-        return {"images": ops.stack(images), "extents": np.stack(extents)}
+        placed = [self.place(pixels_of(photo)) for photo in check_photos(photos)]
+        return {
+            name: ops.stack([photo[name] for photo in placed]) for name in placed[0]
+        }
 
-    def _place(self, pixels):
-        """Resizes a photo into the square; returns it and its extent."""
-        size, sides = self.image_size, np.array(pixels.shape[:2])
+    def place(self, pixels: Any) -> dict[str, Any]:
+        """Resizes a photo into the square, also in a graph of TensorFlow.
+
+        Args:
+            pixels: uint8 `(height, width, 3)`.
+
+        Returns:
+            dict of `images` and `extents`, see `to_pixels`, of this photo.
+        """
+        size = self.image_size
+        height, width = ops.shape(pixels)[:2]  # tensors, where not known
         if self.keeps_proportions:
-            sides = np.maximum(sides * size / sides.max(), 1).astype(int)
+            longest = _greater(height, width)
+            height, width = (_greater(x * size // longest, 1) for x in (height, width))
         else:
-            sides = np.array([size, size])
+            height, width = size, size
         pixels = ops.cast(pixels, "float32")
-        resized = ops.image.resize(pixels, tuple(sides), antialias=False)
-        bottom, right = size - sides
+        resized = _resize(pixels, height, width)
         image = ops.pad(
-            resized, [[0, bottom], [0, right], [0, 0]], constant_values=GREY
+            resized,
+            [[0, size - height], [0, size - width], [0, 0]],
+            constant_values=GREY,
         )
-        return image, (sides[::-1] / size).astype("float32")
+        extents = ops.cast(ops.stack([width, height]), "float32") / size
+        return {"images": ops.reshape(image, (size, size, 3)), "extents": extents}
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -200,3 +212,17 @@ class ObjectDetector(keras.Model):
                 "A saved detector should name no preset: it would be downloaded."
             )
         return cls(**config)
+
+
+def _greater(x, y):
+    """The greater of two sizes, an int if both are."""
+    return max(x, y) if isinstance(x, int) else ops.maximum(x, y)
+
+
+def _resize(pixels, height, width):
+    """A photo of another size, bilinear without antialiasing."""
+    if isinstance(height, int):
+        return ops.image.resize(pixels, (height, width), antialias=False)
+    import tensorflow as tf  # whose graphs alone do not know the size of a photo
+
+    return tf.image.resize(pixels, (height, width))

@@ -3,7 +3,6 @@ from typing import Any
 import tensorflow as tf
 from keras import ops
 
-from keras_caption.features import Extractor
 from keras_caption.inputs import read_served
 from keras_caption.models import Classifier, ClassifierEnsemble
 from keras_caption.serving.photos import decode_photos
@@ -43,7 +42,7 @@ def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Any]:
         return answer(*read_served(model.kinds, served))
 
     def photos(image_bytes, **served):
-        pixels, decoded = decode_photos(image_bytes, model.extractor.image_size)
+        pixels, decoded = decode_photos(image_bytes, model.extractor.place)
         features = model.extractor(pixels)
         inputs, valid = read_served(model.kinds, {**features, **served})
         return answer(inputs, valid & decoded)
@@ -55,7 +54,7 @@ def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Any]:
             for name, spec in kind.served_specs().items()
         }
         specs |= own
-        if kind.keys[0] not in Extractor.made:
+        if model.extractor is None or kind.keys[0] not in model.extractor.made:
             others |= own
     endpoints = {"serving_default": (serving_default, specs)}
     if model.extractor is not None:

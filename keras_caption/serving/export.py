@@ -10,7 +10,7 @@ from keras_caption.atomic import replacing
 from keras_caption.decoding import beam_search, check_options, greedy_search
 from keras_caption.decoding.beam_search import is_hypothesis
 from keras_caption.errors import InputError
-from keras_caption.features import Extractor
+from keras_caption.features import Extractor, ObjectDetector
 from keras_caption.inputs import complete_inputs, read_served
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
@@ -192,7 +192,7 @@ def generation_endpoints(
         return {"logits": tf.where(valid, logits, float("nan"))}
 
     def photos(image_bytes):
-        pixels, decoded = decode_photos(image_bytes, model.extractor.image_size)
+        pixels, decoded = decode_photos(image_bytes, model.extractor.place)
         inputs, valid = read_served(model.kinds, model.extractor(pixels))
         return search(inputs, valid & decoded)
 
@@ -210,7 +210,8 @@ def generation_endpoints(
     }
     extractor = getattr(model, "extractor", None)
     required = {name for kind in model.kinds for name in kind.required}
-    if isinstance(extractor, Extractor) and required <= {*extractor.made}:
+    reads_photos = isinstance(extractor, Extractor | ObjectDetector)
+    if reads_photos and required <= {*extractor.made}:
         files = tf.TensorSpec((None,), tf.string, name="image_bytes")
         endpoints["photos"] = (photos, {"image_bytes": files})
     return endpoints

@@ -5,7 +5,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_caption.features import resize_photo
 from keras_caption.features.photos import (
     COLUMNS_REVERSED,
     MAX_PIXELS,
@@ -19,34 +18,34 @@ START_OF_SCAN, APP1, FILL = 0xDA, 0xE1, 0xFF
 SHORT = 3  # a type of EXIF values: 16 bits
 
 
-def decode_photos(image_bytes: Any, size: int) -> tuple[Any, Any]:
+def decode_photos(image_bytes: Any, place: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Decodes JPEG and PNG files as `keras_caption.features.read_photo` does.
 
     They are decoded one by one, so that a batch takes the memory of one photo.
 
     Args:
         image_bytes: string `(batch,)`, contents of the files.
-        size: int, height and width that the photos are resized to.
+        place: Function of a photo, uint8 `(height, width, 3)`, to the tensors that
+            a batch is made of, whose shapes are the same for all photos.
 
     Returns:
-        Photos, float32 `(batch, size, size, 3)`, 0 to 255; and which of the files
-        could be decoded, bool `(batch,)`. The photos of others are black.
+        What `place` returns, of a batch; and which of the files could be decoded, bool
+        `(batch,)`. The photos of others are black.
     """
+    black = (place(tf.zeros((1, 1, 3), tf.uint8)), False)
 
     def decode(content):
-        return resize_photo(decode_photo(content), size), True
+        return place(decode_photo(content)), True
 
     def decode_or_black(content):
         photo = tf.data.Dataset.from_tensors(content).map(decode)
-        black = tf.data.Dataset.from_tensors((tf.zeros((size, size, 3)), False))
-        both = photo.ignore_errors().concatenate(black)
+        both = photo.ignore_errors().concatenate(tf.data.Dataset.from_tensors(black))
         return both.take(1).get_single_element()
 
-    signature = (tf.TensorSpec((size, size, 3)), tf.TensorSpec((), tf.bool))
     return tf.map_fn(
         decode_or_black,
         image_bytes,
-        fn_output_signature=signature,
+        fn_output_signature=tf.data.Dataset.from_tensors(black).element_spec,
         parallel_iterations=1,
     )
 

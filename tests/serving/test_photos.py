@@ -1,3 +1,4 @@
+import functools
 import io
 import struct
 
@@ -5,7 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from PIL import Image
+from yolox_file import white_yolox
 
+import keras_caption as kc
 from keras_caption.features import read_photo, resize_photo
 from keras_caption.serving.photos import decode_photos
 
@@ -14,9 +17,12 @@ SIZE = 24
 
 @pytest.fixture(scope="module")
 def decode():
-    function = tf.function(lambda files: decode_photos(files, SIZE), autograph=False)
-    signature = tf.TensorSpec((None,), tf.string)
-    return function.get_concrete_function(signature)
+    return in_graph(functools.partial(resize_photo, size=SIZE))
+
+
+def in_graph(place):
+    function = tf.function(lambda files: decode_photos(files, place), autograph=False)
+    return function.get_concrete_function(tf.TensorSpec((None,), tf.string))
 
 
 def encode(pixels, kind="jpeg", **options):
@@ -63,6 +69,17 @@ def test_python_and_the_graph_see_the_same_photo(decode, noise):
     for content, photo in zip(files, photos.numpy(), strict=True):
         expected = resize_photo(read_photo(content), SIZE)
         np.testing.assert_allclose(photo, expected, atol=1e-3)
+
+
+def test_detectors_see_the_same_photo_in_the_graph(rng):
+    detector = kc.features.Yolox(white_yolox(), image_size=64)
+    shapes = [(30, 50), (50, 30), (64, 64), (200, 1), (1, 3), (131, 97)]
+    photos = [rng.integers(0, 256, (*shape, 3)).astype("uint8") for shape in shapes]
+    files = [encode(photo, "png") for photo in photos]
+    placed, decoded = in_graph(detector.place)(tf.constant([*files, b"no photo"]))
+    assert decoded.numpy().tolist() == [True] * len(shapes) + [False]
+    for name, expected in detector.to_pixels(photos).items():
+        np.testing.assert_array_equal(placed[name][:-1], expected)
 
 
 def test_files_that_cannot_be_decoded_harm_no_others(decode, noise):

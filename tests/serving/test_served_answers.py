@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from conftest import random_images, tiny
 from keras import ops
+from yolox_file import white_yolox
 
 import keras_caption as kc
 
@@ -72,13 +73,25 @@ def test_probabilities_are_averaged_and_served(members, ensemble, rng, tmp_path)
     np.testing.assert_array_equal(outputs["scores"], outputs["best_scores"][:, 0])
 
 
-def test_questions_about_photos_are_served(rng, tmp_path):
-    arguments = {"alpha": 0.25}
+def windows():
+    """An extractor of windows, and the size of their features."""
     extractor = kc.features.Extractor(
-        "MobileNet", image_size=SIZE, levels=(1, 2), arguments=arguments
+        "MobileNet", image_size=SIZE, levels=(1, 2), arguments={"alpha": 0.25}
     )
-    model = make("mcan", extractor, region_dim=extractor.grid_shape[-1])
+    return extractor, extractor.grid_shape[-1]
+
+
+def objects():
+    """A detector of white cells, and the number of its categories."""
+    return kc.features.Yolox(white_yolox(), image_size=64), 80
+
+
+@pytest.mark.parametrize("extractor", [windows, objects])
+def test_questions_about_photos_are_served(extractor, rng, tmp_path):
+    extractor, region_dim = extractor()
+    model = make("mcan_gsa", extractor, region_dim=region_dim)
     photos = rng.integers(0, 256, (2, 40, 50, 3)).astype("uint8")
+    photos[0, :30, :30] = 255
     expected = model.answer_n_best(list(photos), QUESTIONS[:2], 1, batch_size=1)
     served = load(model, tmp_path)
     files = [tf.io.encode_png(photo).numpy() for photo in photos]
