@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
-from keras_caption.layers.sockets import build_once
+from keras_caption.layers.sockets import build_once, copy_of
 from keras_caption.layers.unbiased_layer_normalization import (
     UnbiasedLayerNormalization,
 )
@@ -29,6 +29,8 @@ class CoAttentionBlock(keras.layers.Layer):
         guided_attention: `keras_caption.layers.MultiHeadAttention`, from the inputs to
             a memory. Defaults to `None`, no guided attention.
         dropout: float, dropout rate of all residual branches. Defaults to 0.1.
+        kernel_initializer: Keras initializer, or its name, of the feed-forward part.
+            Defaults to `"glorot_uniform"`.
 
     Call arguments:
         inputs: float `(batch, N, dim)`.
@@ -54,6 +56,7 @@ class CoAttentionBlock(keras.layers.Layer):
         feedforward_dim: int,
         guided_attention: keras.layers.Layer | None = None,
         dropout: float = 0.1,
+        kernel_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
     ):
         super().__init__(autocast=False, **kwargs)
@@ -62,6 +65,7 @@ class CoAttentionBlock(keras.layers.Layer):
         self.feedforward_dim = feedforward_dim
         self.guided_attention = guided_attention
         self.dropout = dropout
+        self.kernel_initializer = kernel_initializer
         policy = self.dtype_policy
         self.attention_norm = UnbiasedLayerNormalization(dtype=policy)
         self.guided_norm = None
@@ -70,7 +74,11 @@ class CoAttentionBlock(keras.layers.Layer):
         self.feedforward_norm = UnbiasedLayerNormalization(dtype=policy)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
         self.hidden_dense = MatrixDense(
-            feedforward_dim, "relu", dtype=policy, name="hidden"
+            feedforward_dim,
+            "relu",
+            kernel_initializer=copy_of(kernel_initializer),
+            dtype=policy,
+            name="hidden",
         )
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
@@ -81,7 +89,10 @@ class CoAttentionBlock(keras.layers.Layer):
             self.guided_norm.build(inputs_shape)
         self.hidden_dense.build(inputs_shape)
         self.output_dense = MatrixDense(
-            inputs_shape[-1], dtype=self.dtype_policy, name="output"
+            inputs_shape[-1],
+            kernel_initializer=copy_of(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name="output",
         )
         self.output_dense.build((*inputs_shape[:-1], self.feedforward_dim))
         self.feedforward_norm.build(inputs_shape)
@@ -123,6 +134,7 @@ class CoAttentionBlock(keras.layers.Layer):
             "feedforward_dim": self.feedforward_dim,
             "guided_attention": serialize(self.guided_attention),
             "dropout": self.dropout,
+            "kernel_initializer": serialize(self.kernel_initializer),
         }
 
     @classmethod

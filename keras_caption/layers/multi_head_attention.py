@@ -9,6 +9,7 @@ from keras_caption.layers.sockets import (
     build_once,
     call_with_mask,
     combine_masks,
+    copy_of,
     make_norm,
     normalize,
 )
@@ -68,6 +69,7 @@ class MultiHeadAttention(keras.layers.Layer):
             Defaults to `True`.
         kernel_initializer: Keras initializer, or its name, of W_q, W_k and W_v.
             Defaults to `"glorot_uniform"`.
+        output_initializer: The same of W_o.
 
     Call arguments:
         query: float `(batch, T, dim)`.
@@ -107,6 +109,7 @@ class MultiHeadAttention(keras.layers.Layer):
         gate: keras.layers.Layer | None = None,
         output_projection: bool = True,
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
+        output_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
     ):
         # No autocast: boxes stay in float32, and the layers below cast other inputs.
@@ -118,6 +121,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.norm_affine = norm_affine
         self.output_projection = output_projection
         self.kernel_initializer = kernel_initializer
+        self.output_initializer = output_initializer
 
         policy = self.dtype_policy
         self.query_norm = make_norm(query_norm, norm_affine, policy, "query_norm")
@@ -129,18 +133,13 @@ class MultiHeadAttention(keras.layers.Layer):
         self.query_dense, self.key_dense, self.value_dense = (
             MatrixDense(
                 num_heads * key_dim,
-                kernel_initializer=self._initializer(),
+                kernel_initializer=copy_of(kernel_initializer),
                 dtype=policy,
                 name=name,
             )
             for name in ("query", "key", "value")
         )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
-
-    def _initializer(self):
-        """One for each kernel: every call of an initializer has the same values."""
-        made = self.kernel_initializer
-        return made.clone() if isinstance(made, keras.Initializer) else made
 
     def build(
         self,
@@ -159,7 +158,10 @@ class MultiHeadAttention(keras.layers.Layer):
         attended_shape = (*query_shape[:-1], heads_dim)
         if self.output_projection:
             self.output_dense = MatrixDense(
-                query_shape[-1], dtype=self.dtype_policy, name="output"
+                query_shape[-1],
+                kernel_initializer=copy_of(self.output_initializer),
+                dtype=self.dtype_policy,
+                name="output",
             )
             self.output_dense.build(attended_shape)
             attended_shape = query_shape
@@ -321,6 +323,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "gate": serialize(self.gate),
             "output_projection": self.output_projection,
             "kernel_initializer": serialize(self.kernel_initializer),
+            "output_initializer": serialize(self.output_initializer),
         }
 
     @classmethod

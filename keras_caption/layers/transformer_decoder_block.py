@@ -30,6 +30,8 @@ class TransformerDecoderBlock(keras.layers.Layer):
             with any sockets filled.
         feedforward_dim: int, size of the hidden layer of the feed-forward part.
         dropout: float, dropout rate of the three residual branches. Defaults to 0.1.
+        kernel_initializer: Keras initializer, or its name, of the feed-forward part.
+            Defaults to `"glorot_uniform"`.
 
     Call arguments:
         inputs: float `(batch * C, T, dim)`, C sequences for each memory.
@@ -53,6 +55,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
         cross_attention: keras.layers.Layer,
         feedforward_dim: int,
         dropout: float = 0.1,
+        kernel_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -60,12 +63,15 @@ class TransformerDecoderBlock(keras.layers.Layer):
         self.cross_attention = cross_attention
         self.feedforward_dim = feedforward_dim
         self.dropout = dropout
+        self.kernel_initializer = kernel_initializer
         policy = self.dtype_policy
         self.self_norm = keras.layers.LayerNormalization(dtype=policy)
         self.cross_norm = keras.layers.LayerNormalization(dtype=policy)
         self.self_dropout = keras.layers.Dropout(dropout, dtype=policy)
         self.cross_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.feedforward = FeedForward(feedforward_dim, dropout, dtype=policy)
+        self.feedforward = FeedForward(
+            feedforward_dim, dropout, kernel_initializer, dtype=policy
+        )
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         build_once(self.self_attention, inputs_shape)
@@ -155,6 +161,7 @@ class TransformerDecoderBlock(keras.layers.Layer):
             "cross_attention": serialize(self.cross_attention),
             "feedforward_dim": self.feedforward_dim,
             "dropout": self.dropout,
+            "kernel_initializer": serialize(self.kernel_initializer),
         }
 
     @classmethod

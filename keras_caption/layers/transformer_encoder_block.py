@@ -19,6 +19,8 @@ class TransformerEncoderBlock(keras.layers.Layer):
         attention: `keras_caption.layers.MultiHeadAttention`, with any sockets filled.
         feedforward_dim: int, size of the hidden layer of the feed-forward part.
         dropout: float, dropout rate of both residual branches. Defaults to 0.1.
+        kernel_initializer: Keras initializer, or its name, of the feed-forward part.
+            Defaults to `"glorot_uniform"`.
 
     Call arguments:
         inputs: float `(batch, N, dim)`.
@@ -39,6 +41,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
         attention: keras.layers.Layer,
         feedforward_dim: int,
         dropout: float = 0.1,
+        kernel_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
     ):
         super().__init__(autocast=False, **kwargs)
@@ -46,10 +49,13 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.attention = attention
         self.feedforward_dim = feedforward_dim
         self.dropout = dropout
+        self.kernel_initializer = kernel_initializer
         policy = self.dtype_policy
         self.attention_norm = keras.layers.LayerNormalization(dtype=policy)
         self.attention_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.feedforward = FeedForward(feedforward_dim, dropout, dtype=policy)
+        self.feedforward = FeedForward(
+            feedforward_dim, dropout, kernel_initializer, dtype=policy
+        )
 
     def build(self, inputs_shape: Shape) -> None:
         build_once(self.attention, inputs_shape)
@@ -78,6 +84,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
             "attention": serialize(self.attention),
             "feedforward_dim": self.feedforward_dim,
             "dropout": self.dropout,
+            "kernel_initializer": serialize(self.kernel_initializer),
         }
 
     @classmethod

@@ -178,6 +178,7 @@ def make_attention(
     *,
     output_projection: bool = True,
     kernel_initializer: str | keras.Initializer = "glorot_uniform",
+    output_initializer: str | keras.Initializer = "glorot_uniform",
     dtype: Any = None,
 ) -> MultiHeadAttention:
     """Makes an attention layer.
@@ -190,6 +191,7 @@ def make_attention(
             replaces it.
         kernel_initializer: Keras initializer, or its name, of the projections of
             queries, keys and values.
+        output_initializer: The same of the linear layer that mixes the heads.
         dtype: Keras dtype policy of the layer, or its name.
 
     Returns:
@@ -238,5 +240,6 @@ def make_attention(
         gate=gate,
         output_projection=output_projection and gate is None,
         kernel_initializer=kernel_initializer,
+        output_initializer=output_initializer,
         dtype=dtype,
     )

@@ -18,6 +18,7 @@ from keras_caption.layers import (
 )
 from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.classifier import Classifier
+from keras_caption.models.initializers import LINEAR
 from keras_caption.models.sizes import check_heads, check_sizes, resolve_size
 from keras_caption.text import Tokenizer
 
@@ -146,7 +147,12 @@ class MCAN(Classifier):
 
         def attention(options):
             return make_attention(
-                num_heads, model_dim // num_heads, options, dtype=dtype
+                num_heads,
+                model_dim // num_heads,
+                options,
+                kernel_initializer=LINEAR,
+                output_initializer=LINEAR,
+                dtype=dtype,
             )
 
         def pool(x, mask, name):
@@ -172,14 +178,18 @@ class MCAN(Classifier):
                 attention(plain),
                 feedforward_dim,
                 dropout=dropout,
+                kernel_initializer=LINEAR,
                 dtype=dtype,
                 name=f"question_{i}",
             )(words, mask=word_mask)
 
         # === Regions ===
-        x = MatrixDense(model_dim, dtype=dtype, name="region_embedding")(
-            inputs["regions"]
-        )
+        x = MatrixDense(
+            model_dim,
+            kernel_initializer=LINEAR.clone(),
+            dtype=dtype,
+            name="region_embedding",
+        )(inputs["regions"])
         if of_regions.absolute_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         for i in range(num_layers):
@@ -188,6 +198,7 @@ class MCAN(Classifier):
                 feedforward_dim,
                 attention(plain),
                 dropout,
+                LINEAR,
                 dtype=dtype,
                 name=f"regions_{i}",
             )(

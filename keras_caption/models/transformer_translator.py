@@ -11,14 +11,11 @@ from keras_caption.layers import (
     WordEmbedding,
 )
 from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.initializers import LINEAR, PROJECTIONS
 from keras_caption.models.sizes import check_heads, check_sizes, resolve_size
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
-
-# Glorot's of queries, keys and values as one matrix, as in fairseq and PyTorch. With
-# Glorot's of each, four post-norm blocks learn to make all positions the same.
-PROJECTIONS = keras.initializers.VarianceScaling(0.5, "fan_avg", "uniform")
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -151,6 +148,7 @@ class TransformerTranslator(Translator):
                 attention(of_source, i),
                 feedforward_dim,
                 dropout,
+                LINEAR,
                 dtype=dtype,
                 name=f"encoder_{i}",
             )(x, mask=mask)
@@ -162,6 +160,7 @@ class TransformerTranslator(Translator):
                 attention(of_memory, i),
                 feedforward_dim,
                 dropout,
+                LINEAR,
                 dtype=dtype,
             )
             for i in range(decoder_layers or num_layers)

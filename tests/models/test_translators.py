@@ -120,10 +120,15 @@ def test_an_ensemble_translates_and_is_served(tokenizer, tmp_path):
         kc.models.Ensemble([members[0], other])
 
 
-def test_projections_are_initialized_as_one_matrix_and_differ(tokenizer):
-    """As in fairseq; with Glorot's of each, deep encoders make positions the same."""
+def test_kernels_are_initialized_as_fairseq_does_and_differ(tokenizer):
+    """With Glorot's of each, deep encoders learn to make all positions the same."""
     model = kc.models.TransformerTranslator(
-        tokenizer, tokenizer, num_layers=2, model_dim=32, num_heads=2
+        tokenizer,
+        tokenizer,
+        num_layers=2,
+        model_dim=32,
+        num_heads=2,
+        feedforward_dim=64,
     )
     kernels = [
         np.array(getattr(model.encoder.get_layer(block).attention, name).kernel)
@@ -133,6 +138,11 @@ def test_projections_are_initialized_as_one_matrix_and_differ(tokenizer):
     bound = (6 / (32 + 3 * 32)) ** 0.5
     for kernel in kernels:
         np.testing.assert_allclose(abs(kernel).max(), bound, rtol=0.02)
+    for block in ("encoder_0", "encoder_1"):
+        feedforward = model.encoder.get_layer(block).feedforward
+        for layer in (feedforward.hidden_dense, feedforward.output_dense):
+            bound = layer.kernel.shape[0] ** -0.5
+            np.testing.assert_allclose(abs(np.array(layer.kernel)).max(), bound, 0.02)
     assert len(np.unique(np.stack(kernels), axis=0)) == len(kernels)
 
 
