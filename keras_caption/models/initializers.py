@@ -2,7 +2,7 @@
 
 The branches of post-norm blocks begin smaller than with Glorot's of each kernel, which
 is Keras's default. With it, four blocks of a translator learn to make all positions of
-the memory the same, and a co-attention network learns sides late or never.
+the memory the same, and a co-attention network learns much more slowly.
 """
 
 import keras
