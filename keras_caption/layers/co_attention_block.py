@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
-from keras_caption.layers.sockets import build_once, copy_of
+from keras_caption.layers.sockets import build_once
 from keras_caption.layers.unbiased_layer_normalization import (
     UnbiasedLayerNormalization,
 )
@@ -76,7 +76,7 @@ class CoAttentionBlock(keras.layers.Layer):
         self.hidden_dense = MatrixDense(
             feedforward_dim,
             "relu",
-            kernel_initializer=copy_of(kernel_initializer),
+            kernel_initializer=kernel_initializer,
             dtype=policy,
             name="hidden",
         )
@@ -90,7 +90,7 @@ class CoAttentionBlock(keras.layers.Layer):
         self.hidden_dense.build(inputs_shape)
         self.output_dense = MatrixDense(
             inputs_shape[-1],
-            kernel_initializer=copy_of(self.kernel_initializer),
+            kernel_initializer=self.kernel_initializer,
             dtype=self.dtype_policy,
             name="output",
         )

@@ -4,7 +4,6 @@ import keras
 
 from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
-from keras_caption.layers.sockets import copy_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -42,7 +41,7 @@ class FeedForward(keras.layers.Layer):
         self.hidden_dense = MatrixDense(
             hidden_dim,
             activation="relu",
-            kernel_initializer=copy_of(kernel_initializer),
+            kernel_initializer=kernel_initializer,
             dtype=policy,
             name="hidden",
         )
@@ -53,7 +52,7 @@ class FeedForward(keras.layers.Layer):
         dim = input_shape[-1]
         self.output_dense = MatrixDense(
             dim,
-            kernel_initializer=copy_of(self.kernel_initializer),
+            kernel_initializer=self.kernel_initializer,
             dtype=self.dtype_policy,
             name="output",
         )

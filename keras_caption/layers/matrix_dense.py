@@ -13,7 +13,23 @@ class MatrixDense(keras.layers.Dense):
     The result is the same. TensorFlow fuses the product of two matrices, the bias and
     the activation to one operation; after a product of higher rank, as in Keras's
     layer, they remain three. On other backends it is Keras's layer.
+
+    Its initializer is a copy of the one given, since all calls of one that has no seed
+    give the same values: several layers may be given the same.
     """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ):
+        if isinstance(kernel_initializer, keras.Initializer):
+            kernel_initializer = kernel_initializer.clone()
+        super().__init__(
+            units, activation, kernel_initializer=kernel_initializer, **kwargs
+        )
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         if keras.backend.backend() != "tensorflow":

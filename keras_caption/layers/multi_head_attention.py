@@ -9,7 +9,6 @@ from keras_caption.layers.sockets import (
     build_once,
     call_with_mask,
     combine_masks,
-    copy_of,
     make_norm,
     normalize,
 )
@@ -133,7 +132,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.query_dense, self.key_dense, self.value_dense = (
             MatrixDense(
                 num_heads * key_dim,
-                kernel_initializer=copy_of(kernel_initializer),
+                kernel_initializer=kernel_initializer,
                 dtype=policy,
                 name=name,
             )
@@ -159,7 +158,7 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.output_projection:
             self.output_dense = MatrixDense(
                 query_shape[-1],
-                kernel_initializer=copy_of(self.output_initializer),
+                kernel_initializer=self.output_initializer,
                 dtype=self.dtype_policy,
                 name="output",
             )

@@ -87,9 +87,3 @@ def combine_masks(
     if attention_mask is None:
         return value_mask
     return ops.logical_and(value_mask, attention_mask)
-
-
-def copy_of(initializer: str | keras.Initializer) -> str | keras.Initializer:
-    """An initializer for one more weight: all calls of one have the same values."""
-    is_object = isinstance(initializer, keras.Initializer)
-    return initializer.clone() if is_object else initializer

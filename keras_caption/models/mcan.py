@@ -186,7 +186,7 @@ class MCAN(Classifier):
         # === Regions ===
         x = MatrixDense(
             model_dim,
-            kernel_initializer=LINEAR.clone(),
+            kernel_initializer=LINEAR,
             dtype=dtype,
             name="region_embedding",
         )(inputs["regions"])
