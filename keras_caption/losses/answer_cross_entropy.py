@@ -32,3 +32,16 @@ class AnswerCrossEntropy(keras.losses.Loss):
         y_true = ops.cast(y_true, "float32")
         losses = ops.binary_crossentropy(y_true, y_pred, from_logits=True)
         return ops.sum(losses, axis=-1)
+
+
+def answer_loss(multi_label: bool) -> keras.losses.Loss:
+    """The loss of a `keras_caption.models.Classifier`, of scores of answers.
+
+    Args:
+        multi_label: bool, the classifier's: `AnswerCrossEntropy`, or else
+            `keras.losses.CategoricalCrossentropy` of logits. In the latter, a question
+            whose answer is unknown, with scores of 0, has no loss.
+    """
+    if multi_label:
+        return AnswerCrossEntropy()
+    return keras.losses.CategoricalCrossentropy(from_logits=True)

@@ -30,8 +30,8 @@ class MCAN(Classifier):
     An LSTM reads the embedded words of the question, and blocks of self-attention
     refine them. Blocks of self-attention and of attention to the words, as the last of
     those blocks left them, refine the regions. Both are pooled by attention, added,
-    normalized and classified. Several answers may be right: their probabilities are
-    sigmoids.
+    normalized and classified. Several answers may be right, as in VQA v2: their
+    probabilities are sigmoids, or, where one answer is right, a softmax.
 
     The mechanisms of the other papers apply to the self-attention of regions. Words
     have no boxes, so that of the question, and the attention of regions to words, stay
@@ -70,6 +70,7 @@ class MCAN(Classifier):
         area_layers: int, blocks of the regions that attend to areas.
         temperature: `None`, or `"length"`: scores are divided by `sqrt(length + d)`,
             as in `GridTransformer`.
+        multi_label: bool, whether several answers may be right, see `Classifier`.
 
     Call arguments:
         inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
@@ -121,6 +122,7 @@ class MCAN(Classifier):
         combined_features: bool = False,
         area_layers: int = 2,
         temperature: str | None = None,
+        multi_label: bool = True,
         dtype: Any = None,
         **kwargs: Any,
     ):
@@ -217,9 +219,7 @@ class MCAN(Classifier):
         fused = UnbiasedLayerNormalization(dtype=dtype, name="fused_norm")(fused)
         logits = keras.layers.Dense(len(answers), dtype=dtype, name="logits")(fused)
         encoder = keras.Model(inputs, logits, name="encoder")
-        super().__init__(
-            encoder, answers, question, multi_label=True, dtype=dtype, **kwargs
-        )
+        super().__init__(encoder, answers, question, multi_label, dtype=dtype, **kwargs)
 
         # === Config ===
         self.ignored_inputs = () if geometry else ("boxes",)

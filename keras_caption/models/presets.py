@@ -13,7 +13,7 @@ import keras
 
 from keras_caption.errors import InputError, hint
 from keras_caption.inputs import KINDS
-from keras_caption.losses import AnswerCrossEntropy, CaptionCrossEntropy
+from keras_caption.losses import CaptionCrossEntropy, answer_loss
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.classifier import Classifier
@@ -275,7 +275,9 @@ def create(name: str, **arguments: Any) -> TaskModel:
                 f"The model '{name}' has no {argument!r}. {hint(argument, known)}"
             )
     model = preset.model(**{"name": name, **preset.arguments, **arguments})
-    is_classifier = issubclass(preset.model, Classifier)
-    loss = AnswerCrossEntropy() if is_classifier else CaptionCrossEntropy()
+    if isinstance(model, Classifier):
+        loss = answer_loss(model.multi_label)
+    else:
+        loss = CaptionCrossEntropy()
     model.compile(keras.optimizers.Adam(3e-4), loss)
     return model
