@@ -7,6 +7,8 @@ from matplotlib.figure import Figure, SubFigure
 from keras_caption.errors import InputError
 from keras_caption.inputs import Regions
 
+SHOWN = 2  # regions
+
 
 def attention_over_question(
     model: Any,
@@ -15,10 +17,10 @@ def attention_over_question(
     image: np.ndarray | None = None,
     figure: Figure | SubFigure | None = None,
 ) -> Figure | SubFigure:
-    """Plots which regions attend to each word of a question, a panel for each word.
+    """Plots the two regions that attend most to each word of a question.
 
-    Regions are bright in proportion to the weight that they give the word in the last
-    block, and the three greatest are framed.
+    Each word has a panel. The two regions are bright in proportion to the weight that
+    they give the word in the last block, and framed.
 
     Args:
         model: `keras_caption.models.MCAN` with a tokenizer.
@@ -49,6 +51,7 @@ def attention_over_question(
     panels = figure.subplots(1, len(words), squeeze=False)[0]
     for number, (panel, word) in enumerate(zip(panels, words, strict=True)):
         of_word = weights[:, number] / max(weights[:, number].max(), 1e-9)
+        of_word[np.argsort(of_word)[:-SHOWN]] = 0.0
         brightness = kind.draw(panel, inputs, of_word, image.shape[:2])
         pale = (255 - image) * (0.15 + 0.85 * brightness)
         panel.imshow((255 - pale).astype("uint8"))

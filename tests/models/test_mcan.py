@@ -205,6 +205,48 @@ def test_it_learns_and_is_saved(rng, tmp_path):
     np.testing.assert_array_equal(probabilities(loaded, images, QUESTIONS), expected)
 
 
+def test_one_answer_is_right_or_several_are(rng):
+    images = random_images(rng)
+    batch = len(QUESTIONS)
+    right = np.eye(20, dtype="float32")[np.arange(batch)]
+    right[-1] = 0  # unknown
+    for multi_label in (True, False):
+        model = make("mcan", multi_label=multi_label)
+        inputs = {**images, "question": model.question_tokens(QUESTIONS)}
+        logits = np.array(model(inputs), "float64")
+        each = 1 / (1 + np.exp(-logits))
+        losses = -np.log(np.where(right > 0, each, 1 - each)).sum(axis=1)
+        if not multi_label:
+            each = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+            losses = -(right * np.log(each)).sum(axis=1)
+        found = model.probabilities(inputs)
+        np.testing.assert_allclose(found, each, rtol=1e-5)
+        loss = model.evaluate(inputs, right, batch_size=batch, verbose=0)
+        np.testing.assert_allclose(loss, losses.mean(), rtol=1e-5)
+        assert model.get_config()["multi_label"] is multi_label
+
+
+def test_two_regions_of_a_word_are_drawn(model, rng):
+    images = random_images(rng)
+    one = {
+        name: images[name][:1, images["region_mask"][0]]
+        for name in ("regions", "boxes")
+    }
+    figure = kc.visualization.attention_over_question(model, one, "w1, w2 zebra?")
+    assert [panel.get_title() for panel in figure.axes] == ["w1", "w2", "zebra"]
+    tokens = model.question_tokens(["w1 w2 zebra"])
+    weights = np.array(model.attention({**one, "question": tokens}))[0]
+    for panel, of_word in zip(figure.axes, weights.T, strict=False):
+        frames = [frame for frame in panel.patches if frame.get_alpha() > 0]
+        corners = {tuple(frame.get_xy()) for frame in frames}
+        height, width = panel.images[0].get_array().shape[:2]
+        most = np.argsort(of_word)[-2:]
+        boxes = one["boxes"][0, most, :2] * [width, height]
+        assert corners == {tuple(box) for box in boxes}
+    with pytest.raises(kc.InputError, match="no word in the question"):
+        kc.visualization.attention_over_question(model, one, "?")
+
+
 def test_word_vectors_are_loaded(tmp_path):
     model = make("mcan", embedding_dim=3)
     path = tmp_path / "glove.txt"
