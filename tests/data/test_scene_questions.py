@@ -58,6 +58,13 @@ def read_relation(objects, a, relation, b):
     return answer
 
 
+def read_which(objects, relation, a, b):
+    relation = {"up": "above", "down": "below"}.get(relation, relation)
+    is_a = read_relation(objects, a, relation, b) == "yes"
+    assert read_relation(objects, b, relation, a) == ("no" if is_a else "yes")
+    return only(objects, a if is_a else b).kind
+
+
 def read_between(objects, a, b):
     a, b = only(objects, a), only(objects, b)
     start, way = np.array(a.centre), np.subtract(b.centre, a.centre)
@@ -88,6 +95,7 @@ FORMS = {
         )
     ),
     rf"is {NAME} (.+) {NAME}\?": read_relation,
+    rf"which is (?:further )?(\w+), {NAME} or {NAME}\?": read_which,
     rf"(?:which object|what) is between {NAME} and {NAME}\?": read_between,
 }
 
@@ -141,3 +149,5 @@ def test_exchanged_objects_have_the_opposite_answer():
     assert sides["is the heart left of the star?"] == {"no"}
     assert sides["is the red star right or left of the heart?"] == {"left"}
     assert sides["is the star larger than the blue heart?"] == {"no"}
+    assert sides["which is further left, the heart or the star?"] == {"star"}
+    assert sides["which is larger, the star or the heart?"] == {"heart"}

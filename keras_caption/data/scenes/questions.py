@@ -11,21 +11,22 @@ from keras_caption.data.scenes.language import RELATION_PHRASES, article, plural
 from keras_caption.data.scenes.relations import above, inside, larger_than, left_of
 from keras_caption.data.scenes.scene import COLOURS, KINDS, SceneObject
 
-# How many questions of a kind are asked of an image, if it has an answer to so many.
-# Those answered by yes or no are so few that neither answers 20 % of all.
+# How often a question of a kind is sought for an image; none is asked twice. Those
+# answered by yes or no are so few that neither answers 20 % of all.
 QUESTIONS = {
-    "what": 2,
-    "colour": 2,
-    "how many": 2,
-    "is there": 1,
-    "left": 1,
-    "right": 1,
-    "above": 1,
-    "below": 1,
-    "larger": 1,
-    "between": 1,
+    "what": 4,
+    "colour": 4,
+    "how many": 6,
+    "is there": 3,
+    "left": 4,
+    "right": 4,
+    "above": 4,
+    "below": 4,
+    "larger": 4,
+    "between": 4,
 }
 OPPOSITES = {"left": "right", "right": "left", "above": "below", "below": "above"}
+FURTHER = {"left": "left", "right": "right", "above": "up", "below": "down"}
 # Whether a is on a side of b; the opposite holds of b and a.
 SIDES = {
     "left": left_of,
@@ -41,9 +42,10 @@ def ask(
     """Asks questions about a scene, each of which has one answer.
 
     An object is named by its kind, or by its colour and kind, of which there is no
-    other. To a question about two objects, the answers yes and no, or both sides, are
-    as probable, and its wrong answer is the true one of the same objects exchanged: a
-    model that knows neither position nor size is right in half of them.
+    other. To a question about two objects, the answers yes and no, both sides, or the
+    kinds of both, are as probable, and its wrong answer is the true one of the same
+    objects exchanged: a model that knows neither position nor size is right in half of
+    them.
 
     Args:
         objects: Sequence of `SceneObject`.
@@ -137,13 +139,20 @@ def _is_there(kind, objects, rng):
 
 
 def _side(side, objects, rng):
-    """`"is the star left of the heart?"` or `"is the star left or right of it?"`."""
+    """A question of one of three forms.
+
+    `"is the star left of the heart?"`, `"is the star left or right of the heart?"` or
+    `"which is further left, the star or the heart?"`.
+    """
     pair = _pair(objects, SIDES[side], rng)
     if pair is None:
         return None
+    form = rng.integers(3)
+    if form == 0:
+        return _yes_or_no(PHRASE_OF[side], *pair, rng)
+    if form == 1:
+        return _which(f"further {FURTHER[side]}", *pair)
     a, b, holds = pair
-    if rng.integers(2):
-        return _yes_or_no(PHRASE_OF[side], a, b, holds, rng)
     opposite, end = OPPOSITES[side], " of" if side in ("left", "right") else ""
     question = f"is {a} {side} or {opposite}{end} {b}?"
     return question, side if holds else opposite
@@ -151,12 +160,24 @@ def _side(side, objects, rng):
 
 def _larger(kind, objects, rng):
     pair = _pair(objects, larger_than, rng)
-    return None if pair is None else _yes_or_no("larger than", *pair, rng)
+    if pair is None:
+        return None
+    if rng.integers(2):
+        return _yes_or_no("larger than", *pair, rng)
+    return _which("larger", *pair)
 
 
 def _yes_or_no(relation, a, b, holds, rng):
     phrase = _choose(rng, RELATION_PHRASES[relation])
     return f"is {a} {phrase} {b}?", "yes" if holds else "no"
+
+
+def _which(relation, a, b, holds):
+    """Asks which of two objects it is; `None` if both are of the kind that answers."""
+    kinds = [name.split()[-1] for name in (a, b)]
+    if kinds[0] == kinds[1]:
+        return None
+    return f"which is {relation}, {a} or {b}?", kinds[0 if holds else 1]
 
 
 def _pair(objects, holds, rng):
