@@ -34,7 +34,7 @@ def get_config():
         "training": {
             "epochs": 20,
             "batch_size": 32,
-            "learning_rate": 5e-4,  # reached after the second epoch
+            "learning_rate": 3e-4,  # reached after the second epoch
             "warmup_epochs": 2,
             "decay_after": 12,  # then halved every second epoch
             "decay_every": 2,
