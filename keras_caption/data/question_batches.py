@@ -1,6 +1,6 @@
 """From questions and the examples of images to the batches that models take."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from keras_caption.data.pipeline import (
     endless,
     in_float32,
 )
+from keras_caption.errors import InputError, hint
 from keras_caption.formats.question import Question
 from keras_caption.inputs import of_example
 from keras_caption.text import PAD
@@ -49,6 +50,7 @@ class EncodedQuestions:
         self._order = np.argsort(image_ids, kind="stable")
         self._image_ids = tf.constant(image_ids[self._order])
         self._tokens = tf.constant(tokens[self._order], tf.int32)
+        self._kinds = [questions[i].kind for i in self._order]
         id_of = {answer: i for i, answer in enumerate(answers)}
         known = [
             [(id_of[a], s) for a, s in soft_scores(questions[i]).items() if a in id_of]
@@ -71,13 +73,16 @@ class EncodedQuestions:
         seed: int = 0,
         first_epoch: int = 0,
         cache: bool = True,
+        curriculum: Mapping[str, int] | None = None,
     ) -> tf.data.Dataset:
         """Endless batches for training, epoch after epoch in another order.
 
         What an epoch holds depends on `seed` and the epoch's number alone, so that a
         run resumed at epoch k sees what an uninterrupted one does. Each question is
-        asked once in every epoch; an incomplete last batch is dropped. No more than a
-        window of images and one of questions are in memory, unless `cache`.
+        asked once in every epoch; an incomplete last batch is dropped. While a
+        curriculum withholds some, the others are asked again, so that all epochs have
+        the same number of batches. No more than a window of images and one of
+        questions are in memory, unless `cache`.
 
         Args:
             batch_size: int, number of questions.
@@ -85,14 +90,22 @@ class EncodedQuestions:
             first_epoch: int, number of the epoch to begin with.
             cache: bool, whether to keep the features of all images in memory. If not,
                 each epoch reads them anew.
+            curriculum: dict from kinds of questions to the number of the first epoch
+                that asks them. Others are asked from epoch 0 on.
 
         Returns:
             tf.data dataset of inputs and targets: a dict of what the model reads,
             `question` int32 `(B, T)` and the inputs of the image, see
             `keras_caption.inputs`; and soft scores, float32 `(B, answers)`.
+
+        Raises:
+            InputError: If the curriculum names a kind that no question has, or leaves
+                none to ask in epoch 0.
         """
         check(Count, batch_size=batch_size)
         check(CountOrZero, seed=seed, first_epoch=first_epoch)
+        asked_from = self._asked_from(curriculum or {})
+        size = len(self) // batch_size * batch_size
         images, window = (
             self._images.map(self._prepare, tf.data.AUTOTUNE),
             SHUFFLE_BUFFER,
@@ -107,6 +120,9 @@ class EncodedQuestions:
             # Of this graph alone: the order depends on no seed set elsewhere.
             tf.random.set_seed(seed + 1)
             order = images.shuffle(window, seed=epoch).flat_map(self._of_image)
+            if curriculum:
+                order = order.filter(lambda _, row: asked_from[row] <= epoch)
+                order = order.repeat().take(size)
             batches = self._batches(order.shuffle(window, seed=epoch), batch_size, True)
             return batches.map(with_targets, tf.data.AUTOTUNE)
 
@@ -126,6 +142,20 @@ class EncodedQuestions:
         batches = self._batches(images.flat_map(self._of_image), batch_size, False)
         order = tf.constant(self._order)
         return batches.map(lambda inputs, row: (inputs, tf.gather(order, row)))
+
+    def _asked_from(self, curriculum):
+        """The first epoch of each question, int64, in the order of the images."""
+        for kind, first in curriculum.items():
+            if kind not in self._kinds:
+                raise InputError(
+                    f"The curriculum names {kind!r}, which is no kind of the questions "
+                    f"to train on. {hint(kind, sorted(set(self._kinds)))}"
+                )
+            check(CountOrZero, **{f"curriculum.{kind}": first})
+        first = [curriculum.get(kind, 0) for kind in self._kinds]
+        if curriculum and 0 not in first:
+            raise InputError("The curriculum leaves no question to ask in epoch 0.")
+        return tf.constant(first, tf.int64)
 
     def _prepare(self, example):
         """What is read of an image, and the first and the last of its questions."""

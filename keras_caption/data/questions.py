@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_caption.data.datasets import load, read
-from keras_caption.data.scenes.questions import ask
+from keras_caption.data.scenes.questions import CURRICULUM, ask
 from keras_caption.data.scenes.statements import scene_objects
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.coco_qa import read_coco_qa
@@ -30,12 +30,15 @@ class ImageQuestions:
             `keras_caption.formats.question.Question`. `train`, `val` and `test` have
             known answers; `unanswered`, which a dataset may lack, has none.
         skipped: int, number of questions whose image is not in `builder`.
+        curriculum: dict from kinds of questions to the first epochs that should ask
+            them, see `keras_caption.data.EncodedQuestions`; empty for most datasets.
     """
 
     builder: Any
     split_of_image: dict[int, str]
     questions: dict[str, list[Question]]
     skipped: int
+    curriculum: dict[str, int]
 
     def images(self, split: str, images: bool = False) -> Any:
         """Examples of the images that a split's questions are about, and of others.
@@ -197,4 +200,5 @@ def load_questions(
                 f"None of the images in {builder.data_path} has a question for "
                 f"{split!r} in {path or name}."
             )
-    return ImageQuestions(builder, split_of_image, splits, len(skipped))
+    curriculum = CURRICULUM if name == "scene_questions" else {}
+    return ImageQuestions(builder, split_of_image, splits, len(skipped), curriculum)

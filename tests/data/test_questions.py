@@ -1,5 +1,6 @@
 """Questions joined with their images: splits, answers and batches."""
 
+import dataclasses
 import json
 
 import coco_files
@@ -58,9 +59,12 @@ def test_questions_are_split_as_their_images(data, folder):
     assert total == sum(2 * (i % 3) for i in range(10, 10 + IMAGES))
 
 
-def encode(data, split="train"):
+def encode(data, split="train", **kinds):
     """Encoded questions, whose tokens are their id and as many more as it ends in."""
-    questions = data.questions[split]
+    questions = [
+        dataclasses.replace(q, kind=kinds.get(f"of_{q.image_id % 3}", q.kind))
+        for q in data.questions[split]
+    ]
     tokens = np.zeros((len(questions), 8), "int32")
     for row, q in zip(tokens, questions, strict=True):
         row[: 1 + q.question_id % 5] = q.question_id
@@ -110,6 +114,36 @@ def test_resumed_epochs_are_those_of_an_uninterrupted_run(data):
     )
     assert not np.array_equal(whole[:per_epoch], whole[per_epoch : 2 * per_epoch])
     assert not np.array_equal(whole[:per_epoch], take(per_epoch, seed=6))
+
+
+def test_a_curriculum_withholds_kinds_until_their_epochs(data):
+    encoded, per_epoch = encode(data, of_2="hard"), len(data.questions["train"]) // 4
+    batches = encoded.train_batches(4, curriculum={"hard": 1}).take(2 * per_epoch)
+    asked = [inputs["question"][:, 0] for inputs, _ in batches.as_numpy_iterator()]
+    first, second = (
+        set(np.concatenate(x).tolist()) for x in np.split(np.array(asked), 2)
+    )
+    easy = {q.question_id for q in data.questions["train"] if q.image_id % 3 == 1}
+    assert first == easy  # all of them, and again
+    assert len(second) == 4 * per_epoch
+    resumed = encoded.train_batches(4, first_epoch=1, curriculum={"hard": 1})
+    again = [
+        i["question"][:, 0] for i, _ in resumed.take(per_epoch).as_numpy_iterator()
+    ]
+    np.testing.assert_array_equal(again, asked[per_epoch:])
+
+
+@pytest.mark.parametrize(
+    ("curriculum", "message"),
+    [
+        ({"objet": 1}, "names 'objet', which is no kind .* Did you mean object"),
+        ({"object": 1}, "leaves no question to ask in epoch 0"),
+        ({"object": -1}, "curriculum.object"),
+    ],
+)
+def test_a_wrong_curriculum_is_named(data, curriculum, message):
+    with pytest.raises(kc.InputError, match=message):
+        encode(data).train_batches(4, curriculum=curriculum)
 
 
 def test_questions_are_answered_once(data):

@@ -65,6 +65,30 @@ def read_which(objects, relation, a, b):
     return only(objects, a if is_a else b).kind
 
 
+def read_furthest(objects, direction):
+    axis, sign = {"left": (0, 1), "right": (0, -1), "up": (1, 1), "down": (1, -1)}[
+        direction
+    ]
+    return min(objects, key=lambda o: sign * o.centre[axis]).kind
+
+
+def read_nearest(objects, side, name):
+    named = only(objects, name)
+    on_side = {
+        np.hypot(*offset): o.kind
+        for o in set(objects) - {named}
+        if side_of(offset := np.subtract(o.centre, named.centre)) == side
+    }
+    return on_side[min(on_side)]
+
+
+def side_of(offset):
+    dx, dy = offset
+    if abs(dx) > abs(dy):
+        return "left of" if dx < 0 else "right of"
+    return "above" if dy < 0 else "below"
+
+
 def read_between(objects, a, b):
     a, b = only(objects, a), only(objects, b)
     start, way = np.array(a.centre), np.subtract(b.centre, a.centre)
@@ -96,6 +120,8 @@ FORMS = {
     ),
     rf"is {NAME} (.+) {NAME}\?": read_relation,
     rf"which is (?:further )?(\w+), {NAME} or {NAME}\?": read_which,
+    r"which object is furthest (left|right|up|down)\?": read_furthest,
+    rf"what is the nearest object (.+) {NAME}\?": read_nearest,
     rf"(?:which object|what) is between {NAME} and {NAME}\?": read_between,
 }
 

@@ -35,5 +35,6 @@ def get_config():
             "decay_after": 10,
             "decay_every": 2,
             "decay_rate": 0.2,
+            "curriculum": False,  # all kinds from the start
         },
     }

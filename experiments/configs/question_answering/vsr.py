@@ -40,5 +40,6 @@ def get_config():
             "decay_after": 12,  # then halved every second epoch
             "decay_every": 2,
             "decay_rate": 0.5,
+            "curriculum": False,  # all kinds from the start
         },
     }

@@ -16,14 +16,29 @@ from keras_caption.data.scenes.scene import COLOURS, KINDS, SceneObject
 QUESTIONS = {
     "what": 4,
     "colour": 4,
-    "how many": 6,
+    "furthest": 4,
+    "how many": 4,
     "is there": 3,
-    "left": 4,
-    "right": 4,
-    "above": 4,
-    "below": 4,
+    "nearest": 8,
+    "left": 6,
+    "right": 6,
+    "above": 6,
+    "below": 6,
     "larger": 4,
-    "between": 4,
+    "between": 3,
+}
+# The first epochs of the kinds that do not come in epoch 0. Asked all at once, those
+# that are hard are noise in the gradients of the easy ones, and sides are not learned.
+CURRICULUM = {
+    "nearest": 1,
+    "how many": 2,
+    "is there": 2,
+    "left": 3,
+    "right": 3,
+    "above": 3,
+    "below": 3,
+    "larger": 3,
+    "between": 3,
 }
 OPPOSITES = {"left": "right", "right": "left", "above": "below", "below": "above"}
 FURTHER = {"left": "left", "right": "right", "above": "up", "below": "down"}
@@ -138,6 +153,40 @@ def _is_there(kind, objects, rng):
     return question, "yes" if is_there else "no"
 
 
+def _furthest(kind, objects, rng):
+    direction = _choose(rng, [*PLACES])
+    first, second = sorted(objects, key=PLACES[direction])[:2]
+    place = PLACES[direction]
+    if place(second) - place(first) < CLEARLY:
+        return None
+    return f"which object is furthest {direction}?", first.kind
+
+
+def _nearest(kind, objects, rng):
+    named = _named(objects, rng)
+    if not named:
+        return None
+    a, name = _choose(rng, named)
+    side = _choose(rng, [*SIDES])
+    others = [o for o in objects if o is not a]
+    found = [o for o in others if _is_towards(side, o, a)]
+    found.sort(key=lambda o: math.dist(o.centre, a.centre))
+    # Some of the others are on another side: the side matters.
+    if not 0 < len(found) < len(others) or not SIDES[side](found[0], a):
+        return None
+    distances = [math.dist(o.centre, a.centre) for o in found]
+    if len(found) > 1 and distances[1] < FARTHER * distances[0]:
+        return None
+    return f"what is the nearest object {PHRASE_OF[side]} {name}?", found[0].kind
+
+
+def _is_towards(side, o, a):
+    """Whether o is on a side of a rather than on another, however near."""
+    dx, dy = np.subtract(o.centre, a.centre)
+    along, across = (dx, dy) if side in ("left", "right") else (dy, dx)
+    return abs(along) > abs(across) and (along < 0) == (side in ("left", "above"))
+
+
 def _side(side, objects, rng):
     """A question of one of three forms.
 
@@ -237,12 +286,23 @@ def _position(o, a, b):
     return along, beside
 
 
+# What grows with an object's distance from the border that a direction points to.
+PLACES = {
+    "left": lambda o: o.centre[0],
+    "right": lambda o: -o.centre[0],
+    "up": lambda o: o.centre[1],
+    "down": lambda o: -o.centre[1],
+}
+CLEARLY = 0.05  # a difference of places, in sides of the image
+FARTHER = 1.2  # a clear ratio of distances
 PHRASE_OF = {"left": "left of", "right": "right of", "above": "above", "below": "below"}
 FORMS = {
     "what": _what,
     "colour": _colour,
     "how many": _how_many,
     "is there": _is_there,
+    "furthest": _furthest,
+    "nearest": _nearest,
     "larger": _larger,
     "between": _between,
 }
