@@ -177,3 +177,9 @@ def test_exchanged_objects_have_the_opposite_answer():
     assert sides["is the star larger than the blue heart?"] == {"no"}
     assert sides["which is further left, the heart or the star?"] == {"star"}
     assert sides["which is larger, the star or the heart?"] == {"heart"}
+
+
+def test_one_object_alone_is_asked_about_itself():
+    star = SceneObject("star", "red", (0.1, 0.4, 0.2, 0.5))
+    kinds = {kind for kind, *_ in ask([star], np.random.default_rng(0))}
+    assert kinds == {"what", "colour", "how many"}

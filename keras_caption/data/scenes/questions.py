@@ -155,9 +155,9 @@ def _is_there(kind, objects, rng):
 
 def _furthest(kind, objects, rng):
     direction = _choose(rng, [*PLACES])
-    first, second = sorted(objects, key=PLACES[direction])[:2]
     place = PLACES[direction]
-    if place(second) - place(first) < CLEARLY:
+    first, *others = sorted(objects, key=place)
+    if not others or place(others[0]) - place(first) < CLEARLY:
         return None
     return f"which object is furthest {direction}?", first.kind
 
@@ -169,13 +169,15 @@ def _nearest(kind, objects, rng):
     a, name = _choose(rng, named)
     side = _choose(rng, [*SIDES])
     others = [o for o in objects if o is not a]
-    found = [o for o in others if _is_towards(side, o, a)]
-    found.sort(key=lambda o: math.dist(o.centre, a.centre))
+
+    def distance(o):
+        return math.dist(o.centre, a.centre)
+
+    found = sorted((o for o in others if _is_towards(side, o, a)), key=distance)
     # Some of the others are on another side: the side matters.
     if not 0 < len(found) < len(others) or not SIDES[side](found[0], a):
         return None
-    distances = [math.dist(o.centre, a.centre) for o in found]
-    if len(found) > 1 and distances[1] < FARTHER * distances[0]:
+    if len(found) > 1 and distance(found[1]) < FARTHER * distance(found[0]):
         return None
     return f"what is the nearest object {PHRASE_OF[side]} {name}?", found[0].kind
 
