@@ -28,7 +28,7 @@ QUESTIONS = {
     "between": 3,
 }
 # The first epochs of the kinds that do not come in epoch 0. Asked all at once, those
-# that are hard are noise in the gradients of the easy ones, and sides are not learned.
+# that are hard are noise in the gradients of the easy ones: sides stay near chance.
 CURRICULUM = {
     "nearest": 1,
     "how many": 2,
