@@ -104,8 +104,9 @@ class EncodedQuestions:
         """
         check(Count, batch_size=batch_size)
         check(CountOrZero, seed=seed, first_epoch=first_epoch)
-        asked_from = self._asked_from(curriculum or {})
-        size = len(self) // batch_size * batch_size
+        if curriculum:
+            asked_from = self._asked_from(curriculum)
+            size = len(self) // batch_size * batch_size
         images, window = (
             self._images.map(self._prepare, tf.data.AUTOTUNE),
             SHUFFLE_BUFFER,
@@ -145,15 +146,16 @@ class EncodedQuestions:
 
     def _asked_from(self, curriculum):
         """The first epoch of each question, int64, in the order of the images."""
+        kinds = sorted(set(self._kinds))
         for kind, first in curriculum.items():
-            if kind not in self._kinds:
+            if kind not in kinds:
                 raise InputError(
                     f"The curriculum names {kind!r}, which is no kind of the questions "
-                    f"to train on. {hint(kind, sorted(set(self._kinds)))}"
+                    f"to train on. {hint(kind, kinds)}"
                 )
             check(CountOrZero, **{f"curriculum.{kind}": first})
         first = [curriculum.get(kind, 0) for kind in self._kinds]
-        if curriculum and 0 not in first:
+        if 0 not in first:
             raise InputError("The curriculum leaves no question to ask in epoch 0.")
         return tf.constant(first, tf.int64)
 
