@@ -15,8 +15,8 @@ def reward_weights(reward: str) -> dict[str, float]:
 
     Args:
         reward: str: names joined by `"+"`, each of which may have a weight in front of
-            it, as in `"cider_d+4*truth"`: `"cider_d"`, or `"truth"`, the share of true
-            statements about a scene.
+            it, as in `"cider_d+16*truth"`: `"cider_d"`, or `"truth"`, the share of true
+            statements about a scene, see `keras_caption.data.scenes.StatementTruth`.
 
     Returns:
         dict from name to weight, in the order of the setting.
@@ -38,7 +38,7 @@ def check_reward(reward: str) -> str:
     if not terms or not {*terms} <= {*NAMES} or len(terms) <= reward.count("+"):
         raise PydanticCustomError(
             "reward",
-            "Input should be one of {names}, or a sum such as 'cider_d+4*truth'",
+            "Input should be one of {names}, or a sum such as 'cider_d+16*truth'",
             {"names": ", ".join(map(repr, NAMES))},
         )
     return reward

@@ -116,22 +116,26 @@ def test_statement_accuracy_counts_true_statements(builder):
 def test_batches_hold_the_facts_of_their_scenes(builder):
     examples = kc.data.read(builder, "train")
     facts = {
-        float(e["boxes"][0, 0]): scenes.scene_facts(scenes.scene_objects(e))
+        float(e["boxes"][0, 0]): scenes.scene_facts(
+            scenes.scene_objects(e), [text.decode() for text in e["captions"]]
+        )
         for e in examples.as_numpy_iterator()
     }
     vocabulary = kc.data.build_vocabulary(builder, min_count=1)
     batches = kc.data.train_batches(
-        scenes.with_facts(examples), vocabulary, 30, keep=("properties", "relations")
+        scenes.with_facts(examples), vocabulary, 30, keep=scenes.StatementTruth.reads
     )
     inputs, _, _ = next(iter(batches))
-    for x1, properties, relations in zip(
+    for x1, properties, relations, statements in zip(
         inputs["boxes"][:, 0, 0],
         inputs["properties"].numpy(),
         inputs["relations"].numpy(),
+        inputs["statements"].numpy(),
         strict=True,
     ):
         expected = facts[float(x1)]
         n = len(expected["properties"])
+        assert statements == expected["statements"] > 3
         np.testing.assert_array_equal(properties[:n], expected["properties"])
         np.testing.assert_array_equal(relations[:n, :n], expected["relations"])
         assert not properties[n:].any()

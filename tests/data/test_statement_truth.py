@@ -67,7 +67,7 @@ def judged():
     rng = np.random.default_rng(1)
     images = [scene_of(rng) for _ in range(150)]
     captions = np.stack([captions_of(objects, rng) for objects in images])
-    facts = [scenes.scene_facts(objects) for objects in images]
+    facts = [scenes.scene_facts(objects, ["a red star"]) for objects in images]
     most = max(map(len, images))
 
     def padded(values, axes):
@@ -99,10 +99,16 @@ def test_counts_what_the_python_checker_finds(judged, jit):
         assert 50 < sum(true) < sum(stated) - 50, category
 
 
-def test_reward_is_the_share_of_true_statements(judged):
+def test_reward_is_the_share_of_true_statements_of_no_fewer_than_references_make(
+    judged,
+):
     captions, batch, statements = judged
     truth = scenes.StatementTruth(VOCABULARY)
-    one = {name: values[:1] for name, values in batch.items()}
-    rewards = np.array(truth(captions[:20], None, **one))
-    expected = [np.mean([t for _, t in found] or [0]) for found in statements[:20]]
+    two = {name: values[:2] for name, values in batch.items()}
+    usual = np.array([0.0, 5.5], "float32")
+    rewards = np.array(truth(captions[:40], None, **two, statements=usual))
+    found = [[true for _, true in outcomes] for outcomes in statements[:40]]
+    assert any(0 < sum(true) < 5 for true in found[20:])
+    expected = [np.mean(true or [0]) for true in found[:20]]
+    expected += [sum(true) / max(len(true), 5.5) for true in found[20:]]
     np.testing.assert_allclose(rewards, expected, atol=1e-6)

@@ -34,6 +34,7 @@ def train(strategy, task, path):
     # What the reward of true statements reads.
     batch["properties"] = rng.integers(0, 3, (IMAGES, 4, 5)).astype("int32")
     batch["relations"] = rng.random((IMAGES, 4, 4, 11)) < 0.5
+    batch["statements"] = rng.random(IMAGES, "float32")
 
     keras.utils.set_random_seed(0)
     with strategy.scope():

@@ -5,7 +5,12 @@ import numpy as np
 
 from keras_caption.data.scenes.relations import RELATIONS, place, size_word
 from keras_caption.data.scenes.scene import COLOURS, KINDS, SceneObject
-from keras_caption.data.scenes.statements import PLACES, is_largest, scene_objects
+from keras_caption.data.scenes.statements import (
+    PLACES,
+    is_largest,
+    judge,
+    scene_objects,
+)
 
 # Names by number; 0 is none of them.
 NUMBERED = {
@@ -18,16 +23,20 @@ NUMBERED = {
 PROPERTIES = ("kind", "colour", "size", "place", "largest")
 
 
-def scene_facts(objects: Sequence[SceneObject]) -> dict[str, np.ndarray]:
+def scene_facts(
+    objects: Sequence[SceneObject], references: Sequence[str]
+) -> dict[str, np.ndarray]:
     """All that a statement about a scene can be true by, as numbers.
 
     Args:
         objects: Sequence of `SceneObject`, the scene.
+        references: Sequence of str, its reference captions.
 
     Returns:
         dict of `properties`, int32 `(N, 5)`: the numbers of an object's kind, colour,
-        size and place, and whether it is the largest; and `relations`, bool
-        `(N, N, 11)`, whether the first object has each relation to the second.
+        size and place, and whether it is the largest; `relations`, bool
+        `(N, N, 11)`, whether the first object has each relation to the second; and
+        `statements`, float32, the mean number of statements of the references.
     """
 
     def number(name, value):
@@ -50,6 +59,9 @@ def scene_facts(objects: Sequence[SceneObject]) -> dict[str, np.ndarray]:
     return {
         "properties": np.array(properties, "int32"),
         "relations": np.array(relations, bool),
+        "statements": np.mean(
+            [len(judge(text, objects)) for text in references], dtype="float32"
+        ),
     }
 
 
@@ -65,7 +77,10 @@ def with_facts(examples: Any) -> Any:
     """
     import tensorflow as tf
 
-    facts = [scene_facts(scene_objects(e)) for e in examples.as_numpy_iterator()]
+    facts = [
+        scene_facts(scene_objects(e), [text.decode() for text in e["captions"]])
+        for e in examples.as_numpy_iterator()
+    ]
     most = max(len(fact["properties"]) for fact in facts)
 
     def padded(name, axes):
@@ -83,7 +98,11 @@ def with_facts(examples: Any) -> Any:
         )
 
     added = tf.data.Dataset.from_tensor_slices(
-        {"properties": padded("properties", 1), "relations": padded("relations", 2)}
+        {
+            "properties": padded("properties", 1),
+            "relations": padded("relations", 2),
+            "statements": np.array([fact["statements"] for fact in facts]),
+        }
     )
     return tf.data.Dataset.zip(examples, added).map(
         lambda example, fact: {**example, **fact}

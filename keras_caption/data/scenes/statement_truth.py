@@ -30,8 +30,10 @@ class StatementTruth(keras.layers.Layer):
     """Share of true statements of captions of `Scenes`, computed in the graph.
 
     The reward of a caption is the number of its true statements divided by the number
-    of all, as `keras_caption.data.scenes.judge` finds them; 0 if it states nothing. It
-    reads the tokens once, from left to right, with the state that `judge` keeps, and
+    of all, as `keras_caption.data.scenes.judge` finds them, or, where that is more, by
+    the mean number that the image's references make: of a share alone the maximum is
+    the shortest and safest caption. It is 0 if a caption states nothing. The tokens are
+    read once, from left to right, with the state that `judge` keeps, in code that
     compiles with XLA: no strings, no Python.
 
     Args:
@@ -45,9 +47,9 @@ class StatementTruth(keras.layers.Layer):
         captions: int `(batch * C, T)`, C captions for each image, next to each other:
             tokens, EOS, then PAD.
         references: Ignored.
-        properties: int `(batch, N, 5)`, and `relations`, bool `(batch, N, N, 11)`: what
-            `keras_caption.data.scenes.scene_facts` returns. An object that is all
-            zeros is padding.
+        properties: int `(batch, N, 5)`, `relations`, bool `(batch, N, N, 11)`, and
+            `statements`, float `(batch,)`: what `keras_caption.data.scenes.scene_facts`
+            returns. An object that is all zeros is padding.
 
     Returns:
         float32 `(batch * C,)`, from 0 to 1.
@@ -56,12 +58,12 @@ class StatementTruth(keras.layers.Layer):
 
     ```python
     truth = kc.data.scenes.StatementTruth(model.vocabulary)
-    reward = kc.rewards.WeightedSum([cider_d, truth], weights=[1.0, 5.0])
+    reward = kc.rewards.WeightedSum([cider_d, truth], weights=[1.0, 16.0])
     trainer = kc.training.SelfCritical(model, reward)
     ```
     """
 
-    reads = ("properties", "relations")
+    reads = ("properties", "relations", "statements")
 
     def __init__(self, vocabulary: Vocabulary, **kwargs: Any):
         super().__init__(dtype="float32", trainable=False, **kwargs)
@@ -96,10 +98,15 @@ class StatementTruth(keras.layers.Layer):
         references: Tensor,
         properties: Tensor,
         relations: Tensor,
+        statements: Tensor,
     ) -> Tensor:
-        counts = list(self.count(captions, properties, relations).values())
-        true, stated = (sum(column) for column in zip(*counts, strict=True))
-        return true / ops.maximum(stated, 1.0)
+        counts = self.count(captions, properties, relations).values()
+        shape = (ops.shape(properties)[0], -1)
+        true, stated = (
+            ops.reshape(sum(column), shape) for column in zip(*counts, strict=True)
+        )
+        least = ops.maximum(ops.expand_dims(statements, 1), 1.0)
+        return ops.reshape(true / ops.maximum(stated, least), (-1,))
 
     def count(
         self, captions: Tensor, properties: Tensor, relations: Tensor
