@@ -99,7 +99,7 @@ def get_config(name: str) -> dict[str, Any]:
             "epochs": 0,  # none, unless asked for
             "batch_size": 16,
             "learning_rate": 1e-4,
-            "reward": "cider_d",  # or, on scenes, a sum such as "cider_d+16*truth"
+            "reward": "cider_d",  # or, on scenes, a sum such as "cider_d+32*truth"
             "baseline": "greedy",
             "samples": 5,
             "temperature": 1.0,

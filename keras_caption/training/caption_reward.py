@@ -15,7 +15,7 @@ def reward_weights(reward: str) -> dict[str, float]:
 
     Args:
         reward: str: names joined by `"+"`, each of which may have a weight in front of
-            it, as in `"cider_d+16*truth"`: `"cider_d"`, or `"truth"`, the share of true
+            it, as in `"cider_d+32*truth"`: `"cider_d"`, or `"truth"`, the share of true
             statements about a scene, see `keras_caption.data.scenes.StatementTruth`.
 
     Returns:
@@ -38,7 +38,7 @@ def check_reward(reward: str) -> str:
     if not terms or not {*terms} <= {*NAMES} or len(terms) <= reward.count("+"):
         raise PydanticCustomError(
             "reward",
-            "Input should be one of {names}, or a sum such as 'cider_d+16*truth'",
+            "Input should be one of {names}, or a sum such as 'cider_d+32*truth'",
             {"names": ", ".join(map(repr, NAMES))},
         )
     return reward

@@ -58,7 +58,7 @@ class StatementTruth(keras.layers.Layer):
 
     ```python
     truth = kc.data.scenes.StatementTruth(model.vocabulary)
-    reward = kc.rewards.WeightedSum([cider_d, truth], weights=[1.0, 16.0])
+    reward = kc.rewards.WeightedSum([cider_d, truth], weights=[1.0, 32.0])
     trainer = kc.training.SelfCritical(model, reward)
     ```
     """
