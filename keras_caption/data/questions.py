@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -123,9 +123,14 @@ QUESTIONS = {
     "vsr": _vsr,
     "vqa": _vqa,
 }
+CURRICULA = {"scene_questions": CURRICULUM}  # of those that have one
 
 
-def register_questions(name: str, make: Callable[..., dict[str, list]]) -> None:
+def register_questions(
+    name: str,
+    make: Callable[..., dict[str, list]],
+    curriculum: Mapping[str, int] | None = None,
+) -> None:
     """Adds a dataset of questions, which `load_questions` finds by its name.
 
     Args:
@@ -134,6 +139,8 @@ def register_questions(name: str, make: Callable[..., dict[str, list]]) -> None:
             the images; and of a dict from the ids of its images to their splits. It
             returns a dict from split to a list of
             `keras_caption.formats.question.Question`.
+        curriculum: dict from kinds of questions to the first epochs that should ask
+            them; the others are asked from the first epoch on.
 
     Raises:
         InputError: If there is a dataset of that name already.
@@ -141,6 +148,7 @@ def register_questions(name: str, make: Callable[..., dict[str, list]]) -> None:
     if name in QUESTIONS:
         raise InputError(f"There is a dataset of questions {name!r} already.")
     QUESTIONS[name] = make
+    CURRICULA[name] = dict(curriculum or {})
 
 
 def load_questions(
@@ -200,5 +208,5 @@ def load_questions(
                 f"None of the images in {builder.data_path} has a question for "
                 f"{split!r} in {path or name}."
             )
-    curriculum = CURRICULUM if name == "scene_questions" else {}
+    curriculum = CURRICULA.get(name, {})
     return ImageQuestions(builder, split_of_image, splits, len(skipped), curriculum)

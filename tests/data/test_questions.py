@@ -10,6 +10,7 @@ from conftest import data_folder
 
 import keras_caption as kc
 from keras_caption.data import Question
+from keras_caption.data import questions as datasets
 from keras_caption.formats.vqa import find_vqa, read_vqa
 
 IMAGES = 40
@@ -131,6 +132,25 @@ def test_a_curriculum_withholds_kinds_until_their_epochs(data):
         i["question"][:, 0] for i, _ in resumed.take(per_epoch).as_numpy_iterator()
     ]
     np.testing.assert_array_equal(again, asked[per_epoch:])
+
+
+def test_a_registered_dataset_has_its_questions_and_curriculum(folder, monkeypatch):
+    for known in ("QUESTIONS", "CURRICULA"):
+        monkeypatch.setattr(datasets, known, dict(getattr(datasets, known)))
+
+    def make(path, builder, split_of_image):
+        asked = {split: [] for split in split_of_image.values()}
+        for i, split in split_of_image.items():
+            asked[split].append(Question(i, i, f"{path}?", ("yes",), "yes", "hard"))
+        return asked
+
+    kc.data.register_questions("mine", make, {"hard": 2})
+    data = load("mine", "where", folder)
+    assert data.curriculum == {"hard": 2}
+    assert {q.text for q in data.questions["val"]} == {"where?"}
+    assert sum(map(len, data.questions.values())) == IMAGES
+    with pytest.raises(kc.InputError, match="'mine' already"):
+        kc.data.register_questions("mine", make)
 
 
 @pytest.mark.parametrize(
