@@ -148,7 +148,8 @@ def register_questions(
     if name in QUESTIONS:
         raise InputError(f"There is a dataset of questions {name!r} already.")
     QUESTIONS[name] = make
-    CURRICULA[name] = dict(curriculum or {})
+    if curriculum:
+        CURRICULA[name] = dict(curriculum)
 
 
 def load_questions(

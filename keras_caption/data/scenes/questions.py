@@ -154,8 +154,8 @@ def _is_there(kind, objects, rng):
 
 
 def _furthest(kind, objects, rng):
-    direction = _choose(rng, [*PLACES])
-    place = PLACES[direction]
+    direction = _choose(rng, [*DIRECTIONS])
+    place = DIRECTIONS[direction]
     first, *others = sorted(objects, key=place)
     if not others or place(others[0]) - place(first) < CLEARLY:
         return None
@@ -289,7 +289,7 @@ def _position(o, a, b):
 
 
 # What grows with an object's distance from the border that a direction points to.
-PLACES = {
+DIRECTIONS = {
     "left": lambda o: o.centre[0],
     "right": lambda o: -o.centre[0],
     "up": lambda o: o.centre[1],
