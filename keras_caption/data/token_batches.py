@@ -9,9 +9,6 @@ from keras_caption.arguments import Count, CountOrZero, check
 from keras_caption.errors import InputError
 from keras_caption.text import PAD, Tokenizer, teacher_forcing
 
-SHUFFLE_BUFFER = 100_000  # pairs that are shuffled among each other
-SHORTEST, GROWTH = 8, 1.1  # of the lengths that batches are made for
-
 
 class TokenizedPairs:
     """Pairs of sentences as token ids, for training a translator.
@@ -57,22 +54,19 @@ class TokenizedPairs:
             )
         self.lengths = lengths[kept]
         self.dropped = len(lengths) - len(self.lengths)
-        ragged = {
-            "source": to_ragged(itertools.compress(sources, kept)),
-            "tokens": to_ragged(itertools.compress(targets, kept)),
-        }
-        # Rows of ragged tensors, and then plain tensors.
-        self._pairs = tf.data.Dataset.from_tensor_slices(ragged).map(dict)
+        self._sources = to_ragged(itertools.compress(sources, kept))
+        self._targets = to_ragged(itertools.compress(targets, kept))
 
     def steps_per_epoch(self, tokens_per_batch: int) -> int:
         """Number of batches of an epoch, see `batches`."""
-        boundaries, sizes = self._buckets(tokens_per_batch)
-        bucket_of = np.searchsorted(boundaries, self.lengths, side="right")
-        counts = np.bincount(bucket_of, minlength=len(sizes))
-        return int(np.sum(-(-counts // sizes)))
+        return len(self._starts(tokens_per_batch))
 
     def batches(self, tokens_per_batch: int, seed: int = 0, first_epoch: int = 0):
         """Endless batches of sentences of similar length, epoch after epoch.
+
+        Pairs are sorted by length, those of one length in random order, and cut into
+        batches, which come in random order. An epoch that ended with its longest
+        sentences would leave a model that translates at too great a length.
 
         What an epoch holds depends on `seed` and the epoch's number alone, so that a
         run resumed at epoch k sees what an uninterrupted one does. Each pair is in one
@@ -93,45 +87,51 @@ class TokenizedPairs:
             InputError: If a batch could not hold a pair of `max_length` tokens.
         """
         check(CountOrZero, seed=seed, first_epoch=first_epoch)
-        boundaries, sizes = self._buckets(tokens_per_batch)
+        starts = self._starts(tokens_per_batch)
+        ends = np.append(starts[1:], len(self.lengths))
 
         def batches_of_epoch(epoch):
-            # Of this graph alone: the order depends on no seed set elsewhere.
-            tf.random.set_seed(seed + 1)
-            order = self._pairs.shuffle(SHUFFLE_BUFFER, seed=epoch)
-            return order.bucket_by_sequence_length(
-                length_of, boundaries, sizes, padding_values=PAD
-            ).map(teacher_forcing, tf.data.AUTOTUNE)
+            seeds = tf.stack([tf.constant(seed, tf.int64), epoch])
+            order = tf.random.experimental.stateless_shuffle(
+                tf.range(len(self.lengths)), seeds
+            )
+            by_length = tf.argsort(tf.gather(self.lengths, order), stable=True)
+            order = tf.gather(order, by_length)
+
+            def batch(i):
+                rows = order[tf.gather(starts, i) : tf.gather(ends, i)]
+                return teacher_forcing(
+                    {
+                        "source": tf.gather(self._sources, rows).to_tensor(PAD),
+                        "tokens": tf.gather(self._targets, rows).to_tensor(PAD),
+                    }
+                )
+
+            numbers = tf.random.experimental.stateless_shuffle(
+                tf.range(len(starts)), seeds
+            )
+            numbers = tf.data.Dataset.from_tensor_slices(numbers)
+            return numbers.map(batch, tf.data.AUTOTUNE)
 
         epochs = tf.data.Dataset.counter(first_epoch)
         return epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
 
-    def _buckets(self, tokens_per_batch):
-        """Lengths at which another batch size begins, and the sizes."""
+    def _starts(self, tokens_per_batch):
+        """Places, among pairs sorted by length, where batches begin."""
         check(Count, tokens_per_batch=tokens_per_batch)
         if tokens_per_batch < self.max_length:
             raise InputError(
                 f"A batch of {tokens_per_batch} tokens cannot hold a pair of "
                 f"max_length={self.max_length} tokens."
             )
-        longest = [min(SHORTEST, self.max_length)]
-        while longest[-1] < self.max_length:
-            longer = max(longest[-1] + 1, int(longest[-1] * GROWTH))
-            longest.append(min(longer, self.max_length))
-        sizes = [tokens_per_batch // length for length in longest]
-        # The last bucket, of longer pairs, stays empty.
-        return [length + 1 for length in longest], [*sizes, 1]
+        starts = [0]
+        for i, length in enumerate(np.sort(self.lengths)):
+            if (i + 1 - starts[-1]) * length > tokens_per_batch:
+                starts.append(i)
+        return np.array(starts)
 
 
 def to_ragged(rows):
     """Rows of different lengths, NumPy arrays, as a ragged tensor."""
     rows = list(rows)
     return tf.RaggedTensor.from_row_lengths(np.concatenate(rows), [*map(len, rows)])
-
-
-def length_of(pair):
-    """Number of tokens of the longer sentence of a pair, int32 scalar.
-
-    BOS is not counted: neither the inputs nor the targets of training hold both ends.
-    """
-    return tf.maximum(tf.size(pair["source"]), tf.size(pair["tokens"]) - 1)

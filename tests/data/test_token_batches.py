@@ -44,6 +44,14 @@ def test_every_pair_is_in_one_batch_of_an_epoch(pairs):
     assert numbers(first) != numbers(second)
 
 
+def test_epochs_end_with_sentences_of_any_length(pairs):
+    """Weights at the end of an epoch, which are scored, would prefer such lengths."""
+    last = [epoch[-1] for epoch in epochs_of(pairs, 8)]
+    lengths = [max(x["source"].shape[1], y.shape[1]) for x, y, _ in last]
+    assert min(lengths) < 17
+    assert max(lengths) > 22
+
+
 def test_a_batch_keeps_to_its_budget_and_holds_similar_lengths(pairs):
     (epoch,) = epochs_of(pairs, 1)
     padded = tokens = 0
