@@ -89,13 +89,14 @@ class TokenizedPairs:
         check(CountOrZero, seed=seed, first_epoch=first_epoch)
         starts = self._starts(tokens_per_batch)
         ends = np.append(starts[1:], len(self.lengths))
+        lengths = tf.constant(self.lengths)
 
         def batches_of_epoch(epoch):
             seeds = tf.stack([tf.constant(seed, tf.int64), epoch])
             order = tf.random.experimental.stateless_shuffle(
                 tf.range(len(self.lengths)), seeds
             )
-            by_length = tf.argsort(tf.gather(self.lengths, order), stable=True)
+            by_length = tf.argsort(tf.gather(lengths, order), stable=True)
             order = tf.gather(order, by_length)
 
             def batch(i):
@@ -125,7 +126,7 @@ class TokenizedPairs:
                 f"max_length={self.max_length} tokens."
             )
         starts = [0]
-        for i, length in enumerate(np.sort(self.lengths)):
+        for i, length in enumerate(np.sort(self.lengths).tolist()):
             if (i + 1 - starts[-1]) * length > tokens_per_batch:
                 starts.append(i)
         return np.array(starts)
