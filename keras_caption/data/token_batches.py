@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.data.pipeline import endless
 from keras_caption.errors import InputError
 from keras_caption.text import PAD, Tokenizer, teacher_forcing
 
@@ -88,7 +89,6 @@ class TokenizedPairs:
         """
         check(CountOrZero, seed=seed, first_epoch=first_epoch)
         starts = self._starts(tokens_per_batch)
-        ends = np.append(starts[1:], len(self.lengths))
         lengths = tf.constant(self.lengths)
 
         def batches_of_epoch(epoch):
@@ -97,10 +97,10 @@ class TokenizedPairs:
                 tf.range(len(self.lengths)), seeds
             )
             by_length = tf.argsort(tf.gather(lengths, order), stable=True)
-            order = tf.gather(order, by_length)
+            order = tf.RaggedTensor.from_row_starts(tf.gather(order, by_length), starts)
 
             def batch(i):
-                rows = order[tf.gather(starts, i) : tf.gather(ends, i)]
+                rows = order[i]
                 return teacher_forcing(
                     {
                         "source": tf.gather(self._sources, rows).to_tensor(PAD),
@@ -114,8 +114,7 @@ class TokenizedPairs:
             numbers = tf.data.Dataset.from_tensor_slices(numbers)
             return numbers.map(batch, tf.data.AUTOTUNE)
 
-        epochs = tf.data.Dataset.counter(first_epoch)
-        return epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
+        return endless(batches_of_epoch, first_epoch)
 
     def _starts(self, tokens_per_batch):
         """Places, among pairs sorted by length, where batches begin."""

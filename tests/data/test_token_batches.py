@@ -45,7 +45,7 @@ def test_every_pair_is_in_one_batch_of_an_epoch(pairs):
 
 
 def test_epochs_end_with_sentences_of_any_length(pairs):
-    """Weights at the end of an epoch, which are scored, would prefer such lengths."""
+    """Weights are scored at the end of an epoch: its last batches weigh most."""
     last = [epoch[-1] for epoch in epochs_of(pairs, 8)]
     lengths = [max(x["source"].shape[1], y.shape[1]) for x, y, _ in last]
     assert min(lengths) < 17
