@@ -4,9 +4,9 @@
 
 Keys and values of 8 heads of 64, batch 10, forward and backward, on grids of 8 x 8
 and 14 x 14, for areas up to 2 x 2, 3 x 3, 4 x 4 and 5 x 5. The naive way sums the
-items of every area of one size by a pass over all its places. Each measurement has a
-process of its own, so that its peak memory is known: the greatest resident size,
-less that before.
+items of every area of one size by a pass over all its places, cut by `tf.slice`, whose
+gradient is faster than that of indexing. Each measurement has a process of its own, so
+that its peak memory is known: the greatest resident size, less that before.
 """
 
 import tensorflow as tf
@@ -24,9 +24,10 @@ def naive_sums(x, side, most):
     for height in range(1, most + 1):
         for width in range(1, most + 1):
             down, across = side - height + 1, side - width + 1
+            shape = (BATCH, HEADS, down, across, DIM)
             total = tf.add_n(
                 [
-                    grid[:, :, i : i + down, j : j + across]
+                    tf.slice(grid, (0, 0, i, j, 0), shape)
                     for i in range(height)
                     for j in range(width)
                 ]
