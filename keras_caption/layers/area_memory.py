@@ -206,11 +206,11 @@ class AreaMemory(keras.layers.Layer):
                 lower = moved(lower, height - 1, 0)
                 areas[height, width] = join(upper, lower, (height - 1) * width, width)
 
-        # In TensorFlow, the gradient of indexing takes ten times as long as this one.
+        # In TensorFlow, indexing has a gradient ten times as slow as that of `slice`.
         def inside(x, height, width):
             batch, heads, rows, columns, dim = ops.shape(x)
-            shape = batch, heads, corners(rows, height), corners(columns, width), dim
-            return ops.slice(x, (0, 0, 0, 0, 0), shape)
+            rows, columns = positions(rows, height), positions(columns, width)
+            return ops.slice(x, (0, 0, 0, 0, 0), (batch, heads, rows, columns, dim))
 
         return {
             size: tree.map_structure(lambda x, size=size: inside(x, *size), area)
@@ -235,9 +235,10 @@ class AreaMemory(keras.layers.Layer):
         }
 
 
-def corners(items: int | Tensor, size: int) -> int | Tensor:
-    """Number of areas of a size along a row of items, 0 if the row is shorter."""
-    return ops.shape(ops.arange(items)[size - 1 :])[0]
+def positions(length: int | Tensor, size: int) -> int | Tensor:
+    """Number of positions of a window of `size` in `length` items, at least 0."""
+    # Unlike `max`, indexing also takes lengths that are unknown to the backend.
+    return ops.shape(ops.arange(length)[size - 1 :])[0]
 
 
 def add(a: Tensor, b: Tensor, *_: int) -> Tensor:
