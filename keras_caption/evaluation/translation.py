@@ -24,7 +24,8 @@ def score_translations(
     Returns:
         dict of float from 0 to 1: `BLEU`; `chrF`; and `exact`, the share of
         translations that equal their reference. And dict from `BLEU` and `chrF` to
-        sacreBLEU's signature of how they were computed.
+        sacreBLEU's signature of how they were computed, with `compounds:split` if they
+        are.
 
     Raises:
         InputError: If there are no translations, or not as many as references.
@@ -52,9 +53,12 @@ def score_translations(
         name: metric.corpus_score(texts[name][0], [texts[name][1]]).score / 100
         for name, metric in metrics.items()
     }
+    signatures = {name: str(x.get_signature()) for name, x in metrics.items()}
+    if split_compounds:
+        signatures["BLEU"] += "|compounds:split"
     equal = [a == b for a, b in zip(translations, references, strict=True)]
     scores["exact"] = sum(equal) / len(equal)
-    return scores, {name: str(x.get_signature()) for name, x in metrics.items()}
+    return scores, signatures
 
 
 def compound_parts(text: str) -> str:

@@ -41,13 +41,16 @@ def test_bleu_of_tokenized_text_is_its_definition():
 
 
 def test_compounds_are_split_in_both():
-    scores, _ = kc.evaluation.score_translations(TRANSLATIONS, REFERENCES, True, True)
+    scores, signatures = kc.evaluation.score_translations(
+        TRANSLATIONS, REFERENCES, tokenized=True, split_compounds=True
+    )
     split = [
         [text.replace("l-k", "l ##AT##-##AT## k").replace("e-g", "e ##AT##-##AT## g")]
         for text in TRANSLATIONS + REFERENCES
     ]
     split = [text for (text,) in split]
     assert scores["BLEU"] == pytest.approx(bleu(split[:2], split[2:]))
+    assert signatures["BLEU"].endswith("|compounds:split")
 
 
 def test_raw_text_is_tokenized_by_sacrebleu():
