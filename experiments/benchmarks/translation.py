@@ -64,7 +64,7 @@ def operations(model, length):
     """Floating-point operations of a step's matrix products."""
     d, inner, layers = model.model_dim, model.feedforward_dim, model.num_layers
     attention = 4 * d * d + 2 * length * d
-    of_a_token = layers * (3 * attention + 4 * d * inner) + d * SUBWORDS
+    of_a_token = layers * (3 * attention + 4 * d * inner) + d * model.target_size
     tokens = TOKENS // length * length
     return 2 * 3 * tokens * of_a_token  # multiply and add; forward, twice that backward
 

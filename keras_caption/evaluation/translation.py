@@ -24,8 +24,8 @@ def score_translations(
     Returns:
         dict of float from 0 to 1: `BLEU`; `chrF`; and `exact`, the share of
         translations that equal their reference. And dict from `BLEU` and `chrF` to
-        sacreBLEU's signature of how they were computed, with `compounds:split` if they
-        are.
+        sacreBLEU's signature of how they were computed, BLEU's with `compounds:split`
+        after it if `split_compounds`.
 
     Raises:
         InputError: If there are no translations, or not as many as references.
