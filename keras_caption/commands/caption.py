@@ -19,6 +19,7 @@ cannot be read, and clips that were cut or have one frame, are reported and skip
 """
 
 import glob
+import os
 import pathlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -156,7 +157,9 @@ def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[st
                 found += map(str, find(name))
             elif pathlib.Path(name).exists() or not glob.has_magic(name):
                 found.append(name)
-            elif matches := sorted(glob.glob(name, recursive=True)):
+            elif matches := sorted(
+                filter(os.path.isfile, glob.glob(name, recursive=True))
+            ):
                 found += matches
             else:
                 raise kc.InputError(f"No file is called {name}.")

@@ -7,6 +7,7 @@ from typing import Self
 
 from keras_caption.errors import InputError
 from keras_caption.formats.coco import read_captions, read_instances
+from keras_caption.formats.folders import list_files
 from keras_caption.formats.karpathy import read_split
 
 
@@ -40,21 +41,22 @@ class CocoFiles:
         folder = pathlib.Path(folder)
         if not folder.is_dir():
             raise InputError(f"There is no folder {folder} to read COCO files from.")
-        paths_of = {
-            "captions_*.json": sorted(folder.rglob("captions_*.json")),
-            "instances_*.json": sorted(folder.rglob("instances_*.json")),
-            "dataset_*.json or *split*.json": sorted(
-                {*folder.rglob("dataset_*.json"), *folder.rglob("*split*.json")}
-            ),
-        }
-        for pattern, paths in paths_of.items():
-            if not paths:
-                raise InputError(f"There is no {pattern} in {folder} or below.")
-        captions, instances, splits = paths_of.values()
+        files = list_files(folder, (".json",), below=True)
+
+        def called(*patterns):
+            found = [f for f in files if any(map(f.match, patterns))]
+            if not found:
+                raise InputError(
+                    f"There is no {' or '.join(patterns)} in {folder} or below."
+                )
+            return tuple(found)
+
+        captions, instances = called("captions_*.json"), called("instances_*.json")
+        splits = called("dataset_*.json", "*split*.json")
         if len(splits) > 1:
             names = ", ".join(map(str, splits))
             raise InputError(f"There is more than one split file: {names}.")
-        return cls(tuple(captions), tuple(instances), splits[0])
+        return cls(captions, instances, splits[0])
 
 
 def read_annotations(

@@ -174,6 +174,8 @@ def open_video(path: pathlib.Path) -> Iterator[tuple[Any, Any]]:
 def find_clips(folder: str | os.PathLike) -> list[pathlib.Path]:
     """Lists all clips in a folder and below it, by their suffixes, sorted.
 
+    Hidden files and folders are passed over.
+
     Raises:
         InputError: If there is no such folder, or no clip in it.
     """

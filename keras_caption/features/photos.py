@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
+from keras_caption.formats.folders import list_files
 
 SUFFIXES = (".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".webp")
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
@@ -146,6 +147,8 @@ def resize_photo(pixels: Any, size: int) -> Any:
 def find_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
     """Lists all images in a folder and below it, by their suffixes, sorted.
 
+    Hidden files and folders are passed over.
+
     Raises:
         InputError: If there is no such folder, or no image in it.
     """
@@ -155,7 +158,7 @@ def find_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
 def find_files(
     folder: str | os.PathLike, suffixes: tuple[str, ...], noun: str
 ) -> list[pathlib.Path]:
-    """Lists all files of some suffixes in a folder and below it, sorted.
+    """Lists the files of some suffixes in a folder and below it, see `list_files`.
 
     Args:
         folder: Path.
@@ -168,7 +171,7 @@ def find_files(
     folder = pathlib.Path(folder)
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
-    found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in suffixes)
+    found = list_files(folder, suffixes, below=True)
     if not found:
         raise InputError(f"There is no {noun} in {folder} ({', '.join(suffixes)}).")
     return found

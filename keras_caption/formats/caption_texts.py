@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from keras_caption.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.fields import Caption
+from keras_caption.formats.folders import list_files
 from keras_caption.formats.parallel_text import lines
 from keras_caption.validation import adapter, describe
 
@@ -18,7 +19,7 @@ def read_caption_texts(folder: pathlib.Path) -> list[CaptionedPhoto]:
 
     Args:
         folder: `pathlib.Path`. The captions of `a/dog.jpg` are in `a/dog.txt`, in
-            UTF-8; blank lines are ignored.
+            UTF-8; blank lines are ignored, and hidden files.
 
     Returns:
         List of `CaptionedPhoto`, sorted by name. One whose file is blank has a
@@ -28,7 +29,7 @@ def read_caption_texts(folder: pathlib.Path) -> list[CaptionedPhoto]:
         InputError: If there is no text file, one is not UTF-8, or a caption has no
             words.
     """
-    paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() == SUFFIX)
+    paths = list_files(folder, (SUFFIX,), below=True)
     if not paths:
         raise InputError(f"There is no text file in {folder} ({SUFFIX}).")
     photos = []

@@ -9,6 +9,7 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_array, read_npz
 from keras_caption.formats.faults import reading
+from keras_caption.formats.folders import list_files
 from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
 from keras_caption.formats.regions import finite_float32
 
@@ -88,7 +89,7 @@ class FolderFrames(FrameFiles):
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
-        for file in sorted([*path.glob("*.npy"), *path.glob("*.npz")]):
+        for file in list_files(path, (".npy", ".npz")):
             if file.stem in self.records:
                 self.problems.append(
                     f"{file}: the video has features in "
@@ -100,7 +101,7 @@ class FolderFrames(FrameFiles):
             raise InputError(f"There is no .npy or .npz file in {path}.")
 
     def read_record(self, place: pathlib.Path, where: str) -> np.ndarray:
-        if place.suffix == ".npz":
+        if place.suffix.lower() == ".npz":
             features = array_of(read_npz(place, limit=RECORD_BYTES), where)
         elif place.stat().st_size > RECORD_BYTES:
             raise InputError(f"{where} is larger than {RECORD_BYTES:,} bytes.")

@@ -5,6 +5,7 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_array, read_npz
 from keras_caption.formats.faults import reading
+from keras_caption.formats.folders import list_files
 from keras_caption.formats.regions import RECORD_BYTES, Regions, divide
 
 
@@ -18,13 +19,15 @@ class NpzRegions(Regions):
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
         att, self.boxes = (self.folder(kind) for kind in ("att", "box"))
-        for file in sorted(att.glob("*.npz")):
+        for file in list_files(att, (".npz",)):
             self.add(file.stem, file, str(file))
 
     def folder(self, kind: str) -> pathlib.Path:
         """Finds the only folder whose name ends in a kind, `"att"` or `"box"`."""
         folders = sorted(
-            f for f in self.path.iterdir() if f.name.endswith(f"_{kind}") and f.is_dir()
+            folder
+            for folder in self.path.glob(f"*_{kind}")
+            if folder.is_dir() and not folder.name.startswith(".")
         )
         if len(folders) != 1:
             raise InputError(f"{self.path} should hold one folder *_{kind}.")

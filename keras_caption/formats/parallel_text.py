@@ -11,6 +11,7 @@ import pathlib
 import zlib
 
 from keras_caption.errors import InputError
+from keras_caption.formats.folders import list_files
 
 SPLITS = {"train": ("train",), "val": ("val", "dev"), "test": ("test",)}
 LINE_BYTES = 2**20  # of the longest line that is read
@@ -76,16 +77,17 @@ def find_parallel(folder, source, target):
 
 def find_file(folder, split, language):
     """The file of a split in a language."""
-    paths = sorted(
+    files = list_files(folder)
+    paths = [
         path
-        for path in folder.iterdir()
+        for path in files
         if path.name.startswith(SPLITS[split])
         and path.name.removesuffix(".gz").endswith(f".{language}")
-    )
+    ]
     if not paths:
         raise InputError(
             f"{folder} has no {split}.{language}, plain or as .gz; its files are "
-            f"{', '.join(sorted(path.name for path in folder.iterdir())[:12])}."
+            f"{', '.join(path.name for path in files[:12])}."
         )
     if len(paths) > 1:
         names = ", ".join(path.name for path in paths)

@@ -16,6 +16,7 @@ from keras_caption.formats.fields import (
     Records,
     refuse_repeats,
 )
+from keras_caption.formats.folders import list_files
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.question import Question
 
@@ -108,10 +109,8 @@ def find_file(folder: pathlib.Path, split: str, kind: str) -> pathlib.Path | Non
     """The file of a kind and split in a folder, or `None`."""
     paths = [
         path
-        for path in sorted(folder.iterdir())
-        if path.name.endswith((".json", ".json.gz"))
-        and kind in path.name
-        and split in path.name
+        for path in list_files(folder, (".json", ".json.gz"))
+        if kind in path.name and split in path.name
     ]
     if len(paths) > 1:
         names = ", ".join(path.name for path in paths)
