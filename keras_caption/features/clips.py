@@ -1,8 +1,7 @@
-import contextlib
+import collections
 import dataclasses
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -66,53 +65,109 @@ def read_clip(path: str | os.PathLike, num_frames: int, size: int) -> Clip:
     if not path.stat().st_size:
         raise InputError(f"{path} is empty.")
     with reading(path):
-        announced = count_packets(path)
+        index = find_video(path)
+        announced = count_packets(path, index)
         chosen = sampled_frames(announced, num_frames)
-        clip, total = decode(path, chosen, size)
+        clip, total = decode(path, index, chosen, size)
         if total != announced:  # a packet may hold no frame that is shown, or two
-            clip, total = decode(path, sampled_frames(total, num_frames), size)
+            chosen = sampled_frames(total, num_frames)
+            clip, total = decode(path, index, chosen, size)
     if total < 2:
         raise InputError(f"{path} has {total} frame; a clip needs at least two.")
     return clip
 
 
-def count_packets(path: pathlib.Path) -> int:
-    """Counts the packets of a clip's video, which usually hold a frame each.
+def find_video(path: pathlib.Path) -> int:
+    """Finds the video among the streams of a clip: the first of several pictures.
+
+    Cover art is a stream of one picture, which may stand before the video.
+
+    Returns:
+        int, index of the stream.
 
     Raises:
-        InputError: If a packet is damaged, or there are fewer than the file announces.
+        InputError: If there is no video, or its frames have too many pixels.
     """
-    count, start, end = 0, np.inf, -np.inf
-    with open_video(path) as (container, stream):
-        for packet in container.demux(stream):
-            if not packet.size:
+    with open_clip(path) as container:
+        videos = [
+            stream
+            for stream in container.streams.video
+            if stream.codec_context and not is_cover(stream)
+        ]
+        if not videos:
+            raise InputError(f"{path} has no video that can be decoded.")
+        video = videos[0]
+        if len(videos) > 1:
+            packets = collections.Counter()
+            for packet in container.demux(videos):
+                packets[packet.stream_index] += bool(packet.size)
+                if packets[video.index] > 1:
+                    break
+            video = next((v for v in videos if packets[v.index] > 1), video)
+        check_size((video.width, video.height), str(path))
+        return video.index
+
+
+def is_cover(stream: Any) -> bool:
+    """Whether a stream of a clip is marked as a picture that belongs to it."""
+    from av.stream import Disposition
+
+    return Disposition.attached_pic in stream.disposition
+
+
+def count_packets(path: pathlib.Path, index: int) -> int:
+    """Counts the packets of a clip's video that are shown, usually a frame each.
+
+    An edit list of MP4 hides packets, which are not counted. What should be there is
+    the duration of the video itself, as its edit list leaves it; sound may be longer.
+    Matroska and WebM have a total only: it is that of the longest stream.
+
+    Args:
+        path: `pathlib.Path` of the clip.
+        index: Of `find_video`.
+
+    Raises:
+        InputError: If a packet is damaged, or the file ends before what it announces.
+    """
+    count, start, end, last = 0, np.inf, -np.inf, 0.0
+    with open_clip(path) as container:
+        stream = container.streams[index]
+        for packet in container.demux():
+            if not packet.size or packet.is_discard:
+                continue
+            time = packet.dts if packet.pts is None else packet.pts
+            if time is not None:
+                until = time + (packet.duration or 0)
+                last = max(last, float(until * packet.time_base))
+            if packet.stream_index != index:
                 continue
             if packet.is_corrupt:
                 raise InputError(f"{path} is damaged or cut after {count} frames.")
             count += 1
-            if packet.pts is not None:
-                start = min(start, packet.pts)
-                end = max(end, packet.pts + (packet.duration or 0))
-        if count < LEAST * stream.frames:
-            raise InputError(
-                f"{path} is cut: it has {count} of {stream.frames} frames."
-            )
+            if time is not None:
+                start, end = min(start, time), max(end, until)
         seconds = float((end - start) * stream.time_base) if end > start else 0.0
-        announced = (container.duration or 0) / 1e6
-        if not stream.frames and seconds < LEAST * announced:
+        if stream.duration:
+            announced = float(stream.duration * stream.time_base)
+        else:
+            seconds, announced = last, (container.duration or 0) / 1e6
+        if seconds < LEAST * announced:
             raise InputError(
-                f"{path} is cut: its video lasts {seconds:.1f} of {announced:.1f} s."
+                f"{path} is cut: it lasts {seconds:.1f} of {announced:.1f} s."
             )
     if not count:
         raise InputError(f"{path} has a video without frames.")
     return count
 
 
-def decode(path: pathlib.Path, chosen: np.ndarray, size: int) -> tuple[Clip, int]:
+def decode(
+    path: pathlib.Path, index: int, chosen: np.ndarray, size: int
+) -> tuple[Clip, int]:
     """Decodes a clip, and keeps the frames that were chosen.
 
     Args:
         path: `pathlib.Path` of the clip.
+        index: Of `find_video`.
         chosen: Of `sampled_frames`.
         size: Of `read_clip`.
 
@@ -121,7 +176,8 @@ def decode(path: pathlib.Path, chosen: np.ndarray, size: int) -> tuple[Clip, int
     """
     chosen, frames, times = set(chosen.tolist()), [], []
     total, shape = 0, (0, 0)
-    with open_video(path) as (container, stream):
+    with open_clip(path) as container:
+        stream = container.streams[index]
         for frame in container.decode(stream):
             time = frame.time
             if time is None:
@@ -141,16 +197,11 @@ def decode(path: pathlib.Path, chosen: np.ndarray, size: int) -> tuple[Clip, int
     return Clip(np.array(frames), np.array(times, "float32"), *shape), total
 
 
-@contextlib.contextmanager
-def open_video(path: pathlib.Path) -> Iterator[tuple[Any, Any]]:
-    """Opens a clip.
-
-    Yields:
-        PyAV's container, and its first video stream.
+def open_clip(path: pathlib.Path) -> Any:
+    """Opens a clip by PyAV, as a container, which is a context manager.
 
     Raises:
-        InputError: If it is no clip or has no video, its frames have too many pixels,
-            or PyAV is not installed.
+        InputError: If it is no clip, or PyAV is not installed.
     """
     try:
         import av
@@ -160,15 +211,9 @@ def open_video(path: pathlib.Path) -> Iterator[tuple[Any, Any]]:
     options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
     try:
         # With its protocol, a name with a colon is not taken for an address.
-        opened = av.open(f"file:{path}", options=options)
+        return av.open(f"file:{path}", options=options)
     except av.ArgumentError:
         raise InputError(f"{path} is not a clip ({KNOWN}).") from None
-    with opened as container:
-        if not container.streams.video:
-            raise InputError(f"{path} has no video.")
-        stream = container.streams.video[0]
-        check_size((stream.width, stream.height), str(path))
-        yield container, stream
 
 
 def find_clips(folder: str | os.PathLike) -> list[pathlib.Path]:

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from clip_files import HEIGHT, WIDTH, grey, write_clip, write_sound
+from clip_files import HEIGHT, WIDTH, grey, show, write_clip, write_sound
 from conftest import data_folder
 from PIL import Image
 
@@ -66,6 +66,35 @@ def test_a_rotated_clip_is_turned(tmp_path):
     assert not white[:20].any()
 
 
+# Frames of which the part begins; how many are shown; and which players show.
+PARTS = {"head": (23, 5), "tail": (0, 20), "middle": (9, 12)}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_an_edit_list_hides_is_no_part_of_a_clip(part, tmp_path):
+    first, frames = PARTS[part]
+    path = show(write_clip(tmp_path / "a.mp4", 40), first, frames)
+    clip = read_clip(path, 40, SIZE)
+    shown = range(first, first + frames)
+    np.testing.assert_allclose(brightness(clip), list(map(grey, shown)), atol=4)
+    np.testing.assert_allclose(clip.times, np.arange(frames) / 10, atol=1e-3)
+
+
+@pytest.mark.parametrize("suffix", ["mkv", "mp4", "webm"])
+def test_sound_may_be_longer_than_the_picture(suffix, tmp_path):
+    path = write_clip(tmp_path / f"a.{suffix}", 12, sound=4)
+    assert len(read_clip(path, 99, SIZE).frames) == 12
+    if suffix != "mp4":
+        with pytest.raises(kc.InputError, match=r"is cut: it lasts \d\.\d of 4\.0 s"):
+            read_clip(cut(path, 0.5), 99, SIZE)
+
+
+@pytest.mark.parametrize("suffix", ["mkv", "mp4"])
+def test_cover_art_is_not_the_clip(suffix, tmp_path):
+    clip = read_clip(write_clip(tmp_path / f"a.{suffix}", 6, cover=True), 9, SIZE)
+    np.testing.assert_allclose(brightness(clip), list(map(grey, range(6))), atol=4)
+
+
 def cut(path, share):
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
@@ -87,6 +116,7 @@ BROKEN = {
     # A list of clips, which FFmpeg would open.
     "list.avi": (write_list, "is not a clip"),
     "sound.avi": (write_sound, "has no video"),
+    "album.mp4": (lambda path: write_sound(path, cover=True), "has no video"),
     "one.avi": (lambda path: write_clip(path, 1), "has 1 frame; a clip needs at least"),
     "cut.avi": (lambda p: cut(write_clip(p, 60), 0.6), r"cut after \d+ frames"),
     "cut.mp4": (lambda p: cut(write_clip(p, 60), 0.6), "cannot be read"),
