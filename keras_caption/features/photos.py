@@ -1,3 +1,4 @@
+import contextlib
 import importlib.util
 import io
 import os
@@ -11,26 +12,23 @@ from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import list_files
 
-SUFFIXES = (".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".webp")
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
+SUFFIXES = (
+    *(".bmp", ".gif", ".heic", ".jpeg", ".jpg"),
+    *(".png", ".tif", ".tiff", ".webp"),
+)
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 HEIF = importlib.util.find_spec("pillow_heif") is not None
 # A photo takes up to 20 bytes a pixel while it is decoded and resized.
 MAX_PIXELS = 64 * 2**20
-
-# EXIF's orientations: rows and columns transposed, then reversed.
-ORIENTATION = 0x0112
-TRANSPOSED = (5, 6, 7, 8)
-COLUMNS_REVERSED = (2, 3, 6, 7)
-ROWS_REVERSED = (3, 4, 7, 8)
 
 
 def read_photo(source: str | os.PathLike | bytes) -> np.ndarray:
     """Reads a photo's pixels, whatever its format and colours.
 
-    BMP, GIF, JPEG, PNG and WebP are read, by content and not by name, and HEIC where
-    pillow-heif is installed. Grey, CMYK, palette and 16-bit images are converted; of
-    several frames the first is taken; transparency is dropped. The EXIF orientation of
-    JPEG and HEIC is respected.
+    BMP, GIF, JPEG, PNG, TIFF and WebP are read, by content and not by name, and HEIC
+    where pillow-heif is installed. Grey, CMYK, palette and 16-bit images are converted;
+    of several frames the first is taken; what is transparent is composed over white.
+    Photos are turned by the orientation in their EXIF data or, without it, XMP.
 
     Args:
         source: Path of an image file, or its bytes.
@@ -42,7 +40,7 @@ def read_photo(source: str | os.PathLike | bytes) -> np.ndarray:
         InputError: If there is no such file, or it is no image, is truncated, or has
             more than `MAX_PIXELS` pixels.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     name, file = "The file", source
     if isinstance(source, bytes):
@@ -56,7 +54,10 @@ def read_photo(source: str | os.PathLike | bytes) -> np.ndarray:
     try:
         with Image.open(file, formats=readable_formats()) as image:
             check_size(image.size, name)
-            return orient(to_rgb(image), exif_orientation(image))
+            image.load()
+            with contextlib.suppress(Exception):  # damaged EXIF data
+                ImageOps.exif_transpose(image, in_place=True)
+            return to_rgb(image, name)
     except InputError:
         raise
     except UnidentifiedImageError:
@@ -95,39 +96,27 @@ def check_size(size: tuple[int, int], name: str) -> None:
         )
 
 
-def to_rgb(image: Any) -> np.ndarray:
-    """Converts a Pillow image to pixels, uint8 `(height, width, 3)`."""
+def to_rgb(image: Any, name: str) -> np.ndarray:
+    """Converts a Pillow image to pixels over white, uint8 `(height, width, 3)`.
+
+    Raises:
+        InputError: If its pixels have 32 bits, whose range is unknown.
+    """
     from PIL import Image
 
-    if image.mode.startswith("I"):  # 16 bits, of which 8 are kept
-        grey = (np.array(image).astype("uint32") >> 8).astype("uint8")
-        image = Image.fromarray(grey)
+    if image.mode in ("F", "I"):
+        raise InputError(f"{name} has pixels of 32 bits; at most 16 are read.")
+    if image.mode.startswith("I;16"):  # of which 8 are kept
+        deep, hidden = np.array(image), image.info.get("transparency")
+        image = Image.fromarray((deep >> 8).astype("uint8"))
+        if hidden is not None:
+            image.putalpha(Image.fromarray(255 * (deep != hidden).astype("uint8")))
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        white = Image.new("RGB", image.size, "white")
+        white.paste(image, mask=image)
+        image = white
     return np.array(image.convert("RGB"))
-
-
-def exif_orientation(image: Any) -> int:
-    """Reads the orientation in a JPEG's EXIF data; 1 if there is none."""
-    from PIL import Image
-
-    if image.format not in ("JPEG", "MPO"):
-        return 1
-    exif = Image.Exif()
-    try:
-        exif.load(image.info.get("exif"))
-        return exif.get(ORIENTATION, 1)
-    except Exception:  # damaged EXIF data
-        return 1
-
-
-def orient(pixels: np.ndarray, orientation: int) -> np.ndarray:
-    """Rotates or flips pixels, `(height, width, 3)`, by EXIF's orientation."""
-    if orientation in TRANSPOSED:
-        pixels = pixels.transpose(1, 0, 2)
-    if orientation in COLUMNS_REVERSED:
-        pixels = pixels[:, ::-1]
-    if orientation in ROWS_REVERSED:
-        pixels = pixels[::-1]
-    return np.ascontiguousarray(pixels)
 
 
 def resize_photo(pixels: Any, size: int) -> Any:

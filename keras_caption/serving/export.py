@@ -49,7 +49,8 @@ def export(
     on boxes, `regions` with `num_regions`, int32 `(batch,)`. Videos are `frames` with
     `num_frames`. Other kinds of input say what they take, see
     `keras_caption.inputs.InputKind.served_specs`. Only models of images with an
-    `extractor` have `photos`, which respects a JPEG's EXIF orientation.
+    `extractor` have `photos`, which turns photos by the orientation in their EXIF data,
+    and composes what is transparent over white.
 
     Those of a model that answers questions:
 

@@ -5,23 +5,22 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_caption.features.photos import (
-    COLUMNS_REVERSED,
-    MAX_PIXELS,
-    ORIENTATION,
-    ROWS_REVERSED,
-    TRANSPOSED,
-)
+from keras_caption.features import MAX_PIXELS
 
 PNG = b"\x89PNG\r\n\x1a\n"
 START_OF_SCAN, APP1, FILL = 0xDA, 0xE1, 0xFF
-SHORT = 3  # a type of EXIF values: 16 bits
+ORIENTATION, SHORT = 0x0112, 3  # of EXIF: a tag, and its type, of 16 bits
+# EXIF's orientations: rows and columns transposed, then reversed.
+TRANSPOSED = (5, 6, 7, 8)
+COLUMNS_REVERSED = (2, 3, 6, 7)
+ROWS_REVERSED = (3, 4, 7, 8)
 
 
 def decode_photos(image_bytes: Any, place: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Decodes JPEG and PNG files as `keras_caption.features.read_photo` does.
 
-    They are decoded one by one, so that a batch takes the memory of one photo.
+    Of orientations, only those in EXIF data are respected, not those in XMP. Files are
+    decoded one by one, so that a batch takes the memory of one photo.
 
     Args:
         image_bytes: string `(batch,)`, contents of the files.
@@ -61,7 +60,7 @@ def decode_photo(content: Any) -> Any:
     def jpeg():
         with tf.control_dependencies([check_size(tf.io.extract_jpeg_shape(content))]):
             pixels = tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")
-        return orient(pixels, exif_orientation(content))
+        return pixels, jpeg_exif(content)
 
     def png():
         # After the signature: length and name of the header, width, height.
@@ -70,10 +69,17 @@ def decode_photo(content: Any) -> Any:
         )
         is_png = tf.debugging.assert_equal(tf.strings.substr(content, 0, 8), PNG)
         with tf.control_dependencies([is_png, check_size(sides)]):
-            return tf.io.decode_png(content, 3)
+            # TensorFlow makes pixels of less than 8 bits transparent, if asked for
+            # alpha that they do not have.
+            pixels = tf.cond(
+                has_alpha(content),
+                lambda: over_white(tf.io.decode_png(content, 4)),
+                lambda: tf.io.decode_png(content, 3),
+            )
+        return pixels, png_exif(content)
 
-    pixels = tf.cond(tf.io.is_jpeg(content), jpeg, png)
-    return tf.ensure_shape(pixels, (None, None, 3))
+    pixels, exif = tf.cond(tf.io.is_jpeg(content), jpeg, png)
+    return tf.ensure_shape(orient(pixels, exif_orientation(exif)), (None, None, 3))
 
 
 def check_size(shape: Any) -> Any:
@@ -82,10 +88,19 @@ def check_size(shape: Any) -> Any:
     return tf.debugging.assert_less_equal(pixels, tf.constant(MAX_PIXELS, tf.int64))
 
 
-def exif_orientation(content: Any) -> Any:
-    """Reads the orientation in a JPEG's EXIF data, int32; 1 if there is none."""
-    start, end = exif_segment(content)
-    exif = tf.strings.substr(content, start, end - start)
+def over_white(pixels: Any) -> Any:
+    """Composes pixels with alpha over white: uint8 `(height, width, 3)`.
+
+    Args:
+        pixels: uint8 `(height, width, 4)`.
+    """
+    pixels = tf.cast(pixels, tf.uint16)  # which hold the products
+    darkness = (255 - pixels[..., :3]) * pixels[..., 3:]
+    return tf.cast(255 - (darkness + 127) // 255, tf.uint8)
+
+
+def exif_orientation(exif: Any) -> Any:
+    """Reads the orientation in EXIF data, int32; 1 if there is none."""
     byte = bytes_of(exif)
     order = tf.strings.substr(exif, 0, 4)
     little = order == b"II*\0"
@@ -105,8 +120,8 @@ def exif_orientation(content: Any) -> Any:
     return tf.cast(orientation, tf.int32)
 
 
-def exif_segment(content: Any) -> tuple[Any, Any]:
-    """Start and end of a JPEG's EXIF data, int32; both are its end if there are none.
+def jpeg_exif(content: Any) -> Any:
+    """Reads a JPEG's EXIF data, string, empty if there are none.
 
     A JPEG is a list of segments: 0xFF, a marker, the length in two bytes, content.
     """
@@ -116,8 +131,7 @@ def exif_segment(content: Any) -> tuple[Any, Any]:
         return 256 * byte(at + 2) + byte(at + 3)
 
     def is_exif(at):
-        name = tf.stack([byte(at + 4 + i) for i in range(6)])
-        named = tf.reduce_all(name == list(b"Exif\0\0"))
+        named = between(content, at + 4, at + 10) == b"Exif\0\0"
         return (byte(at + 1) == APP1) & named
 
     def is_before(at):
@@ -130,11 +144,51 @@ def exif_segment(content: Any) -> tuple[Any, Any]:
         )
 
     at = tf.while_loop(is_before, next_segment, [tf.constant(2, tf.int64)])[0]
-    size = tf.strings.length(content)
-    start, end = (
-        tf.minimum(tf.cast(x, tf.int32), size) for x in (at + 10, at + 2 + length(at))
-    )
-    return tf.cond(is_exif(at), lambda: (start, end), lambda: (size, size))
+    end = tf.where(is_exif(at), at + 2 + length(at), 0)
+    return between(content, at + 10, end)
+
+
+def has_alpha(content: Any) -> Any:
+    """Whether a PNG has pixels with alpha, or a colour that is transparent."""
+    kind = bytes_of(content)(25)
+    at, _ = find_chunk(content, b"tRNS", b"IDAT")
+    return (kind == 4) | (kind == 6) | (between(content, at - 4, at) == b"tRNS")
+
+
+def png_exif(content: Any) -> Any:
+    """Reads a PNG's EXIF data, string, empty if there are none."""
+    return between(content, *find_chunk(content, b"eXIf"))
+
+
+def find_chunk(content: Any, *names: bytes) -> tuple[Any, Any]:
+    """Start and end, int64, of the first chunk of some names in a PNG, or its end.
+
+    A PNG is a list of chunks: the length in four bytes, a name in four, content, a
+    checksum in four.
+    """
+    size = tf.cast(tf.strings.length(content), tf.int64)
+
+    def is_before(at, end):
+        name = between(content, at - 4, at)
+        return (at < size) & tf.reduce_all(name != list(names))
+
+    def next_chunk(at, end):
+        at = end + 12
+        length = tf.io.decode_raw(
+            between(content, end + 4, end + 8), tf.int32, False, fixed_length=4
+        )
+        return at, at + tf.maximum(tf.cast(length[0], tf.int64), 0)
+
+    # As if the signature ended in the checksum of a chunk before the first.
+    end = tf.constant(len(PNG) - 4, tf.int64)
+    return tf.while_loop(is_before, next_chunk, [end, end])
+
+
+def between(content: Any, start: Any, end: Any) -> Any:
+    """The bytes of a string from `start` to `end`, int64, as far as it has them."""
+    size = tf.cast(tf.strings.length(content), tf.int64)
+    start, end = tf.minimum(start, size), tf.minimum(end, size)
+    return tf.strings.substr(content, start, tf.maximum(end - start, 0))
 
 
 def bytes_of(content: Any) -> Callable[[Any], Any]:

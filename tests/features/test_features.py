@@ -5,7 +5,7 @@ import zlib
 import keras
 import numpy as np
 import pytest
-from PIL import Image, ImageOps
+from PIL import Image
 from retinanet import small_retinanet
 
 import keras_caption as kc
@@ -62,6 +62,8 @@ def test_photos_of_all_kinds_become_rgb(tmp_path, rng):
         "cmyk.jpg": colours.convert("CMYK"),
         "palette.gif": colours.convert("P"),
         "alpha.png": colours.convert("RGBA"),
+        "scan.tif": colours,
+        "deep.tiff": Image.fromarray(deep),
         "deep.png": Image.fromarray(deep),
         "dot.png": colours.crop((0, 0, 1, 1)),
     }
@@ -70,18 +72,43 @@ def test_photos_of_all_kinds_become_rgb(tmp_path, rng):
         photo = read_photo(tmp_path / name)
         assert photo.dtype == np.uint8
         assert photo.shape == (*image.size[::-1], 3)
-    np.testing.assert_array_equal(read_photo(tmp_path / "deep.png")[..., 1], deep >> 8)
-    np.testing.assert_array_equal(read_photo(tmp_path / "alpha.png"), colours)
+    for name in ("deep.png", "deep.tiff"):
+        np.testing.assert_array_equal(read_photo(tmp_path / name)[..., 1], deep >> 8)
+    for name in ("alpha.png", "scan.tif"):
+        np.testing.assert_array_equal(read_photo(tmp_path / name), colours)
+    assert len(kc.features.find_photos(tmp_path)) == len(kinds)
     content = (tmp_path / "grey.png").read_bytes()
     np.testing.assert_array_equal(
         read_photo(content), read_photo(tmp_path / "grey.png")
     )
 
 
-def jpeg(pixels, **options):
+def encode(pixels, kind, **options):
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "jpeg", **options)
+    image = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
+    image.save(file, kind, **options)
     return file.getvalue()
+
+
+def test_what_is_transparent_is_composed_over_white():
+    colour, alpha = np.indices((256, 256))
+    pixels = np.stack([colour, 255 - colour, 0 * colour, alpha], -1).astype("uint8")
+    share = alpha[..., None] / 255
+    expected = np.rint(pixels[..., :3] * share + 255 * (1 - share))
+    for options in ({"kind": "png"}, {"kind": "webp", "lossless": True, "exact": True}):
+        np.testing.assert_array_equal(read_photo(encode(pixels, **options)), expected)
+    palette = Image.fromarray(pixels[..., :3]).quantize(8)
+    for kind in ("gif", "png"):
+        photo = read_photo(encode(palette, kind, transparency=3))
+        hidden = np.array(palette) == 3
+        assert (photo[hidden] == 255).all()
+        np.testing.assert_array_equal(
+            photo[~hidden], np.array(palette.convert("RGB"))[~hidden]
+        )
+
+
+def jpeg(pixels, **options):
+    return encode(pixels, "jpeg", **options)
 
 
 def png_header(width, height):
@@ -100,6 +127,10 @@ BROKEN = {
     "text.jpg": (b"This is not an image.", "is not an image"),
     "postscript.jpg": (EPS, "is not an image"),
     "large.png": (png_header(13000, 13000), "13000 x 13000 pixels"),
+    "elevation.tif": (
+        encode(np.full((9, 9), 0.5, "float32"), "tiff"),
+        "has pixels of 32 bits; at most 16 are read",
+    ),
     "larger.png": (png_header(2**31 - 1, 2**31 - 1), "far more than 67,108,864 pixels"),
 }
 
@@ -125,10 +156,8 @@ def test_damaged_photos_give_an_image_or_one_sentence(rng):
     exif = Image.Exif()
     exif[0x0112] = 6
     files = [jpeg(NOISE[:9, :7], exif=exif.tobytes())]
-    for kind in ("bmp", "gif", "png", "webp"):
-        files.append(io.BytesIO())
-        Image.fromarray(NOISE[:9, :7]).save(files[-1], kind)
-        files[-1] = files[-1].getvalue()
+    files += [encode(NOISE[:9, :7], kind) for kind in ("bmp", "gif", "tiff")]
+    files += [encode(NOISE[:9, :7], kind, exif=exif) for kind in ("png", "webp")]
     for _ in range(40):
         for content in map(bytearray, files):
             for place in rng.integers(0, min(len(content), 120), 3):
@@ -140,14 +169,22 @@ def test_damaged_photos_give_an_image_or_one_sentence(rng):
             assert photo.shape[2] == 3
 
 
+@pytest.mark.parametrize("kind", ["jpeg", "png", "tiff", "webp"])
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_exif_orientation_is_respected(orientation):
+def test_the_orientation_of_every_format_is_respected(orientation, kind):
     exif = Image.Exif()
     exif[0x0112] = orientation
-    content = jpeg(NOISE[:24], exif=exif.tobytes())
-    with Image.open(io.BytesIO(content)) as image:
-        expected = np.array(ImageOps.exif_transpose(image))
-    np.testing.assert_array_equal(read_photo(content), expected)
+    # A quarter is dark, so that formats that lose details keep which.
+    pixels = np.full((32, 64, 3), 255, "uint8")
+    pixels[:16, :32] = 0
+    photo = read_photo(encode(pixels, kind, exif=exif.tobytes()))
+    if orientation in (5, 6, 7, 8):
+        pixels = pixels.transpose(1, 0, 2)
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    np.testing.assert_allclose(photo, pixels, atol=60)
 
 
 def test_extractor_makes_grids_and_regions(rng):

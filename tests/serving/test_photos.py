@@ -47,8 +47,11 @@ def noise():
 
 def test_python_and_the_graph_see_the_same_photo(decode, noise):
     image = Image.fromarray(noise)
+    grey = np.array(image.convert("L"))
+    deep = (np.arange(48).reshape(6, 8) * 1300).astype("uint16")
     files = [
-        encode(noise, exif=exif(orientation, endian))
+        encode(noise, kind, exif=exif(orientation, endian))
+        for kind in ("jpeg", "png")
         for orientation in range(10)
         for endian in "<>"
     ]
@@ -59,7 +62,15 @@ def test_python_and_the_graph_see_the_same_photo(decode, noise):
         encode(noise, exif=b"Exif\0\0"),
         *(encode(image.convert(mode)) for mode in ("L", "CMYK")),
         *(encode(image.convert(mode), "png") for mode in ("L", "LA", "P", "RGBA", "1")),
-        encode((np.arange(48).reshape(6, 8) * 1300).astype("uint16"), "png"),
+        encode(deep, "png"),
+        # One transparent colour, a palette of transparent ones, and alpha.
+        encode(deep, "png", transparency=13000),
+        encode(image.convert("L"), "png", transparency=int(grey[0, 0])),
+        encode(image, "png", transparency=tuple(noise[0, 0].tolist())),
+        encode(image.convert("P"), "png", transparency=bytes(range(256))),
+        encode(image.quantize(4), "png", bits=2, transparency=b"\0\x80"),
+        encode(np.stack([grey, noise[..., 0]], -1), "png"),
+        encode(np.concatenate([noise, noise[::-1, :, :1]], -1), "png"),
     ]
     # The graph does not stop at what stands before the EXIF data.
     comment = b"\xff\xfe" + struct.pack(">H", 5) + b"abc"
