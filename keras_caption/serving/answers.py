@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_caption.inputs import read_served
 from keras_caption.models import Classifier, ClassifierEnsemble
-from keras_caption.serving.photos import decode_photos
+from keras_caption.serving.photos import extract_photos
 
 BEST = 5  # answers of each question
 
@@ -42,8 +42,7 @@ def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Any]:
         return answer(*read_served(model.kinds, served))
 
     def photos(image_bytes, **served):
-        pixels, decoded = decode_photos(image_bytes, model.extractor.place)
-        features = model.extractor(pixels)
+        features, decoded = extract_photos(model.extractor, image_bytes)
         inputs, valid = read_served(model.kinds, {**features, **served})
         return answer(inputs, valid & decoded)
 

@@ -17,7 +17,7 @@ from keras_caption.models.answering import Answering
 from keras_caption.models.generation import given, take
 from keras_caption.models.input_reader import InputReader
 from keras_caption.serving.answers import answer_endpoints
-from keras_caption.serving.photos import decode_photos
+from keras_caption.serving.photos import extract_photos
 from keras_caption.text import BOS, PAD
 
 # All files of an export: a folder that holds others is not replaced by one.
@@ -193,8 +193,8 @@ def generation_endpoints(
         return {"logits": tf.where(valid, logits, float("nan"))}
 
     def photos(image_bytes):
-        pixels, decoded = decode_photos(image_bytes, model.extractor.place)
-        inputs, valid = read_served(model.kinds, model.extractor(pixels))
+        features, decoded = extract_photos(model.extractor, image_bytes)
+        inputs, valid = read_served(model.kinds, features)
         return search(inputs, valid & decoded)
 
     specs = {

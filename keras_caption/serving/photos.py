@@ -1,11 +1,11 @@
-"""Decoding of image files within an exported graph."""
+"""Image files within an exported graph: decoding, and features."""
 
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from keras_caption.features import MAX_PIXELS
+from keras_caption.features import MAX_PIXELS, Extractor, ObjectDetector
 
 PNG = b"\x89PNG\r\n\x1a\n"
 START_OF_SCAN, APP1, FILL = 0xDA, 0xE1, 0xFF
@@ -14,6 +14,27 @@ ORIENTATION, SHORT = 0x0112, 3  # of EXIF: a tag, and its type, of 16 bits
 TRANSPOSED = (5, 6, 7, 8)
 COLUMNS_REVERSED = (2, 3, 6, 7)
 ROWS_REVERSED = (3, 4, 7, 8)
+
+
+def extract_photos(
+    extractor: Extractor | ObjectDetector, image_bytes: Any
+) -> tuple[dict[str, Any], Any]:
+    """Extracts the features of image files.
+
+    Args:
+        extractor: `keras_caption.features.Extractor` or `ObjectDetector`.
+        image_bytes: string `(batch,)`, contents of the files.
+
+    Returns:
+        dict of features, what the extractor returns; and which of the files could be
+        decoded, bool `(batch,)`.
+    """
+    count = tf.shape(image_bytes)[0]
+    # One black photo stands for an empty batch: not every network runs on none.
+    files = tf.concat([image_bytes, tf.fill([tf.cast(count == 0, tf.int32)], "")], 0)
+    pixels, decoded = decode_photos(files, extractor.place)
+    features = extractor(pixels)
+    return {name: x[:count] for name, x in features.items()}, decoded[:count]
 
 
 def decode_photos(image_bytes: Any, place: Callable[[Any], Any]) -> tuple[Any, Any]:

@@ -193,6 +193,8 @@ def test_the_served_model_reads_files(folder, model, tmp_path):
     np.testing.assert_allclose(said["scores"], scores, atol=1e-3)
     grids = served.signatures["serving_default"](grid=tf.constant(inputs["grid"]))
     np.testing.assert_array_equal(grids["tokens"], tokens)
+    nothing = served.signatures["photos"](image_bytes=files[:0])
+    assert nothing["captions"].shape == (0,)
 
 
 def test_caption_my_picture(call_script, folder, model, tmp_path):

@@ -101,6 +101,9 @@ def test_questions_about_photos_are_served(extractor, rng, tmp_path):
     assert texts(outputs["answers"])[:2] == [row[0][0] for row in expected]
     scores = [row[0][1] for row in expected]
     np.testing.assert_allclose(outputs["scores"], [*scores, -np.inf], atol=1e-5)
+    none = tf.zeros((0,), tf.string)
+    nothing = served["photos"](image_bytes=none, question=none)
+    assert nothing["best_scores"].shape == (0, 5)
 
 
 def test_members_must_fit(members, captioner, tmp_path):
