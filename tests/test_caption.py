@@ -119,9 +119,12 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
     for arguments, message in [
         ([files / "empty"], f"There is no image in {files / 'empty'}"),
         ([tmp_path / "*.jpg"], "No file is called"),
+        ([files / "empt?"], "No file is called"),  # but a folder
         ([first, f"--output={tmp_path / 'mine.csv'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'mine.html'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'c.txt'}"], "should end in .csv, .jsonl"),
+        ([first, "--confidence=30"], "--confidence: 30 is not between 0 and 1"),
+        ([first, "--confidence=nan"], "--confidence: nan is not between 0 and 1"),
     ]:
         code, printed, _ = call(capsys, files, *arguments)
         assert message in code

@@ -29,7 +29,7 @@ import numpy as np
 
 import keras_caption as kc
 from keras_caption.commands.caption_files import open_caption_file
-from keras_caption.commands.command_line import Parser, count
+from keras_caption.commands.command_line import Parser, count, share
 
 BATCH_SIZE = 8  # files that are captioned at once
 MODEL = pathlib.Path(kc.__file__).parents[1] / "saved_models" / "ngsan_coco.keras"
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         f"to {DETECTOR}",
     )
     parser.add_argument(
-        "--confidence", type=float, default=0.3, help="least score of an object"
+        "--confidence", type=share, default=0.3, help="least score of an object"
     )
     parser.add_argument(
         "--output",

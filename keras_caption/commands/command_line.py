@@ -38,6 +38,14 @@ def count(text: str) -> int:
     return value
 
 
+def share(text: str) -> float:
+    """A float from 0 to 1, on the command line."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
 def names(text: str) -> list[str]:
     """A list of str, separated by commas on the command line."""
     return [name for name in text.split(",") if name]

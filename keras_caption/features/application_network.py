@@ -43,8 +43,12 @@ def make_application(
             **arguments,
         )
     except Exception as error:  # a download that fails has no class of its own
+        advice = ""
+        if "URL fetch failure" in str(error):
+            advice = "; without a network, name a file of its weights without the top"
         raise InputError(
-            f"{name} with weights={weights!r} cannot be made: {reason_of(error)}."
+            f"{name} with weights={weights!r} cannot be made: "
+            f"{reason_of(error)}{advice}."
         ) from None
     if layer is not None:
         names = [of_network.name for of_network in network.layers]

@@ -2,11 +2,11 @@ import pathlib
 
 import keras_hub
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, hint
 from keras_caption.features.hub_detector import HubDetector
+from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
-from keras_caption.formats.faults import reason_of
 from keras_caption.formats.keras_files import load_keras
 
 
@@ -17,30 +17,35 @@ def load_detector(name: str, confidence: float = 0.3) -> ObjectDetector:
         name: str, a preset of a KerasHub object detector, by its name, which is
             downloaded once, or its folder; or the path of a `.keras` file of a YOLOX
             network, see `Yolox`.
-        confidence: float, least score of an object.
+        confidence: float in [0, 1], least score of an object.
 
     Raises:
-        InputError: If there is none, it cannot be downloaded, or detects other objects.
+        InputError: If there is none, it cannot be downloaded, or detects other objects,
+            or the confidence is no share.
     """
     if pathlib.Path(name).suffix == ".keras":
         return Yolox(load_keras(name), confidence=confidence)
-    return HubDetector(load_hub_detector(name), confidence=confidence)
+    network = load_hub_detector(name, ", or a YOLOX network as a .keras file")
+    return HubDetector(network, confidence=confidence)
 
 
-def load_hub_detector(preset: str) -> keras_hub.models.ObjectDetector:
+def load_hub_detector(
+    preset: str, instead: str = ""
+) -> keras_hub.models.ObjectDetector:
     """Loads a KerasHub object detector, by name or from a folder.
 
+    Args:
+        preset: str, name, address or folder.
+        instead: Of `loading_preset`.
+
     Raises:
-        InputError: If there is none.
+        InputError: If there is none, or it cannot be loaded.
     """
-    try:
+    presets = keras_hub.models.ObjectDetector.presets
+    if not is_preset(preset, presets):
+        raise InputError(
+            f"There is no object detector {preset!r}: no preset of KerasHub, no "
+            f"address, no folder. {hint(preset, presets)}"
+        )
+    with loading_preset(preset, presets, instead):
         return keras_hub.models.ObjectDetector.from_preset(preset)
-    except (ValueError, FileNotFoundError) as error:
-        raise InputError(
-            f"There is no object detector {preset!r}: {reason_of(error)}."
-        ) from None
-    except OSError:  # of a download
-        raise InputError(
-            f"The detector {preset} could not be downloaded: without a network, name a "
-            "folder or a .keras file."
-        ) from None

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_caption.arguments import Count, Share, check
 from keras_caption.errors import InputError
 from keras_caption.features.application_network import applications, make_application
 from keras_caption.features.detectors import load_hub_detector
@@ -51,7 +52,7 @@ class Extractor(keras.Model):
         levels: Iterable of int, of the pyramid, see `windows`.
         detector: `keras_hub.models.ObjectDetector`, or a preset of one: its name, or
             a local folder.
-        confidence: float, least confidence of the detector's regions.
+        confidence: float in [0, 1], least confidence of the detector's regions.
         max_regions: int, greatest number of the detector's regions.
         arguments: dict of further arguments of the function, such as `alpha`, or of
             the preset's backbone.
@@ -88,6 +89,8 @@ class Extractor(keras.Model):
         name: str = "extractor",
         **kwargs: Any,
     ):
+        check(Share, confidence=confidence)
+        check(Count, max_regions=max_regions)
         super().__init__(name=name, **kwargs)
         if isinstance(backbone, str) and backbone not in applications():
             if weights not in (None, "imagenet"):

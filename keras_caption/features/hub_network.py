@@ -1,5 +1,4 @@
 import math
-import os
 from typing import Any
 
 import keras
@@ -7,7 +6,7 @@ from keras import ops
 
 from keras_caption.errors import InputError, hint
 from keras_caption.features.application_network import applications
-from keras_caption.formats.faults import reason_of
+from keras_caption.features.hub_presets import is_preset, loading_preset
 
 IMAGE_SIZE = 224  # where neither a preset nor its user says one
 
@@ -85,14 +84,6 @@ class HubNetwork(keras.Model):
         return cls(**keras.saving.deserialize_keras_object(config))
 
 
-def is_preset(name: str) -> bool:
-    """Whether a name is an address, a folder or a built-in preset of KerasHub."""
-    import keras_hub
-
-    presets = keras_hub.models.Backbone.presets
-    return "://" in name or os.path.isdir(name) or name in presets
-
-
 def load_hub_network(
     preset: str,
     layer: str | None = None,
@@ -115,14 +106,15 @@ def load_hub_network(
     """
     import keras_hub
 
-    if not is_preset(preset):
+    presets = keras_hub.models.Backbone.presets
+    if not is_preset(preset, presets):
         raise InputError(
             f"There is no network {preset!r} in keras.applications, and no such preset "
             f"or folder for KerasHub. {hint(preset, applications())}"
         )
 
     arguments = dict(arguments or {})
-    try:
+    with loading_preset(preset, presets):
         converter = keras_hub.layers.ImageConverter.from_preset(preset)
         if image_size and converter.image_size != (image_size, image_size):
             converter.image_size = (image_size, image_size)
@@ -135,12 +127,6 @@ def load_hub_network(
         elif converter.image_size is None:
             converter.image_size = (IMAGE_SIZE, IMAGE_SIZE)
         return HubNetwork(backbone, converter, layer)
-    except InputError:
-        raise
-    except Exception as error:  # a download that fails has no class of its own
-        raise InputError(
-            f"The preset {preset!r} of KerasHub cannot be used: {reason_of(error)}."
-        ) from None
 
 
 def output_of(backbone: Any, layer: str | None) -> Any:

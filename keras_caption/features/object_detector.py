@@ -5,6 +5,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_caption.arguments import Count, Share, check
 from keras_caption.errors import InputError
 from keras_caption.features.photos import check_photos, pixels_of, read_photo
 
@@ -40,7 +41,7 @@ class ObjectDetector(keras.Model):
         image_size: int, height and width of the square that is searched.
         keeps_proportions: bool, whether photos keep their proportions in that square,
             from its upper left corner on, the rest grey, or fill it.
-        confidence: float, the least score of an object.
+        confidence: float in [0, 1], the least score of an object.
         max_objects: int, greatest number of objects, those of the best scores.
 
     Call arguments:
@@ -65,6 +66,8 @@ class ObjectDetector(keras.Model):
         name: str = "object_detector",
         **kwargs: Any,
     ):
+        check(Share, confidence=confidence)
+        check(Count, max_objects=max_objects)
         super().__init__(name=name, **kwargs)
         self.image_size = image_size
         self.keeps_proportions = keeps_proportions

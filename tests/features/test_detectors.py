@@ -96,12 +96,25 @@ def test_what_is_no_detector_is_one_sentence(tmp_path, captioner):
         (tmp_path / "captioner.keras", "A YOLOX network should turn 416 x 416 pixels"),
         (tmp_path / "small.keras", r"into 3,549 x 85 values. Received: white_yolox"),
         ("nowhere", "There is no object detector 'nowhere'"),
+        ("dfine_nano_cocoo", r"no folder\. Did you mean dfine_nano_coco or [\w ]+\?$"),
     ]:
         with pytest.raises(kc.InputError, match=message):
             load_detector(str(name))
 
 
-def test_a_download_without_a_network_is_one_sentence(monkeypatch):
+@pytest.mark.parametrize("confidence", [30, 2.0, float("nan"), -1])
+def test_confidence_is_a_share(confidence):
+    for make in (
+        lambda **given: Yolox(white_yolox(), image_size=64, **given),
+        lambda **given: kc.features.Extractor("MobileNet", **given),
+    ):
+        with pytest.raises(kc.InputError, match=r"^`confidence`: .*received"):
+            make(confidence=confidence)
+
+
+def test_a_download_is_announced_and_without_a_network_one_sentence(
+    monkeypatch, capsys, tmp_path
+):
     import keras_hub
     import requests
 
@@ -109,8 +122,23 @@ def test_a_download_without_a_network_is_one_sentence(monkeypatch):
         raise requests.exceptions.ConnectionError("Max retries exceeded")
 
     monkeypatch.setattr(keras_hub.models.ObjectDetector, "from_preset", fail)
-    with pytest.raises(kc.InputError, match="dfine_nano_coco could not be downloaded"):
+    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
+    page = "https://www.kaggle.com/models/keras/d-fine/keras/dfine_nano_coco/1"
+    with pytest.raises(kc.InputError) as error:
         load_detector("dfine_nano_coco")
+    assert str(error.value) == (
+        "The preset 'dfine_nano_coco' of KerasHub could not be loaded from "
+        f"{page}: there is no connection; without a network, name a folder with the "
+        "files of that page, or a YOLOX network as a .keras file."
+    )
+    announced = f"Downloading dfine_nano_coco, about 15 MB, from {page}\n"
+    assert capsys.readouterr().err == announced
+    here = tmp_path / "models/keras/d-fine/keras/dfine_nano_coco/1"
+    here.mkdir(parents=True)
+    (here / "task.weights.h5").touch()
+    with pytest.raises(kc.InputError, match="cannot be used: "):
+        load_detector("dfine_nano_coco")
+    assert not capsys.readouterr().err
 
 
 def test_yolox_nano_has_its_average_precision():

@@ -121,7 +121,7 @@ def test_image_size_and_layer_of_a_preset_can_be_chosen(tmp_path):
         Extractor(str(tmp_path), weights="own.weights.h5")
 
 
-def test_presets_that_cannot_be_used_are_named(tmp_path, monkeypatch):
+def test_presets_that_cannot_be_used_are_named(tmp_path, monkeypatch, capsys):
     with pytest.raises(kc.InputError, match="no network 'nowhere/clip' in keras"):
         Extractor("nowhere/clip")
     with pytest.raises(kc.InputError, match=rf"{tmp_path}' of .* no config\.json"):
@@ -132,8 +132,9 @@ def test_presets_that_cannot_be_used_are_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr("keras_hub.src.utils.preset_utils.get_file", get_file)
     for name in ("hf://someone/clip", "clip_vit_base_patch16"):
-        with pytest.raises(kc.InputError, match=f"'{name}' of .*: Name or service"):
+        with pytest.raises(kc.InputError, match=f"'{name}' of .*: there is no con"):
             Extractor(name)
+    assert "about 598 MB, from https://www.kaggle.com/" in capsys.readouterr().err
 
 
 def test_photos_with_csv_are_prepared_saved_and_exported(call_script, rng, tmp_path):

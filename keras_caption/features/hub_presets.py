@@ -1,0 +1,76 @@
+"""Presets of KerasHub: their names, and their downloads."""
+
+import contextlib
+import os
+import pathlib
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import reason_of
+
+# Pages of the files of a preset, by the scheme of its address.
+PAGES = {
+    "kaggle": "https://www.kaggle.com/models/",
+    "hf": "https://huggingface.co/",
+}
+
+
+def is_preset(name: str, presets: Mapping[str, Any]) -> bool:
+    """Whether a name is an address, a folder or one of KerasHub's own presets."""
+    return "://" in name or os.path.isdir(name) or name in presets
+
+
+@contextlib.contextmanager
+def loading_preset(
+    preset: str, presets: Mapping[str, Any], instead: str = ""
+) -> Iterator[None]:
+    """Announces a download by the block; converts its errors to an `InputError`.
+
+    Kaggle's client compares checksums of what it downloads.
+
+    Args:
+        preset: str, an address, a folder or one of `presets`.
+        presets: Mapping from name to description, KerasHub's own.
+        instead: str, what else may be named where there is no network.
+    """
+    address, size = preset, ""
+    if preset in presets:
+        address = presets[preset]["kaggle_handle"]
+        megabytes = 4 * presets[preset]["metadata"]["params"] / 1e6
+        size = f", about {megabytes:,.0f} MB,"
+    scheme, _, handle = address.rpartition("://")
+    page = f"{PAGES[scheme]}{handle}" if scheme in PAGES else address
+    if not is_here(scheme, handle):
+        unless = "" if scheme == "kaggle" else ", unless it was before"
+        print(
+            f"Downloading {preset}{size} from {page}{unless}",
+            file=sys.stderr,
+            flush=True,
+        )
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # a download that fails has no class of its own
+        reason = reason_of(error)
+        if type(error).__name__ == "ConnectionError":  # of Python or of requests
+            reason = "there is no connection"
+        if is_here(scheme, handle):
+            problem = f"cannot be used: {reason}"
+        else:
+            problem = (
+                f"could not be loaded from {page}: {reason}; without a network, "
+                f"name a folder with the files of that page{instead}"
+            )
+        raise InputError(f"The preset {preset!r} of KerasHub {problem}.") from None
+
+
+def is_here(scheme: str, handle: str) -> bool:
+    """Whether a preset is a folder, or is known to have been downloaded before."""
+    if scheme == "kaggle":
+        cache = os.environ.get("KAGGLEHUB_CACHE", "~/.cache/kagglehub")
+        folder = pathlib.Path(cache, "models", handle).expanduser()
+        return any(folder.rglob("*.weights.h5"))
+    return not scheme
