@@ -21,7 +21,7 @@ from typing import Any
 
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count, write_lines
-from keras_caption.formats.parallel_text import lines, lines_of
+from keras_caption.formats.text_lines import lines, lines_of
 from keras_caption.inputs.text import MAX_TOKENS
 
 AT_ONCE = 1024  # lines in memory

@@ -1,6 +1,5 @@
 """Captions as CSV with a header: a row for each caption, such as Flickr8k's."""
 
-import csv
 import pathlib
 from collections.abc import Iterator
 from typing import Literal, NotRequired
@@ -10,8 +9,8 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
+from keras_caption.formats.csv_rows import csv_rows
 from keras_caption.formats.fields import Caption, PhotoName
-from keras_caption.formats.parallel_text import lines
 from keras_caption.validation import adapter, describe
 
 COLUMNS = {
@@ -61,29 +60,21 @@ def read_caption_csv(path: pathlib.Path) -> list[CaptionedPhoto]:
 
 def read_rows(path: pathlib.Path) -> Iterator[tuple[str, Row]]:
     """Yields where each row stands, for messages, and its validated content."""
-    text = (f"{line}\n" for line in lines(path))
-    reader = csv.reader(text, strict=True)
-    try:
-        header = [name.strip().lower() for name in next(reader, [])]
-        if header:
-            header[0] = header[0].removeprefix("\ufeff")  # as spreadsheets write it
-        places = find_columns(path, header)
-        for cells in reader:
-            where = f"{path}, line {reader.line_num}"
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise InputError(
-                    f"{where} has {len(cells)} cells, and the header {len(header)}: "
-                    "captions with commas should be in quotes."
-                )
-            row = {field: cells[place] for field, place in places.items()}
-            try:
-                yield where, adapter(Row).validate_python(row, strict=True)
-            except ValidationError as error:
-                raise InputError(f"{where}: {describe(error)}.") from None
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}.") from None
+    rows = csv_rows(path)
+    _, header = next(rows, (None, []))
+    header = [name.lower() for name in header]
+    places = find_columns(path, header)
+    for where, cells in rows:
+        if len(cells) != len(header):
+            raise InputError(
+                f"{where} has {len(cells)} cells, and the header {len(header)}: "
+                "captions with commas should be in quotes."
+            )
+        row = {field: cells[place] for field, place in places.items()}
+        try:
+            yield where, adapter(Row).validate_python(row, strict=True)
+        except ValidationError as error:
+            raise InputError(f"{where}: {describe(error)}.") from None
 
 
 def find_columns(path: pathlib.Path, header: list[str]) -> dict[str, int]:

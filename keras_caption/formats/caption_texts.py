@@ -8,7 +8,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.fields import Caption
 from keras_caption.formats.folders import list_files
-from keras_caption.formats.parallel_text import lines
+from keras_caption.formats.text_lines import lines
 from keras_caption.validation import adapter, describe
 
 SUFFIX = ".txt"
@@ -49,7 +49,7 @@ def read_text(path: pathlib.Path) -> list[str]:
     """Reads the captions of a text file."""
     captions = []
     for number, line in enumerate(lines(path), start=1):
-        line = line.removeprefix("\ufeff").strip()
+        line = line.strip()
         if not line:
             continue
         try:

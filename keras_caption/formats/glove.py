@@ -7,7 +7,7 @@ from collections.abc import Container
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.formats.parallel_text import lines
+from keras_caption.formats.text_lines import lines
 
 
 def read_glove(

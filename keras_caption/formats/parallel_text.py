@@ -5,16 +5,14 @@ two languages as suffixes, such as `train.en` and `train.de`, plain or as `.gz`.
 """
 
 import dataclasses
-import gzip
 import itertools
 import pathlib
-import zlib
 
 from keras_caption.errors import InputError
 from keras_caption.formats.folders import list_files
+from keras_caption.formats.text_lines import lines
 
 SPLITS = {"train": ("train",), "val": ("val", "dev"), "test": ("test",)}
-LINE_BYTES = 2**20  # of the longest line that is read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +30,7 @@ class ParallelFiles:
         """Yields pairs of str, without the ends of lines.
 
         Raises:
-            InputError: If a file cannot be read, is not UTF-8, has a line that is
-                longer than `LINE_BYTES`, or fewer lines than the other.
+            InputError: If a file cannot be read, or has fewer lines than the other.
         """
         pairs = itertools.zip_longest(lines(self.source), lines(self.target))
         for number, (source, target) in enumerate(pairs, start=1):
@@ -95,40 +92,3 @@ def find_file(folder, split, language):
             f"{folder} has several files of {split} in {language}: {names}."
         )
     return paths[0]
-
-
-def lines(path):
-    """Lines of a text file in UTF-8, plain or as `.gz`; memory does not grow with it.
-
-    Raises:
-        InputError: If the file cannot be read, is not UTF-8, or has a line that is
-            longer than `LINE_BYTES`.
-    """
-    opened = gzip.open if path.suffix == ".gz" else open
-    return lines_of(lambda: opened(path, "rb"), path)
-
-
-def lines_of(open_file, name):
-    """Lines of what `open_file` opens, as of `lines`; `name` is for messages."""
-    number = 0
-    try:
-        with open_file() as file:
-            while line := file.readline(LINE_BYTES + 1):
-                number += 1
-                yield decode(line, f"{name}, line {number},")
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{name} cannot be read after line {number}: {error}."
-        ) from None
-
-
-def decode(line, where):
-    """The text of a line, without its end."""
-    if len(line) > LINE_BYTES:
-        raise InputError(
-            f"{where} is longer than {LINE_BYTES:,} bytes: that is no sentence."
-        )
-    try:
-        return line.rstrip(b"\r\n").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where} is not UTF-8 at byte {error.start + 1}.") from None

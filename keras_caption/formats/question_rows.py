@@ -1,11 +1,10 @@
 """Questions about images, as rows of a CSV file."""
 
-import csv
 import os
 import pathlib
 
 from keras_caption.errors import InputError
-from keras_caption.formats.parallel_text import lines
+from keras_caption.formats.csv_rows import csv_rows
 
 HEADER = ["image", "question"]
 
@@ -15,7 +14,7 @@ def read_question_rows(path: str | os.PathLike) -> list[tuple[str, str]]:
 
     Args:
         path: Path of a CSV file, plain or as `.gz`, with two columns, the image and
-            the question. A first row `image,question` is skipped.
+            the question, see `csv_rows`. A first row `image,question` is skipped.
 
     Returns:
         List of pairs of str, image and question.
@@ -25,19 +24,15 @@ def read_question_rows(path: str | os.PathLike) -> list[tuple[str, str]]:
             columns.
     """
     path = pathlib.Path(path)
-    reader = csv.reader(lines(path), strict=True)
     rows = []
-    try:
-        for row in reader:
-            if len(row) != len(HEADER):
-                raise InputError(
-                    f"{path}, line {reader.line_num}, has {len(row)} columns; it "
-                    "should have two, image and question."
-                )
-            if rows or row != HEADER:
-                rows.append(tuple(row))
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}.") from None
+    for number, (where, cells) in enumerate(csv_rows(path)):
+        if len(cells) != len(HEADER):
+            raise InputError(
+                f"{where} has {len(cells)} columns; it should have two, image and "
+                "question."
+            )
+        if number or [name.lower() for name in cells] != HEADER:
+            rows.append(tuple(cells))
     if not rows:
         raise InputError(f"{path} has no questions.")
     return rows
