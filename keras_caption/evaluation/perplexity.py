@@ -8,6 +8,7 @@ from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.sentence_reader import pad
 from keras_caption.text import PAD
+from keras_caption.text.normalization import canonical
 
 BATCH = 2**25  # logits and attention weights of a layer computed at once, 128 MiB
 WEIGHTS = 16  # attention weights of two positions: heads, and areas
@@ -19,7 +20,7 @@ def log_perplexity(model: Any, sources: list[str], references: list[str]) -> flo
     The natural logarithms of the probabilities of all tokens of the references, EOS
     included, each given the source and the tokens before it, are summed up, and
     divided by the number of characters. Characters are the Unicode code points of the
-    references, and one for the end of each. So models with different tokenizers
+    references in NFC, and one for the end of each. So models with different tokenizers
     compare; for a `CharacterTokenizer` that knows all characters it is the mean over
     tokens. The greater, the better; it is at most 0.
 
@@ -75,7 +76,7 @@ def log_perplexity(model: Any, sources: list[str], references: list[str]) -> flo
         target = ops.convert_to_tensor(pad([targets[i] for i in rows]))
         of_rows = ops.convert_to_numpy(score({"source": source}, target))
         total += float(of_rows.sum(dtype="float64"))
-    return total / sum(len(references[i]) + 1 for i in usable)
+    return total / sum(len(canonical(references[i])) + 1 for i in usable)
 
 
 def batches(

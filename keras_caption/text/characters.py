@@ -7,7 +7,13 @@ import keras
 
 from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
-from keras_caption.text.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_caption.text.normalization import canonical, canonical_in_graph
+from keras_caption.text.tokenizer import (
+    SPECIAL_TOKENS,
+    Tokenizer,
+    check_strings,
+    is_unicode,
+)
 
 BYTES = [bytes([value]) for value in range(256)]
 # Ids of characters follow those of the special tokens and of the bytes.
@@ -21,13 +27,14 @@ class CharacterTokenizer(Tokenizer):
 
     Ids 4 to 259 are the bytes 0 to 255; the characters follow in the order given. A
     character that is not among them is tokenized as the bytes of its UTF-8 encoding,
-    so that nothing is unknown and every text is decoded as it was.
+    so that nothing is unknown and every text is decoded as it was, in Unicode's NFC.
 
     Args:
-        characters: List of distinct str of one character each.
+        characters: Iterable of distinct str of one character each.
 
     Raises:
-        InputError: If an element is not one character, or occurs twice.
+        InputError: If they are no list, or an element is not one character, or occurs
+            twice.
 
     Example:
 
@@ -39,17 +46,19 @@ class CharacterTokenizer(Tokenizer):
     """
 
     def __init__(self, characters: Iterable[str]):
-        self.characters = list(characters)
+        if isinstance(characters, str):
+            characters = list(characters)
+        self.characters = list(check_strings(characters, "Characters"))
         for index, character in enumerate(self.characters):
-            if not isinstance(character, str) or len(character) != 1:
+            if not is_unicode(character) or len(character) != 1:
                 raise InputError(
                     f"Element {index} of the characters must be a str of one "
                     f"character, received {character!r:.60}."
                 )
-        self._ids = {character: FIRST + i for i, character in enumerate(characters)}
+        self._ids = {c: FIRST + i for i, c in enumerate(self.characters)}
         if len(self._ids) < len(self.characters):
             raise InputError("The characters of a tokenizer must be distinct.")
-        known = [character.encode("utf-8", "replace") for character in self.characters]
+        known = [character.encode() for character in self.characters]
         unknown = [UNKNOWN.encode()] * len(SPECIAL_TOKENS)
         self._pieces = [*unknown, *BYTES, *known]
 
@@ -63,8 +72,8 @@ class CharacterTokenizer(Tokenizer):
         """
         check(Count, min_count=min_count)
         counts = collections.Counter()
-        for text in texts:
-            counts.update(text)
+        for text in check_strings(texts, "Texts"):
+            counts.update(canonical(text))
         frequent = [c for c, count in counts.items() if count >= min_count]
         return cls(sorted(frequent, key=lambda c: (-counts[c], c)))
 
@@ -73,7 +82,7 @@ class CharacterTokenizer(Tokenizer):
 
     def to_ids(self, text: str) -> list[int]:
         ids = []
-        for character in text:
+        for character in canonical(text):
             if character in self._ids:
                 ids.append(self._ids[character])
             else:
@@ -87,7 +96,9 @@ class CharacterTokenizer(Tokenizer):
     def tokenize(self, texts: Any) -> Any:
         import tensorflow as tf
 
-        characters = tf.strings.unicode_split(texts, "UTF-8", errors="replace")
+        characters = tf.strings.unicode_split(
+            canonical_in_graph(texts), "UTF-8", errors="replace"
+        )
         ids = self._table.lookup(characters.values)
         # Of each character, its id or those of its bytes: one of the two rows is empty.
         known = tf.ragged.boolean_mask(ids[:, None], (ids >= 0)[:, None])
@@ -114,7 +125,8 @@ class CharacterTokenizer(Tokenizer):
         with tf.init_scope():
             return tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
-                    self._pieces[FIRST:], tf.range(FIRST, len(self))
+                    tf.constant(self._pieces[FIRST:], tf.string),
+                    tf.range(FIRST, len(self)),
                 ),
                 default_value=-1,
             )

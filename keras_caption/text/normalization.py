@@ -1,3 +1,4 @@
+import unicodedata
 from typing import Any
 
 # What separates words in a graph: hyphen, slash and all that `str.isspace` calls space.
@@ -5,12 +6,42 @@ SPACES = r"\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}"
 SEPARATORS = rf"[-/{SPACES}]"
 
 
+def canonical(text: str, lower: bool = False) -> str:
+    """Returns a text as all tokenizers read it: in Unicode's NFC, without NUL.
+
+    So a letter and its accent are one character, however they were typed.
+
+    Args:
+        text: str.
+        lower: bool, whether to make it lower case.
+    """
+    text = text.replace("\0", "")
+    return unicodedata.normalize("NFC", text.lower() if lower else text)
+
+
+def canonical_in_graph(texts: Any, lower: bool = False) -> Any:
+    """Returns texts in a graph as `canonical` does.
+
+    Args:
+        texts: string `(batch,)`, TensorFlow tensor in UTF-8.
+        lower: bool, whether to make them lower case.
+    """
+    import tensorflow as tf
+    import tensorflow_text
+
+    texts = tf.strings.regex_replace(texts, r"\x00", "")
+    if lower:
+        texts = tf.strings.lower(texts, "utf-8")
+    return tensorflow_text.normalize_utf8(texts, "NFC")
+
+
 def split_words(caption: str) -> list[str]:
     """Splits a caption into normalized words.
 
-    Words are in lower case; hyphens and slashes separate words; other characters that
-    are neither letters nor digits are dropped, so that `"man's"` becomes `"mans"`. The
-    `tokens` of Karpathy's split files follow the same rule.
+    Words are in lower case and in Unicode's NFC; hyphens and slashes separate words;
+    other characters that are neither letters nor digits, nor the marks that follow
+    them, such as the vowels of Hindi, are dropped, so that `"man's"` becomes `"mans"`.
+    The `tokens` of Karpathy's split files follow the same rule.
 
     Args:
         caption: str.
@@ -18,8 +49,13 @@ def split_words(caption: str) -> list[str]:
     Returns:
         A list of str, empty if the caption has no words.
     """
-    caption = caption.lower().replace("-", " ").replace("/", " ")
-    return "".join(c for c in caption if c.isalnum() or c.isspace()).split()
+    caption = canonical(caption, lower=True).replace("-", " ").replace("/", " ")
+    kept, in_word = [], False
+    for c in caption:
+        in_word = c.isalnum() or (in_word and unicodedata.category(c)[0] == "M")
+        if in_word or c.isspace():
+            kept.append(c)
+    return "".join(kept).split()
 
 
 def normalize_in_graph(texts: Any) -> Any:
@@ -33,6 +69,6 @@ def normalize_in_graph(texts: Any) -> Any:
     """
     import tensorflow as tf
 
-    texts = tf.strings.lower(texts, "utf-8")
+    texts = canonical_in_graph(texts, lower=True)
     texts = tf.strings.regex_replace(texts, SEPARATORS, " ")
-    return tf.strings.regex_replace(texts, r"[^\pL\pN ]", "")
+    return tf.strings.regex_replace(texts, r"([\pL\pN]\pM*)|[^ ]", r"\1")

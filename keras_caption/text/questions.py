@@ -4,7 +4,11 @@ from typing import Any, Self
 
 import keras
 
-from keras_caption.text.normalization import SEPARATORS
+from keras_caption.text.normalization import (
+    SEPARATORS,
+    canonical,
+    canonical_in_graph,
+)
 from keras_caption.text.vocabulary import Vocabulary
 
 MAX_TOKENS = 14  # of a question; MCAN's code cuts longer ones
@@ -47,14 +51,14 @@ class QuestionTokenizer(Vocabulary):
 
     @staticmethod
     def split(text: str) -> list[str]:
-        text = re.sub(DELETED, "", text.lower())
+        text = re.sub(DELETED, "", canonical(text, lower=True))
         return text.replace("-", " ").replace("/", " ").split()
 
     @staticmethod
     def normalize_in_graph(texts: Any) -> Any:
         import tensorflow as tf
 
-        texts = tf.strings.lower(texts, "utf-8")
+        texts = canonical_in_graph(texts, lower=True)
         texts = tf.strings.regex_replace(texts, DELETED, "")
         return tf.strings.regex_replace(texts, SEPARATORS, " ")
 

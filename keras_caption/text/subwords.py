@@ -1,13 +1,27 @@
 import base64
 import io
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import keras
+from pydantic import Field
 
-from keras_caption.arguments import Count, check
+from keras_caption.arguments import check
 from keras_caption.errors import InputError
-from keras_caption.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from keras_caption.text.normalization import canonical, canonical_in_graph
+from keras_caption.text.tokenizer import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL_TOKENS,
+    UNK,
+    Tokenizer,
+    check_strings,
+)
+
+BYTES = 256
+# SentencePiece also needs one piece for text; its numbers have 32 bits.
+VocabularySize = Annotated[int, Field(gt=len(SPECIAL_TOKENS) + BYTES, lt=2**31)]
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -62,18 +76,19 @@ class SubwordTokenizer(Tokenizer):
 
         Args:
             texts: Iterable of str.
-            vocabulary_size: int, number of subwords, with special tokens and bytes.
+            vocabulary_size: int, number of subwords, with the 4 special tokens and
+                256 bytes.
 
         Raises:
             InputError: If the text is empty, or too small for so many subwords.
         """
         from sentencepiece import SentencePieceTrainer
 
-        check(Count, vocabulary_size=vocabulary_size)
+        check(VocabularySize, vocabulary_size=vocabulary_size)
         model = io.BytesIO()
         try:
             SentencePieceTrainer.train(
-                sentence_iterator=iter(texts),
+                sentence_iterator=map(canonical, check_strings(texts, "Texts")),
                 model_writer=model,
                 model_type="bpe",
                 vocab_size=vocabulary_size,
@@ -87,7 +102,7 @@ class SubwordTokenizer(Tokenizer):
                 minloglevel=2,
             )
         except RuntimeError as error:
-            reason = str(error).strip().rpartition("] ")[2]
+            reason = str(error).rpartition("] ")[2] or "it is empty."
             raise InputError(
                 f"The text does not yield {vocabulary_size} subwords: {reason}"
             ) from None
@@ -97,13 +112,13 @@ class SubwordTokenizer(Tokenizer):
         return self._processor.get_piece_size()
 
     def to_ids(self, text: str) -> list[int]:
-        return self._processor.encode(text)
+        return self._processor.encode(canonical(text))
 
     def to_text(self, ids: list[int]) -> str:
         return self._processor.decode(ids)
 
     def tokenize(self, texts: Any) -> Any:
-        return self._in_graph().tokenize(texts)
+        return self._in_graph().tokenize(canonical_in_graph(texts))
 
     def join_pieces(self, ids: Any) -> Any:
         return self._in_graph().detokenize(ids)

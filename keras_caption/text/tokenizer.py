@@ -4,20 +4,25 @@ Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (unknown), whatever the token
 """
 
 import abc
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from keras_caption.errors import InputError
+from keras_caption.text.normalization import canonical
 
 PAD, BOS, EOS, UNK = range(4)
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Tokenizer(abc.ABC):
     """Base of tokenizers: turns text into token ids and back.
 
     `encode` and `decode` take one text in Python, without TensorFlow. `tokenize` and
-    `detokenize` take a batch inside a TensorFlow graph, and give the same.
+    `detokenize` take a batch inside a TensorFlow graph, and give the same. All read
+    text in Unicode's NFC. Text yields no special token but UNK: `"<eos>"` is a word as
+    any other.
 
     A subclass implements `__len__`, `to_ids`, `to_text`, `tokenize`, `join_pieces`
     and `trackables`. It is registered with Keras, and its config holds all it knows:
@@ -103,7 +108,7 @@ class Tokenizer(abc.ABC):
 
     def as_decoded(self, text: str) -> str:
         """A reference as `decode` would write it, to score decoded text against."""
-        return text
+        return canonical(text)
 
     def detokenize(self, tokens: Any) -> Any:
         """Texts of a batch of token ids, each up to its first EOS.
@@ -133,3 +138,20 @@ class Tokenizer(abc.ABC):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
+
+
+def check_strings(values: Iterable[str], noun: str) -> Iterable[str]:
+    """Returns what should be a list of str; raises `InputError` if it is no list.
+
+    Args:
+        values: What a user gave.
+        noun: str, what the values are called in the message.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{noun} must be a list of str, received {values!r:.60}.")
+    return values
+
+
+def is_unicode(text: Any) -> bool:
+    """Whether a value is a str that can be saved: without half of a surrogate pair."""
+    return isinstance(text, str) and not SURROGATE.search(text)

@@ -7,8 +7,18 @@ import keras
 
 from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
-from keras_caption.text.normalization import normalize_in_graph, split_words
-from keras_caption.text.tokenizer import SPECIAL_TOKENS, UNK, Tokenizer
+from keras_caption.text.normalization import (
+    canonical,
+    normalize_in_graph,
+    split_words,
+)
+from keras_caption.text.tokenizer import (
+    SPECIAL_TOKENS,
+    UNK,
+    Tokenizer,
+    check_strings,
+    is_unicode,
+)
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -40,8 +50,9 @@ class Vocabulary(Tokenizer):
 
     def __init__(self, words: Iterable[str]):
         self.words = [*SPECIAL_TOKENS, *check_words(words)]
-        self._ids = {word: i for i, word in enumerate(self.words)}
-        if len(self._ids) < len(self.words):
+        first = len(SPECIAL_TOKENS)
+        self._ids = {word: i for i, word in enumerate(self.words[first:], first)}
+        if len({*self.words}) < len(self.words):
             counts = collections.Counter(self.words)
             raise InputError(
                 "Words of a vocabulary must be distinct and none of "
@@ -69,7 +80,7 @@ class Vocabulary(Tokenizer):
         """
         check(Count, min_count=min_count)
         counts = collections.Counter()
-        for caption in captions:
+        for caption in check_strings(captions, "Captions"):
             counts.update(cls.split(caption))
         frequent = [word for word, count in counts.items() if count >= min_count]
         frequent = [word for word in frequent if word not in SPECIAL_TOKENS]
@@ -135,10 +146,12 @@ class Vocabulary(Tokenizer):
     def _table(self):
         import tensorflow as tf
 
+        first = len(SPECIAL_TOKENS)
         with tf.init_scope():
             return tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
-                    self.words, tf.range(len(self.words))
+                    tf.constant(self.words[first:], tf.string),
+                    tf.range(first, len(self.words)),
                 ),
                 default_value=UNK,
             )
@@ -148,14 +161,14 @@ class Vocabulary(Tokenizer):
 
 
 def check_words(words: Iterable[str]) -> list[str]:
-    """Returns the words as a list; raises `InputError` if one is not a word."""
-    if isinstance(words, str):
-        raise InputError(f"Words must be a list of str, received {words!r:.60}.")
-    words = list(words)
-    for index, word in enumerate(words):
-        if not isinstance(word, str) or word.split() != [word]:
+    """Returns the words as a list, in NFC; raises `InputError` if one is no word."""
+    checked = []
+    for index, word in enumerate(check_strings(words, "Words")):
+        text = canonical(word) if is_unicode(word) else ""
+        if text.split() != [text]:
             raise InputError(
                 f"Word {index} of the vocabulary must be a str without white space, "
                 f"received {word!r:.60}."
             )
-    return words
+        checked.append(text)
+    return checked

@@ -3,7 +3,7 @@ from typing import Any
 
 import keras
 
-from keras_caption.text.normalization import SPACES
+from keras_caption.text.normalization import SPACES, canonical, canonical_in_graph
 from keras_caption.text.vocabulary import Vocabulary
 
 # Ends a piece of a word that goes on, as subword-nmt writes it.
@@ -36,7 +36,7 @@ class WordTokenizer(Vocabulary):
 
     @staticmethod
     def split(text: str) -> list[str]:
-        return text.split()
+        return canonical(text).split()
 
     @staticmethod
     def join(words: list[str]) -> str:
@@ -54,4 +54,5 @@ class WordTokenizer(Vocabulary):
     def normalize_in_graph(texts: Any) -> Any:
         import tensorflow as tf
 
+        texts = canonical_in_graph(texts)
         return tf.strings.regex_replace(texts, f"[{SPACES}]", " ")

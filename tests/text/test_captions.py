@@ -1,3 +1,5 @@
+import unicodedata
+
 import keras
 import pytest
 
@@ -12,6 +14,14 @@ from keras_caption.text import BOS, EOS, PAD, UNK, Vocabulary, split_words
         ("black/white  cat\n", "black white cat"),
         ("Ünïcode 2 café!", "ünïcode 2 café"),
         (" . , !", ""),
+        ("Cafe\u0301!", "café"),
+        # A boy and a girl: vowels are marks in scripts of India and in Thai.
+        ("एक लड़का।", unicodedata.normalize("NFC", "एक लड़का")),
+        ("एक लड़की।", unicodedata.normalize("NFC", "एक लड़की")),
+        ("ছেলে-মেয়ে", unicodedata.normalize("NFC", "ছেলে মেয়ে")),
+        ("เด็กผู้ชาย, เด็กผู้หญิง", "เด็กผู้ชาย เด็กผู้หญิง"),
+        ("பையன்.", "பையன்"),
+        ("dog\u2764\ufe0f \u0301 -\u0301", "dog"),  # marks of no letter
     ],
 )
 def test_words_of_a_caption(caption, words):

@@ -1,10 +1,14 @@
+import unicodedata
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import keras_caption as kc
-from keras_caption.text import BOS, EOS, PAD
+from keras_caption.text import BOS, EOS, PAD, UNK
 
 SENTENCES = [
     "Ein großer roter Kreis ist unter dem kleinen Stern.",
@@ -14,6 +18,7 @@ SENTENCES = [
 ]
 TOKENIZERS = {
     "captions": kc.text.Vocabulary.build(SENTENCES, 1),
+    "questions": kc.text.QuestionTokenizer.build(SENTENCES, 1),
     "words": kc.text.WordTokenizer.build(SENTENCES, 1),
     "characters": kc.text.CharacterTokenizer.build(SENTENCES[:2]),
     "subwords": kc.text.SubwordTokenizer.build(SENTENCES * 4, 330),
@@ -30,6 +35,41 @@ TEXTS = [
 ]
 
 
+# Characters that a rule of some tokenizer or normalization is about.
+ODD = [
+    *"aAßİЁ!-/'.<>@_1½",
+    *(chr(code) for code in (0x0, 0xA, 0xD, 0xB, 0x1C, 0x85, 0xA0, 0x2028, 0x3000)),
+    *(chr(code) for code in (0x300, 0x301, 0x307, 0x323, 0x345, 0x34F, 0xFE0F, 0x20E3)),
+    *(chr(code) for code in (0x1100, 0x1161, 0x11A8, 0x212B, 0x1E9E, 0x2581, 0xFB01)),
+    *(
+        chr(code)
+        for code in (
+            0x3A3,
+            0x3C3,
+            0x3C2,
+            0x93C,
+            0x93F,
+            0x94D,
+            0x9BE,
+            0xE31,
+            0xE4D,
+            0xBC6,
+            0xBBE,
+        )
+    ),
+    *(chr(code) for code in (0x200B, 0x200D, 0xFEFF, 0xFFFD, 0x2764, 0x1F642)),
+    *("e\u0301", "ড\u09bc", "<eos>", "<pad>", "<unk>", "@@ ", "two", "red@@"),
+]
+# Capitals of Unicode 14, which TensorFlow's tables of lower case lack.
+NEW_CAPITALS = set("\u2c2f\ua7c0\ua7d0\ua7d6\ua7d8") | {
+    chr(code) for code in range(0x10570, 0x10596)
+}
+CHARACTERS = st.characters(exclude_categories=["Cs", "Cn"]).filter(
+    lambda c: c not in NEW_CAPITALS
+)
+TEXT = st.lists(st.sampled_from(ODD) | CHARACTERS).map("".join)
+
+
 @pytest.fixture(params=TOKENIZERS)
 def tokenizer(request):
     return TOKENIZERS[request.param]
@@ -43,6 +83,57 @@ def test_graph_and_python_tokenize_alike(tokenizer):
     )
     assert ids.dtype == tf.int32
     assert ids.values.numpy().max() < len(tokenizer)
+
+
+def read_in_graph(tokenizer):
+    """What a tokenizer's graph reads of texts: ids, or words known or not."""
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string)])
+    def read(texts):
+        if isinstance(tokenizer, kc.text.Vocabulary):
+            return tf.strings.split(tokenizer.normalize_in_graph(texts))
+        return tokenizer.tokenize(texts)
+
+    return read
+
+
+GRAPHS = {name: read_in_graph(tokenizer) for name, tokenizer in TOKENIZERS.items()}
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(st.lists(TEXT, min_size=1, max_size=40))
+@example(["A\u03a3\0A", "\0\u03a3", "", "\u0301a", "a-\u0301b", "H\u0331 \u1e96"])
+def test_graph_and_python_read_any_text_alike(texts):
+    for name, tokenizer in TOKENIZERS.items():
+        is_vocabulary = isinstance(tokenizer, kc.text.Vocabulary)
+        read = tokenizer.split if is_vocabulary else tokenizer.to_ids
+        pieces = [[*map(as_bytes, read(text))] for text in texts]
+        assert GRAPHS[name](tf.constant(texts)).to_list() == pieces, name
+        for text, of_text in zip(texts, pieces, strict=True):
+            assert not {PAD, BOS, EOS} & {*tokenizer.to_ids(text)}
+            for form in ("NFC", "NFD"):
+                typed = unicodedata.normalize(form, text)
+                assert [*map(as_bytes, read(typed))] == of_text, (name, form)
+
+
+def as_bytes(piece):
+    return piece.encode() if isinstance(piece, str) else piece
+
+
+def test_words_called_like_special_tokens_are_words(tokenizer):
+    text = "<eos> <pad> <bos> <unk>"
+    ids = tokenizer.to_ids(text)
+    assert not {PAD, BOS, EOS} & {*ids}
+    assert tokenizer.tokenize([text])[0].numpy().tolist() == ids
+    if isinstance(tokenizer, kc.text.WordTokenizer | kc.text.QuestionTokenizer):
+        assert ids == [UNK] * 4
+
+
+@pytest.mark.parametrize("name", ["characters", "subwords", "words"])
+def test_decoded_text_is_what_references_are_scored_as(name):
+    typed = unicodedata.normalize("NFD", SENTENCES[0])
+    decoded = TOKENIZERS[name].decode(TOKENIZERS[name].encode(typed))
+    assert decoded == TOKENIZERS[name].as_decoded(typed) == SENTENCES[0]
 
 
 def test_a_random_seed_does_not_change_tokenizers(tokenizer):
@@ -106,7 +197,19 @@ def test_a_saved_graph_takes_and_returns_text(tokenizer, tmp_path):
     ("build", "message"),
     [
         (lambda: kc.text.SubwordTokenizer.build(SENTENCES, 9000), "not yield 9000"),
-        (lambda: kc.text.SubwordTokenizer.build([], 300), "not yield 300"),
+        (lambda: kc.text.SubwordTokenizer.build([], 300), "not yield 300.*is empty"),
+        (lambda: kc.text.SubwordTokenizer.build([""], 300), "not yield 300.*is empty"),
+        (lambda: kc.text.SubwordTokenizer.build(SENTENCES, 1), "greater than 260"),
+        (lambda: kc.text.SubwordTokenizer.build(SENTENCES, 2**40), "less than 2147"),
+        (lambda: kc.text.SubwordTokenizer.build("a dog"), "Texts must be a list of"),
+        (lambda: kc.text.CharacterTokenizer.build(None), "Texts must be a list of"),
+        (lambda: kc.text.CharacterTokenizer(None), "list of str, received None"),
+        (lambda: kc.text.CharacterTokenizer(["a", "\ud800"]), "Element 1"),
+        (lambda: kc.text.Vocabulary(None), "list of str, received None"),
+        (lambda: kc.text.Vocabulary(["a", "\ud800"]), "Word 1"),
+        (lambda: kc.text.Vocabulary(["a", "\0"]), "Word 1"),
+        (lambda: kc.text.Vocabulary(["é", "e\u0301"]), "More than once: .'é'"),
+        (lambda: kc.text.Vocabulary.build(7), "Captions must be a list of"),
         (lambda: kc.text.SubwordTokenizer("abcd"), "no SentencePiece model"),
         (lambda: kc.text.CharacterTokenizer(["ab"]), "Element 0"),
         (lambda: kc.text.CharacterTokenizer(["a", "a"]), "distinct"),
