@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import h5py
+from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
@@ -19,13 +20,17 @@ if TYPE_CHECKING:
     import keras
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
-JSON_BYTES = 16 * 2**20  # as much as a vocabulary of a million words takes
+# Of a member. Keras does not compress them: what it saved is at most as large as its
+# file, whatever the vocabulary, and a small file cannot claim more than this.
+JSON_BYTES = 16 * 2**20
 # Functions of this module of Keras download weights; no layer of ours needs them.
 ONLINE = "keras.applications"
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
 class SavedObject(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")
+
     module: str | None
     class_name: str
     config: dict[str, object]
@@ -66,20 +71,21 @@ def check(path: pathlib.Path) -> None:
     """Refuses damaged files, and files that claim too much memory."""
     with open_zip(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
+        limit = max(JSON_BYTES, path.stat().st_size)
         for name in (CONFIG, METADATA, WEIGHTS):
             if name not in sizes:
                 raise InputError(f"{path} has no {name}: it is not a saved model.")
         for name in (CONFIG, METADATA):
-            if sizes[name] > JSON_BYTES:
+            if sizes[name] > limit:
                 raise InputError(
                     f"{path}: {name} takes {sizes[name]:,} bytes; at most "
-                    f"{JSON_BYTES:,} are read."
+                    f"{limit:,} are read."
                 )
         # Reading a member to its end compares its checksum.
         parse_json(archive.read(METADATA), dict, f"{path}, {METADATA}")
         config = archive.read(CONFIG)
         saved = parse_json(config, SavedObject, f"{path}, {CONFIG}")
-        check_offline(saved["config"], f"{path}, {CONFIG}")
+        check_offline(saved, f"{path}, {CONFIG}")
         check_weights(archive.read(WEIGHTS), sizes[WEIGHTS], f"{path}, {WEIGHTS}")
         for name in sizes.keys() - {CONFIG, METADATA, WEIGHTS}:
             with archive.open(name) as file:
@@ -88,17 +94,36 @@ def check(path: pathlib.Path) -> None:
 
 
 def check_offline(config: Any, where: str) -> None:
-    """Refuses addresses, and functions that could download something."""
+    """Refuses addresses, and functions that could download something.
+
+    An address that is an argument of an object may be opened: Keras's `StringLookup`
+    reads its vocabulary from one. In a list of strings, it is a word of a vocabulary or
+    an answer.
+    """
     if isinstance(config, str) and ADDRESS.match(config):
         raise InputError(f"{where} has the address {config[:60]}.")
     if isinstance(config, dict):
         module = config.get("module")
         if isinstance(module, str) and ONLINE in module.replace(".src.", "."):
             raise InputError(f"{where} names a function of {module}.")
-        config = list(config.values())
-    if isinstance(config, list):
+        for key, value in config.items():
+            if key == "config" and "class_name" in config:
+                value = without_texts(value)
+            check_offline(value, where)
+    elif isinstance(config, list):
         for value in config:
             check_offline(value, where)
+
+
+def without_texts(arguments: Any) -> Any:
+    """Arguments of an object without those that are lists of strings."""
+    if not isinstance(arguments, dict):
+        return arguments
+    return {
+        name: value
+        for name, value in arguments.items()
+        if not (isinstance(value, list) and all(isinstance(x, str) for x in value))
+    }
 
 
 def check_weights(content: bytes, size: int, where: str) -> None:

@@ -8,6 +8,7 @@ from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
 from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
+from keras_caption.text.tokenizer import check_strings, is_unicode
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -67,11 +68,10 @@ class Classifier(Answering, TaskModel):
         extractor: Extractor | None = None,
         **kwargs: Any,
     ):
-        answers = list(answers)
+        answers = list(check_strings(answers, "`answers`"))
         count = encoder.output.shape[-1]
-        are_strings = all(isinstance(answer, str) for answer in answers)
         if (
-            not are_strings
+            not all(map(is_unicode, answers))
             or len(set(answers)) != len(answers)
             or len(answers) != count
         ):

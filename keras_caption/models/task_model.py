@@ -144,8 +144,15 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "TaskModel":
-        config = keras.saving.deserialize_keras_object(config)
+        deserialize = keras.saving.deserialize_keras_object
+        # Texts stay: Keras takes an answer that is called like a class for that class.
+        config = {n: x if is_texts(x) else deserialize(x) for n, x in config.items()}
         quantized = config.pop("quantized", [])
         model = cls(**config)
         quantize_layers(model, quantized)
         return model
+
+
+def is_texts(value: Any) -> bool:
+    """Whether a value of a configuration is a list of str."""
+    return isinstance(value, list) and all(isinstance(x, str) for x in value)

@@ -220,6 +220,28 @@ def zip_members(source, **changes):
             },
             "names a function of keras.applications",
         ),
+        (
+            {
+                "config_json": b'{"module": "keras.layers", "class_name": '
+                b'"StringLookup", "config": {"vocabulary": "gs://a/b"}}'
+            },
+            "has the address gs://a/b",
+        ),
+        (
+            {
+                "config_json": b'{"module": null, "class_name": "X", "config": {}, '
+                b'"compile_config": {"loss": {"module": "keras.layers", "class_name": '
+                b'"TFSMLayer", "config": {"filepath": "https://a"}}}}'
+            },
+            "has the address https://a",
+        ),
+        (
+            {
+                "config_json": b'{"module": null, "class_name": "X", "config": '
+                b'{"nodes": [{"args": ["hf://a"], "kwargs": {}}]}}'
+            },
+            "has the address hf://a",
+        ),
         ({"model_weights_h5": b"none"}, "cannot be read"),
     ],
 )

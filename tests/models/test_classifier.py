@@ -86,9 +86,12 @@ def test_mistakes_are_named(batch):
     }
     with pytest.raises(kc.InputError, match="Image 2 of the batch has grid that"):
         model.answer(wrong)
-    for answers in (["yes", "no"], ["yes", "yes", "no"], [1, 2, 3]):
+    half_of_a_pair = ["yes", "no", "\ud800"]  # which no file can hold
+    for answers in (["yes", "no"], ["yes", "yes", "no"], [1, 2, 3], half_of_a_pair):
         with pytest.raises(kc.InputError, match="3 different strings"):
             kc.models.Classifier(model.encoder, answers)
+    with pytest.raises(kc.InputError, match="`answers` must be a list of str"):
+        kc.models.Classifier(model.encoder, None)
     decoder = kc.models.TransformerDecoder(9, 8, [])
     with pytest.raises(kc.InputError, match="reads regions and grid: a subclass"):
         kc.models.Captioner(model.encoder, decoder)
