@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -8,6 +9,7 @@ from keras_caption.data.scene_sentences import SceneSentences
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.parallel_text import find_parallel
 
+AT_ONCE = 1024  # pairs that TensorFlow takes from Python together
 DATASETS = ("scene_sentences", "parallel", "wmt14_translate")
 
 
@@ -61,21 +63,30 @@ def from_folder(folder, source, target):
     """Parallel text of files in a folder; pairs with an empty sentence are skipped."""
     files = find_parallel(folder, source, target)
     for pair in files.values():
-        if not sum(bool(a.strip() and b.strip()) for a, b in pair):  # reads it all
+        if not sum(1 for _ in sentences(pair)):  # reads it all
             raise InputError(f"{pair.source} and {pair.target} have no sentences.")
 
     def read(split):
-        texts = {
-            language: tf.data.TextLineDataset(
-                str(path), "GZIP" if path.suffix == ".gz" else None
-            ).map(tf.strings.strip)
-            for language, path in dataclasses.asdict(files[split]).items()
-        }
-        return tf.data.Dataset.zip(texts).filter(
-            lambda pair: (pair["source"] != "") & (pair["target"] != "")
-        )
+        def batches():
+            pairs = sentences(files[split])
+            while batch := list(itertools.islice(pairs, AT_ONCE)):
+                sources, targets = zip(*batch, strict=True)
+                yield {"source": [*sources], "target": [*targets]}
+
+        texts = tf.TensorSpec((None,), tf.string)
+        return tf.data.Dataset.from_generator(
+            batches, output_signature={"source": texts, "target": texts}
+        ).unbatch()
 
     return ParallelText(source, target, read)
+
+
+def sentences(files):
+    """Pairs of sentences, neither of which is empty, without white space around."""
+    for pair in files:
+        source, target = (text.strip() for text in pair)
+        if source and target:
+            yield source, target
 
 
 def from_builder(builder, source, target):

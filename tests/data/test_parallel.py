@@ -42,6 +42,19 @@ def test_a_folder_of_two_languages_is_read(tmp_path, opener, suffix):
     assert sentences(back, "test") == [(g, e) for e, g in TEXT["test"]]
 
 
+def test_training_reads_what_the_check_does(tmp_path):
+    write(tmp_path)
+    saved = b"\xef\xbb\xbfa dog\r\na\rdog\r\n\xc2\xa0\r\n\xe3\x80\x80\r\na\0dog\0\r\n"
+    (tmp_path / "train.en").write_bytes(saved)
+    (tmp_path / "train.de").write_bytes(b"1\r2\r3\r4\r\xe3\x80\x805\xc2\xa0\r")
+    text = load_parallel("parallel", tmp_path)
+    assert sentences(text, "train") == [
+        ("a dog", "1"),
+        ("a dog", "2"),
+        ("a\0dog\0", "5"),
+    ]
+
+
 def test_wmt14_is_read(tmp_path):
     with tfds.testing.mock_data(num_examples=3):
         text = load_parallel("wmt14_translate", data_dir=tmp_path)
