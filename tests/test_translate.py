@@ -43,7 +43,7 @@ def test_sentences_files_and_pipes_are_translated_alike(
     )
     assert by_argument.splitlines() == [text.replace("\n", " ") for text in expected]
     content = "\n".join(["ab", "", "c\r", "a" * 10_000, "狗 a"])
-    (tmp_path / "in").write_bytes(content.encode())
+    (tmp_path / "in").write_bytes(content.encode("utf-8-sig"))
     output = tmp_path / "out"
     code, _, errors = call(
         capsys, saved, "--input", tmp_path / "in", "--output", output

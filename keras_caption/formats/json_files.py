@@ -1,5 +1,6 @@
 """JSON files, validated against a schema before their content is used."""
 
+import codecs
 import gzip
 import os
 import pathlib
@@ -19,7 +20,7 @@ def read_json(path: str | os.PathLike, schema: Any) -> Any:
     """Reads a JSON file and validates its content.
 
     Args:
-        path: Path of the file, plain or as `.gz`.
+        path: Path of the file, plain or as `.gz`, with or without a byte order mark.
         schema: Hashable type: a `typing_extensions.TypedDict`, `list[int]` or
             any other type that pydantic validates, in its strict mode. Keys that a
             `TypedDict` does not declare are dropped.
@@ -41,7 +42,7 @@ def read_json(path: str | os.PathLike, schema: Any) -> Any:
         raise InputError(f"{path} cannot be read: {reason_of(error)}.") from None
     if packed and len(content) == most:
         raise InputError(f"{path} has more than {UNPACKED_BYTES:,} bytes unpacked.")
-    return parse_json(content, schema, path)
+    return parse_json(content.removeprefix(codecs.BOM_UTF8), schema, path)
 
 
 def parse_json(content: bytes | str, schema: Any, where: Any) -> Any:

@@ -28,7 +28,7 @@ def read_question_rows(path: str | os.PathLike) -> list[tuple[str, str]]:
     for number, (where, cells) in enumerate(csv_rows(path)):
         if len(cells) != len(HEADER):
             raise InputError(
-                f"{where} has {len(cells)} columns; it should have two, image and "
+                f"{where}, has {len(cells)} columns; it should have two, image and "
                 "question."
             )
         if number or [name.lower() for name in cells] != HEADER:

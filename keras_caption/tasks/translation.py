@@ -22,6 +22,7 @@ from keras_caption.data.token_batches import TokenizedPairs
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.tasks.reports import translation as report
+from keras_caption.text.subwords import VocabularySize
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
 from keras_caption.training.phases import input_errors
@@ -41,7 +42,7 @@ class Data(TypedDict):
     source: str
     target: str
     tokenizer: Literal["subwords", "characters", "words"]
-    vocabulary_size: Count
+    vocabulary_size: VocabularySize  # of subwords only
     joint: bool
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 

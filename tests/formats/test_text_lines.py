@@ -10,6 +10,7 @@ from keras_caption.formats import text_lines
 from keras_caption.formats.caption_csv import read_caption_csv
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.glove import read_glove
+from keras_caption.formats.json_files import read_json
 from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.text_lines import lines, lines_of
 
@@ -85,3 +86,5 @@ def test_every_reader_of_text_skips_the_mark(tmp_path):
     }
     (tmp_path / "a.txt").write_text("a dog\n\n", encoding="utf-8-sig")
     assert read_caption_texts(tmp_path)[0].captions == ["a dog"]
+    (tmp_path / "ids.json").write_text("[7, 8]", encoding="utf-8-sig")
+    assert read_json(tmp_path / "ids.json", list[int]) == [7, 8]
