@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_caption.errors import InputError
-from keras_caption.text.normalization import canonical
 
 # All control characters but tabs, Unicode's line and paragraph separators, and
 # surrogates, which UTF-8 cannot encode.
@@ -48,9 +47,9 @@ def is_list_of_strings(texts: Any) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Replaces characters that may end a line by spaces, in Unicode's NFC.
+    """Replaces characters that may end a line by spaces.
 
     The metrics in Java read one caption per line, and the PTB tokenizer splits lines
     at the same characters as `str.splitlines`.
     """
-    return canonical(NOT_ON_A_LINE.sub(" ", text))
+    return NOT_ON_A_LINE.sub(" ", text)

@@ -8,6 +8,7 @@ from pycocoevalcap.tokenizer import ptbtokenizer
 from keras_caption.errors import InputError
 from keras_caption.evaluation.captions import one_line
 from keras_caption.evaluation.java import run_java
+from keras_caption.text.normalization import canonical
 
 JAR = pathlib.Path(ptbtokenizer.__file__).with_name(
     ptbtokenizer.STANFORD_CORENLP_3_4_1_JAR
@@ -32,7 +33,8 @@ def tokenize(captions: Mapping[Any, Sequence[str]]) -> dict[Any, list[str]]:
         InputError: If the program fails or returns another number of captions, or
             Java is not installed.
     """
-    texts = [one_line(text) for group in captions.values() for text in group]
+    # In NFC, as a model's vocabulary has it: references may be typed otherwise.
+    texts = [canonical(one_line(x)) for group in captions.values() for x in group]
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "captions.txt"
         path.write_bytes("\n".join(texts).encode())

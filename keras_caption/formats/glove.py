@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.text_lines import lines
+from keras_caption.text.normalization import canonical
 
 
 def read_glove(
@@ -20,7 +21,7 @@ def read_glove(
 
     Args:
         path: Path of the file, plain or as `.gz`.
-        words: Container of str, the words whose vectors are wanted.
+        words: Container of str, the words whose vectors are wanted, in NFC.
         dim: int, size of the vectors.
 
     Returns:
@@ -43,7 +44,7 @@ def read_glove(
                 f"{path}, line {number}, has a vector of {size} numbers; the model's "
                 f"embeddings have {dim}."
             )
-        word = fields[0]
+        word = canonical(fields[0])
         if word not in words or size != dim:
             continue
         try:

@@ -119,11 +119,12 @@ def without_texts(arguments: Any) -> Any:
     """Arguments of an object without those that are lists of strings."""
     if not isinstance(arguments, dict):
         return arguments
-    return {
-        name: value
-        for name, value in arguments.items()
-        if not (isinstance(value, list) and all(isinstance(x, str) for x in value))
-    }
+    return {name: x for name, x in arguments.items() if not is_texts(x)}
+
+
+def is_texts(value: Any) -> bool:
+    """Whether a value of a configuration is a list of strings."""
+    return isinstance(value, list) and all(isinstance(x, str) for x in value)
 
 
 def check_weights(content: bytes, size: int, where: str) -> None:

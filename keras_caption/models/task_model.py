@@ -6,6 +6,7 @@ import keras
 
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
+from keras_caption.formats.keras_files import is_texts
 from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
 from keras_caption.models.input_reader import InputReader
 from keras_caption.models.quantization import (
@@ -151,8 +152,3 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         model = cls(**config)
         quantize_layers(model, quantized)
         return model
-
-
-def is_texts(value: Any) -> bool:
-    """Whether a value of a configuration is a list of str."""
-    return isinstance(value, list) and all(isinstance(x, str) for x in value)

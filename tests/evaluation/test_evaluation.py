@@ -125,10 +125,13 @@ def test_text_becomes_one_line():
 def test_characters_that_end_lines_are_spaces_between_words():
     ends = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\0\ud800"
     captions = {ord(c): [f"A dog{c}runs.", f"to {ord(c)}{c}"] for c in ends}
-    captions |= {"no words": ["", "\r", "..."]}
+    captions |= {"no words": ["", "\r", "..."], "typed": ["A cafe\u0301."]}
     words = {ord(c): ["a dog runs", f"to {ord(c)}"] for c in ends}
     with kc.evaluation.java.java_on_path():
-        assert tokenize(captions) == words | {"no words": ["", "", ""]}
+        assert tokenize(captions) == words | {
+            "no words": ["", "", ""],
+            "typed": ["a café"],
+        }
 
 
 @pytest.mark.parametrize(

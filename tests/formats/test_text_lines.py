@@ -78,11 +78,11 @@ def test_csv_is_the_same_however_it_was_saved(content, tmp_path):
 
 
 def test_every_reader_of_text_skips_the_mark(tmp_path):
-    (tmp_path / "glove").write_text("a 1 2\ndog 3 4\n", encoding="utf-8-sig")
-    vectors = read_glove(tmp_path / "glove", {"a", "dog"}, 2)
+    (tmp_path / "glove").write_text("a 1 2\ne\u0301 3 4\n", encoding="utf-8-sig")
+    vectors = read_glove(tmp_path / "glove", {"a", "é"}, 2)
     assert {word: list(x) for word, x in vectors.items()} == {
         "a": [1, 2],
-        "dog": [3, 4],
+        "é": [3, 4],
     }
     (tmp_path / "a.txt").write_text("a dog\n\n", encoding="utf-8-sig")
     assert read_caption_texts(tmp_path)[0].captions == ["a dog"]
