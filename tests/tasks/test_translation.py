@@ -151,6 +151,8 @@ def assert_same(found, expected):
         (["--config.data.max_tokens=2000"], "less than or equal to 1024"),
         (["--config.decoding.length_ratio=-1"], "--config.decoding.length_ratio"),
         (["--config.data.tokenizer=letters"], "--config.data.tokenizer"),
+        (["--config.data.vocabulary_size=1"], "should be greater than 260"),
+        ([f"--config.data.vocabulary_size={2**40}"], "--config.data.vocabulary_size"),
         (["--config.training.tokens_per_batch=4"], "cannot hold a pair"),
         (["--config.training.stop_on=loss"], "--config.training.stop_on"),
         (["--config.data.tokenizer=subwords"], "does not yield 500 subwords"),
