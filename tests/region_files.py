@@ -61,3 +61,32 @@ def write_hdf5(path, features):
         for i, (regions, boxes) in features.items():
             file[f"{i}_features"], file[f"{i}_boxes"] = regions, in_pixels(boxes)
     return path
+
+
+def write_lxmert(path, features):
+    """LXMERT's ten fields; ids are COCO's names of photos."""
+    with open(path, "w") as file:
+        for i, (regions, boxes) in features.items():
+            numbers = [text(np.ones(len(regions)))] * 4  # of objects and attributes
+            *_, count, pixels, values = tsv_row(i, regions, boxes)
+            name = f"COCO_val2014_{i:012}"
+            row = [name, HEIGHT, WIDTH, *numbers, count, pixels, values]
+            file.write("\t".join(map(str, row)) + "\n")
+    return path
+
+
+def write_mcan(path, features, transposed=False):
+    """MCAN's archives, in folders by split; OpenVQA's are transposed."""
+    (path / "val2014").mkdir(parents=True, exist_ok=True)
+    for i, (regions, boxes) in features.items():
+        name = i if isinstance(i, str) else f"COCO_val2014_{i:012}.jpg"
+        np.savez_compressed(
+            path / "val2014" / f"{name}.npz",
+            x=regions.T if transposed else regions,
+            bbox=in_pixels(boxes),
+            num_bbox=len(boxes),
+            image_w=WIDTH,
+            image_h=HEIGHT,
+            info=np.array({"objects_id": [1]}, dtype=object),
+        )
+    return path

@@ -26,6 +26,7 @@ import numpy as np
 
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count, write_lines
+from keras_caption.formats.fields import image_id_of
 from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.region_files import open_regions
 
@@ -100,10 +101,11 @@ def of_photo(model, path):
 def prepared(folder, images):
     """Features of some images of a prepared dataset, by image id as str."""
     builder = kc.data.load("prepared", folder)
-    found = {}
+    found, ids = {}, kc.data.given_ids(builder)
     for split in builder.info.splits:
         for example in kc.data.read(builder, split):
-            image = str(int(example["image_id"]))
+            number = int(example["image_id"])
+            image = str(ids.get(number, number))
             if image in images:
                 inputs = kc.inputs.of_example(example)
                 found[image] = {n: np.asarray(x) for n, x in inputs.items()}
@@ -117,11 +119,17 @@ class OpenedRegions:
         self.regions = regions
 
     def __contains__(self, image: str) -> bool:
-        return image.isdecimal() and int(image) in self.regions.records
+        return self._id_of(image) in self.regions.records
 
     def __getitem__(self, image: str) -> dict[str, np.ndarray]:
-        features, boxes = self.regions.read(int(image))
+        features, boxes = self.regions.read(self._id_of(image))
         return {"regions": features, "boxes": boxes}
+
+    def _id_of(self, image):
+        try:
+            return image_id_of(image)
+        except ValueError:
+            return None
 
 
 class RowAnswerer:

@@ -181,7 +181,7 @@ def report_features(manifest, records, noun):
         f"{prepared:,} prepared, "
         f"{features['with_captions'] - prepared:,} unreadable, "
         f"{features['without_captions']:,} without captions, "
-        f"{len(features['wrong']):,} of no known {noun}"
+        f"{len(features['wrong']):,} repeated or of no known {noun}"
     )
     for reason in features["wrong"]:
         print(f"skipped: {reason}")

@@ -6,6 +6,7 @@ from keras_caption.data.coco import CocoFiles
 from keras_caption.data.coco_objects import CocoObjects, CocoObjectsConfig
 from keras_caption.data.datasets import check_name, load, model_sizes, read, register
 from keras_caption.data.examples import frame_features, references, region_features
+from keras_caption.data.image_ids import given_ids
 from keras_caption.data.listing import list_images
 from keras_caption.data.moving_scenes import MovingScenes, MovingScenesConfig
 from keras_caption.data.parallel import ParallelText, load_parallel
@@ -65,6 +66,7 @@ __all__ = [
     "check_name",
     "frame_features",
     "from_arrays",
+    "given_ids",
     "image_batches",
     "list_images",
     "list_videos",

@@ -1,9 +1,10 @@
 """Which images or videos caption files list, and which of them have features."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from keras_caption.errors import InputError
+from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.karpathy import SPLITS
 
 
@@ -36,48 +37,92 @@ def join_listings(
 
 
 def match(
-    captioned: Collection, sources: list[Any], noun: str, strict: bool
+    captioned: Mapping[Any, tuple],
+    sources: Sequence[FeatureRecords],
+    noun: str,
+    strict: bool,
 ) -> tuple[dict, dict[str, Any]]:
     """Finds the features of images or videos in several sources.
 
+    Of several records of the same, in one source or in several, the first that can be
+    read counts.
+
     Args:
-        captioned: Collection of the ids of those that have captions.
-        sources: List of readers of features, each with a `path`; `ids`, a list; and
-            `problems`, a list of sentences about records that have no id.
+        captioned: dict from the ids of those that have captions to the further
+            arguments of `FeatureRecords.read`, a tuple.
+        sources: Sequence of `FeatureRecords`.
         noun: str, `"image"` or `"video"`, for messages.
         strict: bool, whether to raise an error for features without captions, and for
-            problems.
+            records that are of nothing or repeated.
 
     Returns:
         dict from id to source; and the entry `features` of a manifest: the numbers of
-        records in each of the `sources`, of records `with_captions` and
+        records in each of the `sources`, of those `with_captions` and
         `without_captions`, and a list of the problems of the other records, `wrong`.
 
     Raises:
         InputError: If none has features; or see `strict`.
     """
-    source_by_id, problems = {}, []
+    problems = [problem for source in sources for problem in source.problems]
+    sources_of = {}
     for source in sources:
-        problems += source.problems
         for id_ in source.ids:
-            first = source_by_id.setdefault(id_, source)
-            if first is not source:
-                problems.append(f"{source.path}: {noun} {id_} is in {first.path} too.")
-    complete = source_by_id.keys() & captioned
+            sources_of.setdefault(id_, []).append(source)
+    complete = sources_of.keys() & captioned.keys()
     if not complete:
         raise InputError(
             f"None of the {noun}s with captions is in "
             f"{', '.join(str(source.path) for source in sources)}."
         )
-    without_captions = source_by_id.keys() - complete
+    source_by_id = {}
+    for id_, of_id in sources_of.items():
+        source_by_id[id_], passed = choose(of_id, id_, captioned.get(id_), noun)
+        problems += passed
+    without_captions = sources_of.keys() - complete
     if strict and problems:
         raise InputError(problems[0])
     if strict and without_captions:
-        id_ = min(without_captions)
+        id_ = min(without_captions, key=str)
         raise InputError(f"{source_by_id[id_].path}: {noun} {id_} has no captions.")
     return source_by_id, {
-        "sources": {str(s.path): len(s.ids) + len(s.problems) for s in sources},
+        "sources": {str(source.path): len(source) for source in sources},
         "with_captions": len(complete),
         "without_captions": len(without_captions),
         "wrong": problems,
     }
+
+
+def choose(
+    sources: list[FeatureRecords], id_: Hashable, arguments: tuple | None, noun: str
+) -> tuple[FeatureRecords, list[str]]:
+    """Chooses the source of an image or video, that of its first readable record.
+
+    Args:
+        sources: List of the `FeatureRecords` that have records of it.
+        id_: int or str.
+        arguments: Further arguments of `FeatureRecords.read`, or `None` for what has
+            no captions, whose records are not read.
+        noun: str, for messages.
+
+    Returns:
+        The source, and a list of str, a sentence for each other record.
+    """
+    records = [
+        (source, *record) for source in sources for record in source.records[id_]
+    ]
+    if len(records) == 1:
+        return sources[0], []
+    faults = []
+    for number, (source, place, where) in enumerate(records):
+        try:
+            if arguments is not None:
+                source.read_checked(place, where, *arguments)
+        except InputError as error:
+            faults.append(str(error))
+            continue
+        return source, faults + [
+            f"{other}: {noun} {id_} comes twice, and is read from {where}."
+            for _, _, other in records[number + 1 :]
+        ]
+    # The fault of the first is reported when the image or video is read.
+    return sources[0], faults[1:]

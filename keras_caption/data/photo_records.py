@@ -25,7 +25,7 @@ class PhotoRecord:
     """A photo to extract features from.
 
     Attributes:
-        image_id: int.
+        image_id: int or str.
         name: str, name of the photo in messages.
         read: Function that returns the pixels, uint8 `(height, width, 3)`.
         captions: List of str.
@@ -35,7 +35,7 @@ class PhotoRecord:
             or `None` if unknown.
     """
 
-    image_id: int
+    image_id: int | str
     name: str
     read: collections.abc.Callable
     captions: list[str]

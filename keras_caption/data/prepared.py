@@ -17,6 +17,7 @@ from keras_caption.data.examples import (
     in_half_precision,
     region_features,
 )
+from keras_caption.data.image_ids import number_images
 from keras_caption.data.photo_records import PhotoRecord
 from keras_caption.data.scenes.builder import Scenes
 from keras_caption.data.shards import Content, write_shards
@@ -60,12 +61,15 @@ def prepare(
     with_objects = any(
         record.objects for split_records in records.values() for record in split_records
     )
+    numbers, files = number_images(
+        [r.image_id for split_records in records.values() for r in split_records]
+    )
     content = Content(
         records,
-        PhotoExamples(extractor, batch_size),
+        PhotoExamples(extractor, batch_size, numbers),
         features_of(extractor, with_objects),
         source_of(records, extractor),
-        files={EXTRACTOR: extractor.save},
+        files={EXTRACTOR: extractor.save, **files},
     )
     return write_shards(content, folder, **options)
 
@@ -135,9 +139,13 @@ class PhotoExamples:
     Args:
         extractor: `keras_caption.features.Extractor`.
         batch_size: int, number of photos in a batch.
+        numbers: dict from image id to the number that stands for it.
     """
 
-    def __init__(self, extractor: Extractor, batch_size: int):
+    def __init__(
+        self, extractor: Extractor, batch_size: int, numbers: dict[int | str, int]
+    ):
+        self.numbers = numbers
         self.extractor = extractor
         self.batch_size = batch_size
         self.extract, self.propose = (
@@ -159,7 +167,7 @@ class PhotoExamples:
         except InputError as error:
             return error
         example = {
-            "image_id": record.image_id,
+            "image_id": self.numbers[record.image_id],
             "image": shrink(photo, THUMBNAIL),
             "photo": np.array(resize_photo(photo, self.extractor.image_size)),
             "boxes": record.boxes,

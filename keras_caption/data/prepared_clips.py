@@ -25,6 +25,7 @@ from keras_caption.data.video_records import (
 )
 from keras_caption.errors import InputError
 from keras_caption.features import Clip, ClipExtractor, film_strip, find_clips
+from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.listed_video import ListedVideo
 
 READ_AHEAD = 8  # clips that are decoded at once
@@ -83,7 +84,7 @@ def prepare_clips(
     return write_shards(content, output, strict=strict, **options)
 
 
-class ClipFolder:
+class ClipFolder(FeatureRecords):
     """The clips in a folder, by name without suffix: a source of `match`.
 
     Args:
@@ -95,22 +96,14 @@ class ClipFolder:
     """
 
     def __init__(self, folder: str | os.PathLike, extractor: ClipExtractor):
-        self.path = pathlib.Path(folder)
+        super().__init__(pathlib.Path(folder))
         self.extractor = extractor
-        self.paths, self.problems = {}, []
         for path in find_clips(folder):
-            first = self.paths.setdefault(path.stem, path)
-            if first is not path:
-                self.problems.append(f"{path}: its name is that of {first} too.")
+            self.add(path.stem, path, str(path))
 
-    @property
-    def ids(self) -> list[str]:
-        """Names of the clips."""
-        return list(self.paths)
-
-    def read(self, name: str) -> Clip:
+    def read_record(self, place: pathlib.Path, where: str) -> Clip:
         """Samples frames of a clip."""
-        return self.extractor.read(self.paths[name])
+        return self.extractor.read(place)
 
 
 class ClipExamples:

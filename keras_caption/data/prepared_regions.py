@@ -12,6 +12,7 @@ from keras_caption.data.examples import (
     in_half_precision,
     region_features,
 )
+from keras_caption.data.image_ids import number_images
 from keras_caption.data.matching import match
 from keras_caption.data.shards import Content, write_shards
 from keras_caption.errors import InputError
@@ -68,8 +69,8 @@ def prepare_regions(
     """
     images = [image for split_images in listed.values() for image in split_images]
     captioned = [image for image in images if not image.problem]
-    ids = {image.image_id for image in captioned}
-    source_by_id, features = match(ids, sources, "image", strict)
+    sizes = {image.image_id: (image.size,) for image in captioned}
+    source_by_id, features = match(sizes, sources, "image", strict)
     records = {
         split: [
             RegionRecord(f"image {image.image_id}", image) for image in split_images
@@ -82,12 +83,14 @@ def prepare_regions(
         split: [dataclasses.astuple(image) for image in split_images]
         for split, split_images in listed.items()
     }
+    numbers, files = number_images([image.image_id for image in images])
     content = Content(
         records,
-        RegionExamples(source_by_id, dim),
+        RegionExamples(source_by_id, dim, numbers),
         region_features(dim, np.float16),
         [features["sources"], listing],
         manifest={"features": features},
+        files=files,
     )
     processes = processes or min(os.cpu_count(), 1 + len(images) // IMAGES_PER_PROCESS)
     return write_shards(content, folder, strict=strict, processes=processes, **options)
@@ -99,11 +102,18 @@ class RegionExamples:
     Args:
         source_by_id: dict from image id to its reader, from `open_regions`.
         dim: int, size of a feature vector.
+        numbers: dict from image id to the number that stands for it.
     """
 
-    def __init__(self, source_by_id: dict[int, Regions], dim: int):
+    def __init__(
+        self,
+        source_by_id: dict[int | str, Regions],
+        dim: int,
+        numbers: dict[int | str, int],
+    ):
         self.source_by_id = source_by_id
         self.dim = dim
+        self.numbers = numbers
 
     def __call__(self, records: list[RegionRecord]) -> Iterator[dict | InputError]:
         """Yields the example, or the error, of each record."""
@@ -128,7 +138,7 @@ class RegionExamples:
         except InputError as error:
             return error
         return {
-            "image_id": image.image_id,
+            "image_id": self.numbers[image.image_id],
             "regions": regions,
             "boxes": boxes,
             **captions_and_words(image.captions),

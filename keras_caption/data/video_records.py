@@ -56,7 +56,9 @@ def records_of_videos(
     Raises:
         InputError: If no video is in a source; or see `match`.
     """
-    captioned = {v.name for videos in listed.values() for v in videos if not v.problem}
+    captioned = {
+        v.name: () for videos in listed.values() for v in videos if not v.problem
+    }
     source_of, features = match(captioned, sources, "video", strict)
     paths = ", ".join(str(source.path) for source in sources)
     records, number = {}, 0

@@ -48,7 +48,10 @@ def open_zip(path: pathlib.Path, limit: int | None = None) -> Iterator[zipfile.Z
 
 
 def read_npz(
-    path: pathlib.Path, names: Sequence[str] | None = None, limit: int | None = None
+    path: pathlib.Path,
+    names: Sequence[str] | None = None,
+    limit: int | None = None,
+    optional: Sequence[str] = (),
 ) -> dict[str, np.ndarray]:
     """Reads the arrays of an `.npz` file.
 
@@ -56,6 +59,7 @@ def read_npz(
         path: `pathlib.Path` of the file.
         names: Sequence of str, the arrays to read. Defaults to all.
         limit: int, greatest number of bytes, see `open_zip`.
+        optional: Sequence of str, further arrays to read if they are there.
 
     Returns:
         dict from name to NumPy array.
@@ -72,8 +76,9 @@ def read_npz(
         for name in names or ():
             if name not in members:
                 raise InputError(f"{path} has no array {name!r}.")
+        present = [name for name in optional if name in members]
         arrays = {}
-        for name in names or members:
+        for name in [*names, *present] if names else members:
             member = members[name]
             with archive.open(member) as file:
                 arrays[name] = read_array(file, member.file_size, f"{path}, {name}")

@@ -8,19 +8,26 @@ from keras_caption.formats.regions import divide
 
 
 class TsvRegions(LinesOfImages):
-    """Reader of the original bottom-up attention TSV, indexed in one pass.
+    """Reader of the original bottom-up attention TSV and of LXMERT's.
 
     Args:
-        path: `pathlib.Path` of the file. Its fields are image_id, image_w, image_h,
-            num_boxes, boxes and features, the last two base64 of float32.
+        path: `pathlib.Path` of the file, which is indexed in one pass. Its lines have
+            the fields of one of the `layouts`; boxes, in pixels, and features are
+            base64 of float32.
     """
 
-    fields = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
+    layouts = (
+        ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features"),
+        (
+            *("image_id", "image_h", "image_w", "objects_id", "objects_conf"),
+            *("attrs_id", "attrs_conf", "num_boxes", "boxes", "features"),
+        ),
+    )
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path, line_starts(path))
 
-    def read_record(
+    def read_regions(
         self, place: int, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
         values = self.read_fields(place, where)

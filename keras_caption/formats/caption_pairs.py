@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from keras_caption.formats.fields import Caption, ImageId, Records
+from keras_caption.formats.fields import Caption, ImageNumber, Records
 from keras_caption.formats.json_files import read_json
 
 
 class Pair(TypedDict):
-    image_id: ImageId
+    image_id: ImageNumber
     caption: Caption
     negative_caption: Caption
     kind: Annotated[str, Field(min_length=1)]

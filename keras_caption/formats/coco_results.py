@@ -13,14 +13,14 @@ class Result(TypedDict):
     caption: str
 
 
-def read_results(path: str | os.PathLike) -> dict[int, str]:
+def read_results(path: str | os.PathLike) -> dict[int | str, str]:
     """Reads the captions of a COCO results file.
 
     Args:
         path: Path of a JSON file, a list of objects with `image_id` and `caption`.
 
     Returns:
-        dict from image id to str.
+        dict from image id, int or str, to str.
 
     Raises:
         InputError: If the file does not follow the format, or has two captions for

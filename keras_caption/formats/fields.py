@@ -2,8 +2,9 @@
 
 import os
 import pathlib
+import re
 from collections.abc import Hashable, Iterable
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
@@ -12,6 +13,35 @@ from keras_caption.errors import InputError
 from keras_caption.text.normalization import split_words
 
 Item = TypeVar("Item")
+
+# COCO's names of photos, of which the number is the image id.
+COCO_NAME = re.compile(r"COCO_[a-z]+[0-9]{4}_([0-9]{12})(\.jpg)?")
+ID_BYTES = 255
+
+
+def image_id_of(value: Any) -> int | str:
+    """The id of an image, as captions, features and results write it.
+
+    An int of 64 bits or a str. Text of digits is the number, and a name such as
+    `COCO_val2014_000000000042.jpg` the number in it, so that files that differ in this
+    agree about the image; other text, such as a file name or a hash, is an id itself.
+
+    Raises:
+        PydanticCustomError: A `ValueError`, if it is none of these.
+    """
+    if isinstance(value, str):
+        coco = COCO_NAME.fullmatch(value)
+        digits = coco[1] if coco else value
+        is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 19
+        if is_number and int(digits) < 2**63:
+            return int(digits)
+        if value.isprintable() and value.strip() and len(value.encode()) <= ID_BYTES:
+            return value
+    elif type(value) is int and -(2**63) <= value < 2**63:
+        return value
+    raise PydanticCustomError(
+        "image_id", "Image id should be a name or an integer of 64 bits"
+    )
 
 
 def check_words(text: str) -> str:
@@ -38,7 +68,8 @@ def check_photo_name(text: str) -> str:
 
 
 Records = Annotated[list[Item], FailFast()]
-ImageId = QuestionId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+ImageId = Annotated[Any, AfterValidator(image_id_of)]
+ImageNumber = QuestionId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Caption = QuestionText = Annotated[str, AfterValidator(check_words)]
 PhotoPath = Annotated[str, AfterValidator(check_photo_path)]
 PhotoName = Annotated[str, AfterValidator(check_photo_name)]

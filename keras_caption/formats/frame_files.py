@@ -9,6 +9,7 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_array, read_npz
 from keras_caption.formats.faults import reading
+from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
 from keras_caption.formats.regions import finite_float32
@@ -18,35 +19,22 @@ RECORD_BYTES = 64 * 2**20
 FEATURES = "feat"  # which array of several of an .npz file
 
 
-class FrameFiles:
+class FrameFiles(FeatureRecords):
     """Frame features of videos, by the names of the videos.
 
-    A subclass fills `records` in its constructor, and implements `read_record`.
+    A subclass calls `add` for each record in its constructor, and implements
+    `read_frames`.
 
     Args:
         path: `pathlib.Path` of the file or folder.
-
-    Attributes:
-        path: `pathlib.Path` of the file or folder.
-        records: dict from the name of a video to the place of its features.
-        problems: List of str, a sentence for each record that is of no video.
     """
 
-    def __init__(self, path: pathlib.Path):
-        self.path = path
-        self.records = {}
-        self.problems = []
-
-    @property
-    def ids(self) -> list[str]:
-        """Names of the videos."""
-        return list(self.records)
-
-    def read(self, name: str) -> np.ndarray:
-        """Reads the features of a video.
+    def read_record(self, place: Any, where: str) -> np.ndarray:
+        """Reads the features of a record.
 
         Args:
-            name: str, one of the `ids`.
+            place: Where the record is, as given to `add`.
+            where: str, name of the record in messages.
 
         Returns:
             float32 `(T, D)`.
@@ -55,12 +43,7 @@ class FrameFiles:
             InputError: If the features are damaged, empty, not finite, or have another
                 number of axes.
         """
-        place = self.records[name]
-        where = (
-            str(place) if isinstance(place, pathlib.Path) else f"{self.path}, {name}"
-        )
-        with reading(where):
-            features = self.read_record(place, where)
+        features = self.read_frames(place, where)
         # I3D features are often stored as a batch of one.
         if features.ndim == 3 and len(features) == 1:
             features = features[0]
@@ -71,13 +54,8 @@ class FrameFiles:
             )
         return finite_float32(features, where)
 
-    def read_record(self, place: Any, where: str) -> np.ndarray:
-        """Reads an array of real numbers; `read` checks its shape.
-
-        Args:
-            place: Where the record is, of `records`.
-            where: str, name of the record in messages.
-        """
+    def read_frames(self, place: Any, where: str) -> np.ndarray:
+        """Reads an array of real numbers; `read_record` checks its shape."""
         raise NotImplementedError
 
 
@@ -90,17 +68,11 @@ class FolderFrames(FrameFiles):
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
         for file in list_files(path, (".npy", ".npz")):
-            if file.stem in self.records:
-                self.problems.append(
-                    f"{file}: the video has features in "
-                    f"{self.records[file.stem].name} too."
-                )
-            else:
-                self.records[file.stem] = file
+            self.add(file.stem, file, str(file))
         if not self.records:
             raise InputError(f"There is no .npy or .npz file in {path}.")
 
-    def read_record(self, place: pathlib.Path, where: str) -> np.ndarray:
+    def read_frames(self, place: pathlib.Path, where: str) -> np.ndarray:
         if place.suffix.lower() == ".npz":
             features = array_of(read_npz(place, limit=RECORD_BYTES), where)
         elif place.stat().st_size > RECORD_BYTES:
@@ -118,9 +90,10 @@ class Hdf5Frames(FrameFiles):
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
         self.file = open_hdf5(path)
-        self.records = {name: name for name in names_in(self.file, path)}
+        for name in names_in(self.file, path):
+            self.add(name, name, f"{path}, {name}")
 
-    def read_record(self, place: str, where: str) -> np.ndarray:
+    def read_frames(self, place: str, where: str) -> np.ndarray:
         features = plain_dataset(self.file, place, where, RECORD_BYTES)
         check_numbers(features, where)
         return features[()]

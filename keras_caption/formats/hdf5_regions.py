@@ -21,7 +21,7 @@ class Hdf5Regions(Regions):
             where = f"{path}, {name[:40]}"
             image_id, _, kind = name.rpartition("_")
             if kind == "features":
-                self.add(image_id, image_id, where, f"{path}, image {image_id}")
+                self.add_named(image_id, image_id, where, f"{path}, image {image_id}")
             elif kind != "boxes":
                 self.add_problem(f"{where}: neither ID_features nor ID_boxes.")
 
@@ -31,7 +31,7 @@ class Hdf5Regions(Regions):
     def __setstate__(self, state):
         self.__dict__.update(state, file=open_hdf5(state["path"]))
 
-    def read_record(
+    def read_regions(
         self, place: str, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
         features, boxes = (

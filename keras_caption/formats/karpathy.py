@@ -11,6 +11,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.fields import (
     Caption,
     ImageId,
+    ImageNumber,
     PhotoName,
     PhotoPath,
     Records,
@@ -25,7 +26,7 @@ Split = Literal["train", "restval", "val", "test"]
 
 
 class SplitImage(TypedDict):
-    cocoid: ImageId
+    cocoid: ImageNumber
     split: Split
     filename: NotRequired[PhotoName]
     filepath: NotRequired[PhotoPath]

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from keras_caption.errors import InputError
+from keras_caption.formats.fields import ID_BYTES
 from keras_caption.formats.regions import RECORD_BYTES, Regions
 
 LINE_BYTES = 2 * RECORD_BYTES  # base64 takes 4/3
+NAME_BYTES = ID_BYTES + 1  # the tab included
 
 
 class LinesOfImages(Regions):
@@ -19,9 +21,13 @@ class LinesOfImages(Regions):
     Args:
         path: `pathlib.Path` of the file.
         starts: Iterable of int, the byte offsets of the lines.
+
+    Attributes:
+        layouts: tuple of tuples of str, the names of the fields; files of the same
+            kind may differ in their number.
     """
 
-    fields = ()
+    layouts = ()
 
     def __init__(self, path: pathlib.Path, starts: Iterable[int]):
         super().__init__(path)
@@ -31,25 +37,30 @@ class LinesOfImages(Regions):
                 file.seek(max(start - 1, 0))
                 before = file.read(1) if start else b"\n"
                 # A line truncated within its id must not count as another image.
-                name, tab, _ = file.read(40).decode("latin1").partition("\t")
+                name, tab, _ = file.read(NAME_BYTES).partition(b"\t")
+                name = name.decode(errors="replace")
                 if before != b"\n":
                     self.add_problem(f"{where}: no line starts at byte {start}.")
                     continue
-                name = name if tab else f"{name[:20]} ..."
-                self.add(name, start, where, f"{where} (image {name})")
+                if tab:
+                    self.add_named(name, start, where, f"{where} (image {name})")
+                else:
+                    name = f"{name[:20]} ..."
+                    self.add_problem(f"{where}: {name!r} is not an image id.")
 
     def read_fields(self, start: int, where: str) -> dict[str, bytes]:
         """Reads the fields of the line at a byte offset, by name."""
         with open(self.path, "rb") as file:
             file.seek(start)
             line = file.readline(LINE_BYTES).rstrip(b"\r\n")
-        values = line.split(b"\t", len(self.fields))
-        if len(values) != len(self.fields):
-            raise InputError(
-                f"{where} has {len(values)} fields, not {len(self.fields)}: it is "
-                "truncated."
-            )
-        return dict(zip(self.fields, values, strict=True))
+        values = line.split(b"\t", max(map(len, self.layouts)))
+        for layout in self.layouts:
+            if len(values) == len(layout):
+                return dict(zip(layout, values, strict=True))
+        numbers = " or ".join(str(len(layout)) for layout in self.layouts)
+        raise InputError(
+            f"{where} has {len(values)} fields, not {numbers}: it is truncated."
+        )
 
 
 def line_starts(path: str | os.PathLike) -> list[int]:

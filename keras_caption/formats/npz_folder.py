@@ -20,7 +20,7 @@ class NpzRegions(Regions):
         super().__init__(path)
         att, self.boxes = (self.folder(kind) for kind in ("att", "box"))
         for file in list_files(att, (".npz",)):
-            self.add(file.stem, file, str(file))
+            self.add_named(file.stem, file, str(file))
 
     def folder(self, kind: str) -> pathlib.Path:
         """Finds the only folder whose name ends in a kind, `"att"` or `"box"`."""
@@ -33,7 +33,7 @@ class NpzRegions(Regions):
             raise InputError(f"{self.path} should hold one folder *_{kind}.")
         return folders[0]
 
-    def read_record(
+    def read_regions(
         self, place: pathlib.Path, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
         boxes_path = self.boxes / f"{place.stem}.npy"

@@ -12,11 +12,13 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reading
+from keras_caption.formats.fields import ImageId
 from keras_caption.formats.json_files import read_json
 
 MANIFEST = "manifest.json"
 DESCRIPTIONS = "dataset_info.json", "features.json"  # TFDS's
 SOURCE = "source.json"
+IMAGE_IDS = "image_ids.json"
 LARGE = 2**30  # bytes; reading them takes about a second
 REMEDY = "prepare the dataset again, which makes only what is missing"
 
@@ -84,9 +86,6 @@ def read_shard(path: pathlib.Path) -> Shard:
     return shard
 
 
-REMEDY = "prepare the dataset again"
-
-
 def checksums(folder: pathlib.Path, names: Iterable[str]) -> dict[str, str | None]:
     """Computes the checksums of files of a folder; `None` for a missing file."""
     checksum_of = {}
@@ -104,6 +103,11 @@ def sha256_of(path: pathlib.Path, size: int, modified: int) -> str:
     """Computes the checksum of a file, once for each size and modification time."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_image_ids(path: pathlib.Path) -> list[int | str]:
+    """Reads the ids of the images of a dataset that numbers them, in this order."""
+    return read_json(path, list[ImageId])
 
 
 def read_shards(paths: list[pathlib.Path]) -> list[Shard | InputError]:

@@ -5,6 +5,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.bottom_up_tsv import TsvRegions
 from keras_caption.formats.faults import reading
 from keras_caption.formats.hdf5_regions import Hdf5Regions
+from keras_caption.formats.mcan_npz import McanRegions
 from keras_caption.formats.npz_folder import NpzRegions
 from keras_caption.formats.regions import Regions
 from keras_caption.formats.vinvl import VinvlRegions
@@ -16,15 +17,17 @@ def open_regions(path: str | os.PathLike) -> Regions:
     | path | format |
     |---|---|
     | `*.tsv` | the original: image_id, image_w, image_h, num_boxes, boxes, features |
+    | `*.tsv` | LXMERT's, with ten fields |
     | `*.tsv` with `*.lineidx` | VinVL: image id, JSON of num_boxes and features |
     | folder with `*_att/` | self-critical toolkits: `ID.npz`, and `*_box/ID.npy` |
+    | folder | MCAN and OpenVQA: `ID.npz` with `x` and `bbox`, at any depth |
     | `*.h5`, `*.hdf5` | `ID_features` and `ID_boxes` |
 
     Args:
         path: Path of a file or folder.
 
     Returns:
-        `keras_caption.formats.regions.Regions`, with `ids`, a list of int, and
+        `keras_caption.formats.regions.Regions`, with `ids`, a list of int or str, and
         `read(image_id, size)`, which returns features and boxes.
 
     Raises:
@@ -32,7 +35,7 @@ def open_regions(path: str | os.PathLike) -> Regions:
             read. A fault of a single record is raised by `read`.
     """
     path = pathlib.Path(path)
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise InputError(f"There is no file or folder {path}.")
     with reading(path):
         return reader_for(path)(path)
@@ -41,7 +44,8 @@ def open_regions(path: str | os.PathLike) -> Regions:
 def reader_for(path: pathlib.Path) -> type[Regions]:
     """Chooses the reader of a file or folder of region features."""
     if path.is_dir():
-        return NpzRegions
+        has_att = any(f.name.endswith("_att") and f.is_dir() for f in path.iterdir())
+        return NpzRegions if has_att else McanRegions
     if path.suffix in (".h5", ".hdf5"):
         return Hdf5Regions
     if path.suffix == ".tsv":

@@ -1,13 +1,13 @@
-"""Base class of the readers of region features: records by image id."""
+"""Region features: the base class of their readers, and checks of records."""
 
-import pathlib
 from typing import Any
 
 import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers
-from keras_caption.formats.faults import reading
+from keras_caption.formats.feature_records import FeatureRecords
+from keras_caption.formats.fields import image_id_of
 
 # A record takes at most this much: 2,048 regions of 2,048 numbers.
 RECORD_BYTES = 16 * 2**20
@@ -15,49 +15,31 @@ RECORD_BYTES = 16 * 2**20
 MAX_PROBLEMS = 1_000_000
 
 
-class Regions:
+class Regions(FeatureRecords):
     """The records of a file or folder of region features, by image id.
 
-    A subclass calls `add` for each record in its constructor, and implements
-    `read_record`.
+    A subclass calls `add_named` for each record in its constructor, and implements
+    `read_regions`.
 
     Args:
         path: `pathlib.Path` of the file or folder.
-
-    Attributes:
-        path: `pathlib.Path` of the file or folder.
-        records: dict from image id to a pair: the place of the record, and its name in
-            messages.
-        problems: List of str, a sentence for each record whose image id is invalid or
-            repeated.
     """
 
-    def __init__(self, path: pathlib.Path):
-        self.path = path
-        self.records = {}
-        self.problems = []
-
-    @property
-    def ids(self) -> list[int]:
-        """Image ids of the records, in the order of the file."""
-        return list(self.records)
-
-    def add(self, name: str, place: Any, where: str, record: str | None = None) -> None:
-        """Adds a record, or a problem if its image id is invalid or repeated.
+    def add_named(
+        self, name: str, place: Any, where: str, record: str | None = None
+    ) -> None:
+        """Adds a record, or a problem if its name is no image id.
 
         Args:
-            name: str, the image id.
-            place: Where the record is, for `read_record`.
+            name: str, the image id, see `image_id_of`.
+            place: Where the record is, for `read_regions`.
             where: str, name of the record in messages about its image id.
             record: str, name of the record in later messages. Defaults to `where`.
         """
-        # TFDS stores ids in 64 bits.
-        if not (name.isascii() and name.isdecimal() and len(name) <= 18):
+        try:
+            self.add(image_id_of(name), place, record or where)
+        except ValueError:
             self.add_problem(f"{where}: {name[:40]!r} is not an image id.")
-        elif int(name) in self.records:
-            self.add_problem(f"{where}: image {name} comes twice.")
-        else:
-            self.records[int(name)] = place, record or where
 
     def add_problem(self, problem: str) -> None:
         """Adds a record's problem.
@@ -72,13 +54,14 @@ class Regions:
                 "image id: it holds no region features."
             )
 
-    def read(
-        self, image_id: int, size: tuple[int, int] | None = None
+    def read_record(
+        self, place: Any, where: str, size: tuple[int, int] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Reads the features and boxes of an image.
+        """Reads the features and boxes of a record.
 
         Args:
-            image_id: int, one of the `ids`.
+            place: Where the record is, as given to `add_named`.
+            where: str, name of the record in messages.
             size: Width and height of the image in pixels, for files without them.
                 Defaults to `None`, unknown.
 
@@ -89,24 +72,13 @@ class Regions:
         Raises:
             InputError: If the record is damaged or does not follow the format.
         """
-        place, where = self.records[image_id]
-        with reading(where):
-            features, boxes = self.read_record(place, where, size)
+        features, boxes = self.read_regions(place, where, size)
         return check(features, boxes, where)
 
-    def read_record(
+    def read_regions(
         self, place: Any, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Reads features and boxes of a record; `read` checks them.
-
-        Args:
-            place: Where the record is, as given to `add`.
-            where: str, name of the record in messages.
-            size: Width and height of the image in pixels, or `None`.
-
-        Returns:
-            Features `(N, D)` and boxes `(N, 4)`, divided by the image's size.
-        """
+        """Reads features `(N, D)` and boxes `(N, 4)`; `read_record` checks them."""
         raise NotImplementedError
 
 

@@ -25,12 +25,12 @@ class VinvlRegions(LinesOfImages):
             file beside it with the suffix `.lineidx`.
     """
 
-    fields = ("image_id", "json")
+    layouts = (("image_id", "json"),)
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path, read_index(path))
 
-    def read_record(
+    def read_regions(
         self, place: int, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
         content = self.read_fields(place, where)["json"]

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.fields import (
-    ImageId,
+    ImageNumber,
     QuestionId,
     QuestionText,
     Records,
@@ -44,13 +44,13 @@ Answers = Annotated[
 
 class Asked(TypedDict):
     question_id: QuestionId
-    image_id: ImageId
+    image_id: ImageNumber
     question: QuestionText
 
 
 class Annotation(TypedDict):
     question_id: QuestionId
-    image_id: ImageId
+    image_id: ImageNumber
     question_type: Text
     answer_type: Text
     multiple_choice_answer: Text

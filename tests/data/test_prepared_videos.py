@@ -42,7 +42,7 @@ def test_features_are_sampled_and_problems_counted(call_script, rng, tmp_path):
     assert done.returncode == 0, done.stderr
     assert (
         "7 records of features: 4 prepared, 2 unreadable, 1 without captions, "
-        "0 of no known video"
+        "0 repeated or of no known video"
     ) in done.stdout
     assert "train        2 of 4 videos" in done.stdout
     assert "nan.npz has features that are not finite" in done.stdout
@@ -115,7 +115,8 @@ def test_clips_are_prepared_counted_and_resumed(call_script, clips, tmp_path):
     done = call_script(*command)
     assert done.returncode == 0, done.stderr
     assert (
-        "10 clips: 4 prepared, 4 unreadable, 1 without captions, 1 of no known video"
+        "10 clips: 4 prepared, 4 unreadable, 1 without captions, "
+        "1 repeated or of no known video"
     ) in done.stdout
     for name, problem in {
         "sound": "has no video",
@@ -126,7 +127,7 @@ def test_clips_are_prepared_counted_and_resumed(call_script, clips, tmp_path):
     }.items():
         assert f"skipped: {name}: " in done.stdout
         assert problem in done.stdout
-    assert "v1.avi: its name is that of" in done.stdout
+    assert "v1.avi: video v1 comes twice, and is read from" in done.stdout
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     counts = manifest["splits"].values()
     assert sum(c["listed"] for c in counts) == 9
@@ -153,7 +154,7 @@ def test_clips_are_prepared_counted_and_resumed(call_script, clips, tmp_path):
     np.testing.assert_allclose(example["times"], [0.3, 1.1, 1.8, 2.6], atol=1e-3)
     assert example["image"].shape == (96, 4 * 128, 3)
     done = call_script(*command, "--strict")
-    assert "v1.avi: its name is that of" in done.stderr
+    assert "v1.avi: video v1 comes twice, and is read from" in done.stderr
 
 
 @pytest.fixture

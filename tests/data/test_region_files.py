@@ -1,5 +1,6 @@
 """Third-party region features and datasets prepared from them."""
 
+import functools
 import json
 import resource
 import shutil
@@ -13,6 +14,8 @@ from region_files import (
     text,
     tsv_row,
     write_hdf5,
+    write_lxmert,
+    write_mcan,
     write_npz,
     write_tsv,
     write_vinvl,
@@ -38,6 +41,9 @@ def features(rng):
 
 
 WRITERS = {
+    "lxmert.tsv": write_lxmert,
+    "mcan": write_mcan,
+    "mcan_transposed": functools.partial(write_mcan, transposed=True),
     "karpathy.tsv": write_tsv,
     "vinvl.tsv": write_vinvl,
     "folder": write_npz,
@@ -75,7 +81,7 @@ def spoil_tsv(features, what):
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("cut", r"line 2 \(image 7\) has 4 fields, not 6: it is truncated"),
+        ("cut", r"line 2 \(image 7\) has 4 fields, not 6 or 10: it is truncated"),
         ("base64", r"line 2 \(image 7\): its features cannot be decoded"),
         ("count", r"num_boxes is 2, but there are 4 numbers of boxes"),
         ("nan", "has features that are not finite"),
@@ -117,17 +123,91 @@ def test_faults_of_other_formats_are_named(features, tmp_path):
 def test_records_without_a_valid_image_id_are_kept_as_problems(features, tmp_path):
     path = write_tsv(tmp_path / "karpathy.tsv", features)
     with open(path, "a") as file:
-        file.write(f"{IDS[0]}\t1\t1\n13")  # repeated, and truncated within its id
+        file.write(f"{'9' * 300}\t1\n \t1\n13")  # too long, blank, truncated
     regions = kc.data.open_regions(path)
     assert regions.ids == IDS
-    assert regions.problems == [
-        f"{path}, line 4: image 42 comes twice.",
-        f"{path}, line 5: '13 ...' is not an image id.",
+    assert [problem.removeprefix(f"{path}, ") for problem in regions.problems] == [
+        f"line 4: '{'9' * 20} ...' is not an image id.",
+        "line 5: ' ' is not an image id.",
+        "line 6: '13 ...' is not an image id.",
     ]
-    folder = write_npz(tmp_path / "folder", features)
-    (folder / "bu_att" / "42 copy.npz").touch()
-    [reason] = kc.data.open_regions(folder).problems
-    assert reason.endswith("42 copy.npz: '42 copy' is not an image id.")
+
+
+@pytest.mark.parametrize(
+    "name", ["karpathy.tsv", "vinvl.tsv", "folder", "mcan", "features.h5"]
+)
+def test_a_readable_record_replaces_a_damaged_one(features, tmp_path, name):
+    """As for three images of COCO's official test2014 features."""
+    damaged = {i: (x, boxes[:, [2, 1, 0, 3]]) for i, (x, boxes) in features.items()}
+    names = {i: f"{i:04}" for i in IDS}  # another name of the same image
+    write = WRITERS[name]
+    path = write(tmp_path / name, {names[7]: damaged[7], **features})
+    other = write(tmp_path / f"other_{name}", {7: features[7], 42: damaged[42]})
+    size = WIDTH, HEIGHT
+    images = [kc.data.ListedImage(i, f"{i}.jpg", ["A dog."], size) for i in IDS]
+    sources = [kc.data.open_regions(p) for p in (other, path)]
+    manifest = kc.data.prepare_regions({"train": images}, sources, tmp_path / "out")
+    assert manifest["splits"]["train"] == {"listed": 3, "prepared": 3}
+    assert not manifest["left_out"]
+    wrong = "\n".join(manifest["features"]["wrong"])
+    assert len(manifest["features"]["wrong"]) == 3
+    assert wrong.count("comes twice, and is read from") == 2
+    assert "has a box without area" in wrong
+    np.testing.assert_array_equal(sources[1].read(7, size)[0], features[7][0])
+
+
+def test_ids_are_numbers_of_64_bits_or_names(features, tmp_path):
+    ids = [2**63 - 1, "COCO_val2014_000000000042", "mine/dog.jpg", "0007", "9" * 20]
+    record = features[7]
+    path = write_tsv(tmp_path / "a.tsv", dict.fromkeys(ids, record))
+    regions = kc.data.open_regions(path)
+    assert regions.ids == [2**63 - 1, 42, "mine/dog.jpg", 7, "9" * 20]
+    assert not regions.problems
+
+
+def test_images_with_names_for_ids_keep_them_to_the_score(features, tmp_path):
+    ids = ["a1f0", "COCO_val2014_000000000042", "2.jpg"]
+    images = [{"id": i, "file_name": f"{i}.png"} for i in ids]
+    captions = [{"image_id": i, "caption": "A dog."} for i in ids]
+    (tmp_path / "captions_test.json").write_text(
+        json.dumps({"images": images, "annotations": captions})
+    )
+    path = write_tsv(tmp_path / "a.tsv", dict(zip(ids, features.values(), strict=True)))
+    kc.data.prepare_regions(
+        kc.data.list_images([tmp_path / "captions_test.json"]),
+        [kc.data.open_regions(path)],
+        tmp_path / "out",
+    )
+    builder = kc.data.load("prepared", tmp_path / "out")
+    given = kc.data.given_ids(builder)
+    assert given == {0: "a1f0", 1: 42, 2: "2.jpg"}
+    references = kc.data.references(kc.data.read(builder, "test"))
+    results = {given[i]: texts[0] for i, texts in references.items()}
+    kc.evaluation.write_results(tmp_path / "results.json", results)
+    scores, _ = kc.evaluation.score_files(
+        tmp_path / "captions_test.json", tmp_path / "results.json"
+    )
+    assert scores["BLEU-1"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.ones((4, 4))}, "its axes cannot be told apart"),
+        ({"x": np.ones((3, 5))}, r"x has the shape \(3, 5\) and bbox \(4, 4\)"),
+        ({"image_w": np.ones(2)}, "image_w and image_h should be numbers"),
+        ({"image_w": np.array("a")}, "image_w has type <U1"),
+    ],
+)
+def test_faults_of_features_of_mcan_are_named(tmp_path, arrays, message):
+    valid = {"x": np.ones((5, 4)), "bbox": [[0, 0, 9, 9]] * 4}
+    valid |= {"image_w": 10, "image_h": 10}
+    np.savez(tmp_path / "COCO_test2015_000000000007.jpg.npz", **valid | arrays)
+    with pytest.raises(kc.InputError, match=rf"7\.jpg\.npz.*{message}"):
+        kc.data.open_regions(tmp_path).read(7)
+    (tmp_path / "COCO_test2015_000000000007.jpg.npz").unlink()
+    with pytest.raises(kc.InputError, match=r"should hold a folder \*_att, or files"):
+        kc.data.open_regions(tmp_path)
 
 
 def test_problems_are_counted_and_other_images_prepared(
@@ -153,14 +233,17 @@ def test_problems_are_counted_and_other_images_prepared(
     assert done.returncode == 0, done.stderr
     assert (
         "7 records of features: 3 prepared, 1 unreadable, 1 without captions, "
-        "2 of no known image"
+        "2 repeated or of no known image"
     ) in done.stdout
     assert "train        2 of 3 images" in done.stdout
     assert "test         1 of 1 images" in done.stdout
     assert "skipped: image 7: " in done.stdout
     assert "skipped: image 1000: image 1000 has captions, but no f" in done.stdout
     assert "a.tsv, line 5: '4\\n ...' is not an image id." in done.stdout
-    assert f"b.tsv: image 42 is in {tmp_path / 'a.tsv'} too." in done.stdout
+    first = f"{tmp_path / 'a.tsv'}, line 1 (image 42)"
+    assert (
+        f"b.tsv, line 1 (image 42): image 42 comes twice, and is read from {first}."
+    ) in done.stdout
     builder = kc.data.load("prepared", tmp_path / "out")
     examples = {
         int(example["image_id"]): example

@@ -420,6 +420,8 @@ READERS = {
     ),
     "tsv": regions_reader(region_files.write_tsv, "features.tsv"),
     "vinvl": regions_reader(region_files.write_vinvl, "features.tsv"),
+    "lxmert": regions_reader(region_files.write_lxmert, "features.tsv"),
+    "mcan": regions_reader(region_files.write_mcan, "mcan"),
     "npz": regions_reader(
         region_files.write_npz, "bu", ("bu_att/8.npz", "bu_box/8.npy")
     ),

@@ -30,12 +30,12 @@ READERS = {
     "frames": (
         ["a.npy", "b.npz"],
         "",
-        lambda f: names(open_frames(f).records.values()),
+        lambda f: names(place for [(place, _)] in open_frames(f).records.values()),
     ),
     "regions": (
         ["1.npz", "2.npz"],
         "x_att",
-        lambda f: names(place for place, _ in open_regions(f).records.values()),
+        lambda f: names(place for [(place, _)] in open_regions(f).records.values()),
     ),
     "parallel text": (
         [f"{split}.{x}" for split in ("test", "train", "val") for x in ("de", "en.gz")],

@@ -45,7 +45,11 @@ def evaluate(
     references = kc.data.references(examples)
     batches = kc.data.image_batches(examples, 50, model.input_specs)
     captions = model.caption(batches, **decoding)
-    write_coco_files(captions, references, folder)
+    ids = kc.data.given_ids(builder)
+    write_coco_files(
+        *({ids.get(i, i): x for i, x in of.items()} for of in (captions, references)),
+        folder,
+    )
     scores, missing = kc.evaluation.score(captions, references, spice)
     judged = kc.data.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
@@ -69,7 +73,7 @@ def evaluate(
 
 
 def write_coco_files(
-    captions: dict[int, str], references: dict[int, list[str]], folder: pathlib.Path
+    captions: dict[Any, str], references: dict[Any, list[str]], folder: pathlib.Path
 ) -> None:
     """Captions and references in COCO's formats, for `keras_caption.evaluation`."""
     annotations = [(i, text) for i, texts in references.items() for text in texts]

@@ -1,0 +1,84 @@
+"""Base class of the readers of features: records by the id of an image or video."""
+
+import pathlib
+from collections.abc import Hashable
+from typing import Any
+
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import reading
+
+
+class FeatureRecords:
+    """The records of a file or folder of features; an id may have several.
+
+    A subclass fills `records` in its constructor, and implements `read_record`.
+
+    Args:
+        path: `pathlib.Path` of the file or folder.
+
+    Attributes:
+        path: `pathlib.Path` of the file or folder.
+        records: dict from id to a list of pairs: the place of a record, and its name
+            in messages.
+        problems: List of str, a sentence for each record without a valid id.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self.records = {}
+        self.problems = []
+
+    def __len__(self):
+        """Number of records, those without a valid id included."""
+        return sum(map(len, self.records.values())) + len(self.problems)
+
+    @property
+    def ids(self) -> list:
+        """Ids of the records, in the order of the file."""
+        return list(self.records)
+
+    def add(self, id_: Hashable, place: Any, where: str) -> None:
+        """Adds a record.
+
+        Args:
+            id_: int or str, of the image or video.
+            place: Where the record is, for `read_record`.
+            where: str, name of the record in messages.
+        """
+        self.records.setdefault(id_, []).append((place, where))
+
+    def read(self, id_: Hashable, *size: Any) -> Any:
+        """Reads the features of an image or video.
+
+        Of several records, the first that can be read counts: features that were
+        written by several processes often have a broken record and, later, a good one.
+
+        Args:
+            id_: int or str, one of the `ids`.
+            *size: Further arguments of `read_record`.
+
+        Raises:
+            InputError: If none of the records can be read: the error of the first.
+        """
+        first = None
+        for place, where in self.records[id_]:
+            try:
+                return self.read_checked(place, where, *size)
+            except InputError as error:
+                first = first or error
+        raise first
+
+    def read_checked(self, place: Any, where: str, *size: Any) -> Any:
+        """Reads a record; any error is an `InputError` that names it."""
+        with reading(where):
+            return self.read_record(place, where, *size)
+
+    def read_record(self, place: Any, where: str, *size: Any) -> Any:
+        """Reads and checks a record.
+
+        Args:
+            place: Where the record is, as given to `add`.
+            where: str, name of the record in messages.
+            *size: What else a reader of this kind needs to know.
+        """
+        raise NotImplementedError
