@@ -51,6 +51,16 @@ def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
+class Names(argparse.Action):
+    """Collects a list of str, separated by commas or spaces on the command line."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, nargs="+", default=[], **kwargs)
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, [x for text in values for x in names(text)])
+
+
 def write_lines(lines: Iterable[str], path: str | None) -> None:
     """Writes lines as they come, to a file that appears whole or not at all.
 

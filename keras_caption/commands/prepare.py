@@ -30,15 +30,25 @@ parts of it, by number; of features of others, as many are taken in the same way
 all where there are fewer. A frame's features are the means over the cells of its grid.
 The same command resumes where an interrupted one stopped. Photos and clips that are
 missing or cannot be read, clips that were cut or have one frame, and what has no
-captions are reported and skipped; a caption file that is wrong stops the command.
+captions are reported and skipped, as are captions without words and rows that are cut;
+a caption file that is wrong stops the command.
 
-A CSV file of captions has a header, a row for each caption, and the columns file_name
-(or image, photo, filename), caption (or text), and optionally split (train, val or
-test); Flickr8k's captions.txt is one. The captions of dog.jpg may also be in dog.txt,
-one in a line: --captions names the folder of these files. Without the column, a file or
-folder with train, val or test as a word in its name has photos of that split; all
-other photos are sorted by the SHA-256 of their names: a tenth is for test, a tenth for
-validation, at least one each, and the rest for training.
+A CSV file of captions, with commas, tabs, semicolons or |, has a header, a row for each
+caption, and the columns file_name (or image, photo, filename, image_name), caption (or
+text, comment), and optionally split (train, val or test); Flickr8k's captions.txt and
+Flickr30k's results.csv are such files. The captions of dog.jpg may also be in dog.txt,
+one in a line: --captions names the folder of these files.
+
+What each file is used for is printed. It can be said:
+
+    --captions train=a.json val=b.json test=c.json
+
+Without that, a file or folder with train, val or test (or training, valid, validation,
+dev, testing) as a word in its name is for that split. Where no file of COCO's is for
+test, every other image of one for val is; a single file of COCO's that says nothing is
+for training. Where no CSV file or folder says anything, photos are sorted by the
+SHA-256 of their names: a tenth is for test, a tenth for validation, at least one each,
+and the rest for training.
 """
 
 import ast
@@ -46,35 +56,32 @@ import time
 from collections.abc import Sequence
 
 import keras_caption as kc
-from keras_caption.commands.command_line import Parser, count, names
+from keras_caption.commands.command_line import Names, Parser, count
 
 FLAGS = {
     "photos": {"help": "folder of photos, at any depth"},
     "captions": {
-        "type": names,
-        "default": [],
+        "action": Names,
         "help": "their captions: Karpathy's JSON, which splits them too; COCO's "
-        "captions_*.json, of which those with 'val' in their name are for validation "
-        "and test; coco_captions, which TFDS downloads; CSV; or a folder of text "
-        "files, one for each photo; of videos: VATEX's JSON, one for each split, whose "
-        "names say it; MSR-VTT's videodatainfo.json; or a list of id, split and "
+        "captions_*.json, for train, val or test as their names say, or as train=FILE "
+        "val=FILE test=FILE say; coco_captions, which TFDS downloads; CSV, or "
+        "Flickr8k's *.token.txt; or a folder of text files, one for each photo; of "
+        "videos: VATEX's JSON, one for each split, as of COCO; MSR-VTT's videodatainfo.json; or a list of id, split and "
         "captions",
     },
     "instances": {
-        "type": names,
-        "default": [],
+        "action": Names,
         "help": "their objects: COCO's instances_*.json",
     },
     "features": {
-        "type": names,
-        "default": [],
+        "action": Names,
         "help": "in place of --photos: bottom-up attention features, as the original "
-        "TSV, VinVL's TSV with its lineidx, a folder of *_att and *_box, or HDF5",
+        "TSV or LXMERT's, VinVL's TSV with its lineidx, a folder of *_att and *_box, "
+        "MCAN's or OpenVQA's folder of npz files, or HDF5",
     },
     "videos": {"help": "in place of --photos: folder of clips, at any depth"},
     "frames": {
-        "type": names,
-        "default": [],
+        "action": Names,
         "help": "in place of --photos: frame features, as HDF5 or a folder of .npy or "
         ".npz files, one for each video",
     },
@@ -162,7 +169,7 @@ def prepare(options):
 
 def prepare_features(options):
     sources = [kc.data.open_regions(path) for path in options.features]
-    listed = kc.data.list_images(options.captions)
+    listed = kc.data.list_images(options.captions, options.strict)
     return kc.data.prepare_regions(
         listed,
         sources,
@@ -192,7 +199,7 @@ def prepare_photos(options):
         records = kc.data.records_of_scenes(kc.data.load(options.dataset))
     else:
         records = kc.data.records_of_photos(
-            options.photos, options.captions, options.instances
+            options.photos, options.captions, options.instances, options.strict
         )
     extractor = make_extractor(options)
     height, width, dim = extractor.grid_shape
@@ -211,7 +218,7 @@ def prepare_videos(options):
     extractor = kc.features.ClipExtractor(make_extractor(options), options.num_frames)
     return kc.data.prepare_clips(
         options.videos,
-        kc.data.list_videos(options.captions, options.language),
+        kc.data.list_videos(options.captions, options.language, options.strict),
         extractor,
         options.output_dir,
         batch_size=options.batch_size,
@@ -222,7 +229,7 @@ def prepare_videos(options):
 
 def prepare_frames(options):
     return kc.data.prepare_frames(
-        kc.data.list_videos(options.captions, options.language),
+        kc.data.list_videos(options.captions, options.language, options.strict),
         [kc.data.open_frames(path) for path in options.frames],
         options.output_dir,
         num_frames=options.num_frames,

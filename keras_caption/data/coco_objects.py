@@ -12,7 +12,7 @@ from keras_caption.data.examples import captions_and_words, region_features
 from keras_caption.errors import InputError
 from keras_caption.features import CATEGORIES
 from keras_caption.formats.coco import FLAT_OFFICIAL_BOXES
-from keras_caption.formats.karpathy import SPLITS
+from keras_caption.formats.splits import SPLITS
 
 NUM_CATEGORIES = len(CATEGORIES)
 

@@ -5,35 +5,50 @@ from typing import Any
 
 from keras_caption.errors import InputError
 from keras_caption.formats.feature_records import FeatureRecords
-from keras_caption.formats.karpathy import SPLITS
+from keras_caption.formats.listed_file import ListedFile
+from keras_caption.formats.skipped import report
+from keras_caption.formats.splits import SPLITS
 
 
 def join_listings(
-    listings: dict[Any, dict[str, list]], describe: Callable[[Any], str]
+    listings: dict[Any, ListedFile],
+    noun: str,
+    describe: Callable[[Any], str],
+    strict: bool = False,
 ) -> dict[str, list]:
-    """Joins what several caption files list.
+    """Joins what several caption files list, and prints what each is used for.
 
     Args:
-        listings: dict from the path of a file to a dict from split to a list of
-            images or videos.
+        listings: dict from the path of a file to its `ListedFile`.
+        noun: str, what a file lists, such as `"image"`.
         describe: Function of one of them, which returns what messages call it.
+        strict: bool, whether to raise an error for a caption that is skipped. Defaults
+            to `False`.
 
     Returns:
         dict from split to a list.
 
     Raises:
-        InputError: If two files list the same.
+        InputError: If two files list the same; or see `strict`.
     """
     joined, path_of = {split: [] for split in SPLITS}, {}
     for path, listing in listings.items():
-        for split, listed in listing.items():
+        for split, listed in listing.splits.items():
             joined[split] += listed
             for name in map(describe, listed):
                 if path_of.setdefault(name, path) != path:
                     raise InputError(
                         f"{path}: {name} is listed in {path_of[name]} too."
                     )
+        print(f"{path}: {use_of(listing.splits, noun)}")
+        report(listing.skipped, strict)
     return joined
+
+
+def use_of(splits: Mapping[str, Sequence], noun: str) -> str:
+    """Says how many images, say, of a file are for which split."""
+    uses = [f"{len(x):,} for {split}" for split, x in splits.items() if x]
+    return f"{noun}s: {', '.join(uses) or 'none'}"
 
 
 def match(

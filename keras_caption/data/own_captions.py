@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-import re
 from collections.abc import Iterable, Sequence
 
 from keras_caption.data.matching import join_listings
@@ -13,41 +12,57 @@ from keras_caption.errors import InputError
 from keras_caption.formats.caption_csv import read_caption_csv
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.captioned_photo import CaptionedPhoto
-from keras_caption.formats.karpathy import SPLITS
+from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.splits import SPLITS, given_split, splits_in, unclear
 
-CSV_SUFFIXES = (".csv", ".txt")
+CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".token")
 
 
-def is_own(path: str | os.PathLike) -> bool:
+def is_own(path: pathlib.Path) -> bool:
     """Whether captions are CSV or a folder of text files, by the path."""
-    path = pathlib.Path(path)
     return path.is_dir() or path.suffix.lower() in CSV_SUFFIXES
 
 
 def list_own_photos(
-    paths: Sequence[str | os.PathLike], photos: list[pathlib.PurePath]
+    paths: Sequence[str | os.PathLike],
+    photos: list[pathlib.PurePath],
+    strict: bool = False,
 ) -> dict[str, list[ListedImage]]:
     """Lists the photos of a user's own captions by split.
 
-    A photo's split is that of the column `split`; without one, that which the name of
-    the CSV file or of the folder has as a word, such as `val` in `captions_val.csv`;
-    or else, of photos that exist, by `split_by_hash`.
+    A photo's split is that of the column `split`; without one, that which a user gives
+    to the file or folder; or that which its name has as a word, see `splits_in`, such
+    as `captions_val.csv`. If no file has any, photos that exist are split by
+    `split_by_hash`. What each file is used for is printed.
 
     Args:
         paths: Sequence of paths of CSV files, see `read_caption_csv`, and of folders
-            of text files, see `read_caption_texts`.
+            of text files, see `read_caption_texts`; with a split, `"train=PATH"`,
+            `"val=PATH"` or `"test=PATH"`.
         photos: List of the paths of all photos, relative to their folder.
+        strict: bool, whether to raise an error for a caption without words, or a row
+            that is cut, instead of skipping it. Defaults to `False`.
 
     Returns:
         dict from split to a list of `ListedImage`, numbered in the order of the files.
         A text file that is blank, or of no photo or several, has a `problem`.
 
     Raises:
-        InputError: If a file does not follow its format, a photo is listed twice, or
-            captions of other formats are among them.
+        InputError: If a file does not follow its format, a photo is listed twice,
+            captions of other formats are among them, or it is unclear what a file is
+            for.
     """
-    read = {path: read_own(path, photos) for path in map(pathlib.Path, paths)}
+    read, skipped = {}, {}
+    for path, split in map(given_split, paths):
+        read[path], skipped[path] = read_own(path, split, photos)
+    splits = {
+        path: {photo.split for photo in of_path} for path, of_path in read.items()
+    }
+    for path, of_path in splits.items():
+        for other in splits:
+            if None in of_path and splits[other] - {None}:
+                raise unclear(path, f"has no split, unlike {other}")
     existing = {photo.name for photo in photos}
     hashed = split_by_hash(
         photo.file_name
@@ -59,33 +74,52 @@ def list_own_photos(
     )
     listings, number = {}, 0
     for path, of_path in read.items():
-        listings[path] = {split: [] for split in SPLITS}
+        listings[path] = ListedFile({split: [] for split in SPLITS}, skipped[path])
         for photo in of_path:
             split = photo.split or hashed.get(photo.file_name, "train")
-            listings[path][split].append(
+            listings[path].splits[split].append(
                 ListedImage(
                     number, photo.file_name, photo.captions, problem=photo.problem
                 )
             )
             number += 1
-    return join_listings(listings, lambda image: f"photo {image.file_name}")
+    return join_listings(listings, "photo", lambda i: f"photo {i.file_name}", strict)
 
 
 def read_own(
-    path: pathlib.Path, photos: list[pathlib.PurePath]
-) -> list[CaptionedPhoto]:
-    """Reads a CSV file or a folder of text files, see `list_own_photos`."""
+    path: pathlib.Path, split: str | None, photos: list[pathlib.PurePath]
+) -> tuple[list[CaptionedPhoto], list[str]]:
+    """Reads a CSV file or a folder of text files, see `list_own_photos`.
+
+    Args:
+        path: `pathlib.Path`.
+        split: str that a user gives to the file or folder, or `None`.
+        photos: Of `list_own_photos`.
+
+    Returns:
+        A list of `CaptionedPhoto`, and a list of sentences about captions that are
+        skipped.
+    """
     if not is_own(path):
         raise InputError(
             f"{path} cannot be combined with CSV files and folders of text files."
         )
     if path.is_dir():
-        captioned = find_photos_of_texts(path, read_caption_texts(path), photos)
+        texts, skipped = read_caption_texts(path)
+        captioned = find_photos_of_texts(path, texts, photos)
     else:
-        captioned = read_caption_csv(path)
-    words = {*re.split("[^a-z]+", path.name.lower())} & {*SPLITS}
-    split = words.pop() if len(words) == 1 else None
-    return [dataclasses.replace(p, split=p.split or split) for p in captioned]
+        captioned, skipped = read_caption_csv(path)
+    if any(photo.split for photo in captioned):
+        if split:
+            raise InputError(
+                f"{path} cannot be for {split} only: it has a column split."
+            )
+        return captioned, skipped
+    named = [split] if split else splits_in(path.name)
+    if len(named) > 1:
+        raise unclear(path, f"has {' and '.join(named)} in its name")
+    [split] = named or [None]
+    return [dataclasses.replace(photo, split=split) for photo in captioned], skipped
 
 
 def find_photos_of_texts(

@@ -12,12 +12,13 @@ import tensorflow_datasets as tfds
 
 from keras_caption.data.coco import merge
 from keras_caption.data.listing import list_images
+from keras_caption.data.matching import use_of
 from keras_caption.data.own_captions import is_own, list_own_photos
 from keras_caption.errors import InputError
 from keras_caption.features import find_photos, read_photo
 from keras_caption.formats.coco import read_instances, read_sizes
-from keras_caption.formats.karpathy import SPLITS
 from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.splits import SPLITS, given_split
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +87,7 @@ def records_of_photos(
     folder: str | os.PathLike,
     captions: collections.abc.Sequence[str | os.PathLike] = (),
     instances: collections.abc.Sequence[str | os.PathLike] = (),
+    strict: bool = False,
 ) -> dict[str, list[PhotoRecord]]:
     """Lists the records of a folder of photos by split.
 
@@ -98,6 +100,8 @@ def records_of_photos(
         instances: Sequence of paths of COCO's instances files, whose boxes become
             regions. Defaults to none. Boxes are relative to the photo as `read_photo`
             returns it, rotated by its EXIF orientation.
+        strict: bool, whether to raise an error for a caption without words, or a row
+            that is cut, instead of skipping it. Defaults to `False`.
 
     Returns:
         dict from split to a list of `PhotoRecord`. `read` of a record raises an
@@ -111,7 +115,7 @@ def records_of_photos(
     """
     paths = find_photos(folder)
     names = [path.relative_to(folder) for path in paths]
-    own = any(map(is_own, captions))
+    own = any(is_own(given_split(path)[0]) for path in captions)
     if own and instances:
         raise InputError(
             f"{instances[0]} names images by ids, which {captions[0]} does not have."
@@ -125,13 +129,14 @@ def records_of_photos(
         for image_id, image_objects in objects.items()
     }
     if own:
-        listed = list_own_photos(captions, names)
+        listed = list_own_photos(captions, names, strict)
     elif captions:
-        listed = list_images(captions)
+        listed = list_images(captions, strict)
     else:
         listed = {
             "test": [ListedImage(i, str(name), []) for i, name in enumerate(names)]
         }
+        print(f"{folder}: {use_of(listed, 'photo')}")
     photos = find_listed(folder, paths, listed)
     if own:
         add_uncaptioned(listed, photos, paths)

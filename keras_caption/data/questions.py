@@ -107,6 +107,7 @@ def _vqa(path, builder, split_of_image):
     for split, files in find_vqa(_needed(path, "vqa")).items():
         answered = files[1] is not None
         splits[split if answered else "unanswered"] = read_vqa(*files)
+        print(f"{files[0]}: for {split}{'' if answered else ', without answers'}")
     # The server knows the answers of VQA's test split, and nobody else.
     return {"test": splits["val"], **splits}
 
@@ -209,5 +210,7 @@ def load_questions(
                 f"None of the images in {builder.data_path} has a question for "
                 f"{split!r} in {path or name}."
             )
+    counts = ", ".join(f"{len(of_split):,} {s}" for s, of_split in splits.items())
+    print(f"{path or name}: questions: {counts}; {len(skipped):,} of no image here")
     curriculum = CURRICULA.get(name, {})
     return ImageQuestions(builder, split_of_image, splits, len(skipped), curriculum)

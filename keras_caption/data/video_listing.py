@@ -10,21 +10,25 @@ from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_video import ListedVideo
 from keras_caption.formats.msrvtt import list_msrvtt_videos
+from keras_caption.formats.splits import given_split
 from keras_caption.formats.vatex import Language, list_vatex_videos
 from keras_caption.formats.video_captions import list_captioned_videos
 
 
 def list_videos(
-    paths: Sequence[str | os.PathLike], language: Language = "en"
+    paths: Sequence[str | os.PathLike], language: Language = "en", strict: bool = False
 ) -> dict[str, list[ListedVideo]]:
-    """Lists the videos of caption files by split.
+    """Lists the videos of caption files by split, and prints what each file is for.
 
     Args:
         paths: Sequence of paths of JSON files: VATEX's, one for each split, whose
-            names contain `train`, `val` or `test`; MSR-VTT's `videodatainfo.json`; or
-            a plain list of `id`, `split` (train, val or test) and `captions`.
+            names have it as a word or that are given as `"train=PATH"`, `"val=PATH"`
+            or `"test=PATH"`; MSR-VTT's `videodatainfo.json`; or a plain list of `id`,
+            `split` (train, val or test) and `captions`.
         language: `"en"` or `"zh"`, of VATEX's captions, see `list_vatex_videos`.
             Defaults to `"en"`.
+        strict: bool, whether to raise an error for a caption without words instead of
+            skipping it. Defaults to `False`.
 
     Returns:
         dict from split to a list of `ListedVideo`. A video without captions in a file
@@ -36,12 +40,17 @@ def list_videos(
     """
     check(Language, language=language)
     listings = {}
-    for path in map(pathlib.Path, paths):
+    for path, split in map(given_split, paths):
         read = reader_of(path)
-        listings[path] = (
-            read(path, language) if read is list_vatex_videos else read(path)
-        )
-    return join_listings(listings, lambda video: f"video {video.name}")
+        if read is list_vatex_videos:
+            listings[path] = read(path, language, split)
+        elif split:
+            raise InputError(
+                f"{path} cannot be for {split} only: it says the split of each video."
+            )
+        else:
+            listings[path] = read(path)
+    return join_listings(listings, "video", lambda v: f"video {v.name}", strict)
 
 
 def reader_of(path: pathlib.Path) -> Callable:

@@ -1,6 +1,7 @@
-"""Captions as CSV with a header: a row for each caption, such as Flickr8k's."""
+"""Captions in rows, one in each: CSV with a header, or Flickr8k's `*.token.txt`."""
 
 import pathlib
+import re
 from collections.abc import Iterator
 from typing import Literal, NotRequired
 
@@ -10,15 +11,19 @@ from typing_extensions import TypedDict
 from keras_caption.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.csv_rows import csv_rows
-from keras_caption.formats.fields import Caption, PhotoName
+from keras_caption.formats.fields import Caption, PhotoName, with_words
+from keras_caption.formats.text_lines import lines
 from keras_caption.validation import adapter, describe
 
 COLUMNS = {
-    "file_name": ("file_name", "image", "photo", "filename"),
-    "caption": ("caption", "text"),
+    "file_name": ("file_name", "image", "photo", "filename", "image_name"),
+    "caption": ("caption", "text", "comment"),
     "split": ("split",),
 }
 OPTIONAL = ("split",)
+DELIMITERS = ",\t;|"
+# Name and number of a caption, and the caption: `1000268201_693b08cb0e.jpg#0`, a tab.
+TOKENS = re.compile(r"([^\t]+)#[0-9]+\t(.*)")
 
 
 class Row(TypedDict):
@@ -27,54 +32,117 @@ class Row(TypedDict):
     split: NotRequired[Literal["train", "val", "test"]]
 
 
-def read_caption_csv(path: pathlib.Path) -> list[CaptionedPhoto]:
-    """Reads the photos of a CSV file, which may have several rows for each.
+def read_caption_csv(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str]]:
+    """Reads the photos of a file with captions in rows, several for each photo.
 
     Args:
-        path: `pathlib.Path` of a file in UTF-8, with commas. Its header has a column
-            for the photo (`file_name`, `image`, `photo` or `filename`), one for the
-            caption (`caption` or `text`), and optionally `split` (train, val or
-            test); other columns are ignored.
+        path: `pathlib.Path` of a file in UTF-8, with commas, tabs, semicolons or `|`.
+            Its header has a column for the photo (`file_name`, `image`, `photo`,
+            `filename` or `image_name`), one for the caption (`caption`, `text` or
+            `comment`), and optionally `split` (train, val or test); other columns are
+            ignored. Flickr8k's `*.token.txt` has no header.
 
     Returns:
-        List of `CaptionedPhoto`, in the order of the file.
+        List of `CaptionedPhoto`, in the order of the file; and a list of sentences
+        about rows that are skipped: they are cut, or their captions have no words.
 
     Raises:
-        InputError: If the file does not follow the format, has no rows, or has a
+        InputError: If the file does not follow the format, has no captions, or has a
             photo in two splits.
     """
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
-    captions, split_of = {}, {}
-    for where, row in read_rows(path):
+    captions, split_of, skipped = {}, {}, []
+    for where, row in read_rows(path, skipped):
         name, split = row["file_name"], row.get("split")
         if split_of.setdefault(name, split) != split:
             raise InputError(
                 f"{where}: {name} is for {split}, and for {split_of[name]} above."
             )
-        captions.setdefault(name, []).append(row["caption"])
-    if not captions:
-        raise InputError(f"{path} has no rows below its header.")
-    return [CaptionedPhoto(name, captions[name], split_of[name]) for name in captions]
+        texts = with_words([(where, row["caption"])], skipped)
+        captions.setdefault(name, []).extend(texts)
+    if not any(captions.values()):
+        raise InputError(skipped[0] if skipped else f"{path} has no rows of captions.")
+    photos = [
+        CaptionedPhoto(
+            name,
+            texts,
+            split_of[name],
+            problem=None if texts else f"{path}: {name} has no captions.",
+        )
+        for name, texts in captions.items()
+    ]
+    return photos, skipped
 
 
-def read_rows(path: pathlib.Path) -> Iterator[tuple[str, Row]]:
-    """Yields where each row stands, for messages, and its validated content."""
-    rows = csv_rows(path)
-    _, header = next(rows, (None, []))
-    header = [name.lower() for name in header]
-    places = find_columns(path, header)
-    for where, cells in rows:
-        if len(cells) != len(header):
-            raise InputError(
-                f"{where} has {len(cells)} cells, and the header {len(header)}: "
-                "captions with commas should be in quotes."
-            )
-        row = {field: cells[place] for field, place in places.items()}
+def read_rows(path: pathlib.Path, skipped: list[str]) -> Iterator[tuple[str, Row]]:
+    """Yields where each row stands, for messages, and its validated content.
+
+    Args:
+        path: `pathlib.Path` of the file.
+        skipped: List of str, to which a sentence is added for each row that is cut.
+    """
+    first = next((line for line in lines(path) if line.strip()), "")
+    rows = token_rows if TOKENS.fullmatch(first) else header_rows
+    for where, row in rows(path, first, skipped):
         try:
             yield where, adapter(Row).validate_python(row, strict=True)
         except ValidationError as error:
             raise InputError(f"{where}: {describe(error)}.") from None
+
+
+def token_rows(
+    path: pathlib.Path, first: str, skipped: list[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields the lines of Flickr8k's `*.token.txt`, see `read_rows`."""
+    for number, line in enumerate(lines(path), start=1):
+        where = f"{path}, line {number}"
+        if tokens := TOKENS.fullmatch(line):
+            yield where, {"file_name": tokens[1], "caption": tokens[2]}
+        elif line.strip():
+            skipped.append(
+                f"{where} is cut: it should be NAME#NUMBER, a tab, a caption."
+            )
+
+
+def header_rows(
+    path: pathlib.Path, first: str, skipped: list[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields the rows of a file with a header, see `read_rows`.
+
+    Args:
+        path: `pathlib.Path` of the file.
+        first: str, its first line with text.
+        skipped: See `read_rows`.
+    """
+    rows = csv_rows(path, delimiter_of(first))
+    _, header = next(rows, (None, []))
+    header = [name.lower() for name in header]
+    places = find_columns(path, header)
+    for where, cells in rows:
+        if len(cells) > len(header):
+            raise InputError(
+                f"{where} has {len(cells)} cells, and the header {len(header)}: "
+                "captions with commas should be in quotes."
+            )
+        if len(cells) < len(header):
+            skipped.append(
+                f"{where} is cut: it has {len(cells)} cells, and the header "
+                f"{len(header)}."
+            )
+            continue
+        yield where, {field: cells[place] for field, place in places.items()}
+
+
+def delimiter_of(header: str) -> str:
+    """The delimiter that separates a header into the most known columns."""
+    known = {name for names in COLUMNS.values() for name in names}
+
+    def columns(delimiter):
+        cells = header.lower().split(delimiter)
+        return len(known & {cell.strip(' "') for cell in cells})
+
+    return max(DELIMITERS, key=columns)  # the first, a comma, of equal ones
 
 
 def find_columns(path: pathlib.Path, header: list[str]) -> dict[str, int]:

@@ -2,19 +2,18 @@
 
 import pathlib
 
-from pydantic import ValidationError
-
 from keras_caption.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
-from keras_caption.formats.fields import Caption
+from keras_caption.formats.fields import with_words
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.text_lines import lines
-from keras_caption.validation import adapter, describe
 
 SUFFIX = ".txt"
 
 
-def read_caption_texts(folder: pathlib.Path) -> list[CaptionedPhoto]:
+def read_caption_texts(
+    folder: pathlib.Path,
+) -> tuple[list[CaptionedPhoto], list[str]]:
     """Reads the captions of all text files in a folder and below it.
 
     Args:
@@ -22,19 +21,19 @@ def read_caption_texts(folder: pathlib.Path) -> list[CaptionedPhoto]:
             UTF-8; blank lines are ignored, and hidden files.
 
     Returns:
-        List of `CaptionedPhoto`, sorted by name. One whose file is blank has a
+        List of `CaptionedPhoto`, sorted by name, and a list of sentences about captions
+        that are skipped, those without words. A photo without captions has a
         `problem`.
 
     Raises:
-        InputError: If there is no text file, one is not UTF-8, or a caption has no
-            words.
+        InputError: If there is no text file, or one is not UTF-8.
     """
     paths = list_files(folder, (SUFFIX,), below=True)
     if not paths:
         raise InputError(f"There is no text file in {folder} ({SUFFIX}).")
-    photos = []
+    photos, skipped = [], []
     for path in paths:
-        captions = read_text(path)
+        captions = read_text(path, skipped)
         photos.append(
             CaptionedPhoto(
                 str(path.relative_to(folder).with_suffix("")),
@@ -42,19 +41,17 @@ def read_caption_texts(folder: pathlib.Path) -> list[CaptionedPhoto]:
                 problem=None if captions else f"{path} has no captions.",
             )
         )
-    return photos
+    return photos, skipped
 
 
-def read_text(path: pathlib.Path) -> list[str]:
-    """Reads the captions of a text file."""
-    captions = []
-    for number, line in enumerate(lines(path), start=1):
-        line = line.strip()
-        if not line:
-            continue
-        try:
-            captions.append(adapter(Caption).validate_python(line, strict=True))
-        except ValidationError as error:
-            problem = describe(error).removeprefix("content: ")
-            raise InputError(f"{path}, line {number}: {problem}.") from None
-    return captions
+def read_text(path: pathlib.Path, skipped: list[str]) -> list[str]:
+    """Reads the captions of a text file; adds to `skipped` those without words."""
+    stripped = (line.strip() for line in lines(path))
+    return with_words(
+        (
+            (f"{path}, line {number},", line)
+            for number, line in enumerate(stripped, start=1)
+            if line
+        ),
+        skipped,
+    )

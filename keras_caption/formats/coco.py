@@ -15,9 +15,11 @@ from keras_caption.formats.fields import (
     PhotoName,
     Records,
     refuse_repeats,
+    with_words,
 )
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.skipped import report
 
 # Annotations of COCO's official train files whose boxes have no height.
 FLAT_OFFICIAL_BOXES = (918, 2206849)
@@ -83,8 +85,10 @@ class InstancesFile(TypedDict):
     categories: Records[Category]
 
 
-def read_captions(path: str | os.PathLike) -> dict[int, list[str]]:
+def read_captions(path: str | os.PathLike) -> dict[int | str, list[str]]:
     """Reads the captions of one COCO captions file.
+
+    Captions without words are skipped; how many is printed.
 
     Args:
         path: Path of a JSON file with `images` (`id`) and `annotations` (`image_id`,
@@ -95,22 +99,31 @@ def read_captions(path: str | os.PathLike) -> dict[int, list[str]]:
 
     Raises:
         InputError: If the file does not follow the format, lists an image twice, or
-            has a caption without words or of an image that it does not list.
+            has a caption of an image that it does not list.
     """
-    return group_captions(path, read_json(path, CaptionsFile))
+    captions, skipped = group_captions(path, read_json(path, CaptionsFile))
+    report(skipped)
+    return captions
 
 
 def group_captions(
     path: str | os.PathLike, content: CaptionsFile
-) -> dict[int, list[str]]:
-    """Groups the captions in the content of a captions file by image id."""
-    captions = empty_lists(path, content["images"])
+) -> tuple[dict[int | str, list[str]], list[str]]:
+    """Groups the captions in the content of a captions file by image id.
+
+    Returns:
+        dict from image id to a list of captions; and a list of sentences about
+        captions that are skipped.
+    """
+    captions, skipped = empty_lists(path, content["images"]), []
     for number, annotation in enumerate(content["annotations"]):
-        list_for(path, captions, number, annotation).append(annotation["caption"])
-    return captions
+        of_image = list_for(path, captions, number, annotation)
+        where = f"{path}: annotations[{number}] of image {annotation['image_id']}"
+        of_image += with_words([(where, annotation["caption"])], skipped)
+    return captions, skipped
 
 
-def empty_lists(path: str | os.PathLike, images: list[Image]) -> dict[int, list]:
+def empty_lists(path: str | os.PathLike, images: list[Image]) -> dict[int | str, list]:
     """Makes an empty list for each image of a file; refuses repeated images."""
     refuse_repeats(path, "images[].id", (image["id"] for image in images))
     return {image["id"]: [] for image in images}
@@ -118,7 +131,7 @@ def empty_lists(path: str | os.PathLike, images: list[Image]) -> dict[int, list]
 
 def list_for(
     path: str | os.PathLike,
-    lists: dict[int, list],
+    lists: dict[int | str, list],
     number: int,
     annotation: ImageCaption | ImageObject,
 ) -> list:
@@ -132,18 +145,19 @@ def list_for(
     return lists[image_id]
 
 
-def list_coco_images(path: pathlib.Path) -> dict[str, list[ListedImage]]:
-    """Lists the images of one COCO captions file by split.
+def list_coco_images(
+    path: pathlib.Path,
+) -> tuple[list[ListedImage], bool, list[str]]:
+    """Lists the images of one COCO captions file.
 
     Args:
-        path: `pathlib.Path` of the file. If its name contains `val`, every other
-            image is for validation and the rest for test; all other files are for
-            training. Without `annotations`, as in the file of COCO's test server, all
-            images are for test.
+        path: `pathlib.Path` of the file.
 
     Returns:
-        dict from split to a list of `ListedImage`. An image without captions in a
-        file with `annotations` has a `problem`.
+        A list of `ListedImage`; whether the file has captions, its `annotations`,
+        unlike that of COCO's test server; and a list of sentences about captions that
+        are skipped. An image without captions in a file with `annotations` has a
+        `problem`.
 
     Raises:
         InputError: As `read_captions`; also if two images have the same file name.
@@ -153,12 +167,10 @@ def list_coco_images(path: pathlib.Path) -> dict[str, list[ListedImage]]:
     refuse_repeats(path, "images[].file_name", (i["file_name"] for i in images))
     if "annotations" not in content:
         empty_lists(path, images)
-        return {"test": [listed_image(image, []) for image in images]}
-    captions = group_captions(path, content)
+        return [listed_image(image, []) for image in images], False, []
+    captions, skipped = group_captions(path, content)
     listed = [listed_image(image, captions[image["id"]], path) for image in images]
-    if "val" in path.name:
-        return {"val": listed[::2], "test": listed[1::2]}
-    return {"train": listed}
+    return listed, True, skipped
 
 
 def listed_image(
@@ -180,7 +192,7 @@ def size_of(image: MaybeSizedImage) -> tuple[int, int] | None:
     return None
 
 
-def read_sizes(path: str | os.PathLike) -> dict[int, tuple[int, int] | None]:
+def read_sizes(path: str | os.PathLike) -> dict[int | str, tuple[int, int] | None]:
     """Reads the sizes of the images of a file that lists images in COCO's format.
 
     Returns:
@@ -196,7 +208,7 @@ def read_sizes(path: str | os.PathLike) -> dict[int, tuple[int, int] | None]:
 
 def read_instances(
     path: str | os.PathLike,
-) -> tuple[list[int], dict[int, list[tuple[int, tuple[float, ...]]]]]:
+) -> tuple[list[int], dict[int | str, list[tuple[int, tuple[float, ...]]]]]:
     """Reads the objects of one COCO instances file.
 
     Crowd regions (`iscrowd`) are skipped.

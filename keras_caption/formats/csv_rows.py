@@ -11,21 +11,31 @@ from keras_caption.formats.text_lines import lines
 LINE_BREAK = re.compile(r"\s*\n\s*")
 
 
-def csv_rows(path: pathlib.Path) -> Iterator[tuple[str, list[str]]]:
+def csv_rows(
+    path: pathlib.Path, delimiter: str = ","
+) -> Iterator[tuple[str, list[str]]]:
     """Yields where each row of a CSV file stands, for messages, and its cells.
 
     Cells have no white space around them, and a line break within one counts as a
     space; rows without text are skipped.
 
     Args:
-        path: `pathlib.Path` of a file in UTF-8 with commas, plain or as `.gz`, see
+        path: `pathlib.Path` of a file in UTF-8, plain or as `.gz`, see
             `keras_caption.formats.text_lines.lines`.
+        delimiter: str, the character between cells. Files with `"|"`, such as
+            Flickr30k's, know no quotes. Defaults to a comma.
 
     Raises:
         InputError: If the file cannot be read, or is no CSV.
     """
     text = (line.rstrip(" ") + "\n" for line in lines(path))
-    reader = csv.reader(text, strict=True, skipinitialspace=True)
+    reader = csv.reader(
+        text,
+        strict=True,
+        skipinitialspace=True,
+        delimiter=delimiter,
+        quoting=csv.QUOTE_NONE if delimiter == "|" else csv.QUOTE_MINIMAL,
+    )
     try:
         for row in reader:
             cells = [LINE_BREAK.sub(" ", cell.strip()) for cell in row]

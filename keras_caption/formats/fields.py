@@ -50,7 +50,26 @@ def check_words(text: str) -> str:
     return text.strip()
 
 
+def with_words(captions: Iterable[tuple[str, str]], skipped: list[str]) -> list[str]:
+    """Captions without those that have no words.
+
+    Args:
+        captions: Iterable of pairs: the name of a caption in messages, and its text.
+        skipped: List of str, to which a sentence is added for each of the others.
+    """
+    kept = []
+    for where, text in captions:
+        if split_words(text):
+            kept.append(text)
+        else:
+            skipped.append(f"{where} has no words: {text!r:.60}.")
+    return kept
+
+
 def check_photo_path(text: str) -> str:
+    if "\\" in text:  # a path of Windows, whose drive is none of this machine
+        path = pathlib.PureWindowsPath(text)
+        text = path.relative_to(path.anchor).as_posix()
     path = pathlib.PurePath(text)
     if path.is_absolute() or ".." in path.parts or "\0" in text:
         raise PydanticCustomError(
@@ -62,15 +81,17 @@ def check_photo_path(text: str) -> str:
 
 
 def check_photo_name(text: str) -> str:
-    if not pathlib.PurePath(text).name:
+    path = check_photo_path(text)
+    if not pathlib.PurePath(path).name:
         raise PydanticCustomError("photo_name", "Photo should have a name")
-    return check_photo_path(text)
+    return path
 
 
 Records = Annotated[list[Item], FailFast()]
 ImageId = Annotated[Any, AfterValidator(image_id_of)]
 ImageNumber = QuestionId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Caption = QuestionText = Annotated[str, AfterValidator(check_words)]
+Caption = Annotated[str, AfterValidator(str.strip)]  # perhaps without words
+QuestionText = Annotated[str, AfterValidator(check_words)]
 PhotoPath = Annotated[str, AfterValidator(check_photo_path)]
 PhotoName = Annotated[str, AfterValidator(check_photo_name)]
 

@@ -16,11 +16,12 @@ from keras_caption.formats.fields import (
     PhotoPath,
     Records,
     refuse_repeats,
+    with_words,
 )
 from keras_caption.formats.json_files import read_json
+from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
-
-SPLITS = ("train", "val", "test")
+from keras_caption.formats.splits import SPLITS
 
 Split = Literal["train", "restval", "val", "test"]
 
@@ -86,8 +87,8 @@ def read_split(path: str | os.PathLike) -> dict[str, list[int]]:
 
 
 def list_karpathy_images(
-    path: str | os.PathLike, sizes: dict[int, tuple[int, int] | None]
-) -> dict[str, list[ListedImage]]:
+    path: str | os.PathLike, sizes: dict[int | str, tuple[int, int] | None]
+) -> ListedFile:
     """Lists the images of a file in Karpathy's schema by split.
 
     Args:
@@ -96,8 +97,7 @@ def list_karpathy_images(
         sizes: dict from image id to width and height in pixels, or `None`.
 
     Returns:
-        dict from split to a list of `ListedImage`. An image without captions has a
-        `problem`.
+        `ListedFile`. An image without captions has a `problem`.
 
     Raises:
         InputError: If the file does not follow the schema, has an image without an
@@ -105,21 +105,25 @@ def list_karpathy_images(
     """
     images = read_json(path, CaptionedFile)["images"]
     refuse_listed_twice(path, images)
-    listed = {split: [] for split in SPLITS}
+    listed, skipped = {split: [] for split in SPLITS}, []
     for number, image in enumerate(images):
         image_id = image.get("cocoid", image.get("imgid"))
         if image_id is None:
             raise InputError(
                 f"{path}: images[{number}] needs an `imgid` or a `cocoid`."
             )
-        captions = [sentence["raw"] for sentence in image["sentences"]]
+        where = f"{path}: images[{number}].sentences"
+        captions = with_words(
+            ((f"{where}[{n}]", s["raw"]) for n, s in enumerate(image["sentences"])),
+            skipped,
+        )
         problem = None if captions else f"{path}: image {image_id} has no captions."
         listed[split_of(image)].append(
             ListedImage(
                 image_id, photo_of(image), captions, sizes.get(image_id), problem
             )
         )
-    return listed
+    return ListedFile(listed, skipped)
 
 
 def split_of(image: SplitImage | CaptionedImage) -> str:

@@ -1,5 +1,7 @@
 import dataclasses
 
+from keras_caption.formats.fields import with_words
+
 
 @dataclasses.dataclass(frozen=True)
 class ListedVideo:
@@ -21,3 +23,11 @@ def listed_video(path, name: str, captions: list[str]) -> ListedVideo:
     """Makes the `ListedVideo` of a file, at `path`, that has captions."""
     problem = None if captions else f"{path}: video {name} has no captions."
     return ListedVideo(name, captions, problem)
+
+
+def captions_of(path, name: str, captions: list[str], skipped: list[str]) -> list[str]:
+    """Captions of a video with words; adds a sentence to `skipped` for each other."""
+    where = f"{path}: video {name}: caption"
+    return with_words(
+        ((f"{where} {n}", text) for n, text in enumerate(captions, start=1)), skipped
+    )

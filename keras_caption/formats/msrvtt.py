@@ -7,8 +7,15 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
-from keras_caption.formats.fields import Caption, PhotoName, Records, refuse_repeats
+from keras_caption.formats.fields import (
+    Caption,
+    PhotoName,
+    Records,
+    refuse_repeats,
+    with_words,
+)
 from keras_caption.formats.json_files import read_json
+from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_video import ListedVideo, listed_video
 
 SPLITS = {"train": "train", "validate": "val", "test": "test"}
@@ -29,15 +36,15 @@ class VideosFile(TypedDict):
     sentences: Records[Sentence]
 
 
-def list_msrvtt_videos(path: pathlib.Path) -> dict[str, list[ListedVideo]]:
+def list_msrvtt_videos(path: pathlib.Path) -> ListedFile:
     """Lists the videos of a file of MSR-VTT by split.
 
     Args:
         path: `pathlib.Path` of the file.
 
     Returns:
-        dict from split to a list of `ListedVideo`. In a file without sentences they
-        have no captions, and no problem.
+        `ListedFile`. In a file without sentences, videos have no captions, and no
+        problem.
 
     Raises:
         InputError: If the file does not follow the format, lists a video twice, or has
@@ -46,7 +53,7 @@ def list_msrvtt_videos(path: pathlib.Path) -> dict[str, list[ListedVideo]]:
     content = read_json(path, VideosFile)
     videos, sentences = content["videos"], content["sentences"]
     refuse_repeats(path, "videos[].video_id", (video["video_id"] for video in videos))
-    captions = {video["video_id"]: [] for video in videos}
+    captions, skipped = {video["video_id"]: [] for video in videos}, []
     for number, sentence in enumerate(sentences):
         name = sentence["video_id"]
         if name not in captions:
@@ -54,7 +61,8 @@ def list_msrvtt_videos(path: pathlib.Path) -> dict[str, list[ListedVideo]]:
                 f"{path}: sentences[{number}] belongs to video {name!r:.60}, which is "
                 "not among the file's videos."
             )
-        captions[name].append(sentence["caption"])
+        where = f"{path}: sentences[{number}] of video {name}"
+        captions[name] += with_words([(where, sentence["caption"])], skipped)
     listed = {split: [] for split in SPLITS.values()}
     for video in videos:
         name = video["video_id"]
@@ -62,4 +70,4 @@ def list_msrvtt_videos(path: pathlib.Path) -> dict[str, list[ListedVideo]]:
         if sentences:
             entry = listed_video(path, name, captions[name])
         listed[SPLITS[video["split"]]].append(entry)
-    return listed
+    return ListedFile(listed, skipped)

@@ -9,11 +9,16 @@ from typing_extensions import TypedDict
 from keras_caption.errors import InputError
 from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.listed_video import ListedVideo, listed_video
+from keras_caption.formats.listed_file import ListedFile
+from keras_caption.formats.listed_video import (
+    ListedVideo,
+    captions_of,
+    listed_video,
+)
+from keras_caption.formats.splits import splits_in, unclear
 
 Language = Literal["en", "zh"]
 KEYS = {"en": "enCap", "zh": "chCap"}
-SPLITS = {"train": "train", "val": "val", "test": "test"}  # by a part of the file name
 # A run of Latin letters and digits, or another character that is no punctuation.
 CHARACTER = re.compile(r"[A-Za-z0-9]+|\w")
 
@@ -25,8 +30,8 @@ class Video(TypedDict):
 
 
 def list_vatex_videos(
-    path: pathlib.Path, language: Language = "en"
-) -> dict[str, list[ListedVideo]]:
+    path: pathlib.Path, language: Language = "en", split: str | None = None
+) -> ListedFile:
     """Lists the videos of one of VATEX's files, such as `vatex_training_v1.0.json`.
 
     Chinese captions whose words no spaces separate are split into characters: spaces
@@ -35,13 +40,14 @@ def list_vatex_videos(
     is asked of the file: most of its captions have some.
 
     Args:
-        path: `pathlib.Path` of the file, whose name says the split: it contains
-            `train`, `val` or `test`.
+        path: `pathlib.Path` of the file.
         language: `"en"` or `"zh"`, of the captions. Defaults to `"en"`.
+        split: str, `"train"`, `"val"` or `"test"`. Defaults to that which the name of
+            the file says, see `splits_in`.
 
     Returns:
-        dict from the split to a list of `ListedVideo`. In a file without captions, as
-        of the private test videos, they have none, and no problem.
+        `ListedFile`. In a file without captions, as of the private test videos, videos
+        have none, and no problem.
 
     Raises:
         InputError: If the file does not follow the format, lists a video twice, or has
@@ -49,25 +55,26 @@ def list_vatex_videos(
     """
     videos = read_json(path, list[Video])
     refuse_repeats(path, "videos[].videoID", (video["videoID"] for video in videos))
-    splits = [SPLITS[part] for part in SPLITS if part in path.name]
+    splits = [split] if split else splits_in(path.name)
     if len(splits) != 1:
-        raise InputError(
-            f"{path} should have train, val or test in its name, its split."
-        )
+        raise unclear(path, "should have train, val or test in its name, its split")
     if not any(key in video for video in videos for key in KEYS.values()):
-        return {splits[0]: [ListedVideo(video["videoID"], []) for video in videos]}
-    key = KEYS[language]
-    captions = [video.get(key, []) for video in videos]
+        listed = [ListedVideo(video["videoID"], []) for video in videos]
+        return ListedFile({splits[0]: listed})
+    key, skipped = KEYS[language], []
+    captions = [
+        captions_of(path, video["videoID"], video.get(key, []), skipped)
+        for video in videos
+    ]
     if not any(captions):
         raise InputError(f"{path} has no captions in {key!r}: --language {language}.")
     if language == "zh":
         captions = separate_characters(captions)
-    return {
-        splits[0]: [
-            listed_video(path, video["videoID"], texts)
-            for video, texts in zip(videos, captions, strict=True)
-        ]
-    }
+    listed = [
+        listed_video(path, video["videoID"], texts)
+        for video, texts in zip(videos, captions, strict=True)
+    ]
+    return ListedFile({splits[0]: listed}, skipped)
 
 
 def separate_characters(captions: list[list[str]]) -> list[list[str]]:

@@ -7,7 +7,8 @@ from typing_extensions import TypedDict
 
 from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.listed_video import ListedVideo, listed_video
+from keras_caption.formats.listed_file import ListedFile
+from keras_caption.formats.listed_video import captions_of, listed_video
 
 
 class Video(TypedDict):
@@ -16,23 +17,23 @@ class Video(TypedDict):
     captions: list[Caption]
 
 
-def list_captioned_videos(path: pathlib.Path) -> dict[str, list[ListedVideo]]:
+def list_captioned_videos(path: pathlib.Path) -> ListedFile:
     """Lists the videos of a plain list by split.
 
     Args:
         path: `pathlib.Path` of the file.
 
     Returns:
-        dict from split to a list of `ListedVideo`.
+        `ListedFile`.
 
     Raises:
         InputError: If the file does not follow the format, or lists a video twice.
     """
     videos = read_json(path, list[Video])
     refuse_repeats(path, "videos[].id", (video["id"] for video in videos))
-    listed = {"train": [], "val": [], "test": []}
+    listed, skipped = {"train": [], "val": [], "test": []}, []
     for video in videos:
-        listed[video["split"]].append(
-            listed_video(path, video["id"], video["captions"])
-        )
-    return listed
+        name = video["id"]
+        captions = captions_of(path, name, video["captions"], skipped)
+        listed[video["split"]].append(listed_video(path, name, captions))
+    return ListedFile(listed, skipped)

@@ -1,9 +1,10 @@
 """VQA's questions and annotations, in the official JSON format."""
 
+import collections
 import os
 import pathlib
 import sys
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
@@ -19,8 +20,8 @@ from keras_caption.formats.fields import (
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.question import Question
+from keras_caption.formats.splits import SPLITS, splits_in
 
-SPLITS = ("train", "val", "test")
 ANNOTATORS = 10
 
 # One object for each distinct text: a file holds millions, few of them distinct.
@@ -53,7 +54,7 @@ class Annotation(TypedDict):
     image_id: ImageNumber
     question_type: Text
     answer_type: Text
-    multiple_choice_answer: Text
+    multiple_choice_answer: NotRequired[Text]
     answers: Answers
 
 
@@ -72,8 +73,10 @@ def find_vqa(
 
     Args:
         folder: Path of a folder with files whose names contain `questions` or
-            `annotations`, and `train`, `val` or `test`, such as
-            `v2_OpenEnded_mscoco_train2014_questions.json`; plain or as `.gz`.
+            `annotations`, and a split as a word, see `splits_in`, such as
+            `v2_OpenEnded_mscoco_train2014_questions.json`; plain or as `.gz`. Of the
+            official questions of test2015 and test-dev2015, a part of them, the first
+            are read.
 
     Returns:
         dict from split to the path of its questions, and that of its annotations or
@@ -110,8 +113,10 @@ def find_file(folder: pathlib.Path, split: str, kind: str) -> pathlib.Path | Non
     paths = [
         path
         for path in list_files(folder, (".json", ".json.gz"))
-        if kind in path.name and split in path.name
+        if kind in path.name and splits_in(path.name) == [split]
     ]
+    if len(paths) > 1:
+        paths = [path for path in paths if "test-dev" not in path.name] or paths
     if len(paths) > 1:
         names = ", ".join(path.name for path in paths)
         raise InputError(f"{folder} has several files of {split} {kind}: {names}.")
@@ -127,9 +132,9 @@ def read_vqa(
         questions: Path of a JSON file with `questions` (`question_id`, `image_id`,
             `question`), plain or as `.gz`.
         annotations: Path of a JSON file with `annotations` (`question_id`, `image_id`,
-            `question_type`, `answer_type`, `multiple_choice_answer`, and ten
-            `answers`, each with an `answer`); or `None`, for questions whose answers
-            are not known.
+            `question_type`, `answer_type`, ten `answers`, each with an `answer`, and
+            `multiple_choice_answer`, by default the commonest of them); or `None`, for
+            questions whose answers are not known.
 
     Returns:
         A list of `Question`, in the order of the file of questions.
@@ -170,12 +175,14 @@ def read_vqa(
 
 
 def _answered(asked, annotation):
+    answers = annotation["answers"]
+    [(commonest, _)] = collections.Counter(answers).most_common(1)
     return Question(
         asked["question_id"],
         asked["image_id"],
         asked["question"],
-        annotation["answers"],
-        annotation["multiple_choice_answer"],
+        answers,
+        annotation.get("multiple_choice_answer", commonest),
         annotation["question_type"],
         annotation["answer_type"],
     )

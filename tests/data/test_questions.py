@@ -207,6 +207,10 @@ def test_vqa_has_splits_of_its_own(folder):
     for split, rows in {"train": [0, 1, 4], "val2014": [2], "test2015": [3]}.items():
         content = {"questions": [questions[row] for row in rows]}
         (vqa / f"v2_{split}_questions.json").write_text(json.dumps(content))
+        if split == "test2015":  # the official archive has a part of them apart
+            (vqa / "v2_test-dev2015_questions.json").write_text(
+                json.dumps({"questions": []})
+            )
         if split != "test2015":
             content = {"annotations": [annotations[row] for row in rows]}
             (vqa / f"v2_{split}_annotations.json").write_text(json.dumps(content))

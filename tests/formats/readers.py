@@ -1,6 +1,7 @@
 """The readers of files, each with a function that writes small valid files."""
 
 import argparse
+import copy
 import gzip
 import json
 import pickle
@@ -327,6 +328,18 @@ def write_vqa(folder):
         questions.unlink()
 
 
+def write_ok_vqa(folder):
+    """As OK-VQA: without the commonest of ten answers."""
+    annotations = copy.deepcopy(VQA["annotations_{}.json"])
+    for record in annotations["annotations"]:
+        del record["multiple_choice_answer"]
+        record["answers"][:4] = [{"answer": "no"}] * 4
+    for split in ("train", "val"):
+        name = f"mscoco_{split}2014_questions.json"
+        json_writer(name, VQA["questions_{}.json"])(folder)
+        json_writer(f"mscoco_{split}2014_annotations.json", annotations)(folder)
+
+
 class Reader(NamedTuple):
     """A reader of files.
 
@@ -352,6 +365,15 @@ def torch_reader(is_archive):
 
 
 CAPTION_CSV = 'image,caption,split\na.jpg,A dog.,train\na.jpg,"Dog, asleep.",train\n'
+FLICKR30K = """image_name| comment_number| comment
+a.jpg| 0| A dog , asleep .
+a.jpg| 1   A dog .
+b.jpg| 0| " No " dog .
+"""
+TOKENS = """a.jpg#0\tA dog , asleep .
+a.jpg#1\t" No " dog .
+b.jpg#0\t
+"""
 CAPTIONS, INSTANCES, SPLIT = coco_files.contents(images=4)
 READERS = {
     "parallel_text": Reader(
@@ -394,6 +416,11 @@ READERS = {
         write_vqa,
         lambda folder: {split: read_vqa(*x) for split, x in find_vqa(folder).items()},
     ),
+    "ok_vqa": Reader(
+        write_ok_vqa,
+        lambda folder: tuple(read_vqa(*find_vqa(folder)["val"])),
+        ("*val*",),
+    ),
     "vqa_results": Reader(
         json_writer("r.json", [{"question_id": i, "answer": "a"} for i in range(3)]),
         lambda folder: read_vqa_results(folder / "r.json"),
@@ -435,6 +462,14 @@ READERS = {
     "caption_csv": Reader(
         lambda folder: (folder / "captions.csv").write_text(CAPTION_CSV),
         lambda folder: tuple(read_caption_csv(folder / "captions.csv")),
+    ),
+    "flickr30k": Reader(
+        lambda folder: (folder / "results.csv").write_text(FLICKR30K),
+        lambda folder: read_caption_csv(folder / "results.csv")[1],
+    ),
+    "flickr8k_tokens": Reader(
+        lambda folder: (folder / "Flickr8k.token.txt").write_text(TOKENS),
+        lambda folder: read_caption_csv(folder / "Flickr8k.token.txt")[1],
     ),
     "caption_texts": Reader(
         lambda folder: (folder / "dog.txt").write_text("A dog.\nThe dog, asleep.\n"),

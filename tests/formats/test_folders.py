@@ -25,7 +25,7 @@ READERS = {
     "texts": (
         ["a.txt", "b.txt"],
         "",
-        lambda f: [f"{photo.file_name}.txt" for photo in read_caption_texts(f)],
+        lambda f: [f"{photo.file_name}.txt" for photo in read_caption_texts(f)[0]],
     ),
     "frames": (
         ["a.npy", "b.npz"],

@@ -73,7 +73,8 @@ def test_csv_is_the_same_however_it_was_saved(content, tmp_path):
     assert read_question_rows(path) == [("7", "is it red?"), ("8", "is it red?")]
     if b"mage" in content:
         path.write_bytes(content.lower().replace(b"question", b"caption"))
-        found = {photo.file_name: photo.captions for photo in read_caption_csv(path)}
+        photos, _ = read_caption_csv(path)
+        found = {photo.file_name: photo.captions for photo in photos}
         assert found == {"7": ["is it red?"], "8": ["is it red?"]}
 
 
@@ -85,6 +86,6 @@ def test_every_reader_of_text_skips_the_mark(tmp_path):
         "é": [3, 4],
     }
     (tmp_path / "a.txt").write_text("a dog\n\n", encoding="utf-8-sig")
-    assert read_caption_texts(tmp_path)[0].captions == ["a dog"]
+    assert read_caption_texts(tmp_path)[0][0].captions == ["a dog"]
     (tmp_path / "ids.json").write_text("[7, 8]", encoding="utf-8-sig")
     assert read_json(tmp_path / "ids.json", list[int]) == [7, 8]
