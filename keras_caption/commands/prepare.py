@@ -66,8 +66,8 @@ FLAGS = {
         "captions_*.json, for train, val or test as their names say, or as train=FILE "
         "val=FILE test=FILE say; coco_captions, which TFDS downloads; CSV, or "
         "Flickr8k's *.token.txt; or a folder of text files, one for each photo; of "
-        "videos: VATEX's JSON, one for each split, as of COCO; MSR-VTT's videodatainfo.json; or a list of id, split and "
-        "captions",
+        "videos: VATEX's JSON, one for each split, as of COCO; MSR-VTT's "
+        "videodatainfo.json; or a list of id, split and captions",
     },
     "instances": {
         "action": Names,

@@ -12,29 +12,35 @@ from keras_caption.formats.prepared_folder import IMAGE_IDS, read_image_ids
 def number_images(
     ids: Sequence[int | str],
 ) -> tuple[dict[int | str, int], dict[str, Callable]]:
-    """Numbers the images of a dataset: TFDS stores ids as integers.
+    """Numbers the images whose ids are names: TFDS stores ids as integers.
 
     Args:
         ids: Sequence of the ids of all images, in the order of the caption files.
 
     Returns:
-        dict from id to its number: itself, or its place in `ids` if any of them is a
-        name; and the `files` of `Content` that keep the ids, for `given_ids`.
+        dict from id to its number: itself or, of a name, a negative one that no other
+        image has; and the `files` of `Content` that keep the names, for `given_ids`.
     """
-    if not any(isinstance(id_, str) for id_ in ids):
-        return {id_: id_ for id_ in ids}, {}
-    files = {IMAGE_IDS: functools.partial(write_json, content=list(ids))}
-    return {id_: number for number, id_ in enumerate(ids)}, files
+    names = [id_ for id_ in ids if isinstance(id_, str)]
+    numbers = {id_: id_ for id_ in ids}
+    if not names:
+        return numbers, {}
+    least = min([0, *(id_ for id_ in ids if isinstance(id_, int))])
+    named = dict(zip(names, range(least - 1, least - 1 - len(names), -1), strict=True))
+    files = {IMAGE_IDS: functools.partial(write_json, content=named)}
+    return numbers | named, files
 
 
-def given_ids(builder: Any) -> dict[int, int | str]:
-    """The ids that the caption files of a dataset gave to its images.
+def given_ids(builder: Any) -> dict[int, str]:
+    """The names that the caption files of a dataset gave to its images as ids.
 
     Args:
         builder: TFDS builder, from `load`.
 
     Returns:
-        dict from the `image_id` of an example to the id, empty if they are the same.
+        dict from the `image_id` of an example to the name, without those of images
+        whose ids are numbers.
     """
     path = pathlib.Path(builder.data_path) / IMAGE_IDS
-    return dict(enumerate(read_image_ids(path))) if path.is_file() else {}
+    numbers = read_image_ids(path) if path.is_file() else {}
+    return {number: name for name, number in numbers.items()}

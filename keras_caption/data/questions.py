@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_caption.data.datasets import load, read
+from keras_caption.data.image_ids import given_ids
 from keras_caption.data.scenes.questions import CURRICULUM, ask
 from keras_caption.data.scenes.statements import scene_objects
 from keras_caption.errors import InputError, hint
@@ -198,9 +199,16 @@ def load_questions(
         if info.num_examples
         for example in _parts(builder, split, "image_id")
     }
+    names = given_ids(builder)
+    number_of = {names.get(number, number): number for number in split_of_image}
+    given = {id_: split_of_image[number] for id_, number in number_of.items()}
     splits, skipped = {}, set()
-    for split, questions in QUESTIONS[name](path, builder, split_of_image).items():
-        splits[split] = [q for q in questions if q.image_id in split_of_image]
+    for split, questions in QUESTIONS[name](path, builder, given).items():
+        splits[split] = [
+            dataclasses.replace(q, image_id=number_of[q.image_id]) if names else q
+            for q in questions
+            if q.image_id in given
+        ]
         skipped |= {q.question_id for q in questions} - {
             q.question_id for q in splits[split]
         }

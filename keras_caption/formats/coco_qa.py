@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from keras_caption.formats.fields import (
-    ImageNumber,
+    ImageId,
     QuestionId,
     QuestionText,
     Records,
@@ -22,7 +22,7 @@ Word = Annotated[str, Field(min_length=1), AfterValidator(sys.intern)]
 
 class Record(TypedDict):
     question_id: QuestionId
-    image_id: ImageNumber
+    image_id: ImageId
     question: QuestionText
     answer: Word
     type: Word

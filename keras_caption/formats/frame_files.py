@@ -134,7 +134,7 @@ def open_frames(path: str | os.PathLike) -> FrameFiles:
             read. A fault of a single video is raised by `read`.
     """
     path = pathlib.Path(path)
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise InputError(f"There is no file or folder {path}.")
     with reading(path):
         if path.is_dir():

@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reading
-from keras_caption.formats.fields import ImageId
 from keras_caption.formats.json_files import read_json
 
 MANIFEST = "manifest.json"
@@ -105,9 +104,9 @@ def sha256_of(path: pathlib.Path, size: int, modified: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_image_ids(path: pathlib.Path) -> list[int | str]:
-    """Reads the ids of the images of a dataset that numbers them, in this order."""
-    return read_json(path, list[ImageId])
+def read_image_ids(path: pathlib.Path) -> dict[str, int]:
+    """Reads the numbers of images whose ids are names, a dict from name to number."""
+    return read_json(path, dict[str, int])
 
 
 def read_shards(paths: list[pathlib.Path]) -> list[Shard | InputError]:

@@ -7,7 +7,7 @@ class Question:
 
     Attributes:
         question_id: int, different for each question of a dataset.
-        image_id: int.
+        image_id: int or, of an image whose id is a name, str.
         text: str.
         answers: Tuple of str: the ten annotators' answers of VQA, or the only answer;
             empty if the answer is not known.
@@ -19,7 +19,7 @@ class Question:
     """
 
     question_id: int
-    image_id: int
+    image_id: int | str
     text: str
     answers: tuple[str, ...] = ()
     main_answer: str = ""

@@ -49,7 +49,7 @@ def reader_for(path: pathlib.Path) -> type[Regions]:
     if path.suffix in (".h5", ".hdf5"):
         return Hdf5Regions
     if path.suffix == ".tsv":
-        vinvl = path.with_suffix(".lineidx").exists()
+        vinvl = path.with_suffix(".lineidx").is_file()
         return VinvlRegions if vinvl else TsvRegions
     raise InputError(
         f"{path} should be a .tsv, an .h5, or a folder of .npz files: region features."

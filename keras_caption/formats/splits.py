@@ -50,5 +50,7 @@ def unclear(path: pathlib.Path, reason: str) -> InputError:
         path: `pathlib.Path` of the file or folder.
         reason: str, the beginning of the sentence after the path.
     """
-    ways = " or ".join(f"{split}={path}" for split in SPLITS)
-    return InputError(f"{path} {reason}: say what it is for, {ways}.")
+    return InputError(
+        f"{path} {reason}: say what it is for, as in --captions train={path} (or val=, "
+        "test=)."
+    )

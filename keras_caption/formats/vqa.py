@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.fields import (
-    ImageNumber,
+    ImageId,
     QuestionId,
     QuestionText,
     Records,
@@ -45,13 +45,13 @@ Answers = Annotated[
 
 class Asked(TypedDict):
     question_id: QuestionId
-    image_id: ImageNumber
+    image_id: ImageId
     question: QuestionText
 
 
 class Annotation(TypedDict):
     question_id: QuestionId
-    image_id: ImageNumber
+    image_id: ImageId
     question_type: Text
     answer_type: Text
     multiple_choice_answer: NotRequired[Text]

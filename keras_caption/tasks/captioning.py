@@ -174,7 +174,10 @@ class Task:
     @property
     def training_size(self) -> str:
         """What there is to train on, for a message."""
-        return f"{len(self.read('train')):,} training {self.noun}s"
+        train, val, test = (
+            f"{len(self.read(split)):,}" for split in ("train", "val", "test")
+        )
+        return f"{train} training {self.noun}s, {val} for validation, {test} for test"
 
     def steps_per_epoch(self, group: str, replicas: int = 1) -> int:
         """Number of steps of an epoch.

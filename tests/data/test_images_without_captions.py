@@ -74,7 +74,7 @@ def test_what_files_of_coco_are_for_is_said_and_printed(tmp_path, monkeypatch, c
             names[0],
             "a.json",
         ): r"a\.json has no split as a word of its name: say what it "
-        r"is for, train=\S*a\.json or val=\S*a\.json or test=\S*a\.json\.",
+        r"is for, as in --captions train=\S*a\.json \(or val=, test=\)\.",
         ("minival2014.json",): "has no split as a word of its name",
         ("trainval.json",): "has no split as a word of its name",
         ("train_val.json",): "has train and val in its name",

@@ -123,7 +123,7 @@ def test_what_a_file_is_for_is_said_and_printed(folder, capsys):
     (folder / "c.csv").write_text("image,caption,split\nsea.jpg,Text.,val\n")
     for captions, message in {
         ("dev.csv", "b.csv"): r"b\.csv has no split, unlike .*dev\.csv: say what it is "
-        r"for, train=\S*b\.csv or val=\S*b\.csv or test=\S*b\.csv\.",
+        r"for, as in --captions train=\S*b\.csv \(or val=, test=\)\.",
         ("c.csv", "b.csv"): r"b\.csv has no split, unlike .*c\.csv: say",
         ("test_and_val.csv",): r"has test and val in its name: say",
         (f"val={folder / 'c.csv'}",): "cannot be for val only: it has a column split",

@@ -6,6 +6,7 @@ import json
 import coco_files
 import numpy as np
 import pytest
+import region_files
 from conftest import data_folder
 
 import keras_caption as kc
@@ -282,3 +283,33 @@ def test_soft_scores_are_accuracies_of_real_answers():
     for question in differing[:500]:
         for answer, score in kc.data.soft_scores(question).items():
             assert kc.evaluation.answer_accuracy(answer, question.answers) == score
+
+
+def test_questions_name_images_as_caption_files_do(tmp_path):
+    """Ids that are names stand for numbers that no question's number can meet."""
+    ids = {"train": ["a", 1], "val": ["b"], "test": ["c"]}
+    record = np.ones((1, 4), "float32"), np.float32([[0, 0, 1, 1]])
+    every = dict.fromkeys((i for of_split in ids.values() for i in of_split), record)
+    region_files.write_tsv(tmp_path / "f.tsv", every)
+    listed = {
+        split: [kc.data.ListedImage(i, f"{i}.jpg", ["A dog."]) for i in of_split]
+        for split, of_split in ids.items()
+    }
+    sources = [kc.data.open_regions(tmp_path / "f.tsv")]
+    kc.data.prepare_regions(listed, sources, tmp_path / "out")
+    questions = [
+        {"question_id": n, "image_id": i, "question": "What?", "answer": "dog"}
+        | {"type": "object"}
+        for n, i in enumerate(["a", 1, "b", "c", 0, -1, "d"])
+    ]
+    (tmp_path / "q.json").write_text(json.dumps({"questions": questions}))
+    data = kc.data.load_questions(
+        "coco_qa", tmp_path / "q.json", "prepared", tmp_path / "out"
+    )
+    assert data.skipped == 3
+    assert {
+        split: [q.question_id for q in x] for split, x in data.questions.items()
+    } == {"train": [0, 1], "val": [2], "test": [3]}
+    assert {q.image_id for x in data.questions.values() for q in x} == {
+        *data.split_of_image
+    }

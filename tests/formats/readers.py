@@ -36,6 +36,7 @@ from keras_caption.formats.glove import read_glove
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.prepared_folder import read_image_ids
 from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.runs import read_begun, read_finished, read_history
 from keras_caption.formats.vqa import find_vqa, read_vqa
@@ -500,6 +501,10 @@ READERS = {
     "infos": Reader(write_infos, lambda folder: read_infos(folder / "infos.pkl")),
     "keras": Reader(write_keras, lambda folder: load_keras(folder / "model.keras")),
     "keras_members": Reader(write_keras_members, read_keras_members, KERAS_MEMBERS),
+    "image_ids": Reader(
+        json_writer("image_ids.json", {"a1f0": -1, "2.jpg": -2}),
+        lambda folder: read_image_ids(folder / "image_ids.json"),
+    ),
     "prepared": Reader(
         write_prepared,
         read_prepared,
