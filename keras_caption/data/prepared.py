@@ -1,6 +1,7 @@
 """Features of photos, extracted once and stored."""
 
 import concurrent.futures
+import dataclasses
 import hashlib
 import os
 import pathlib
@@ -64,9 +65,13 @@ def prepare(
     numbers, files = number_images(
         [r.image_id for split_records in records.values() for r in split_records]
     )
+    numbered = {
+        split: [dataclasses.replace(r, image_id=numbers[r.image_id]) for r in of_split]
+        for split, of_split in records.items()
+    }
     content = Content(
-        records,
-        PhotoExamples(extractor, batch_size, numbers),
+        numbered,
+        PhotoExamples(extractor, batch_size),
         features_of(extractor, with_objects),
         source_of(records, extractor),
         files={EXTRACTOR: extractor.save, **files},
@@ -139,13 +144,9 @@ class PhotoExamples:
     Args:
         extractor: `keras_caption.features.Extractor`.
         batch_size: int, number of photos in a batch.
-        numbers: dict from image id to the number that stands for it.
     """
 
-    def __init__(
-        self, extractor: Extractor, batch_size: int, numbers: dict[int | str, int]
-    ):
-        self.numbers = numbers
+    def __init__(self, extractor: Extractor, batch_size: int):
         self.extractor = extractor
         self.batch_size = batch_size
         self.extract, self.propose = (
@@ -167,7 +168,7 @@ class PhotoExamples:
         except InputError as error:
             return error
         example = {
-            "image_id": self.numbers[record.image_id],
+            "image_id": record.image_id,
             "image": shrink(photo, THUMBNAIL),
             "photo": np.array(resize_photo(photo, self.extractor.image_size)),
             "boxes": record.boxes,
