@@ -13,7 +13,7 @@ from keras_caption.formats.coco import list_coco_images, read_sizes
 from keras_caption.formats.karpathy import is_karpathy, list_karpathy_images
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
-from keras_caption.formats.splits import SPLITS, given_split, splits_in, unclear
+from keras_caption.formats.splits import SPLITS, given_splits, splits_in, unclear
 
 TFDS_NAME = "coco_captions"
 
@@ -43,7 +43,7 @@ def list_images(
         InputError: If a file does not follow its format, an image or a photo is listed
             twice, or it is unclear what a file is for.
     """
-    files = dict(given_split(path) for path in paths if path != TFDS_NAME)
+    files = given_splits(path for path in paths if path != TFDS_NAME)
     karpathys = [path for path in files if is_karpathy(path)]
     for path, split in files.items() if karpathys else ():
         if split:

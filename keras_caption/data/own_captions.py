@@ -14,7 +14,7 @@ from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
-from keras_caption.formats.splits import SPLITS, given_split, splits_in, unclear
+from keras_caption.formats.splits import SPLITS, given_splits, splits_in, unclear
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".token")
 
@@ -54,7 +54,7 @@ def list_own_photos(
             for.
     """
     read, skipped = {}, {}
-    for path, split in map(given_split, paths):
+    for path, split in given_splits(paths).items():
         read[path], skipped[path] = read_own(path, split, photos)
     splits = {
         path: {photo.split for photo in of_path} for path, of_path in read.items()

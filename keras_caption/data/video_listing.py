@@ -10,7 +10,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_video import ListedVideo
 from keras_caption.formats.msrvtt import list_msrvtt_videos
-from keras_caption.formats.splits import given_split
+from keras_caption.formats.splits import given_splits
 from keras_caption.formats.vatex import Language, list_vatex_videos
 from keras_caption.formats.video_captions import list_captioned_videos
 
@@ -40,7 +40,7 @@ def list_videos(
     """
     check(Language, language=language)
     listings = {}
-    for path, split in map(given_split, paths):
+    for path, split in given_splits(paths).items():
         read = reader_of(path)
         if read is list_vatex_videos:
             listings[path] = read(path, language, split)

@@ -115,7 +115,8 @@ def header_rows(
         first: str, its first line with text.
         skipped: See `read_rows`.
     """
-    rows = csv_rows(path, delimiter_of(first))
+    delimiter = delimiter_of(first)
+    rows = csv_rows(path, delimiter)
     _, header = next(rows, (None, []))
     header = [name.lower() for name in header]
     places = find_columns(path, header)
@@ -123,7 +124,7 @@ def header_rows(
         if len(cells) > len(header):
             raise InputError(
                 f"{where} has {len(cells)} cells, and the header {len(header)}: "
-                "captions with commas should be in quotes."
+                f"a caption with {delimiter!r} in it should be in quotes."
             )
         if len(cells) < len(header):
             skipped.append(

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+from collections.abc import Iterable
 
 from keras_caption.errors import InputError
 
@@ -41,6 +42,22 @@ def given_split(path: str | os.PathLike) -> tuple[pathlib.Path, str | None]:
     if equals and split.isalpha() and not pathlib.Path(path).exists():
         raise InputError(f"{path}: a split is train, val or test.")
     return pathlib.Path(path), None
+
+
+def given_splits(
+    paths: Iterable[str | os.PathLike],
+) -> dict[pathlib.Path, str | None]:
+    """Separates the splits of several paths, see `given_split`.
+
+    Raises:
+        InputError: If there is no such split, or a path is given twice.
+    """
+    splits = {}
+    for path, split in map(given_split, paths):
+        if path in splits:
+            raise InputError(f"{path} is given twice.")
+        splits[path] = split
+    return splits
 
 
 def unclear(path: pathlib.Path, reason: str) -> InputError:

@@ -79,6 +79,7 @@ def test_what_files_of_coco_are_for_is_said_and_printed(tmp_path, monkeypatch, c
         ("trainval.json",): "has no split as a word of its name",
         ("train_val.json",): "has train and val in its name",
         ("train=image_info_val.json",): "cannot be for train: it has no captions",
+        ("train=a.json", "val=a.json"): "a.json is given twice",
         ("dev=a.json",): "dev=a.json: a split is train, val or test",
         ("train=dataset.json",): "cannot be for train only: dataset.json says the",
     }.items():

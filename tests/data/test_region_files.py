@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import resource
 import shutil
 
@@ -116,8 +117,10 @@ def test_faults_of_other_formats_are_named(features, tmp_path):
     (tmp_path / "broken.h5").write_bytes(b"no HDF5")
     with pytest.raises(kc.InputError, match=r"broken\.h5 cannot be read"):
         kc.data.open_regions(tmp_path / "broken.h5")
-    with pytest.raises(kc.InputError, match="There is no file or folder"):
-        kc.data.open_regions(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.tsv")  # which would be waited for
+    for name in ("nowhere", "pipe.tsv"):
+        with pytest.raises(kc.InputError, match="There is no file or folder"):
+            kc.data.open_regions(tmp_path / name)
 
 
 def test_records_without_a_valid_image_id_are_kept_as_problems(features, tmp_path):

@@ -37,6 +37,11 @@ READERS = {
         "x_att",
         lambda f: names(place for [(place, _)] in open_regions(f).records.values()),
     ),
+    "regions of MCAN": (
+        ["1.npz", "2.npz"],
+        "val2014",
+        lambda f: names(place for [(place, _)] in open_regions(f).records.values()),
+    ),
     "parallel text": (
         [f"{split}.{x}" for split in ("test", "train", "val") for x in ("de", "en.gz")],
         "",
