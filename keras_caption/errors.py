@@ -20,8 +20,13 @@ def hint(name: str, names: Iterable[str]) -> str:
     Returns:
         str, a sentence with the most similar names or, if none is similar, all names.
     """
-    names = list(names)
-    similar = difflib.get_close_matches(str(name), names, n=3, cutoff=0.55)
+    name, names = str(name), list(names)
+    near, nearer = (
+        difflib.get_close_matches(name, names, n=3, cutoff=cutoff)
+        for cutoff in (0.55, 0.7)
+    )
+    # `beam_width` is `beam_size`; `repetition_penalty` is no `length_penalty`.
+    similar = [x for x in near if x in nearer or x[:2] == name[:2]]
     if similar:
         return f"Did you mean {' or '.join(similar)}?"
     return f"Valid names are {', '.join(names)}."

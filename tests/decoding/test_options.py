@@ -10,6 +10,7 @@ MISTAKES = [
     ({"seed": 1}, "`seed` needs `temperature`"),
     ({"temperature": 1.0, "beam_size": 2}, "`beam_size` has no effect with"),
     ({"beam_width": 3}, "no decoding option .beam_width.\\. Did you mean beam_size"),
+    ({"repetition_penalty": 1.2}, "option 'repetition_penalty'. Valid names are beam_"),
     ({"beam_size": 0}, "`beam_size`: Input should be greater than or equal to 1"),
     ({"beam_size": 2.0}, "`beam_size`: Input should be a valid integer"),
     ({"max_length": 0}, "`max_length`: Input should be greater than or equal to 1"),
