@@ -18,10 +18,9 @@ import pathlib
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from tqdm import tqdm
-
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count, names, start
+from keras_caption.progress import progress
 
 SETS = {"val2014": 40_504, "test2014": 40_775}
 
@@ -91,7 +90,7 @@ def caption(model, name, folder, options):
     batches = kc.data.image_batches(examples, options.batch_size, model.input_specs)
     total = -(-len(examples) // options.batch_size)
     return model.caption(
-        tqdm(batches, name, total, unit=" batches"), beam_size=options.beam_size
+        progress(batches, name, total, "batches"), beam_size=options.beam_size
     )
 
 

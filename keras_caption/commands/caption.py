@@ -30,6 +30,7 @@ import numpy as np
 import keras_caption as kc
 from keras_caption.commands.caption_files import open_caption_file
 from keras_caption.commands.command_line import Parser, count, share
+from keras_caption.progress import progress
 
 BATCH_SIZE = 8  # files that are captioned at once
 MODEL = pathlib.Path(kc.__file__).parents[1] / "saved_models" / "ngsan_coco.keras"
@@ -93,7 +94,7 @@ def caption(options):
     done = set.intersection(*(output.done for output in outputs)) if outputs else set()
     left = [name for name in files if name not in done]
     captions = Captions(model, options)
-    for row, image in progress(captions(left), len(left), bool(outputs)):
+    for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
             continue
         for output in outputs:
@@ -235,11 +236,9 @@ class Captions:
         return extractor.objects_of(inputs, i)
 
 
-def progress(rows: Iterable, total: int, shown: bool) -> Iterable:
+def with_progress(rows: Iterable, total: int, shown: bool) -> Iterable:
     """Rows with a progress bar, unless they are printed themselves."""
-    from tqdm import tqdm
-
-    return tqdm(rows, total=total, unit="file", disable=not shown)
+    return progress(rows, total=total, unit="files") if shown else rows
 
 
 def report(error: str) -> None:

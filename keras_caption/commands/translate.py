@@ -23,6 +23,7 @@ import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count, write_lines
 from keras_caption.formats.text_lines import lines, lines_of
 from keras_caption.inputs.text import MAX_TOKENS
+from keras_caption.progress import progress
 
 AT_ONCE = 1024  # lines in memory
 LIMIT = {"length_ratio": 2.0, "length_margin": 10}
@@ -65,11 +66,9 @@ def source_of(options: argparse.Namespace) -> tuple[Iterable[str], str]:
         stdin = contextlib.nullcontext(sys.stdin.buffer)
         name = "Standard input"
         return lines_of(lambda: stdin, name), f"{name}, line"
-    from tqdm import tqdm
-
     path = pathlib.Path(options.input)
     total = sum(1 for _ in lines(path))  # reads it all, before anything is written
-    return tqdm(lines(path), total=total, unit="line"), f"{path}, line"
+    return progress(lines(path), total=total, unit="lines"), f"{path}, line"
 
 
 class LineTranslator:

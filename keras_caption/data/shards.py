@@ -30,6 +30,7 @@ from keras_caption.formats.prepared_folder import (
     description_of,
     read_shards,
 )
+from keras_caption.progress import EVERY, progress
 
 FILE_NAME = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 NAME = "prepared"
@@ -151,8 +152,6 @@ def _chunks(folder, split, records, shard_size):
 
 def _write_missing(writer, chunks, processes):
     """Writes the shards that are missing or damaged."""
-    from tqdm import tqdm
-
     chunks = {
         path: records
         for split_chunks in chunks.values()
@@ -164,18 +163,14 @@ def _write_missing(writer, chunks, processes):
         if damaged or (writer.strict and shard["left_out"]):
             missing[path] = chunks[path]
     total = sum(map(len, chunks.values()))
-    with tqdm(
-        total=total,
-        initial=total - sum(map(len, missing.values())),
-        unit=" records",
-        smoothing=0.05,
-    ) as progress:
+    done = total - sum(map(len, missing.values()))
+    with progress(total=total, unit="records", initial=done, smoothing=0.05) as records:
         processes = min(processes, len(missing))
         if processes > 1:
-            _write_in_processes(writer, missing, processes, progress)
+            _write_in_processes(writer, missing, processes, records)
         else:
             for path, chunk in missing.items():
-                writer(path, chunk, progress.update)
+                writer(path, chunk, records.update)
 
 
 def _count(manifest, split, listed, shards):
@@ -243,7 +238,7 @@ class ShardWriter:
         )
 
 
-def _write_in_processes(writer, chunks, processes, progress):
+def _write_in_processes(writer, chunks, processes, records):
     """Writes the shards of `chunks` in several processes."""
     with concurrent.futures.ProcessPoolExecutor(
         processes,
@@ -253,9 +248,14 @@ def _write_in_processes(writer, chunks, processes, progress):
     ) as pool:
         futures = {pool.submit(_write, *item): len(item[1]) for item in chunks.items()}
         try:
-            for future in concurrent.futures.as_completed(futures):
-                future.result()
-                progress.update(futures[future])
+            left = set(futures)
+            while left:
+                done, left = concurrent.futures.wait(
+                    left, EVERY, concurrent.futures.FIRST_COMPLETED
+                )
+                for future in done:
+                    future.result()
+                records.update(sum(futures[future] for future in done))
         except concurrent.futures.process.BrokenProcessPool as error:
             raise OSError(
                 "A process was killed, perhaps for lack of memory; rerun the same "

@@ -1,16 +1,15 @@
 import contextlib
 import pathlib
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import keras
 from pycocoevalcap.meteor import meteor as pycocoevalcap_meteor
 
 from keras_caption.errors import InputError
 from keras_caption.evaluation.java import java_error
+from keras_caption.progress import progress
 
 FOLDER = pathlib.Path(pycocoevalcap_meteor.__file__).parent
 COMMAND = ["java", "-jar", "-Xmx2G", pycocoevalcap_meteor.METEOR_JAR]
@@ -66,15 +65,12 @@ def converse(
     captions: Mapping[Any, Sequence[str]],
 ) -> float:
     """Sends all captions to the program and receives the score."""
-    progress = keras.utils.Progbar(
-        len(captions), verbose=int(sys.stdout.isatty()), unit_name="image"
-    )
     statistics = []
-    for image_id, (caption,) in captions.items():
+    items = progress(captions.items(), "METEOR", unit="images", leave=False)
+    for image_id, (caption,) in items:
         caption = caption.replace("|||", "").replace("  ", " ")
         ask(process, "SCORE", *references[image_id], caption)
         statistics.append(answer(process))
-        progress.add(1)
     ask(process, "EVAL", *statistics)
     process.stdin.close()
     *_, score = [answer(process) for _ in (*captions, "all images")]

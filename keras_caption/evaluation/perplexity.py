@@ -7,6 +7,7 @@ from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.sentence_reader import pad
+from keras_caption.progress import progress
 from keras_caption.text import PAD
 from keras_caption.text.normalization import canonical
 
@@ -71,7 +72,8 @@ def log_perplexity(model: Any, sources: list[str], references: list[str]) -> flo
 
     score = compile_function(log_probability, model.variables)
     total = 0.0
-    for rows in batches(usable, lengths, len(model.vocabulary)):
+    of_rows = batches(usable, lengths, len(model.vocabulary))
+    for rows in progress(of_rows, "Perplexity", unit="batches", leave=False):
         source = ops.convert_to_tensor(pad([tokens[i] for i in rows]))
         target = ops.convert_to_tensor(pad([targets[i] for i in rows]))
         of_rows = ops.convert_to_numpy(score({"source": source}, target))

@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reading
 from keras_caption.formats.json_files import read_json
+from keras_caption.progress import progress
 
 MANIFEST = "manifest.json"
 DESCRIPTIONS = "dataset_info.json", "features.json"  # TFDS's
@@ -119,7 +120,6 @@ def read_shards(paths: list[pathlib.Path]) -> list[Shard | InputError]:
         A list with the result of `read_shard` for each path, or the `InputError` that
         it raised.
     """
-    from tqdm import tqdm
 
     def read(path):
         try:
@@ -129,16 +129,11 @@ def read_shards(paths: list[pathlib.Path]) -> list[Shard | InputError]:
 
     total = sum(path.stat().st_size for path in paths if path.exists())
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(
-            tqdm(
-                pool.map(read, paths),
-                total=len(paths),
-                desc="Comparing checksums",
-                unit=" shards",
-                leave=False,
-                disable=total < LARGE,
-            )
-        )
+        shards = pool.map(read, paths)
+        if total >= LARGE:
+            desc = "Comparing checksums"
+            shards = progress(shards, desc, len(paths), "shards", leave=False)
+        return list(shards)
 
 
 def read_prepared(folder: str | os.PathLike) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.input_reader import InputReader
+from keras_caption.progress import progress
 from keras_caption.text import PAD
 
 
@@ -103,7 +104,8 @@ class SentenceReader(InputReader):
             )
         usable = [i for i, ids in enumerate(tokens) if 1 < len(ids) <= MAX_TOKENS]
         usable.sort(key=lambda i: len(tokens[i]))
-        for start in range(0, len(usable), batch_size):
+        starts = range(0, len(usable), batch_size)
+        for start in progress(starts, "Translating", unit="batches", leave=False):
             indices = usable[start : start + batch_size]
             results = generate({"source": pad([tokens[i] for i in indices])})
             for i, result in zip(indices, results, strict=True):

@@ -4,6 +4,7 @@ from typing import Any
 import keras
 
 from keras_caption.formats.question import Question
+from keras_caption.progress import progress
 
 BATCH_SIZE = 128  # questions that are answered at once
 
@@ -44,7 +45,11 @@ def answer_questions(
         dict from question id to answer, in the order of the questions.
     """
     found = {}
-    for inputs, numbers in encoded.batches(BATCH_SIZE):
+    batches = encoded.batches(BATCH_SIZE)
+    total = -(-len(questions) // BATCH_SIZE)
+    for inputs, numbers in progress(
+        batches, "Answering", total, "batches", leave=False
+    ):
         answers = model.answer(inputs, batch_size=BATCH_SIZE)
         found |= dict(zip(numbers.numpy().tolist(), answers, strict=True))
     return {q.question_id: found[number] for number, q in enumerate(questions)}

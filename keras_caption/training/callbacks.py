@@ -12,6 +12,7 @@ from keras import ops
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_history
+from keras_caption.progress import ProgressLines, progress
 
 
 def captioner_of(model: Any) -> Any:
@@ -57,7 +58,8 @@ class CaptionValidation(keras.callbacks.Callback):
         from keras_caption.evaluation import cider
 
         captioner = captioner_of(self.model)
-        captions = captioner.caption(self.batches, **self.options)
+        batches = progress(self.batches, "Validation", unit="batches", leave=False)
+        captions = captioner.caption(batches, **self.options)
         logs["val_cider"] = cider(captions, self.references)
 
 
@@ -99,6 +101,17 @@ class TranslationValidation(keras.callbacks.Callback):
         logs["val_bleu"], logs["val_exact"] = scores["BLEU"], scores["exact"]
         if self.loss is not None:
             logs["val_loss"] = self.loss()
+
+
+class EpochProgress(keras.callbacks.Callback):
+    """Prints a line every 30 s of an epoch, where no bar shows how far it is."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        desc, steps = f"Epoch {epoch + 1}", self.params["steps"]
+        self.lines = ProgressLines(None, desc, steps, "steps")
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.lines.update()
 
 
 class EpochSeeds(keras.callbacks.Callback):

@@ -4,6 +4,7 @@ from typing import Any
 from keras import ops
 
 from keras_caption.decoding import compile_function
+from keras_caption.progress import progress
 
 
 class ValidationLoss:
@@ -28,6 +29,7 @@ class ValidationLoss:
         self._sums = compile_function(sums, model.variables)
 
     def __call__(self) -> float:
-        sums = [tuple(map(float, self._sums(*batch))) for batch in self.batches]
+        batches = progress(self.batches, "Validation loss", unit="batches", leave=False)
+        sums = [tuple(map(float, self._sums(*batch))) for batch in batches]
         losses, tokens = map(sum, zip(*sums, strict=True))
         return losses / tokens

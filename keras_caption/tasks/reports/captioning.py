@@ -5,6 +5,7 @@ from typing import Any
 
 import keras_caption as kc
 from keras_caption.atomic import write_json
+from keras_caption.progress import progress
 
 CAPTIONS = 4  # in the figure of attention
 SHOWN = 10  # captions printed
@@ -44,7 +45,8 @@ def evaluate(
     examples = kc.data.read(builder, "test")
     references = kc.data.references(examples)
     batches = kc.data.image_batches(examples, 50, model.input_specs)
-    captions = model.caption(batches, **decoding)
+    shown = progress(batches, "Test split", unit="batches", leave=False)
+    captions = model.caption(shown, **decoding)
     ids = kc.data.given_ids(builder)
     write_coco_files(
         *({ids.get(i, i): x for i, x in of.items()} for of in (captions, references)),

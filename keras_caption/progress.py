@@ -1,0 +1,99 @@
+"""Progress of long loops: a bar on a terminal, elsewhere a line every 30 s."""
+
+import datetime
+import operator
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+EVERY = 30.0  # seconds from one line to the next
+
+
+def progress(
+    iterable: Iterable | None = None,
+    desc: str = "",
+    total: int | None = None,
+    unit: str = "items",
+    **options: Any,
+) -> Any:
+    """Shows on standard error how far a loop is.
+
+    Args:
+        iterable: Iterable whose items are passed on. If omitted, what is returned is a
+            context manager, whose `update` is called after each item.
+        desc: str, what is done.
+        total: int, number of items. Defaults to the length of the iterable, if any.
+        unit: str, what the items are called, in the plural.
+        **options: Further options of tqdm, for the bar.
+
+    Returns:
+        `tqdm.tqdm` on a terminal, or else `ProgressLines`.
+    """
+    if total is None:
+        total = operator.length_hint(iterable, 0) or None
+    if not sys.stderr.isatty():
+        done = options.get("initial", 0)
+        return ProgressLines(iterable, desc, total, unit, done, sys.stderr)
+    from tqdm import tqdm
+
+    return tqdm(iterable, desc or None, total, unit=f" {unit}", delay=1, **options)
+
+
+class ProgressLines:
+    """Prints a line every 30 s: the share done and the time left.
+
+    A loop that takes less prints nothing.
+
+    Args:
+        iterable, desc, total, unit: Of `progress`.
+        done: int, number of items done before.
+        file: Where to print to.
+    """
+
+    def __init__(
+        self,
+        iterable: Iterable | None,
+        desc: str,
+        total: int | None,
+        unit: str,
+        done: int = 0,
+        file: TextIO | None = None,
+    ):
+        self.iterable = iterable
+        self.desc = f"{desc}: " if desc else ""
+        self.total = total
+        self.unit = unit
+        self.done = self.before = done
+        self.file = file
+        self.begun = self.printed = time.monotonic()
+
+    def __iter__(self) -> Iterator[Any]:
+        for item in self.iterable:
+            yield item
+            self.update()
+
+    def __enter__(self) -> "ProgressLines":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, count: int = 1) -> None:
+        """Counts items as done, and prints a line if the last is 30 s ago."""
+        self.done += count
+        now = time.monotonic()
+        if now - self.printed >= EVERY:
+            self.printed = now
+            print(
+                f"{self.desc}{self._line(now - self.begun)}", file=self.file, flush=True
+            )
+
+    def _line(self, seconds):
+        if not self.total or self.done > self.total:
+            return f"{self.done:,} {self.unit} done"
+        share = f"{self.done / self.total:.0%} of {self.total:,} {self.unit}"
+        if self.done == self.before:
+            return share
+        seconds *= (self.total - self.done) / (self.done - self.before)
+        return f"{share}, {datetime.timedelta(seconds=round(seconds))} left"
