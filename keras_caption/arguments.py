@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from keras_caption.errors import InputError
 from keras_caption.validation import adapter, describe
@@ -11,14 +12,29 @@ from keras_caption.validation import adapter, describe
 Tensor = Any  # a NumPy array, a tensor of the backend or a `keras.KerasTensor`
 Shape = tuple[int | None, ...]
 
+
+def check_float32(value: float) -> float:
+    """Returns a number; a pydantic error if float32 rounds it to 0 or to infinity."""
+    if value and not 2.0**-126 <= abs(value) < 2.0**128:
+        raise PydanticCustomError(
+            "float32", "Input should be a number of float32, from 1.2e-38 to 3.4e38"
+        )
+    return value
+
+
+InFloat32 = AfterValidator(check_float32)
+
 # Validated where values enter the library, and shared by schemas of configurations.
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False), InFloat32]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), InFloat32]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), InFloat32]
 Share = Annotated[float, Field(ge=0, le=1)]
 ShareBelowOne = Annotated[float, Field(ge=0, lt=1)]
+ShareAboveZero = Annotated[float, Field(gt=0, le=1), InFloat32]
+Samples = Annotated[int, Field(ge=1, le=100)]  # of an image; each takes its memory
 
 
 def check(kind: Any, **arguments: Any) -> None:

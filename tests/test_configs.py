@@ -229,6 +229,20 @@ def test_a_wrong_file_is_named(tmp_path, line, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("training.decay_rate", "0"),
+        ("training.learning_rate", "1e-50"),
+        ("training.clip_value", "1e-50"),
+        ("self_critical.samples", "1000000"),
+    ],
+)
+def test_values_that_cannot_train_are_refused(name, value):
+    with pytest.raises(kc.InputError, match=f"--config.{name}: Input should be"):
+        make_config(None, {name: value})
+
+
 def test_rewards_are_composed_by_name():
     setting = "self_critical.reward"
     for text, weights in {
@@ -238,6 +252,7 @@ def test_rewards_are_composed_by_name():
     }.items():
         config = make_config(None, {setting: text})[1]
         assert reward_weights(config["self_critical"]["reward"]) == weights
-    for text in ("", "cider", "x*truth", "0*truth", "cider_d+cider_d", "inf*truth"):
+    wrong = ("", "cider", "x*truth", "*truth", "0*truth", "1e-50*truth", "inf*truth")
+    for text in (*wrong, "cider_d+cider_d"):
         with pytest.raises(kc.InputError, match="reward: Input should be one of 'cid"):
             make_config(None, {setting: text})

@@ -3,7 +3,7 @@ from typing import Any
 
 import keras
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import Finite, Tensor, check
 from keras_caption.errors import InputError
 
 
@@ -28,7 +28,8 @@ class WeightedSum(keras.layers.Layer):
         float32 `(batch * C,)`.
 
     Raises:
-        InputError: If there are no rewards, or not as many weights as rewards.
+        InputError: If there are no rewards, not as many weights as rewards, or a weight
+            that is not finite in float32, or rounded to 0.
 
     Example:
 
@@ -53,6 +54,8 @@ class WeightedSum(keras.layers.Layer):
                 "A weighted sum needs rewards, and one weight for each. Received: "
                 f"{len(rewards)} rewards and {len(weights)} weights"
             )
+        for weight in weights:
+            check(Finite, weights=weight)
         self.rewards = rewards
         self.reward_weights = weights
         names = [name for reward in rewards for name in reads_of(reward)]

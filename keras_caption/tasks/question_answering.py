@@ -9,7 +9,7 @@ import tensorflow as tf
 from typing_extensions import TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count, CountOrZero, Positive, Share
+from keras_caption.arguments import Count, CountOrZero, Positive, ShareAboveZero
 from keras_caption.tasks.reports import question_answering as report
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.phases import input_errors
@@ -36,7 +36,7 @@ class Training(TypedDict):
     warmup_epochs: CountOrZero
     decay_after: CountOrZero
     decay_every: Count
-    decay_rate: Share
+    decay_rate: ShareAboveZero
     curriculum: bool
 
 

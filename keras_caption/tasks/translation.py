@@ -15,6 +15,7 @@ from keras_caption.arguments import (
     CountOrZero,
     NotNegative,
     Positive,
+    Samples,
     Share,
     ShareBelowOne,
 )
@@ -69,7 +70,7 @@ class SelfCritical(TypedDict):
     tokens_per_batch: Count
     learning_rate: Positive
     baseline: Literal["greedy", "mean"]
-    samples: Count
+    samples: Samples
     temperature: Positive
     cross_entropy: Share
 

@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from keras_caption.arguments import Positive
-
 NAMES = ("cider_d", "truth")
+Weight = Annotated[float, Field(ge=1e-6, le=1e6)]  # beyond, nothing else counts
 
 
 def reward_weights(reward: str) -> dict[str, float]:
@@ -23,8 +22,8 @@ def reward_weights(reward: str) -> dict[str, float]:
     """
     weights = {}
     for term in reward.replace(" ", "").split("+"):
-        weight, _, name = term.rpartition("*")
-        weights[name] = weights.get(name, 0.0) + float(weight or 1)
+        weight, times, name = term.rpartition("*")
+        weights[name] = weights.get(name, 0.0) + float(weight if times else 1)
     return weights
 
 
@@ -32,13 +31,14 @@ def check_reward(reward: str) -> str:
     """Returns a setting of the reward; a pydantic error if it is none."""
     try:
         terms = reward_weights(reward)
-        TypeAdapter(list[Positive]).validate_python(list(terms.values()))
+        TypeAdapter(list[Weight]).validate_python(list(terms.values()))
     except (ValidationError, ValueError):
         terms = {}
     if not terms or not {*terms} <= {*NAMES} or len(terms) <= reward.count("+"):
         raise PydanticCustomError(
             "reward",
-            "Input should be one of {names}, or a sum such as 'cider_d+32*truth'",
+            "Input should be one of {names}, or a sum such as 'cider_d+32*truth' with "
+            "weights from 1e-6 to 1e6",
             {"names": ", ".join(map(repr, NAMES))},
         )
     return reward

@@ -4,7 +4,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.arguments import Count, CountOrZero, Positive, Share, check
+from keras_caption.arguments import (
+    Count,
+    CountOrZero,
+    Positive,
+    Samples,
+    Share,
+    check,
+)
 from keras_caption.decoding import policy, sample
 from keras_caption.errors import InputError
 from keras_caption.keras_overrides import ReplicaTraining
@@ -47,7 +54,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
             `reads`, names, it takes these tensors of the batch as keyword arguments.
         baseline: str: `"greedy"`, the reward of the image's greedy caption; or
             `"mean"`, the mean reward of its other samples.
-        samples: int K, number of captions sampled for each image.
+        samples: int K, number of captions sampled for each image, at most 100.
         temperature: float greater than 0, sampling temperature.
         cross_entropy: float between 0 and 1, share of the references' cross-entropy
             in the loss.
@@ -100,7 +107,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
                 f"`baseline` must be one of {', '.join(BASELINES)}. "
                 f"Received: {baseline!r}"
             )
-        check(Count, samples=samples, max_length=max_length)
+        check(Samples, samples=samples)
+        check(Count, max_length=max_length)
         check(CountOrZero, seed=seed)
         check(Positive, temperature=temperature)
         check(Share, cross_entropy=cross_entropy)

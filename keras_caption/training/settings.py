@@ -10,7 +10,9 @@ from keras_caption.arguments import (
     CountOrZero,
     NotNegative,
     Positive,
+    Samples,
     Share,
+    ShareAboveZero,
     ShareBelowOne,
 )
 from keras_caption.decoding.options import KINDS, SEARCH_ONLY
@@ -41,7 +43,7 @@ class Training(TypedDict):
     warmup_epochs: CountOrZero
     decay_after: CountOrZero
     decay_every: Count
-    decay_rate: Share
+    decay_rate: ShareAboveZero
     label_smoothing: ShareBelowOne
     scheduled_sampling: Share
     clip_value: NotNegative
@@ -52,7 +54,7 @@ class SelfCritical(TypedDict):
     batch_size: Count
     learning_rate: Positive | None  # `None` continues the schedule before it
     baseline: Literal["greedy", "mean"]
-    samples: Count
+    samples: Samples
     temperature: Positive
     cross_entropy: Share
     halved_after: CountOrZero

@@ -32,6 +32,9 @@ def test_rewards_are_weighed_and_added(rng):
     for rewards, weights in (([], None), ([length], [1.0, 2.0])):
         with pytest.raises(kc.InputError, match="one weight for each"):
             kc.rewards.WeightedSum(rewards, weights)
+    for weight in (1e-50, -1e39, float("nan"), "1"):
+        with pytest.raises(kc.InputError, match="`weights`: Input should be a"):
+            kc.rewards.WeightedSum([length], [weight])
 
 
 def test_self_critical_training_gives_a_reward_what_it_reads(rng):
