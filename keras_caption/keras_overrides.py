@@ -12,6 +12,7 @@ import keras
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
+from keras_caption.errors import InputError
 from keras_caption.replicas import replica_context, sum_over_replicas
 
 
@@ -42,7 +43,9 @@ class ReplicaTraining:
     """Mixin of models that train under a distribution strategy of TensorFlow.
 
     `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`
-    and `vary_seeds` to the optimizer and the layers.
+    and `vary_seeds` to the optimizer and the layers, and refuses an optimizer that
+    accumulates gradients. `fit`, which is public too, asks Keras to shuffle arrays
+    only: of other data it warns that it does not.
 
     `_maybe_symbolic_build`: to get the shapes of a batch, `fit` of Keras 3.15 averages
     a batch over the replicas. Without the override, it fails for batches that hold a
@@ -54,7 +57,13 @@ class ReplicaTraining:
     `reduce_per_replica` averages scalars.
     """
 
+    def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if hasattr(x, "element_spec"):  # a tf.data dataset, of a strategy or not
+            kwargs.setdefault("shuffle", False)
+        return super().fit(x, *args, **kwargs)
+
     def make_train_function(self, force: bool = False) -> Any:
+        refuse_accumulation(self.optimizer)
         clip_after_sum(self.optimizer)
         if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
             skip_together(self.optimizer)
@@ -91,6 +100,22 @@ class ReplicaTraining:
             return False
         tasks = strategy.cluster_resolver.cluster_spec().as_dict().values()
         return sum(map(len, tasks)) > 1
+
+
+def refuse_accumulation(optimizer: keras.optimizers.Optimizer) -> None:
+    """Raises `InputError` if an optimizer accumulates gradients.
+
+    Keras 3.15 averages the gradients of batches, whatever their numbers of tokens, and
+    fails on several replicas.
+    """
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if inner.gradient_accumulation_steps:
+        raise InputError(
+            "The optimizer has gradient_accumulation_steps="
+            f"{inner.gradient_accumulation_steps}, which averages over batches and "
+            "not over tokens: make it without, and train with larger batches or with "
+            "`keras_caption.training.AccumulatingTrainer`."
+        )
 
 
 def clip_after_sum(optimizer: keras.optimizers.Optimizer) -> None:

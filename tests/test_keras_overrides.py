@@ -3,9 +3,12 @@
 import importlib
 import inspect
 import pkgutil
+import warnings
 
 import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_caption as kc
 from keras_caption import keras_overrides
@@ -71,6 +74,26 @@ def test_keras_calls_what_is_overridden():
     model.train_on_batch(x, x[:, :1])
     assert {name for _, name in watched} < set(called)
     assert {"_make_function", "_maybe_symbolic_build"} < set(called)
+
+
+def test_fit_shuffles_arrays_alone_and_warns_of_nothing():
+    seen = []
+
+    class Trained(keras_overrides.ReplicaTraining, keras.Sequential):
+        def train_step(self, data):
+            seen.append(np.array(data[0]))
+            return super().train_step(data)
+
+    model = Trained([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    x = np.arange(64.0)[:, None]
+    with warnings.catch_warnings(action="error"):
+        model.fit(tf.data.Dataset.from_tensors((x, x)), verbose=0)
+    model.fit(x, x, batch_size=64, verbose=0)
+    dataset, arrays = seen
+    np.testing.assert_array_equal(dataset, x)
+    np.testing.assert_array_equal(np.sort(arrays, axis=0), x)
+    assert (arrays != x).any()
 
 
 def watch(function, name, called):

@@ -159,6 +159,7 @@ MISTAKES = {
     "--config.model.geometry=round": "`geometry` must be None, one of",
     "--config.model.num_layers=0": "--config.model.num_layers: Input should be greater",
     "--config.training.batch_size=1000": "A batch of 1000 images",
+    "--config.training.warmup_epochs=5": "warmup_epochs=5 is more than the 4 epochs",
     "--config.data.max_words=-2": "--config.data.max_words: Input should be",
     "--config.data.min_count=1000": "No word of the text occurs min_count=1000",
     "--config.training.label_smoothing=2": "--config.training.label_smoothing: Input",

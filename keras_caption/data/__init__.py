@@ -17,6 +17,7 @@ from keras_caption.data.photo_records import (
 )
 from keras_caption.data.pipeline import (
     BatchOptions,
+    grouped,
     image_batches,
     reference_tokens,
     train_batches,
@@ -67,6 +68,7 @@ __all__ = [
     "frame_features",
     "from_arrays",
     "given_ids",
+    "grouped",
     "image_batches",
     "list_images",
     "list_videos",

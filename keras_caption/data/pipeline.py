@@ -145,6 +145,26 @@ def endless(
     return batches.with_options(shared)
 
 
+def grouped(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
+    """Groups of batches, for `keras_caption.training.AccumulatingTrainer`.
+
+    Args:
+        batches: tf.data dataset of batches, of any shapes.
+        size: int, number of batches of a group. An incomplete last group is dropped.
+
+    Returns:
+        tf.data dataset of tuples of batches.
+    """
+    check(Count, size=size)
+
+    def group(*parts):
+        window = tf.data.Dataset.zip(parts)
+        return tuple(window.skip(i).take(1).get_single_element() for i in range(size))
+
+    windows = batches.window(size, drop_remainder=True)
+    return windows.map(group, tf.data.AUTOTUNE)
+
+
 def reference_tokens(
     examples: tf.data.Dataset, vocabulary: Vocabulary, max_words: int = 16
 ) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
-from keras_caption.data.pipeline import endless
+from keras_caption.data.pipeline import endless, grouped
 from keras_caption.errors import InputError
 from keras_caption.text import PAD, Tokenizer, teacher_forcing
 
@@ -58,11 +58,17 @@ class TokenizedPairs:
         self._sources = to_ragged(itertools.compress(sources, kept))
         self._targets = to_ragged(itertools.compress(targets, kept))
 
-    def steps_per_epoch(self, tokens_per_batch: int) -> int:
-        """Number of batches of an epoch, see `batches`."""
-        return len(self._starts(tokens_per_batch))
+    def steps_per_epoch(self, tokens_per_batch: int, group: int = 1) -> int:
+        """Number of batches of an epoch, or of groups of them, see `batches`."""
+        return len(self._starts(tokens_per_batch, group)) // group
 
-    def batches(self, tokens_per_batch: int, seed: int = 0, first_epoch: int = 0):
+    def batches(
+        self,
+        tokens_per_batch: int,
+        seed: int = 0,
+        first_epoch: int = 0,
+        group: int = 1,
+    ):
         """Endless batches of sentences of similar length, epoch after epoch.
 
         Pairs are sorted by length, those of one length in random order, and cut into
@@ -78,17 +84,22 @@ class TokenizedPairs:
                 source or in the target, whichever are more.
             seed: int.
             first_epoch: int, number of the epoch to begin with.
+            group: int, number of batches that `AccumulatingTrainer` makes one update
+                of. An epoch has whole groups: the largest batches are halved until it
+                does. Defaults to 1, no groups.
 
         Returns:
             tf.data dataset of inputs, targets and weights, see
-            `keras_caption.data.teacher_forcing`. The inputs are a dict of `source`,
-            int32 `(B, S)`, to EOS, then PAD, and `tokens`, int32 `(B, T)`.
+            `keras_caption.data.teacher_forcing`, or of groups of them, see
+            `keras_caption.data.grouped`. The inputs are a dict of `source`, int32
+            `(B, S)`, to EOS, then PAD, and `tokens`, int32 `(B, T)`.
 
         Raises:
-            InputError: If a batch could not hold a pair of `max_length` tokens.
+            InputError: If a batch could not hold a pair of `max_length` tokens, or
+                there are fewer batches than a group has.
         """
         check(CountOrZero, seed=seed, first_epoch=first_epoch)
-        starts = self._starts(tokens_per_batch)
+        starts = self._starts(tokens_per_batch, group)
         lengths = tf.constant(self.lengths)
 
         def batches_of_epoch(epoch):
@@ -112,13 +123,14 @@ class TokenizedPairs:
                 tf.range(len(starts)), seeds
             )
             numbers = tf.data.Dataset.from_tensor_slices(numbers)
-            return numbers.map(batch, tf.data.AUTOTUNE)
+            batches = numbers.map(batch, tf.data.AUTOTUNE)
+            return batches if group == 1 else grouped(batches, group)
 
         return endless(batches_of_epoch, first_epoch)
 
-    def _starts(self, tokens_per_batch):
-        """Places, among pairs sorted by length, where batches begin."""
-        check(Count, tokens_per_batch=tokens_per_batch)
+    def _starts(self, tokens_per_batch, group):
+        """Places, among pairs sorted by length, where the batches of groups begin."""
+        check(Count, tokens_per_batch=tokens_per_batch, group=group)
         if tokens_per_batch < self.max_length:
             raise InputError(
                 f"A batch of {tokens_per_batch} tokens cannot hold a pair of "
@@ -128,6 +140,17 @@ class TokenizedPairs:
         for i, length in enumerate(np.sort(self.lengths).tolist()):
             if (i + 1 - starts[-1]) * length > tokens_per_batch:
                 starts.append(i)
+        count = len(starts)
+        for _ in range(-count % group if group <= count else 0):
+            sizes = np.diff([*starts, len(self.lengths)])
+            largest = int(sizes.argmax())
+            starts.insert(largest + 1, starts[largest] + int(sizes[largest]) // 2)
+        if group > count or len({*starts}) < len(starts):
+            raise InputError(
+                f"An update of {group:,} batches does not fit an epoch: its "
+                f"{len(self.lengths):,} pairs of sentences make {count:,} batches of "
+                f"{tokens_per_batch:,} tokens."
+            )
         return np.array(starts)
 
 

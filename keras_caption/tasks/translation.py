@@ -123,7 +123,7 @@ def get_config(name: str) -> dict[str, Any]:
             "learning_rate": 2e-3,  # at the end of the warm-up
             "warmup_steps": 400,  # updates
             "label_smoothing": 0.1,
-            "accumulation": 1,  # batches whose gradients make one update
+            "accumulation": 1,  # batches of one update
             "average": 1,  # epochs whose weights are averaged, to be scored
             "patience": 0,  # epochs without a better `stop_on`; 0 trains all epochs
             "stop_on": "val_bleu",
@@ -225,19 +225,28 @@ class Task:
             replicas: int, number of replicas that share a batch.
 
         Raises:
-            InputError: If there are several replicas, or a batch holds no pair.
+            InputError: If there are several replicas, a batch holds no pair, or an
+                update is of more batches than there are.
         """
         if replicas > 1:
             raise kc.InputError(
                 "Batches of a number of tokens are not shared among replicas: "
                 f"translation trains on one device, not on {replicas}."
             )
-        return self._pairs.steps_per_epoch(self.config[group]["tokens_per_batch"])
+        values = self.config[group]
+        return self._pairs.steps_per_epoch(
+            values["tokens_per_batch"], values.get("accumulation", 1)
+        )
 
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
-        """Endless batches, for the loss or the reward, see `TokenizedPairs.batches`."""
-        tokens = self.config[group]["tokens_per_batch"]
-        batches = self._pairs.batches(tokens, self.config["seed"], first_epoch)
+        """Endless batches, or groups of them, see `TokenizedPairs.batches`."""
+        values = self.config[group]
+        batches = self._pairs.batches(
+            values["tokens_per_batch"],
+            self.config["seed"],
+            first_epoch,
+            values.get("accumulation", 1),
+        )
         return batches if group == "training" else batches.map(with_references)
 
     def make_reward(
@@ -286,17 +295,8 @@ class Task:
         values = self.config[group]
         if group == "self_critical":
             return keras.optimizers.Adam(values["learning_rate"])
-        accumulation = values["accumulation"]
-        schedule = InverseSquareRoot(
-            values["learning_rate"], values["warmup_steps"], accumulation
-        )
-        return keras.optimizers.Adam(
-            schedule,
-            beta_1=0.9,
-            beta_2=0.98,
-            epsilon=1e-9,
-            gradient_accumulation_steps=accumulation if accumulation > 1 else None,
-        )
+        schedule = InverseSquareRoot(values["learning_rate"], values["warmup_steps"])
+        return keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
 
     def load_model(self, path: Any) -> Any:
         """A saved model."""

@@ -2,6 +2,7 @@
 
 from keras_caption.losses import AnswerCrossEntropy, CaptionCrossEntropy
 from keras_caption.replicas import sum_over_replicas
+from keras_caption.training.accumulation import AccumulatingTrainer
 from keras_caption.training.answer_validation import AnswerValidation, answer_questions
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
@@ -22,6 +23,7 @@ from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.validation_loss import ValidationLoss
 
 __all__ = [
+    "AccumulatingTrainer",
     "AnswerCrossEntropy",
     "AnswerValidation",
     "AveragedValidation",

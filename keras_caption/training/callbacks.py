@@ -21,13 +21,8 @@ def captioner_of(model: Any) -> Any:
 
 
 def steps_done(model: Any) -> int:
-    """The number of steps that a model's optimizer has taken, int.
-
-    A step is that of one batch, whether or not the optimizer accumulates gradients.
-    """
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-    # Its first variable; `iterations` counts updates where gradients accumulate.
-    return int(ops.convert_to_numpy(optimizer.variables[0]))
+    """The number of steps that a model's optimizer has taken, int."""
+    return int(ops.convert_to_numpy(model.optimizer.iterations))
 
 
 class CaptionValidation(keras.callbacks.Callback):

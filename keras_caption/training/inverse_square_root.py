@@ -20,8 +20,6 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     Args:
         learning_rate: float, the greatest learning rate.
         warmup_steps: int, number of steps until it is reached.
-        accumulation: int, the optimizer's `gradient_accumulation_steps`. Keras counts
-            batches; t and w count updates, of so many batches each. Defaults to 1.
 
     Raises:
         InputError: If a number is out of range.
@@ -30,23 +28,18 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
     """
 
-    def __init__(
-        self, learning_rate: float, warmup_steps: int = 4000, accumulation: int = 1
-    ):
+    def __init__(self, learning_rate: float, warmup_steps: int = 4000):
         check(Positive, learning_rate=learning_rate)
-        check(Count, warmup_steps=warmup_steps, accumulation=accumulation)
+        check(Count, warmup_steps=warmup_steps)
         self.learning_rate = learning_rate
         self.warmup_steps = warmup_steps
-        self.accumulation = accumulation
 
     def __call__(self, step: Any) -> Any:
-        updates = ops.floor_divide(ops.cast(step, "int32"), self.accumulation)
-        steps = (ops.cast(updates, "float32") + 1.0) / self.warmup_steps
+        steps = (ops.cast(step, "float32") + 1.0) / self.warmup_steps
         return self.learning_rate * ops.minimum(steps, ops.rsqrt(steps))
 
     def get_config(self) -> dict[str, Any]:
         return {
             "learning_rate": self.learning_rate,
             "warmup_steps": self.warmup_steps,
-            "accumulation": self.accumulation,
         }

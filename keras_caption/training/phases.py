@@ -14,18 +14,21 @@ import keras
 
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
+from keras_caption.training.accumulation import AccumulatingTrainer
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
+    EpochProgress,
     EpochSeeds,
     HalveOnPlateau,
     StopIfNotFinite,
     TensorBoardLogs,
     captioner_of,
+    steps_done,
 )
 from keras_caption.training.early_stopping import StopEarly, has_stalled
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
-from keras_caption.training.schedules import ScheduledSampling
+from keras_caption.training.schedules import ScheduledSampling, check_warmup
 from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.strategies import wait_for_all
 
@@ -33,7 +36,7 @@ GROUPS = {"cross-entropy": "training", "self-critical": "self_critical"}
 
 
 def check_data(task: Any, objectives: Iterable[str], strategy: Any) -> None:
-    """Raises `InputError` if a phase could not read its data.
+    """Raises `InputError` if a phase could not read its data, or not train on them.
 
     Args:
         task: The task, such as `keras_caption.tasks.captioning.Task`.
@@ -44,7 +47,8 @@ def check_data(task: Any, objectives: Iterable[str], strategy: Any) -> None:
     for split in ("train", "val", "test") if trained else ("test",):
         task.read(split)
     for group in trained:
-        task.steps_per_epoch(group, strategy.num_replicas_in_sync)
+        steps = task.steps_per_epoch(group, strategy.num_replicas_in_sync)
+        check_warmup(task.config[group], steps, group)
 
 
 def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> None:
@@ -82,6 +86,8 @@ def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> No
         if values.get("scheduled_sampling"):
             schedule = ScheduledSampling(steps, values["scheduled_sampling"])
             trainer = ScheduledSamplingTrainer(model, schedule)
+        elif values.get("accumulation", 1) > 1:
+            trainer = AccumulatingTrainer(model)
     sizes = [
         f"{name} of {len(x):,} tokens"
         if isinstance(x, Tokenizer)
@@ -159,11 +165,14 @@ def fit(
     epochs = epoch if stalled else values["epochs"]
     if epoch < epochs:
         directory.begin()
-    model = captioner_of(trainer)
+    model, before = captioner_of(trainer), steps_done(trainer)
     validation = task.validation(model)
     if values.get("average", 1) > 1:
         validation = AveragedValidation(validation, checkpoint, values["average"])
     callbacks = [StopIfNotFinite(), EpochSeeds(seed), validation]
+    has_bar = sys.stdout.isatty()
+    if not has_bar:
+        callbacks.append(EpochProgress())
     if values.get("halved_after"):
         callbacks.append(
             HalveOnPlateau(
@@ -178,10 +187,14 @@ def fit(
         initial_epoch=epoch,
         epochs=epochs,
         steps_per_epoch=task.steps_per_epoch(group, strategy.num_replicas_in_sync),
-        shuffle=False,  # the batches are
-        verbose=1 if sys.stdout.isatty() else 2,
+        verbose=1 if has_bar else 2,
         callbacks=callbacks,
     )
+    if epoch < epochs and steps_done(trainer) == before:
+        raise InputError(
+            f"The run in {directory.folder} made no update: in half precision all its "
+            "steps overflowed. Train for longer, or with --config.precision=float32."
+        )
     if has_stalled(checkpoint.history, *stop):
         monitor, patience = stop
         print(

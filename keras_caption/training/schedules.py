@@ -3,7 +3,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.arguments import Count, NotNegative, Positive, Share, check
+from keras_caption.arguments import (
+    Count,
+    NotNegative,
+    Positive,
+    Share,
+    ShareAboveZero,
+    check,
+)
+from keras_caption.errors import InputError
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -24,7 +32,7 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         warmup_epochs: int, number of epochs until it is reached.
         decay_after: int, last epoch without decay.
         decay_every: int, number of epochs between two decays.
-        decay_rate: float between 0 and 1, what each decay multiplies by.
+        decay_rate: float above 0, at most 1, what each decay multiplies by.
         first_epoch: int, number of epochs before the first step, in another phase.
 
     Raises:
@@ -44,7 +52,7 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         check(Count, steps_per_epoch=steps_per_epoch)
         check(Positive, learning_rate=learning_rate, decay_every=decay_every)
         check(NotNegative, warmup_epochs=warmup_epochs, decay_after=decay_after)
-        check(Share, decay_rate=decay_rate)
+        check(ShareAboveZero, decay_rate=decay_rate)
         self.steps_per_epoch = steps_per_epoch
         self.learning_rate = learning_rate
         self.warmup_epochs = warmup_epochs
@@ -87,6 +95,28 @@ def schedule_of(
         **{name: values[name] for name in (*names, "decay_rate")},
         first_epoch=first_epoch,
     )
+
+
+def check_warmup(values: dict[str, Any], steps_per_epoch: int, where: str) -> None:
+    """Raises `InputError` if a phase ends before the end of its warm-up.
+
+    Args:
+        values: dict, a group of the configuration, of any task.
+        steps_per_epoch: int, number of steps of an epoch.
+        where: str, the group's name, for the message.
+    """
+    epochs = values["epochs"]
+    for name, count, noun in (
+        ("warmup_epochs", epochs, "epochs"),
+        ("warmup_steps", epochs * steps_per_epoch, "steps"),
+    ):
+        warmup = values.get(name, 0)
+        if warmup > count:
+            raise InputError(
+                f"--config.{where}.{name}={warmup} is more than the {count} {noun} of "
+                f"the run: it would never reach its learning rate, "
+                f"{values['learning_rate']}."
+            )
 
 
 class ScheduledSampling:

@@ -86,9 +86,24 @@ def test_a_resumed_run_sees_the_same_batches(pairs):
     assert numbers(other) != numbers(second)
 
 
+@pytest.mark.parametrize("group", [4, 7])
+def test_an_epoch_has_whole_groups_of_batches(pairs, group):
+    steps = pairs.steps_per_epoch(TOKENS, group)
+    assert pairs.steps_per_epoch(TOKENS) % group
+    assert steps == -(-pairs.steps_per_epoch(TOKENS) // group)
+    groups = [*pairs.batches(TOKENS, group=group).take(steps).as_numpy_iterator()]
+    assert {len(batches) for batches in groups} == {group}
+    found = numbers(itertools.chain(*groups))
+    assert len(set(found)) == len(found) == len(pairs.lengths)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (
+            lambda pairs: pairs.steps_per_epoch(TOKENS, 1000),
+            r"update of 1,000 batches .* pairs of sentences make 4\d batches of 60 t",
+        ),
         (lambda pairs: pairs.batches(20), "cannot hold a pair of max_length=25"),
         (lambda pairs: pairs.batches(0), "tokens_per_batch"),
         (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
+from keras_caption import progress
 
 WORDS = ["one", "two", "three", "four", "five", "six", "sev@@", "eight", "ni@@", "ten"]
 TINY = {
@@ -20,6 +21,7 @@ TINY = {
     "data.tokenizer": "words",
     "data.max_tokens": 8,
     "training.tokens_per_batch": 64,
+    "training.warmup_steps": 10,
     "decoding.beam_size": 1,
     "decoding.max_length": 6,
 }
@@ -77,12 +79,16 @@ ACCUMULATED = [
 ]
 
 
-def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, kill_after):
+def test_a_run_killed_and_resumed_is_an_uninterrupted_one(
+    folder, call, kill_after, monkeypatch
+):
     kill_after(2, folder / "whole")
     whole = call("whole", *ACCUMULATED)
     assert whole.returncode == 0, whole.stderr
     assert "training pairs (" in whole.stdout
     assert "| BLEU | chrF | exact | log_perplexity |" in whole.stdout
+    history = json.loads((folder / "whole" / "history.json").read_text())
+    updates = history[0]["iterations"]
     scores = json.loads((folder / "whole" / "test_scores.json").read_text())
     assert set(scores) == {"BLEU", "chrF", "exact", "log_perplexity"}
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
@@ -92,14 +98,17 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, kill_aft
     assert "@@" in "".join(sources)
     assert "@@" not in "".join(translations + references)
 
+    monkeypatch.setattr(progress, "EVERY", 0)
     resumed = call("killed_whole", *ACCUMULATED, "--resume")
+    assert f"Epoch 3: 100% of {updates} steps, 0:00:00 left" in resumed.stdout
+    assert "Translating: 100% of 1 batches, 0:00:00 left" in resumed.stderr
     assert resumed.returncode == 0, resumed.stderr
     assert "Resuming after epoch 2" in resumed.stdout
     for output in (whole, resumed):
         assert "Stopped after epoch 3: val_bleu" in output.stdout
     model, history = check_equal(folder / "whole", folder / "killed_whole")
     assert model.source == model.target
-    assert history[0]["iterations"] % 2, "the gradients of an update are of two epochs"
+    assert [row["iterations"] for row in history] == [updates, 2 * updates, 3 * updates]
     files = {path.name for path in (folder / "whole" / "weights").iterdir()}
     assert files == {"epoch_2.npz", "epoch_3.npz"}
 
@@ -154,6 +163,8 @@ def assert_same(found, expected):
         (["--config.data.vocabulary_size=1"], "should be greater than 260"),
         ([f"--config.data.vocabulary_size={2**40}"], "--config.data.vocabulary_size"),
         (["--config.training.tokens_per_batch=4"], "cannot hold a pair"),
+        (["--config.training.accumulation=99"], "An update of 99 batches does not fit"),
+        (["--config.training.warmup_steps=999"], "warmup_steps=999 is more than the"),
         (["--config.training.stop_on=loss"], "--config.training.stop_on"),
         (["--config.data.tokenizer=subwords"], "does not yield 500 subwords"),
     ],

@@ -17,7 +17,7 @@ from conftest import random_images, tiny
 import keras_caption as kc
 
 STEPS, IMAGES = 3, 4
-TASKS = ("cross_entropy", "self_critical")
+TASKS = ("cross_entropy", "accumulated", "self_critical")
 
 
 def train(strategy, task, path):
@@ -58,12 +58,17 @@ def train(strategy, task, path):
         else:
             trainer = model
             trainer.compile(optimizer, loss=model.loss, jit_compile=False)
+            if task == "accumulated":
+                trainer = kc.training.AccumulatingTrainer(model)
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = (
         tf.data.experimental.AutoShardPolicy.DATA
     )
     images = tf.data.Dataset.from_tensor_slices(batch)
     data = images.batch(IMAGES).map(kc.data.teacher_forcing).repeat()
+    if task == "accumulated":
+        halves = images.batch(2).map(kc.data.teacher_forcing)
+        data = kc.data.grouped(halves, 2).repeat()
     data = data.with_options(options)
     done = trainer.fit(data, epochs=1, steps_per_epoch=STEPS, shuffle=False, verbose=0)
     logs = {name: values[-1] for name, values in done.history.items()}

@@ -10,8 +10,9 @@ from conftest import random_images, tiny
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.training import phases
 from keras_caption.training.early_stopping import has_stalled
-from keras_caption.training.inverse_square_root import InverseSquareRoot
+from keras_caption.training.run_directory import RunDirectory
 
 
 def test_schedule_is_the_papers():
@@ -178,13 +179,10 @@ HISTORY = [
 
 
 @pytest.mark.parametrize(("steps", "epochs"), [(3, 1), (6, 2)])
-@pytest.mark.parametrize("accumulation", [None, 8])  # no update in the first epochs
-def test_resumes_after_the_epoch_of_the_optimizers_step(
-    tmp_path, steps, epochs, accumulation
-):
+def test_resumes_after_the_epoch_of_the_optimizers_step(tmp_path, steps, epochs):
     (tmp_path / "history.json").write_text(json.dumps(HISTORY))
     checkpoint = kc.training.Checkpoint(tmp_path)
-    assert checkpoint.resume(trained(steps, accumulation)) == epochs
+    assert checkpoint.resume(trained(steps)) == epochs
     assert checkpoint.history == HISTORY[:epochs]
 
 
@@ -208,13 +206,28 @@ def test_a_history_that_does_not_fit_is_refused(tmp_path, history, steps):
         kc.training.Checkpoint(tmp_path).resume(trained(steps))
 
 
-def trained(steps, accumulation=None):
+def trained(steps):
     """A model whose optimizer has done some steps."""
-    optimizer = keras.optimizers.SGD(gradient_accumulation_steps=accumulation)
+    optimizer = keras.optimizers.SGD()
     weight = keras.Variable([0.0])
     for _ in range(steps):
         optimizer.apply([weight.value], [weight])
     return types.SimpleNamespace(optimizer=optimizer)
+
+
+def test_a_run_without_an_update_is_no_success(tmp_path):
+    task = types.SimpleNamespace(
+        config={"seed": 0, "training": {"epochs": 1}},
+        monitor="val_cider",
+        validation=lambda model: keras.callbacks.Callback(),
+        train_batches=lambda *_: None,
+        steps_per_epoch=lambda *_: 1,
+    )
+    directory = RunDirectory(tmp_path, {"objective": "cross-entropy"})
+    trainer = trained(0)
+    trainer.fit = lambda *_, **options: None
+    with pytest.raises(kc.InputError, match="made no update"):
+        phases.fit(task, directory, tf.distribute.get_strategy(), trainer, 0)
 
 
 def test_a_full_disk_under_the_logs_ends_training(tmp_path):
@@ -283,16 +296,6 @@ def test_stalls_after_so_many_epochs_without_a_better_value(
 ):
     history = [{monitor: value} for value in values]
     assert has_stalled(history, monitor, patience) == stalled
-
-
-def test_schedule_counts_updates_of_accumulated_gradients():
-    """The weights of 2 x 3 batches, as those of 2 updates by the mean gradient."""
-    schedule = InverseSquareRoot(0.5, warmup_steps=2, accumulation=3)
-    optimizer = keras.optimizers.SGD(schedule, gradient_accumulation_steps=3)
-    weight = keras.Variable([0.0])
-    for gradient in (1.0, 2.0, 6.0, -1.0, 0.0, 4.0):
-        optimizer.apply([ops.convert_to_tensor([gradient])], [weight])
-    np.testing.assert_allclose(weight, [-0.25 * 3 - 0.5 * 1], rtol=1e-6)
 
 
 def test_validation_loss_is_the_mean_over_all_tokens(rng):

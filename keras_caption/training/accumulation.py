@@ -1,0 +1,98 @@
+from typing import Any
+
+import keras
+from keras import ops, tree
+
+from keras_caption.arguments import Tensor
+from keras_caption.errors import InputError
+from keras_caption.keras_overrides import ReplicaTraining
+from keras_caption.replicas import sum_over_replicas
+
+
+class AccumulatingTrainer(ReplicaTraining, keras.Model):
+    """Training of a model by updates of several batches each.
+
+    An update descends the mean loss over all valid tokens of its batches, however
+    unevenly they are distributed: it is that of one batch with all their examples, in
+    the memory that the largest of them takes. (`gradient_accumulation_steps` of Keras
+    averages the means of the batches, so that a token of a small batch weighs more.)
+    An update is one step: nothing is left over between two steps, or at the end of an
+    epoch. Logged is the mean of `loss` over all tokens of the epoch.
+
+    It trains with `fit`, with the model's optimizer and loss; `compile` replaces them
+    for both.
+
+    Args:
+        captioner: The model, whose loss is a mean over its targets.
+
+    Raises:
+        InputError: If Keras runs on another backend than TensorFlow.
+
+    A step takes a tuple of batches, each of inputs, targets and, if some of the targets
+    do not count, weights, see `keras_caption.data.grouped`.
+
+    Example:
+
+    ```python
+    groups = kc.data.grouped(batches, 4)
+    kc.training.AccumulatingTrainer(model).fit(groups, steps_per_epoch=25)
+    ```
+    """
+
+    def __init__(self, captioner: Any, **kwargs: Any):
+        if keras.backend.backend() != "tensorflow":
+            raise InputError(
+                "Accumulation of gradients needs the TensorFlow backend of Keras: set "
+                "KERAS_BACKEND=tensorflow. The backend here is "
+                f"{keras.backend.backend()}."
+            )
+        super().__init__(dtype=captioner.dtype_policy, **kwargs)
+        self.captioner = captioner
+        self.tracker = keras.metrics.Mean(name="loss")
+        self.built = True
+        if captioner.compiled:
+            self.compile(
+                captioner.optimizer, captioner.loss, jit_compile=captioner.jit_compile
+            )
+
+    def compile(self, optimizer: Any, loss: Any, **kwargs: Any) -> None:
+        """Compiles the model too, which saves optimizer and loss."""
+        super().compile(optimizer, **kwargs)
+        self.captioner.compile(self.optimizer, loss, **kwargs)
+
+    @property
+    def metrics(self) -> list[keras.metrics.Metric]:
+        return [self.tracker]
+
+    def train_step(self, batches: tuple[Any, ...]) -> dict[str, Tensor]:
+        import tensorflow as tf
+
+        batches = [keras.utils.unpack_x_y_sample_weight(batch) for batch in batches]
+        counts = [sum_over_replicas(count_targets(*batch)) for batch in batches]
+        total = ops.maximum(sum(counts), 1e-9)
+        variables = self.trainable_variables
+        loss, gradients = 0.0, [ops.zeros_like(v) for v in variables]
+        for (inputs, targets, weights), count in zip(batches, counts, strict=True):
+            # One batch after the other: no two are in memory at once.
+            with tf.control_dependencies(gradients), tf.GradientTape() as tape:
+                predictions = self.captioner(inputs, training=True)
+                part = self.captioner.compute_loss(
+                    inputs, targets, predictions, weights
+                )
+                part = part * (count / total)
+                scaled = self.optimizer.scale_loss(part)
+            of_part = tape.gradient(
+                scaled, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+            )
+            gradients = [x + y for x, y in zip(gradients, of_part, strict=True)]
+            loss = loss + part
+        self.optimizer.apply(gradients, variables)
+        self.tracker.update_state(sum_over_replicas(loss), sample_weight=total)
+        return {"loss": self.tracker.result()}
+
+
+def count_targets(inputs: Any, targets: Any, weights: Tensor | None) -> Tensor:
+    """What a batch counts in the mean over several: its valid targets, float32."""
+    if weights is not None:
+        return ops.sum(ops.cast(weights, "float32"))
+    return ops.cast(sum(map(ops.size, tree.flatten(targets))), "float32")
