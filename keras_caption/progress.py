@@ -15,6 +15,7 @@ def progress(
     desc: str = "",
     total: int | None = None,
     unit: str = "items",
+    leave: bool = True,
     **options: Any,
 ) -> Any:
     """Shows on standard error how far a loop is.
@@ -25,6 +26,7 @@ def progress(
         desc: str, what is done.
         total: int, number of items. Defaults to the length of the iterable, if any.
         unit: str, what the items are called, in the plural.
+        leave: bool, whether the end of the loop is shown too, however short it was.
         **options: Further options of tqdm, for the bar.
 
     Returns:
@@ -34,19 +36,17 @@ def progress(
         total = operator.length_hint(iterable, 0) or None
     if not sys.stderr.isatty():
         done = options.get("initial", 0)
-        return ProgressLines(iterable, desc, total, unit, done, sys.stderr)
+        return ProgressLines(iterable, desc, total, unit, leave, done, sys.stderr)
     from tqdm import tqdm
 
-    return tqdm(iterable, desc or None, total, unit=f" {unit}", delay=1, **options)
+    return tqdm(iterable, desc or None, total, leave, unit=f" {unit}", **options)
 
 
 class ProgressLines:
     """Prints a line every 30 s: the share done and the time left.
 
-    A loop that takes less prints nothing.
-
     Args:
-        iterable, desc, total, unit: Of `progress`.
+        iterable, desc, total, unit, leave: Of `progress`.
         done: int, number of items done before.
         file: Where to print to.
     """
@@ -57,6 +57,7 @@ class ProgressLines:
         desc: str,
         total: int | None,
         unit: str,
+        leave: bool = False,
         done: int = 0,
         file: TextIO | None = None,
     ):
@@ -64,6 +65,7 @@ class ProgressLines:
         self.desc = f"{desc}: " if desc else ""
         self.total = total
         self.unit = unit
+        self.leave = leave
         self.done = self.before = done
         self.file = file
         self.begun = self.printed = time.monotonic()
@@ -72,28 +74,37 @@ class ProgressLines:
         for item in self.iterable:
             yield item
             self.update()
+        self.close()
 
     def __enter__(self) -> "ProgressLines":
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self.close()
 
     def update(self, count: int = 1) -> None:
         """Counts items as done, and prints a line if the last is 30 s ago."""
         self.done += count
-        now = time.monotonic()
-        if now - self.printed >= EVERY:
-            self.printed = now
-            print(
-                f"{self.desc}{self._line(now - self.begun)}", file=self.file, flush=True
-            )
+        if time.monotonic() - self.printed >= EVERY:
+            self._print()
 
-    def _line(self, seconds):
-        if not self.total or self.done > self.total:
-            return f"{self.done:,} {self.unit} done"
-        share = f"{self.done / self.total:.0%} of {self.total:,} {self.unit}"
-        if self.done == self.before:
-            return share
+    def close(self) -> None:
+        """Prints the last line, if it is to be left."""
+        if self.leave:
+            self._print()
+
+    def _print(self):
+        self.printed = time.monotonic()
+        print(f"{self.desc}{self._line()}", file=self.file, flush=True)
+
+    def _line(self):
+        seconds = self.printed - self.begun
+        passed = f"after {datetime.timedelta(seconds=round(seconds))}"
+        if not self.total:
+            return f"{self.done:,} {self.unit}, {passed}"
+        share = self.done / self.total
+        line = f"{self.done:,}/{self.total:,} {self.unit} ({share:.0%}), {passed}"
+        if not self.before < self.done < self.total:
+            return line
         seconds *= (self.total - self.done) / (self.done - self.before)
-        return f"{share}, {datetime.timedelta(seconds=round(seconds))} left"
+        return f"{line}, {datetime.timedelta(seconds=round(seconds))} left"

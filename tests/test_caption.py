@@ -56,7 +56,7 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
     assert "Captioned 10 of 11 files; 1 cannot be read" in printed
     assert errors.count("error: ") == 1
     assert "broken.jpg is not an image" in errors
-    assert "11/11" in errors  # of the progress bar
+    assert "11/11 files (100%)" in errors
     rows = {}
     for line in outputs[1].read_text().splitlines():
         row = json.loads(line)

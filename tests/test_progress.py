@@ -1,25 +1,29 @@
-import itertools
+import pytest
 
 from keras_caption import progress
 from keras_caption.progress import ProgressLines
 
 
-def test_a_line_every_30_seconds_says_the_share_and_the_time_left(monkeypatch, capsys):
-    clock = itertools.count(step=20)  # seconds; read at the beginning, and by item
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    assert list(ProgressLines("abcdef", "Epoch 2", 8, "steps", done=2)) == [*"abcdef"]
-    assert capsys.readouterr().out.splitlines() == [
-        "Epoch 2: 50% of 8 steps, 0:01:20 left",
-        "Epoch 2: 75% of 8 steps, 0:00:40 left",
-        "Epoch 2: 100% of 8 steps, 0:00:00 left",
+@pytest.mark.parametrize("leave", [False, True])
+def test_a_line_every_30_seconds_says_the_share_and_the_time_left(
+    monkeypatch, capsys, leave
+):
+    seconds = [0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
+    for _ in ProgressLines(range(5), "Epoch 2", 7, "steps", leave, done=2):
+        seconds[0] += 20
+    lines = [
+        "Epoch 2: 4/7 steps (57%), after 0:00:40, 0:01:00 left",
+        "Epoch 2: 6/7 steps (86%), after 0:01:20, 0:00:20 left",
+        "Epoch 2: 7/7 steps (100%), after 0:01:40",
     ]
+    assert capsys.readouterr().out.splitlines() == lines[: 2 + leave]
 
 
 def test_without_a_total_or_an_item_done_nothing_is_promised(monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 0)
-    for total in (None, 3000):
-        with progress.progress(total=total, unit="records") as records:
-            records.update(0)
-    list(progress.progress((x for x in "a"), unit="records"))
-    lines = ["0 records done", "0% of 3,000 records", "1 records done"]
+    with progress.progress(total=3000, unit="records", leave=False) as records:
+        records.update(0)
+    list(progress.progress((x for x in "a"), unit="lines", leave=False))
+    lines = ["0/3,000 records (0%), after 0:00:00", "1 lines, after 0:00:00"]
     assert capsys.readouterr().err.splitlines() == lines

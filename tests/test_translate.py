@@ -50,7 +50,7 @@ def test_sentences_files_and_pipes_are_translated_alike(
     )
     assert code == 1
     assert "in, line 4 has more than 1,024 tokens and is not translated." in errors
-    assert "5/5" in errors  # of the progress bar
+    assert "5/5 lines (100%)" in errors
     a, b, c = by_argument.splitlines()
     assert output.read_text().splitlines() == [a, "", b, "", c]
     monkeypatch.setattr(

@@ -59,7 +59,7 @@ class Training(TypedDict):
     learning_rate: Positive
     warmup_steps: Count
     label_smoothing: ShareBelowOne
-    accumulation: Count
+    accumulation: Annotated[int, Field(ge=1, le=32)]  # all in one compiled step
     average: Count
     patience: CountOrZero
     stop_on: Literal["val_bleu", "val_loss"]

@@ -13,11 +13,14 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
     """Training of a model by updates of several batches each.
 
     An update descends the mean loss over all valid tokens of its batches, however
-    unevenly they are distributed: it is that of one batch with all their examples, in
-    the memory that the largest of them takes. (`gradient_accumulation_steps` of Keras
-    averages the means of the batches, so that a token of a small batch weighs more.)
-    An update is one step: nothing is left over between two steps, or at the end of an
-    epoch. Logged is the mean of `loss` over all tokens of the epoch.
+    unevenly they are distributed, as that of one batch with all their examples does.
+    (`gradient_accumulation_steps` of Keras averages the means of the batches, in which
+    a token of a small batch weighs more.) The batches are computed one after the other,
+    in less memory than one large batch; the compiled step holds each of them, so that
+    it takes longer to compile the more they are.
+
+    An update is one step: no gradient is left over between two steps, or at the end of
+    an epoch. Logged is the mean of `loss` over all tokens of the epoch.
 
     It trains with `fit`, with the model's optimizer and loss; `compile` replaces them
     for both.
