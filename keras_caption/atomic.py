@@ -40,24 +40,86 @@ def replacing(
     _check_replaceable(target, folder_of)
     partial = _beside(target, "partial")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        _check_replaceable(
-            target, folder_of
-        )  # another process may have written in the meantime
-        if target.is_dir():
-            old = _beside(target, "old")
-            target.rename(old)
-            partial.rename(target)
-            _remove(old)
-        else:
-            os.replace(partial, target)
-    except OSError as error:  # the error of a full disk names no file
-        if error.errno and error.filename in (None, partial, str(partial)):
-            error.filename = str(path)
-        raise
+        with naming(path, partial):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield partial
+            _check_replaceable(
+                target, folder_of
+            )  # another process may have written in the meantime
+            if target.is_dir():
+                old = _beside(target, "old")
+                target.rename(old)
+                partial.rename(target)
+                _remove(old)
+            else:
+                os.replace(partial, target)
     finally:
         _remove(partial)
+
+
+@contextlib.contextmanager
+def creating(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """Writes a new file that appears whole or not at all, and replaces none.
+
+    As `replacing`, for files that users name: what is there is not known to be ours.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        InputError: As `check_new`, or if another process is writing the file.
+    """
+    with exclusive_file(path):
+        check_new(path)
+        with replacing(path) as partial:
+            yield partial
+            check_new(path)
+
+
+def check_new(path: str | os.PathLike) -> None:
+    """Checks that a new file can be written to a path.
+
+    Raises:
+        InputError: If there is something already, or no file can be there.
+    """
+    if os.path.lexists(path):
+        raise InputError(f"{path} exists already and is not replaced: name a new file.")
+    check_folder(path)
+
+
+def check_folder(path: str | os.PathLike) -> None:
+    """Checks that files can be written to the folder of a path, if it exists.
+
+    Raises:
+        InputError: If it is no folder, or may not be written to.
+    """
+    folder = pathlib.Path(os.path.realpath(path)).parent
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    if not folder.is_dir():
+        raise InputError(f"{path} cannot be written: {folder} is not a folder.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be written: {folder} is write-protected.")
+
+
+@contextlib.contextmanager
+def naming(
+    path: str | os.PathLike, partial: str | os.PathLike | None = None
+) -> Iterator[None]:
+    """Makes errors of the operating system name a file: that of a full disk does not.
+
+    Args:
+        path: Path of the file that a block writes to, or what it is called.
+        partial: Path to rename to `path` in errors, or `None`.
+    """
+    try:
+        yield
+    except OSError as error:
+        if not error.errno and str(path) not in str(error):  # such as HDF5's
+            raise OSError(f"{path} cannot be written: {error}") from error
+        if error.filename in (None, partial, str(partial)):
+            error.filename = str(path)
+        raise
 
 
 def write_json(path: str | os.PathLike, content: Any) -> None:
@@ -80,27 +142,65 @@ def exclusive(folder: str | os.PathLike) -> Iterator[None]:
     Raises:
         InputError: If another process is writing to the folder.
     """
-    import filelock
-
     folder = pathlib.Path(folder)
     created = not folder.exists()
     if not (created or folder.is_dir()):
         raise InputError(f"{folder} is not a folder, so nothing is written into it.")
     folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder / ".lock", blocking=False)
+    with _locked(folder / ".lock", folder, "folder"):
+        try:
+            yield
+        finally:
+            if created and [entry.name for entry in folder.glob("*")] == [".lock"]:
+                _remove(folder)
+
+
+@contextlib.contextmanager
+def exclusive_file(path: str | os.PathLike) -> Iterator[None]:
+    """Keeps other processes from writing to a file during a block.
+
+    Only writers that use this lock are kept out. The lock is the file `.NAME.lock`
+    beside the file, which is removed at the end of the block, as are folders that were
+    created for it and are left empty.
+
+    Args:
+        path: Path of the file, which need not exist; links are followed.
+
+    Raises:
+        InputError: If another process is writing to the file, or no file can be there.
+    """
+    check_folder(path)
+    target = pathlib.Path(os.path.realpath(path))
+    created = [folder for folder in target.parents if not folder.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    lock = target.with_name(f".{target.name}.lock")
+    with _locked(lock, path, "file"):
+        try:
+            yield
+        finally:
+            _remove(lock)  # before it is released: filelock refuses removed locks
+            with contextlib.suppress(OSError):  # the block has written a file
+                for folder in created:
+                    folder.rmdir()
+
+
+@contextlib.contextmanager
+def _locked(lock, target, noun):
+    """Holds a lock file; `target` is the file or folder that it is for."""
+    import filelock
+
+    held = filelock.FileLock(lock, blocking=False)
     try:
-        lock.acquire()
+        held.acquire()
     except filelock.Timeout:
         raise InputError(
-            f"Another process is writing to {folder}: wait until it ends, or name "
-            "another folder."
+            f"Another process is writing to {target}: wait until it ends, or name "
+            f"another {noun}."
         ) from None
     try:
         yield
     finally:
-        if created and [entry.name for entry in folder.glob("*")] == [".lock"]:
-            _remove(folder)
-        lock.release()
+        held.release()
 
 
 def _check_replaceable(path, folder_of):
