@@ -17,7 +17,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.finished import distinctions, find_runs, label_of, task_of
-from keras_caption.commands.command_line import Parser, start
+from keras_caption.atomic import creating
+from keras_caption.commands.command_line import Parser, new_figure, start
 from keras_caption.formats.runs import read_history
 
 SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU", "val_accuracy": "accuracy"}
@@ -26,7 +27,9 @@ SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU", "val_accuracy": "accuracy"
 def main(arguments):
     parser = Parser("experiments/curves.py", __doc__)
     parser.add_argument("folders", nargs="*", help="folders of runs")
-    parser.add_argument("--figure", default="curves.png", help="where the figure goes")
+    parser.add_argument(
+        "--figure", type=new_figure, default="curves.png", help="new file of the figure"
+    )
     options = parser.parse_intermixed_args(arguments)
     runs = find_runs(options.folders)
     curves = collections.defaultdict(lambda: collections.defaultdict(list))
@@ -52,7 +55,8 @@ def main(arguments):
         score = SCORES[monitors[dataset]]
         panel.set(title=dataset, xlabel="epoch", ylabel=f"validation {score}")
         panel.legend()
-    figure.savefig(options.figure, dpi=100)
+    with creating(options.figure) as partial:
+        figure.savefig(partial, dpi=100)
     print(f"Wrote {options.figure}")
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import statistics
 
 from experiments.papers import Row
+from keras_caption.atomic import creating
 
 # Scores of parts of the test split that a run may have.
 PARTS = {
@@ -110,11 +111,14 @@ def mean_and_spread(values):
 
 
 def write_csv(path, sections):
-    """All tables in one file: a line for each row."""
+    """All tables in one new file: a line for each row."""
     metrics = list(
         dict.fromkeys(name for section in sections for name in section.metrics)
     )
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with (
+        creating(path) as partial,
+        open(partial, "w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file)
         heads = ["table", "row", "objective", "seeds"]
         heads += ["parameters", "published parameters"]

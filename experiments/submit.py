@@ -19,6 +19,7 @@ import pathlib
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras_caption as kc
+from keras_caption.atomic import check_new
 from keras_caption.commands.command_line import Parser, count, names, start
 from keras_caption.progress import progress
 
@@ -61,15 +62,16 @@ def main(arguments):
 def submit(options):
     """Captions the datasets, and scores those that have references."""
     folders = {name: getattr(options, name) for name in SETS}
-    if not any(folders.values()):
+    folders = {name: folder for name, folder in folders.items() if folder}
+    if not folders:
         raise kc.InputError("Give --val2014, --test2014 or both.")
+    output = pathlib.Path(options.output_dir)
+    paths = {n: output / f"captions_{n}_{options.name}_results.json" for n in folders}
+    for path in paths.values():
+        check_new(path)
     model = kc.models.Ensemble(options.model)
     for name, folder in folders.items():
-        if not folder:
-            continue
-        captions = caption(model, name, folder, options)
-        path = pathlib.Path(options.output_dir)
-        path /= f"captions_{name}_{options.name}_results.json"
+        captions, path = caption(model, name, folder, options), paths[name]
         kc.evaluation.write_results(path, captions)
         print(f"Wrote {path}, {len(captions):,} captions")
         if len(captions) != SETS[name]:

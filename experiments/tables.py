@@ -29,7 +29,7 @@ from experiments.finished import distinctions, find_runs, label_of, task_of
 from experiments.papers import TABLES, Row
 from experiments.published import SELF_CRITICAL
 from experiments.sections import Section, show, write_csv
-from keras_caption.commands.command_line import Parser, names, start
+from keras_caption.commands.command_line import Parser, names, new_file, start
 
 
 def main(arguments):
@@ -77,7 +77,9 @@ def parse(arguments):
         default=[],
         help=f"of the papers', separated by commas: {', '.join(TABLES)}",
     )
-    parser.add_argument("--csv", help="file that the tables are written to as well")
+    parser.add_argument(
+        "--csv", type=new_file, help="new file that the tables are written to as well"
+    )
     parser.add_argument(
         "--run", action="store_true", help="train what is missing of --table"
     )

@@ -53,6 +53,12 @@ def test_questions_of_a_file_are_answered(tmp_path, capsys, rng):
     ]
     first = [row[0][0] for row in best]
     assert path.read_text().splitlines() == [*first[:2], "", first[2]]
+    whole = path.read_bytes()
+    code, _, _ = call(capsys, tmp_path, *options, "--output", path)
+    assert "answers.txt exists already and is not replaced" in code
+    assert path.read_bytes() == whole
+    code, _, _ = call(capsys, tmp_path, *options, "--n_best", 5)
+    assert "knows 4 answers, not 5" in code
     _, printed, _ = call(capsys, tmp_path, *options, "--n_best", 2)
     rows = [line.split("\t") for line in printed.splitlines()]
     assert [row[0] for row in rows] == list("112244")

@@ -7,7 +7,14 @@ import sys
 import pytest
 
 import keras_caption as kc
-from keras_caption.atomic import exclusive, replacing, write_json
+from keras_caption.atomic import (
+    creating,
+    exclusive,
+    exclusive_file,
+    naming,
+    replacing,
+    write_json,
+)
 
 EXPORT = ("saved_model.pb", "variables/variables.*")
 
@@ -121,3 +128,48 @@ def test_a_folder_left_empty_is_removed(tmp_path):
     path.touch()
     with pytest.raises(kc.InputError, match="file is not a folder"), exclusive(path):
         pass
+
+
+def test_a_new_file_replaces_none(tmp_path):
+    path = tmp_path / "new" / "a.txt"
+    with creating(path) as partial:
+        partial.write_text("a")
+        with pytest.raises(kc.InputError, match=r"process is writing to .*a\.txt"):
+            creating(tmp_path / "new" / ".." / "new" / "a.txt").__enter__()
+    with pytest.raises(kc.InputError, match="exists already"), creating(path):
+        pass
+    later = tmp_path / "b.txt"
+
+    def write():
+        with creating(later) as partial:
+            partial.write_text("b")
+            later.write_text("of another")
+
+    with pytest.raises(kc.InputError, match="exists already"):
+        write()
+    assert later.read_text() == "of another"
+    assert files(tmp_path) == ["b.txt", "new/a.txt"]
+
+
+def test_a_lock_of_a_file_leaves_nothing(tmp_path):
+    with exclusive_file(tmp_path / "deep" / "er" / "a.csv"):
+        assert files(tmp_path) == ["deep/er/.a.csv.lock"]
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "a").touch()
+    with (
+        pytest.raises(kc.InputError, match=r"a is not a folder"),
+        exclusive_file(tmp_path / "a" / "b.csv"),
+    ):
+        pass
+
+
+def test_errors_of_writing_name_the_file(tmp_path):
+    path = tmp_path / "a.csv"
+    with pytest.raises(OSError, match=r"a\.csv"), naming(path):
+        raise OSError(28, "No space left on device")
+    with pytest.raises(OSError, match=r"a\.csv cannot be written: HDF"), naming(path):
+        raise OSError("HDF5: write failed")
+    with pytest.raises(OSError, match="'other'"), naming(path), open("other"):
+        pass
+    with pytest.raises(OSError, match=r"a\.csv'$"), replacing(path) as partial:
+        raise OSError(28, "No space left on device", str(partial))

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import shutil
 
 import keras
 import pytest
@@ -11,7 +13,10 @@ from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
+from keras_caption.atomic import exclusive_file
 from keras_caption.commands import main
+from keras_caption.commands.caption_files import open_caption_file
+from keras_caption.commands.contact_sheet import HEAD
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +44,8 @@ def call(capsys, folder, *arguments, detector="yolox.keras"):
         main(
             [
                 "caption",
-                *map(str, arguments),
                 f"--model={folder / 'model.keras'}",
+                *map(str, arguments),
                 f"--detector={folder / detector}",
                 "--max_length=4",
             ]
@@ -54,7 +59,7 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
     code, printed, errors = call(capsys, files, files / "photos", *flags)
     assert code == 1
     assert "Captioned 10 of 11 files; 1 cannot be read" in printed
-    assert errors.count("error: ") == 1
+    assert errors.count("skipped: ") == 1
     assert "broken.jpg is not an image" in errors
     assert "11/11 files (100%)" in errors
     rows = {}
@@ -87,6 +92,96 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
     assert "of them before" in printed
     for path, content in zip(outputs, whole, strict=True):
         assert sorted(path.read_bytes().splitlines()) == sorted(content.splitlines())
+    assert sorted(tmp_path.iterdir()) == sorted(outputs)
+
+
+def test_an_interrupted_command_continues(files, tmp_path, capsys, monkeypatch):
+    output = tmp_path / "c.csv"
+    read, seen = kc.features.Yolox.read, []
+
+    def interrupted(self, name):
+        seen.append(name)
+        if len(seen) == 10:
+            raise KeyboardInterrupt
+        return read(self, name)
+
+    with monkeypatch.context() as context:
+        context.setattr(kc.features.Yolox, "read", interrupted)
+        code, _, errors = call(capsys, files, files / "photos", f"--output={output}")
+    assert code == 130
+    assert errors.endswith("Interrupted: the same command continues.\n")
+    assert len(output.read_text().splitlines()) == 1 + 8  # of the first batch
+    code, printed, _ = call(capsys, files, files / "photos", f"--output={output}")
+    assert "Captioned 10 of 11 files, 8 of them before" in printed
+    assert [path.name for path in tmp_path.iterdir()] == ["c.csv"]
+
+
+def test_a_file_is_written_by_one_process_and_once(files, tmp_path, capsys):
+    output = tmp_path / "c.csv"
+    first = files / "photos" / "0.png"
+    again = [tmp_path / "." / "c.csv", tmp_path / "x" / ".." / "c.csv"]
+    flags = [f"--output={path}" for path in [output, *again]]
+    with exclusive_file(output):
+        code, _, _ = call(capsys, files, first, *flags)
+    assert code.startswith(f"error: Another process is writing to {tmp_path}")
+    assert not output.exists()
+    code, _, _ = call(capsys, files, first, files / "photos" / ".." / first, *flags)
+    assert code == 0
+    assert len(output.read_text().splitlines()) == 2
+
+
+def test_photos_of_any_name_are_captioned_and_known_again(files, tmp_path, capsys):
+    names = [
+        "a.png",
+        "Mu\udcf1oz.png",
+        '"q".png',
+        "line\u2028.png",
+        "\x85.png",
+        "b\rc.png",
+    ]
+    names = [str(tmp_path / "photos" / name) for name in [*names, "d\n,e.png"]]
+    (tmp_path / "photos").mkdir()
+    for name in names:
+        shutil.copy(files / "photos" / "0.png", name)
+    outputs = [tmp_path / name for name in ("c.csv", "c.jsonl", "c.html")]
+    flags = [f"--output={path}" for path in outputs]
+    code, _, _ = call(capsys, files, tmp_path / "photos", *flags)
+    assert code == 0
+    for path in outputs:
+        assert open_caption_file(str(path)).done == set(names)
+        head = {".csv": 1, ".html": HEAD.count("\n")}.get(path.suffix, 0)
+        lines = path.read_text(encoding="utf-8").split("\n")
+        assert len(lines) == head + len(names) + 1
+    code, printed, _ = call(capsys, files, tmp_path / "photos", *flags)
+    assert code == 0
+    assert "Captioned 7 of 7 files, 7 of them before" in printed
+    code, printed, _ = call(capsys, files, *names)
+    assert rf'"{tmp_path}/photos/Mu\udcf1oz.png": ' in printed
+    assert len(printed.splitlines()) == len(names)
+
+
+def test_a_figure_is_a_new_file(files, tmp_path, capsys):
+    first = files / "photos" / "0.png"
+    figure = tmp_path / "a.png"
+    code, printed, _ = call(capsys, files, first, f"--figure={figure}")
+    assert code == 0
+    assert Image.open(figure).format == "PNG"
+    before = figure.read_bytes()
+    code, printed, _ = call(capsys, files, first, f"--figure={figure}")
+    assert "a.png exists already and is not replaced" in code
+    assert not printed
+    assert figure.read_bytes() == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has /dev/full")
+def test_a_full_disk_is_named(tmp_path):
+    file = open_caption_file(str(tmp_path / "c.csv"))
+    row = {"photo": "a.jpg", "caption": "a dog", "score": -1.0, "objects": []}
+    file.write(row, None)
+    (tmp_path / "c.csv").unlink()
+    (tmp_path / "c.csv").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: .*c\.csv"):
+        file.write({**row, "photo": "b.jpg"}, None)
 
 
 def test_the_model_of_the_repository_captions_what_is_detected(tmp_path):
@@ -120,6 +215,9 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
         ([files / "empty"], f"There is no image in {files / 'empty'}"),
         ([tmp_path / "*.jpg"], "No file is called"),
         ([files / "empt?"], "No file is called"),  # but a folder
+        ([first, "--model=,"], "argument --model: there is no name in ','"),
+        ([first, "--figure=x.foo"], "x.foo should end in .png"),
+        ([first, "--beam_size=0"], "argument --beam_size: `beam_size`: Input should"),
         ([first, f"--output={tmp_path / 'mine.csv'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'mine.html'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'c.txt'}"], "should end in .csv, .jsonl"),

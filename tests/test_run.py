@@ -169,7 +169,7 @@ MISTAKES = {
     "--config.self_critical.temperature=0": "--config.self_critical.temperature: Input",
     "--config.decoding.length_penalty=-1": "--config.decoding.length_penalty: Input",
     "--seed=-1": "--config.seed: Input should be greater than or equal to 0",
-    "--ensemble=": "--ensemble needs names of saved captioners.",
+    "--ensemble=": "argument --ensemble: there is no name in ''",
     "--start_from=": "--start_from is for self-critical training only.",
 }
 

@@ -73,12 +73,18 @@ def test_mistakes_are_one_sentence_and_write_nothing(
         ([saved, "--input", tmp_path / "latin"], "line 2, is not UTF-8 at byte 2"),
         ([saved, "--input", tmp_path / "no"], "cannot be read after line 0"),
         ([saved, "a", "--input", tmp_path / "latin"], "not both"),
-        ([saved, "--beam_size=0", "a"], "not at least 1"),
+        ([saved, "--beam_size=0", "a"], "argument --beam_size: `beam_size`: Input"),
+        ([saved, "--n_best=0", "a"], "argument --n_best: `beam_size`: Input"),
+        ([",", "a"], "argument model: there is no name in ','"),
         ([tmp_path / "captioner.keras", "a"], "translates no sentences"),
         ([tmp_path / "none", "a"], "There is no saved"),
     ]:
         code, _, _ = call(capsys, *arguments, "--output", output)
         assert message in code
         assert not output.exists()
+    content = saved.read_bytes()
+    code, _, _ = call(capsys, saved, "a", "--output", saved)
+    assert "exists already and is not replaced" in code
+    assert saved.read_bytes() == content
     with pytest.raises(SystemExit, match="use keras-caption translate"):
         main(["caption", "photo.jpg", "--model", str(saved)])

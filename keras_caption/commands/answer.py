@@ -15,17 +15,22 @@ an ensemble. Where an image cannot be read, the answer is empty, and an error is
 reported.
 """
 
-import argparse
 import functools
 import pathlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import keras_caption as kc
-from keras_caption.commands.command_line import Parser, count, write_lines
+from keras_caption.commands.command_line import (
+    Parser,
+    count,
+    names,
+    new_file,
+    write_lines,
+)
+from keras_caption.commands.skipped import Skipped
 from keras_caption.formats.fields import image_id_of
 from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.region_files import open_regions
@@ -35,12 +40,14 @@ AT_ONCE = 64  # questions in memory with their images
 
 def main(arguments: Sequence[str]) -> int:
     parser = Parser("keras-caption answer", __doc__)
-    parser.add_argument("model", help="saved model, or several separated by commas")
+    parser.add_argument(
+        "model", type=names, help="saved model, or several separated by commas"
+    )
     parser.add_argument("photo", nargs="?", help="JPEG or PNG file")
     parser.add_argument("question", nargs="*", help="questions about this photo")
     parser.add_argument("--questions", help="CSV of images and questions, or its .gz")
     parser.add_argument("--regions", help="prepared folder, or .tsv of features")
-    parser.add_argument("--output", help="file for the answers")
+    parser.add_argument("--output", type=new_file, help="new file for the answers")
     parser.add_argument(
         "--n_best", type=count, metavar="N", help="print N answers to a question"
     )
@@ -53,13 +60,16 @@ def main(arguments: Sequence[str]) -> int:
         rows = read_question_rows(options.questions)
     else:
         rows = [(options.photo, question) for question in options.question]
-    model = kc.models.ClassifierEnsemble(options.model.split(","))
+    skipped = Skipped(options.output)
+    model = kc.models.ClassifierEnsemble(options.model)
     if model.question is None:
-        raise kc.InputError(f"{options.model} reads no questions.")
+        raise kc.InputError(f"{','.join(options.model)} reads no questions.")
+    model.check_number_of_answers(options.n_best or 1)
     read_image = image_reader(model, options.regions, {image for image, _ in rows})
-    answerer = RowAnswerer(model, read_image, options)
+    answerer = RowAnswerer(model, read_image, options.n_best, skipped)
     write_lines(answerer(rows), options.output)
-    return 1 if answerer.skipped else 0
+    skipped.close()
+    return 1 if skipped.records else 0
 
 
 def image_reader(
@@ -138,27 +148,27 @@ class RowAnswerer:
     Args:
         model: `keras_caption.models.ClassifierEnsemble`.
         read_image: Function from an image to the model's inputs.
-        options: Options of the command line.
-
-    Attributes:
-        skipped: int, number of questions whose image cannot be read.
+        n_best: int, number of answers to a question, or `None` for one, without its
+            number and probability.
+        skipped: `Skipped`, to which questions whose image cannot be read are added.
     """
 
     def __init__(
         self,
         model: kc.models.ClassifierEnsemble,
         read_image: Callable,
-        options: argparse.Namespace,
+        n_best: int | None,
+        skipped: Skipped,
     ):
         self.model = model
         self.read_image = read_image
-        self.n_best = options.n_best
-        self.skipped = 0
+        self.n_best = n_best
+        self.skipped = skipped
 
     def __call__(self, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
         """Yields the lines to print."""
         for start in range(0, len(rows), AT_ONCE):
-            found = self._answer(rows[start : start + AT_ONCE])
+            found = self._answer(rows[start : start + AT_ONCE], start + 1)
             for number, best in enumerate(found, start=start + 1):
                 if self.n_best is None:
                     yield best[0][0] if best else ""
@@ -166,16 +176,20 @@ class RowAnswerer:
                 for answer, probability in best:
                     yield f"{number}\t{probability:.4f}\t{answer}"
 
-    def _answer(self, rows):
-        """The best answers to some questions; none where the image cannot be read."""
+    def _answer(self, rows, first):
+        """The best answers to some questions; none where the image cannot be read.
+
+        Args:
+            rows: List of pairs of an image and a question.
+            first: int, number of the first question.
+        """
         images, usable = [], []
         for index, (image, _) in enumerate(rows):
             try:
                 images.append(self.read_image(image))
                 usable.append(index)
             except kc.InputError as error:
-                print(f"error: {error}", file=sys.stderr)
-                self.skipped += 1
+                self.skipped.add(f"question {first + index}", str(error))
         found = [[] for _ in rows]
         if usable:
             questions = [rows[index][1] for index in usable]

@@ -15,9 +15,11 @@ caption as an ensemble.
 
 With --output, captions are written as they are found: a .csv or .jsonl file, or a
 contact sheet in .html. The same command continues after an interruption. Files that
-cannot be read, and clips that were cut or have one frame, are reported and skipped.
+cannot be read, and clips that were cut or have one frame, are counted and skipped; if
+there are many, FILE.skipped.csv beside the first output lists them.
 """
 
+import contextlib
 import glob
 import os
 import pathlib
@@ -28,8 +30,19 @@ from typing import Any
 import numpy as np
 
 import keras_caption as kc
+from keras_caption.atomic import creating, exclusive_file
 from keras_caption.commands.caption_files import open_caption_file
-from keras_caption.commands.command_line import Parser, count, share
+from keras_caption.commands.command_line import (
+    Parser,
+    continuing,
+    decoding,
+    names,
+    new_figure,
+    one_line,
+    share,
+)
+from keras_caption.commands.file_names import to_text
+from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress
 
 BATCH_SIZE = 8  # files that are captioned at once
@@ -46,6 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument(
         "--model",
+        type=names,
         help="saved model, or several separated by commas; defaults to ngsan_coco",
     )
     parser.add_argument(
@@ -64,26 +78,45 @@ def main(arguments: Sequence[str]) -> int:
         metavar="FILE",
         help="file for the captions: .csv, .jsonl or .html; may be given several times",
     )
-    parser.add_argument("--figure", help="file for a figure of the attention weights")
     parser.add_argument(
-        "--beam_size", type=count, default=3, help="beam width; 1 is greedy search"
+        "--figure",
+        type=new_figure,
+        help="new file for a figure of the attention weights",
     )
     parser.add_argument(
-        "--max_length", type=count, default=20, help="greatest number of tokens"
+        "--beam_size",
+        type=decoding("beam_size"),
+        default=3,
+        help="beam width; 1 is greedy search",
     )
-    return caption(parser.parse_intermixed_args(arguments))
+    parser.add_argument(
+        "--max_length",
+        type=decoding("max_length"),
+        default=20,
+        help="greatest number of tokens",
+    )
+    options = parser.parse_intermixed_args(arguments)
+    with contextlib.ExitStack() as stack:
+        if options.output:
+            stack.enter_context(continuing())
+        # A file that is named twice is written once.
+        paths = {os.path.realpath(path): path for path in options.output}.values()
+        for path in paths:
+            stack.enter_context(exclusive_file(path))
+        return caption(options, [open_caption_file(path) for path in paths])
 
 
-def caption(options):
+def caption(options, outputs):
     """Captions all files; returns the exit status."""
-    outputs = [open_caption_file(path) for path in options.output]
+    skipped = Skipped(outputs[0].path if outputs else None)
     if options.model is None and not MODEL.exists():
         raise kc.InputError(f"{MODEL.name} is in a checkout only: give a --model.")
-    options.model = options.model or str(MODEL)
-    model = kc.models.Ensemble(options.model.split(","))
+    options.model = options.model or [str(MODEL)]
+    model = kc.models.Ensemble(options.model)
     if model.source is not None:
         raise kc.InputError(
-            f"{options.model} translates sentences: use keras-caption translate."
+            f"{','.join(options.model)} translates sentences: use keras-caption "
+            "translate."
         )
     add_detector(model, options)
     files, missing = find_files(options.files, model.extractor)
@@ -91,27 +124,36 @@ def caption(options):
         raise kc.InputError(missing[0])
     for error in missing:
         report(error)
-    done = set.intersection(*(output.done for output in outputs)) if outputs else set()
-    left = [name for name in files if name not in done]
-    captions = Captions(model, options)
+    left = [
+        name
+        for name in files
+        if not (outputs and all(name in output for output in outputs))
+    ]
+    captions = Captions(model, options, skipped)
     for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
             continue
         for output in outputs:
             output.write(row, image)
         if not outputs:
-            print(f"{row['photo']}: {row['caption']} ({row['score']:.2f})", flush=True)
+            print(
+                f"{to_text(row['photo'])}: {row['caption']} ({row['score']:.2f})",
+                flush=True,
+            )
     if captions.drawn:
         figure = kc.visualization.attention_over_captions(model, captions.drawn)
-        figure.savefig(options.figure, dpi=80)
+        with creating(options.figure) as partial:
+            figure.savefig(partial, dpi=80)
         print(f"Wrote {options.figure}")
+    skipped.close()
     if outputs:
-        before = f", {len(files) - len(left):,} of them before" if done else ""
+        failed, before = len(skipped.records), len(files) - len(left)
         print(
-            f"Captioned {len(files) - captions.failed:,} of {len(files):,} files"
-            f"{before}; {captions.failed:,} cannot be read: {', '.join(options.output)}"
+            f"Captioned {len(files) - failed:,} of {len(files):,} files"
+            f"{f', {before:,} of them before' if before else ''}; {failed:,} cannot be "
+            f"read: {', '.join(str(output.path) for output in outputs)}"
         )
-    return 1 if captions.failed or missing else 0
+    return 1 if skipped.records or missing else 0
 
 
 def add_detector(model: kc.models.Ensemble, options: Any) -> None:
@@ -129,12 +171,13 @@ def add_detector(model: kc.models.Ensemble, options: Any) -> None:
         )
     elif model.extractor is None:
         raise kc.InputError(
-            f"{options.model} has no extractor: it was not trained on photos or clips."
+            f"{','.join(options.model)} has no extractor: it was not trained on photos "
+            "or clips."
         )
     elif options.detector:
         raise kc.InputError(
-            f"{options.model} extracts features of photos by itself: it takes no "
-            "--detector."
+            f"{','.join(options.model)} extracts features of photos by itself: it "
+            "takes no --detector."
         )
 
 
@@ -166,7 +209,10 @@ def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[st
                 raise kc.InputError(f"No file is called {name}.")
         except kc.InputError as error:
             errors.append(str(error))
-    return list(dict.fromkeys(found)), errors
+    once = {}
+    for name in found:
+        once.setdefault(os.path.abspath(name), name)
+    return list(once.values()), errors
 
 
 class Captions:
@@ -175,18 +221,18 @@ class Captions:
     Args:
         model: `keras_caption.models.Ensemble`, with an extractor.
         options: Options of the command line.
+        skipped: `Skipped`, to which files that cannot be read are added.
 
     Attributes:
-        failed: int, number of files that could not be read.
         drawn: List of what `attention_over_captions` takes, if there is to be a
             figure.
     """
 
-    def __init__(self, model: kc.models.Ensemble, options: Any):
+    def __init__(self, model: kc.models.Ensemble, options: Any, skipped: Skipped):
         self.model = model
         self.search = {"beam_size": options.beam_size, "max_length": options.max_length}
         self.draws = bool(options.figure)
-        self.failed = 0
+        self.skipped = skipped
         self.drawn = []
 
     def __call__(
@@ -203,8 +249,7 @@ class Captions:
             try:
                 batch.append((name, self.model.extractor.read(name)))
             except kc.InputError as error:
-                self.failed += 1
-                report(str(error))
+                self.skipped.add(name, str(error))
                 yield None, None
             if len(batch) == batch_size:
                 yield from self._caption(batch, batch_size)
@@ -223,7 +268,7 @@ class Captions:
                 self.drawn.append((inputs, tokens[0], image))
             row = {
                 "photo": name,
-                "caption": self.model.vocabulary.decode(tokens[i]),
+                "caption": one_line(self.model.vocabulary.decode(tokens[i])),
                 "score": round(float(scores[i]), 4),
                 "objects": self._objects(inputs, i),
             }

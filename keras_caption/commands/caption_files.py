@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.atomic import naming
 from keras_caption.commands.contact_sheet import HEAD, figure_of, photo_of
+from keras_caption.commands.file_names import from_text, to_text
 from keras_caption.errors import InputError
 
 Row = dict[str, Any]  # photo, caption, score, and objects as of `objects_of`
@@ -24,7 +26,8 @@ class CaptionFile:
     finished is removed.
 
     Attributes:
-        done: set of str, the photos that the file has.
+        done: set of str, the photos that the file has; `in` finds them by any spelling
+            of their paths, such as `./a.jpg`.
 
     Args:
         path: Path of the file.
@@ -46,13 +49,14 @@ class CaptionFile:
         try:
             if content and not self.whole:
                 raise ValueError
-            self.done = self.photos_in(self.whole.decode()) if content else set()
+            photos = self.photos_in(self.whole.decode()) if content else []
+            self.done = {os.path.normpath(photo) for photo in photos}
         except (ValueError, KeyError, TypeError, csv.Error):
             raise InputError(
                 f"{path} is another file than this command writes: name a new one."
             ) from None
 
-    def photos_in(self, content: str) -> set[str]:
+    def photos_in(self, content: str) -> list[str]:
         """The photos of whole lines; any error means that they are not ours."""
         raise NotImplementedError
 
@@ -67,17 +71,20 @@ class CaptionFile:
             row: dict of `photo`, `caption`, `score` and `objects`.
             pixels: uint8 `(height, width, 3)`, the photo, or `None` for a clip.
         """
-        if row["photo"] in self.done:
+        if row["photo"] in self:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = self.line(row, pixels).encode()
-        with open(self.path, "ab") as file:
+        with naming(self.path), open(self.path, "ab") as file:
             if self.whole is not None:  # the first row that is written now
                 file.truncate(len(self.whole))
                 line = line if self.whole else self.head.encode() + line
                 self.whole = None
             file.write(line)
-        self.done.add(row["photo"])
+        self.done.add(os.path.normpath(row["photo"]))
+
+    def __contains__(self, photo: str) -> bool:
+        return os.path.normpath(photo) in self.done
 
 
 class CsvFile(CaptionFile):
@@ -87,25 +94,27 @@ class CsvFile(CaptionFile):
         self.head = _csv_line(COLUMNS)
         super().__init__(path)
 
-    def photos_in(self, content: str) -> set[str]:
+    def photos_in(self, content: str) -> list[str]:
         header, *rows = csv.reader(io.StringIO(content, newline=""), strict=True)
         if tuple(header) != COLUMNS:
             raise ValueError
-        return {photo for photo, _, _, _ in rows}
+        return [from_text(photo) for photo, _, _, _ in rows]
 
     def line(self, row: Row, pixels: np.ndarray | None) -> str:
         objects = "; ".join(f"{o['category']} {o['score']:.2f}" for o in row["objects"])
-        return _csv_line([row["photo"], row["caption"], f"{row['score']:.4f}", objects])
+        score = f"{row['score']:.4f}"
+        return _csv_line([to_text(row["photo"]), row["caption"], score, objects])
 
 
 class JsonLinesFile(CaptionFile):
     """One JSON object in a line, with the boxes of objects."""
 
-    def photos_in(self, content: str) -> set[str]:
-        return {json.loads(line)["photo"] for line in content.splitlines()}
+    def photos_in(self, content: str) -> list[str]:
+        return [json.loads(line)["photo"] for line in lines_of(content)]
 
     def line(self, row: Row, pixels: np.ndarray | None) -> str:
-        return json.dumps(row, ensure_ascii=False) + "\n"
+        is_text = to_text(row["photo"]) == row["photo"]
+        return json.dumps(row, ensure_ascii=not is_text) + "\n"
 
 
 class SheetFile(CaptionFile):
@@ -113,11 +122,10 @@ class SheetFile(CaptionFile):
 
     head = HEAD
 
-    def photos_in(self, content: str) -> set[str]:
+    def photos_in(self, content: str) -> list[str]:
         if not content.startswith(self.head):
             raise ValueError
-        lines = content[len(self.head) :].splitlines()
-        return {photo_of(line) for line in lines}
+        return [photo_of(line) for line in lines_of(content[len(self.head) :])]
 
     def line(self, row: Row, pixels: np.ndarray | None) -> str:
         return figure_of(row, pixels) + "\n"
@@ -141,6 +149,11 @@ def open_caption_file(path: str) -> CaptionFile:
     if suffix not in FILES:
         raise InputError(f"{path} should end in {', '.join(FILES)}.")
     return FILES[suffix](path)
+
+
+def lines_of(content: str) -> list[str]:
+    """Whole lines; `str.splitlines` splits at characters within them too."""
+    return content.split("\n")[:-1]
 
 
 def _csv_line(values):

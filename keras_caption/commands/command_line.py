@@ -1,11 +1,15 @@
 import argparse
 import contextlib
+import io
+import os
+import pathlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from absl import logging
 
-from keras_caption.atomic import replacing
+from keras_caption.atomic import check_new, creating
+from keras_caption.decoding.options import check_values
 from keras_caption.errors import InputError
 
 
@@ -47,22 +51,80 @@ def share(text: str) -> float:
 
 
 def names(text: str) -> list[str]:
-    """A list of str, separated by commas on the command line."""
-    return [name for name in text.split(",") if name]
+    """A list of str, at least one, separated by commas on the command line."""
+    found = [name for name in text.split(",") if name]
+    if not found:
+        raise argparse.ArgumentTypeError(f"there is no name in {text!r}")
+    return found
+
+
+def new_file(text: str) -> str:
+    """A file that a command may write: one that does not exist yet."""
+    with _refusing():
+        check_new(text)
+    return text
+
+
+def new_figure(text: str) -> str:
+    """A file of a figure that a command may write, whose suffix says its format."""
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:
+        raise argparse.ArgumentTypeError(
+            "figures need Matplotlib: pip install 'keras-caption[visualization]'"
+        ) from None
+    formats = FigureCanvasBase.get_supported_filetypes()
+    if pathlib.Path(text).suffix.removeprefix(".").lower() not in formats:
+        raise argparse.ArgumentTypeError(
+            f"{text} should end in .png, .pdf, .svg or another of {', '.join(formats)}"
+        )
+    return new_file(text)
+
+
+def decoding(name: str, kind: type = int) -> Callable[[str], int | float]:
+    """A decoding option on the command line, within the library's bounds.
+
+    Args:
+        name: str, of an option of `generate_tokens`.
+        kind: type of its values.
+    """
+
+    def parse(text):
+        value = kind(text)
+        with _refusing():
+            check_values(**{name: value})
+        return value
+
+    parse.__name__ = kind.__name__  # for the error of a text that is no number
+    return parse
+
+
+@contextlib.contextmanager
+def _refusing():
+    """Converts errors of the library to those of argparse."""
+    try:
+        yield
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error).removesuffix(".")) from None
+
+
+def one_line(text: str) -> str:
+    """Replaces the ends of lines, such as a model of characters may generate."""
+    return " ".join(text.splitlines())
 
 
 class Names(argparse.Action):
     """Collects a list of str, separated by commas or spaces on the command line."""
 
     def __init__(self, *args, **kwargs):
-        super().__init__(*args, nargs="+", default=[], **kwargs)
+        super().__init__(*args, nargs="+", type=names, default=[], **kwargs)
 
     def __call__(self, parser, namespace, values, option_string=None):
-        setattr(namespace, self.dest, [x for text in values for x in names(text)])
+        setattr(namespace, self.dest, [x for found in values for x in found])
 
 
 def write_lines(lines: Iterable[str], path: str | None) -> None:
-    """Writes lines as they come, to a file that appears whole or not at all.
+    """Writes lines as they come, to a new file that appears whole or not at all.
 
     Args:
         lines: Iterable of str.
@@ -71,17 +133,30 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
     with contextlib.ExitStack() as stack:
         file = sys.stdout
         if path:
-            partial = stack.enter_context(replacing(path))
+            partial = stack.enter_context(creating(path))
             file = stack.enter_context(open(partial, "w", encoding="utf-8"))
         for line in lines:
             print(line, file=file)
+
+
+@contextlib.contextmanager
+def continuing(how: str = "the same command continues") -> Iterator[None]:
+    """Says what an interruption of a block is followed by, see `start`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(how) from None
 
 
 def start(
     command: Callable[[Sequence[str]], int | None],
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """Runs a command and exits: with status 0, or one sentence and status 1.
+    """Runs a command and exits: with its status, or one sentence and another status.
+
+    The status is 1 after a mistake, 130 after an interruption, and 141, without a
+    sentence, if a pipe is closed before all is printed, as `head` does. Characters that
+    the encoding of a terminal lacks are printed escaped.
 
     Args:
         command: Function of the command line, a list of str. What it returns is the
@@ -89,7 +164,34 @@ def start(
         arguments: List of str. Defaults to those of the process.
     """
     logging.set_verbosity(logging.WARNING)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(command(sys.argv[1:] if arguments is None else arguments))
+        status = command(sys.argv[1:] if arguments is None else arguments)
+        print(end="", flush=True)
+    except KeyboardInterrupt as interruption:
+        with contextlib.suppress(OSError):  # of a pipe that was interrupted too
+            print(": ".join(["Interrupted", *interruption.args]) + ".", file=sys.stderr)
+        status = 130
+    except BrokenPipeError:
+        status = 141
     except (InputError, OSError) as error:
-        sys.exit(f"error: {error}")
+        status = f"error: {error}"
+        if isinstance(error, OSError) and error.errno and not _can_print():
+            status = f"error: Standard output: {error.strerror}"
+    _can_print()
+    sys.exit(status)
+
+
+def _can_print():
+    """Whether standard output takes what is printed; otherwise that is dropped.
+
+    Python would try again, and complain, at its end.
+    """
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.commands.file_names import to_text
+
 SIDE = 320  # pixels of the longer side of a small photo
 COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080")
 
@@ -31,12 +33,12 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     """
     name = html.escape(json.dumps(row["photo"]))
     image = base64.b64encode(_small_jpeg(pixels, row["objects"])).decode()
-    caption, photo = html.escape(row["caption"]), html.escape(row["photo"])
+    caption, photo = html.escape(row["caption"]), html.escape(to_text(row["photo"]))
     objects = ", ".join(o["category"] for o in row["objects"])
     return (
         f'<figure data-photo="{name}"><img alt="{caption}" '
         f'src="data:image/jpeg;base64,{image}"><figcaption>{caption}<br>'
-        f"<small>{one_line(photo)} ({row['score']:.2f}); {objects}</small>"
+        f"<small>{photo} ({row['score']:.2f}); {objects}</small>"
         "</figcaption></figure>"
     )
 
@@ -51,10 +53,6 @@ def photo_of(line: str) -> str:
     if match is None:
         raise ValueError(line[:100])
     return json.loads(html.unescape(match[1]))
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.splitlines())
 
 
 def _small_jpeg(pixels, objects):

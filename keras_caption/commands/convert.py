@@ -12,7 +12,7 @@ every run: save the one of the training with `json.dump`.
 import argparse
 from collections.abc import Sequence
 
-from keras_caption.commands.command_line import Parser, count
+from keras_caption.commands.command_line import Parser, count, new_file
 from keras_caption.convert import convert_aoanet, convert_mcan, read_infos, read_tensors
 from keras_caption.errors import InputError
 from keras_caption.formats.dictionaries import read_answers, read_token_ids
@@ -31,7 +31,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--num_heads", type=count, help="mcan: MULTI_HEAD, 8 if not given"
     )
-    parser.add_argument("--output", required=True, help="file that ends in .keras")
+    parser.add_argument(
+        "--output", required=True, type=new_file, help="new file that ends in .keras"
+    )
     options = parser.parse_args(arguments)
     if not options.output.endswith(".keras"):
         raise InputError(f"--output must end in .keras, not be {options.output}.")
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
         if is_given and name not in (*required, *optional):
             parser.error(f"{options.model} has no --{name}")
     model, contents = convert(options)
-    model.save(options.output)
+    model.save(options.output, overwrite=False)
     print(f"Wrote {options.output}: {model.count_params():,} parameters, {contents}")
 
 

@@ -30,8 +30,9 @@ parts of it, by number; of features of others, as many are taken in the same way
 all where there are fewer. A frame's features are the means over the cells of its grid.
 The same command resumes where an interrupted one stopped. Photos and clips that are
 missing or cannot be read, clips that were cut or have one frame, and what has no
-captions are reported and skipped, as are captions without words and rows that are cut;
-a caption file that is wrong stops the command.
+captions are skipped, as are captions without words and rows that are cut; all are
+counted and, if there are many, listed in skipped.csv in the folder. A caption file that
+is wrong stops the command.
 
 A CSV file of captions, with commas, tabs, semicolons or |, has a header, a row for each
 caption, and the columns file_name (or image, photo, filename, image_name), caption (or
@@ -56,7 +57,8 @@ import time
 from collections.abc import Sequence
 
 import keras_caption as kc
-from keras_caption.commands.command_line import Names, Parser, count
+from keras_caption.commands.command_line import Names, Parser, continuing, count
+from keras_caption.commands.skipped import Skipped
 
 FLAGS = {
     "photos": {"help": "folder of photos, at any depth"},
@@ -143,7 +145,9 @@ def main(arguments: Sequence[str]) -> None:
     parser = Parser("keras-caption prepare", __doc__)
     for name, settings in FLAGS.items():
         parser.add_argument(f"--{name}", **settings)
-    prepare(parser.parse_args(arguments))
+    options = parser.parse_args(arguments)
+    with continuing():
+        prepare(options)
 
 
 def prepare(options):
@@ -160,8 +164,12 @@ def prepare(options):
         report_features(manifest, records, noun)
     for split, counts in manifest["splits"].items():
         print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} {noun}s")
+    skipped = Skipped(options.output_dir)
+    for reason in manifest.get("features", {}).get("wrong", ()):
+        skipped.add("", reason)
     for name, reason in manifest["left_out"]:
-        print(f"skipped: {name}: {reason}")
+        skipped.add(name, reason)
+    skipped.close()
     total = sum(counts["listed"] for counts in manifest["splits"].values())
     rate = total / (time.monotonic() - start)
     print(f"{options.output_dir} is prepared, {rate:.1f} {noun}s/s")
@@ -190,8 +198,6 @@ def report_features(manifest, records, noun):
         f"{features['without_captions']:,} without captions, "
         f"{len(features['wrong']):,} repeated or of no known {noun}"
     )
-    for reason in features["wrong"]:
-        print(f"skipped: {reason}")
 
 
 def prepare_photos(options):

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import keras
 
 import keras_caption as kc
+from keras_caption.commands.command_line import continuing
 from keras_caption.commands.configuration import make_config
 from keras_caption.commands.memory import keep_freed_memory
 from keras_caption.commands.run_arguments import parse
@@ -32,7 +33,11 @@ def main(arguments: Sequence[str]) -> None:
     strategy = make_strategy(config["strategy"])
     task = task.Task(config)
     phases.check_data(task, folders, strategy)
-    with locked(folders.values() if is_chief(strategy) else (), options.resume):
+    resume = "the same command" if options.resume else "the command with --resume"
+    with (
+        continuing(f"{resume} continues"),
+        locked(folders.values() if is_chief(strategy) else (), options.resume),
+    ):
         start = options.start_from
         for objective, folder in folders.items():
             about = describe(config, objective, start, options.ensemble or ())
@@ -45,8 +50,6 @@ def main(arguments: Sequence[str]) -> None:
 
 def folders_of(options, config):
     """The phases of a run, a dict from objective to folder."""
-    if options.ensemble == []:
-        raise kc.InputError("--ensemble needs names of saved captioners.")
     self_critical = config.get("self_critical", {}).get("epochs")
     if options.start_from is not None and not self_critical:
         raise kc.InputError("--start_from is for self-critical training only.")

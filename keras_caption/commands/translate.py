@@ -20,7 +20,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import keras_caption as kc
-from keras_caption.commands.command_line import Parser, count, write_lines
+from keras_caption.commands.command_line import (
+    Parser,
+    decoding,
+    names,
+    new_file,
+    one_line,
+    write_lines,
+)
+from keras_caption.commands.skipped import Skipped
 from keras_caption.formats.text_lines import lines, lines_of
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.progress import progress
@@ -31,31 +39,44 @@ LIMIT = {"length_ratio": 2.0, "length_margin": 10}
 
 def main(arguments: Sequence[str]) -> int:
     parser = Parser("keras-caption translate", __doc__)
-    parser.add_argument("model", help="saved model, or several separated by commas")
+    parser.add_argument(
+        "model", type=names, help="saved model, or several separated by commas"
+    )
     parser.add_argument(
         "sentences", nargs="*", help="if omitted, those of --input or standard input"
     )
     parser.add_argument("--input", help="text file, a sentence in a line, or its .gz")
-    parser.add_argument("--output", help="file for the translations")
+    parser.add_argument("--output", type=new_file, help="new file for the translations")
     parser.add_argument(
-        "--beam_size", type=count, default=4, help="beam width; 1 is greedy search"
+        "--beam_size",
+        type=decoding("beam_size"),
+        default=4,
+        help="beam width; 1 is greedy search",
     )
     parser.add_argument(
-        "--n_best", type=count, metavar="N", help="print N translations of a sentence"
+        "--n_best",
+        type=decoding("beam_size"),
+        metavar="N",
+        help="print N translations of a sentence",
     )
     parser.add_argument(
-        "--length_penalty", type=float, default=0.6, help="0 ranks by log-probability"
+        "--length_penalty",
+        type=decoding("length_penalty", float),
+        default=0.6,
+        help="0 ranks by log-probability",
     )
     options = parser.parse_intermixed_args(arguments)
     if options.sentences and options.input:
         parser.error("sentences are given on the command line or by --input, not both")
     sentences, name = source_of(options)
-    model = kc.models.Ensemble(options.model.split(","))
+    skipped = Skipped(options.output)
+    model = kc.models.Ensemble(options.model)
     if model.source is None:
-        raise kc.InputError(f"{options.model} translates no sentences.")
-    translator = LineTranslator(model, options, name)
+        raise kc.InputError(f"{','.join(options.model)} translates no sentences.")
+    translator = LineTranslator(model, options, name, skipped)
     write_lines(translator(sentences), options.output)
-    return 1 if translator.skipped else 0
+    skipped.close()
+    return 1 if skipped.records else 0
 
 
 def source_of(options: argparse.Namespace) -> tuple[Iterable[str], str]:
@@ -78,18 +99,18 @@ class LineTranslator:
         model: Translator or ensemble, with tokenizers.
         options: Options of the command line.
         name: str, what a sentence is called in messages, before its number.
-
-    Attributes:
-        skipped: int, number of sentences of too many tokens.
+        skipped: `Skipped`, to which sentences of too many tokens are added.
     """
 
-    def __init__(self, model: Any, options: argparse.Namespace, name: str):
+    def __init__(
+        self, model: Any, options: argparse.Namespace, name: str, skipped: Skipped
+    ):
         self.model = model
         self.name = name
         self.n_best = options.n_best
         self.search = {"length_penalty": options.length_penalty, **LIMIT}
         self.search["beam_size"] = max(options.beam_size, options.n_best or 1)
-        self.skipped = 0
+        self.skipped = skipped
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yields the lines to print."""
@@ -109,11 +130,11 @@ class LineTranslator:
         tokens = self.model.source_tokens(sentences)
         for i, ids in enumerate(tokens):
             if len(ids) > MAX_TOKENS:
-                self.skipped += 1
-                print(
-                    f"error: {self.name} {first + i} has more than {MAX_TOKENS:,} "
-                    "tokens and is not translated.",
-                    file=sys.stderr,
+                which = f"{self.name} {first + i}"
+                self.skipped.add(
+                    which,
+                    f"{which} has more than {MAX_TOKENS:,} tokens and is not "
+                    "translated.",
                 )
                 continue
             longest = LIMIT["length_ratio"] * len(ids) + LIMIT["length_margin"]
@@ -131,8 +152,3 @@ class LineTranslator:
             for i, translation in zip(indices, translations, strict=True):
                 found[i] = translation
         return found
-
-
-def one_line(text: str) -> str:
-    """A translation without the ends of lines that a model may generate."""
-    return " ".join(text.splitlines())

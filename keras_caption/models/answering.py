@@ -78,11 +78,8 @@ class Answering(PhotoReader):
         Raises:
             InputError: If there are fewer than `n` answers, or as `answer` raises it.
         """
-        check(Count, n=n, batch_size=batch_size)
-        if n > len(self.answers):
-            raise InputError(
-                f"The model '{self.name}' knows {len(self.answers)} answers, not {n}."
-            )
+        check(Count, batch_size=batch_size)
+        self.check_number_of_answers(n)
         if "probabilities" not in self._compiled_functions:
             self._compiled_functions["probabilities"] = compile_function(
                 self.probabilities, self.variables
@@ -97,6 +94,14 @@ class Answering(PhotoReader):
                 for row in zip(scores, ids, strict=True)
             ]
         return found
+
+    def check_number_of_answers(self, n: int) -> None:
+        """Raises `InputError` unless a question can have `n` answers."""
+        check(Count, n=n)
+        if n > len(self.answers):
+            raise InputError(
+                f"The model '{self.name}' knows {len(self.answers)} answers, not {n}."
+            )
 
     def question_tokens(self, questions: list[str]) -> np.ndarray:
         """Token ids of questions, int32 `(number of questions, T)`.

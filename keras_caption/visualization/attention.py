@@ -4,9 +4,11 @@ import numpy as np
 from keras import ops
 from matplotlib.figure import Figure, SubFigure
 
+from keras_caption.errors import InputError
 from keras_caption.models import Ensemble, Seq2Seq
-from keras_caption.text import BOS, EOS
+from keras_caption.text import BOS, EOS, PAD
 
+TEXT = {"fontsize": 11, "parse_math": False}  # words, in which $ begins no formula
 WIDTH = 20  # inches, of figures of wide images or of several captions
 
 
@@ -25,10 +27,13 @@ def attention_over_regions(
         float32 `(words, M)`: for each word, the weights over the memory's items, such
         as regions, or the cells of a grid row by row, of the last block's
         cross-attention, averaged over heads.
+
+    Raises:
+        InputError: If there is more than one image or caption, the caption has no
+            tokens, or nothing can be predicted from the image.
     """
-    tokens = list(tokens)
-    if EOS in tokens:
-        tokens = tokens[: tokens.index(EOS) + 1]
+    check_one(model, inputs)
+    tokens = tokens_of(tokens)
     previous = ops.convert_to_tensor([[BOS, *tokens[:-1]]], dtype="int32")
     weights = ops.convert_to_numpy(model.attention(previous, model.encode(inputs)))[0]
     return [model.vocabulary.words[token] for token in tokens], weights
@@ -58,9 +63,10 @@ def attention_over_words(
         The figure; `figure.savefig(path)` writes a new one.
 
     Raises:
-        InputError: If the kind of input does not know how attention is drawn, see
-            `keras_caption.inputs.InputKind.draw`.
+        InputError: As `attention_over_regions` raises it, or if the kind of input does
+            not know how attention is drawn, see `keras_caption.inputs.InputKind.draw`.
     """
+    check_one(model, inputs)
     inputs = {**inputs, **model.prepare_inputs(inputs)}
     words, weights = attention_over_regions(model, inputs, tokens)
     kind = model.memory_kind
@@ -76,16 +82,51 @@ def attention_over_words(
     for panel, word, of_word in zip(panels, words, weights, strict=True):
         panel.set(xticks=[], yticks=[], anchor="W" if stacked else "C")
         panel.spines[:].set_visible(False)
-        brightness = kind.draw(panel, inputs, of_word / of_word.max(), image.shape[:2])
+        brightness = kind.draw(panel, inputs, relative(of_word), image.shape[:2])
         pale = (255 - image) * (0.15 + 0.85 * brightness)
         panel.imshow((255 - pale).astype("uint8"))
         if stacked:
-            panel.set_ylabel(word, rotation=0, ha="right", va="center", fontsize=11)
+            panel.set_ylabel(word, rotation=0, ha="right", va="center", **TEXT)
             panel.tick_params(labelbottom=panel is panels[-1], bottom=False)
         else:
-            panel.set_title(word, fontsize=11)
+            panel.set_title(word, **TEXT)
             panel.tick_params(labelbottom=False, bottom=False)
     return figure
+
+
+def check_one(model: Any, inputs: dict[str, Any]) -> None:
+    """Raises `InputError` unless inputs are of one example, without faults."""
+    sizes = [len(values) for values in model.read_inputs(inputs, check=True).values()]
+    if sizes[0] != 1:
+        raise InputError(
+            f"Attention is shown for one {model.kinds[0].noun}: a batch of 1 is "
+            f"expected. Received: a batch of {sizes[0]}."
+        )
+
+
+def tokens_of(caption: Any) -> list[int]:
+    """The tokens of one caption, up to EOS or padding.
+
+    Raises:
+        InputError: If there are none, or captions of several images.
+    """
+    tokens = np.asarray(caption)
+    if tokens.ndim != 1:
+        raise InputError(
+            "Attention is shown for one caption: tokens of shape (T,) are expected. "
+            f"Received: {tokens.shape}."
+        )
+    ends = np.flatnonzero((tokens == EOS) | (tokens == PAD))
+    if len(ends):
+        tokens = tokens[: ends[0] + (tokens[ends[0]] == EOS)]
+    if not len(tokens):
+        raise InputError("Attention is shown word by word: the caption has no tokens.")
+    return tokens.tolist()
+
+
+def relative(weights: np.ndarray) -> np.ndarray:
+    """Attention weights, divided by the greatest."""
+    return weights / max(weights.max(), 1e-9)
 
 
 def is_wide(image: np.ndarray) -> bool:

@@ -4,12 +4,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from keras_caption.errors import InputError
 from keras_caption.models import Ensemble, Seq2Seq
-from keras_caption.text import PAD
 from keras_caption.visualization.attention import (
     WIDTH,
     attention_over_words,
+    check_one,
     height_of,
+    tokens_of,
 )
 
 
@@ -28,12 +30,15 @@ def attention_over_captions(
         The figure; `figure.savefig(path)` writes it.
 
     Raises:
-        InputError: As `attention_over_words` raises it.
+        InputError: If there are none, or as `attention_over_words` raises it.
     """
     captions, heights = list(captions), []
+    if not captions:
+        raise InputError("There is no caption to show attention for.")
     for inputs, tokens, image in captions:
+        check_one(model, inputs)
         shown = model.memory_kind.blank(inputs) if image is None else image
-        heights.append(height_of(shown, np.count_nonzero(tokens != PAD)))
+        heights.append(height_of(shown, len(tokens_of(tokens))))
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(captions), height_ratios=heights, squeeze=False)
     for part, (inputs, tokens, image) in zip(parts[:, 0], captions, strict=True):

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from keras_caption.errors import InputError
 from keras_caption.inputs import Regions
+from keras_caption.visualization.attention import TEXT, check_one, relative
 
 SHOWN = 2  # regions
 
@@ -35,13 +36,16 @@ def attention_over_question(
         The figure; `figure.savefig(path)` writes a new one.
 
     Raises:
-        InputError: If the question has no words.
+        InputError: If the question has no words, there is more than one image, or
+            nothing can be predicted from it.
     """
     tokens = model.question_tokens([question])
     words = model.question.split(question)[: tokens.shape[1]]
     if not words:
         raise InputError(f"There is no word in the question {question!r:.60}.")
-    inputs = model.prepare_inputs({**inputs, "question": tokens})
+    inputs = {**inputs, "question": tokens}
+    check_one(model, inputs)
+    inputs = model.prepare_inputs(inputs)
     weights = ops.convert_to_numpy(model.attention(inputs))[0]
     [kind] = (kind for kind in model.kinds if isinstance(kind, Regions))
     if image is None:
@@ -50,11 +54,11 @@ def attention_over_question(
         figure = Figure(figsize=(1.6 * len(words), 2), layout="constrained")
     panels = figure.subplots(1, len(words), squeeze=False)[0]
     for number, (panel, word) in enumerate(zip(panels, words, strict=True)):
-        of_word = weights[:, number] / max(weights[:, number].max(), 1e-9)
+        of_word = relative(weights[:, number])
         of_word[np.argsort(of_word)[:-SHOWN]] = 0.0
         brightness = kind.draw(panel, inputs, of_word, image.shape[:2])
         pale = (255 - image) * (0.15 + 0.85 * brightness)
         panel.imshow((255 - pale).astype("uint8"))
-        panel.set_title(word, fontsize=11)
+        panel.set_title(word, **TEXT)
         panel.axis("off")
     return figure

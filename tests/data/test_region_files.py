@@ -240,13 +240,13 @@ def test_problems_are_counted_and_other_images_prepared(
     ) in done.stdout
     assert "train        2 of 3 images" in done.stdout
     assert "test         1 of 1 images" in done.stdout
-    assert "skipped: image 7: " in done.stdout
-    assert "skipped: image 1000: image 1000 has captions, but no f" in done.stdout
-    assert "a.tsv, line 5: '4\\n ...' is not an image id." in done.stdout
+    assert "image 7" in done.stderr
+    assert "skipped: image 1000 has captions, but no features" in done.stderr
+    assert "a.tsv, line 5: '4\\n ...' is not an image id." in done.stderr
     first = f"{tmp_path / 'a.tsv'}, line 1 (image 42)"
     assert (
         f"b.tsv, line 1 (image 42): image 42 comes twice, and is read from {first}."
-    ) in done.stdout
+    ) in done.stderr
     builder = kc.data.load("prepared", tmp_path / "out")
     examples = {
         int(example["image_id"]): example

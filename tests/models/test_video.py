@@ -1,5 +1,7 @@
 """Captioners of videos: their encoders, their masks, training, serving, figures."""
 
+import io
+
 import keras
 import numpy as np
 import pytest
@@ -232,6 +234,34 @@ def test_attention_lights_the_frames_of_a_film_strip(rng, vocabulary):
     figure = kc.visualization.attention_over_captions(model, captions)
     assert len(figure.axes) == 8
     assert not figure.axes[0].get_xticks().size
+
+
+def test_attention_that_cannot_be_shown_is_named(rng):
+    vocabulary = kc.text.Vocabulary(["$x^{$", "w2"])
+    model = create("video_nsa", vocabulary)
+    frames = rng.normal(size=(2, 5, FRAME_DIM)).astype("float32")
+    one, tokens = {"frames": frames[:1]}, np.array([4, 5, kc.text.EOS])
+    figure = kc.visualization.attention_over_words(model, one, tokens)
+    figure.savefig(io.BytesIO())  # $ begins no formula
+    unknown = {"frames": np.full((1, 5, FRAME_DIM), np.nan)}
+    for inputs, caption, message in [
+        ({"frames": frames}, tokens, r"one video: .*Received: a batch of 2"),
+        (one, [tokens, tokens], r"one caption: .*Received: \(2, 3\)"),
+        (one, [], "has no tokens"),
+        (one, [kc.text.PAD, kc.text.PAD], "has no tokens"),
+        (unknown, tokens, "Video 0 of the batch has frames that are not finite"),
+    ]:
+        for show in (
+            kc.visualization.attention_over_regions,
+            kc.visualization.attention_over_words,
+            lambda model, *of_one: kc.visualization.attention_over_captions(
+                model, [(*of_one, None)]
+            ),
+        ):
+            with pytest.raises(kc.InputError, match=message):
+                show(model, inputs, caption)
+    with pytest.raises(kc.InputError, match="no caption to show"):
+        kc.visualization.attention_over_captions(model, [])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,128 @@
+"""How commands end, and what they make of the terminal and of the command line."""
+
+import io
+import os
+import sys
+
+import pytest
+
+import keras_caption as kc
+from keras_caption.commands import command_line
+from keras_caption.commands.skipped import Skipped
+
+
+def status(command):
+    with pytest.raises(SystemExit) as end:
+        command_line.start(command, [])
+    return end.value.code
+
+
+def raising(error):
+    def command(_):
+        raise error
+
+    return command
+
+
+def test_an_interruption_is_one_sentence(capsys):
+    def resumable(_):
+        with command_line.continuing():
+            raise KeyboardInterrupt
+
+    assert status(raising(KeyboardInterrupt())) == 130
+    assert status(resumable) == 130
+    sentences = capsys.readouterr().err.splitlines()
+    assert sentences == ["Interrupted.", "Interrupted: the same command continues."]
+
+
+def test_errors_are_one_sentence(capsys):
+    assert status(raising(kc.InputError("No."))) == "error: No."
+    assert "'a.csv'" in status(raising(OSError(28, "No space left", "a.csv")))
+    with pytest.raises(RuntimeError):
+        command_line.start(raising(RuntimeError("a mistake of ours")), [])
+    assert status(lambda _: None) is None
+    assert not capsys.readouterr().err
+
+
+def test_a_pipe_that_is_closed_ends_quietly(monkeypatch, capsys):
+    for number, size in enumerate((10, 10_000_000)):  # fails at the end, and before
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "w") as pipe, monkeypatch.context() as context:
+            context.setattr(sys, "stdout", pipe)
+            assert status(lambda _: print("a" * size)) == 141, number  # noqa: B023
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has /dev/full")
+def test_a_full_standard_output_is_named(monkeypatch):
+    with open("/dev/full", "w") as full, monkeypatch.context() as context:
+        context.setattr(sys, "stdout", full)
+        code = status(lambda _: print("a"))
+    assert code == "error: Standard output: No space left on device"
+
+
+def test_characters_that_a_terminal_lacks_are_escaped(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert status(lambda _: print("狗 Mu\udcf1oz.png")) is None
+    assert stream.buffer.getvalue() == rb"\u72d7 Mu\udcf1oz.png" + b"\n"
+
+
+def test_arguments_are_checked_before_anything_else(tmp_path, capsys):
+    used = tmp_path / "a.png"
+    used.touch()
+    for kind, text, message in [
+        (command_line.names, ",", "there is no name in ','"),
+        (command_line.new_file, used, "exists already"),
+        (command_line.new_file, tmp_path, "exists already"),
+        (command_line.new_file, used / "b.csv", "is not a folder"),
+        (command_line.new_figure, used, "exists already"),
+        (command_line.new_figure, tmp_path / "b.foo", "should end in .png"),
+        (command_line.new_figure, tmp_path / "b", "should end in .png"),
+        (command_line.decoding("beam_size"), "0", "`beam_size`: Input should be"),
+        (command_line.decoding("beam_size"), "1.5", "invalid int value"),
+        (command_line.decoding("length_penalty", float), "nan", "finite number"),
+    ]:
+        parser = command_line.Parser("a", "b")
+        parser.add_argument("--flag", type=kind)
+        with pytest.raises(SystemExit) as end:
+            parser.parse_args(["--flag", str(text)])
+        assert "error: argument --flag: " in end.value.code
+        assert message in end.value.code
+
+
+def test_much_that_is_skipped_is_counted_and_listed(tmp_path, capsys):
+    output = tmp_path / "captions.csv"
+    path = tmp_path / "captions.csv.skipped.csv"
+
+    def skip(count):
+        skipped = Skipped(output)
+        for i in range(count):
+            skipped.add(f"my {i}.jpg", f"my {i}.jpg is empty.")
+        skipped.add("image 7", "a.tsv, line 3, has 2 columns.")
+        skipped.close()
+        return capsys.readouterr().err.splitlines()
+
+    lines = skip(70)
+    assert lines == [
+        "skipped: my 0.jpg is empty.",
+        "skipped: my 1.jpg is empty.",
+        "skipped: my 2.jpg is empty.",
+        "skipped: image 7: a.tsv, line 3, has 2 columns.",
+        "skipped: 71 in all",
+        "        70 as: my 0.jpg is empty.",
+        "         1 as: image 7: a.tsv, line 3, has 2 columns.",
+        f"All are listed in {path}",
+    ]
+    rows = path.read_text().splitlines()
+    assert len(rows) == 1 + 71
+    assert rows[70] == "my 69.jpg,my 69.jpg is empty."
+    assert len(skip(1)) == 2
+    assert not path.exists()  # all is printed
+    path.write_text("mine")
+    with pytest.raises(kc.InputError, match="is another file"):
+        Skipped(output)
+    folder = tmp_path / "prepared"
+    folder.mkdir()
+    assert Skipped(folder).path == folder / "skipped.csv"
