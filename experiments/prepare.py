@@ -5,7 +5,7 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from keras_caption.commands import main
+from keras_caption_cli import main
 
 if __name__ == "__main__":
     main(["prepare", *sys.argv[1:]])

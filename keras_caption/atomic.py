@@ -115,10 +115,10 @@ def naming(
     try:
         yield
     except OSError as error:
-        if not error.errno and str(path) not in str(error):  # such as HDF5's
-            raise OSError(f"{path} cannot be written: {error}") from error
-        if error.filename in (None, partial, str(partial)):
+        if error.errno and error.filename in (None, partial, str(partial)):
             error.filename = str(path)
+        elif not error.errno and str(path) not in str(error):  # such as HDF5's
+            raise OSError(f"{path} cannot be written: {error}") from error
         raise
 
 

@@ -169,6 +169,8 @@ def test_errors_of_writing_name_the_file(tmp_path):
         raise OSError(28, "No space left on device")
     with pytest.raises(OSError, match=r"a\.csv cannot be written: HDF"), naming(path):
         raise OSError("HDF5: write failed")
+    with pytest.raises(OSError, match=r"^.*a\.csv is full$"), naming(path):
+        raise OSError(f"{path} is full")
     with pytest.raises(OSError, match="'other'"), naming(path), open("other"):
         pass
     with pytest.raises(OSError, match=r"a\.csv'$"), replacing(path) as partial:

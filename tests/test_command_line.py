@@ -2,11 +2,13 @@
 
 import io
 import os
+import signal
 import sys
 
 import pytest
 
 import keras_caption as kc
+import keras_caption_cli
 from keras_caption.commands import command_line
 from keras_caption.commands.skipped import Skipped
 
@@ -29,10 +31,34 @@ def test_an_interruption_is_one_sentence(capsys):
         with command_line.continuing():
             raise KeyboardInterrupt
 
-    assert status(raising(KeyboardInterrupt())) == 130
-    assert status(resumable) == 130
-    sentences = capsys.readouterr().err.splitlines()
-    assert sentences == ["Interrupted.", "Interrupted: the same command continues."]
+    def converted(_):
+        with command_line.continuing("it continues"):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:  # as TensorFlow does
+                raise TypeError("unknown") from None
+
+    commands = [raising(KeyboardInterrupt()), resumable, converted]
+    assert [status(command) for command in commands] == [130, 130, 130]
+    assert capsys.readouterr().err.splitlines() == [
+        "Interrupted.",
+        "Interrupted: the same command continues.",
+        "Interrupted: it continues.",
+    ]
+    assert status(raising(kc.InputError("No."))) == "error: No."
+
+
+def test_an_interruption_of_the_imports_is_one_sentence(monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    def program(_):
+        with monkeypatch.context() as context:
+            context.setattr("builtins.__import__", interrupted)
+            keras_caption_cli.main()
+
+    assert status(program) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
 
 
 def test_errors_are_one_sentence(capsys):

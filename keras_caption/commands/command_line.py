@@ -3,6 +3,7 @@ import contextlib
 import io
 import os
 import pathlib
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -139,13 +140,42 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
             print(line, file=file)
 
 
+interruptions = []  # signals; TensorFlow converts a KeyboardInterrupt to other errors
+
+
 @contextlib.contextmanager
 def continuing(how: str = "the same command continues") -> Iterator[None]:
     """Says what an interruption of a block is followed by, see `start`."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(how) from None
+    except BaseException as error:
+        if interruptions or isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(how) from None
+        raise
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Makes every error of a block that is interrupted a `KeyboardInterrupt`."""
+
+    def interrupt(number, frame):
+        interruptions.append(number)
+        signal.default_int_handler(number, frame)
+
+    interruptions.clear()
+    # It is another where interruptions are ignored, as in the background of a shell.
+    handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        if handled:
+            signal.signal(signal.SIGINT, interrupt)
+        yield
+    except BaseException as error:
+        if interruptions and not isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        if handled:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def start(
@@ -168,7 +198,8 @@ def start(
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = command(sys.argv[1:] if arguments is None else arguments)
+        with interruptible():
+            status = command(sys.argv[1:] if arguments is None else arguments)
         print(end="", flush=True)
     except KeyboardInterrupt as interruption:
         with contextlib.suppress(OSError):  # of a pipe that was interrupted too

@@ -172,7 +172,10 @@ def split_by_hash(names: Iterable[str]) -> dict[str, str]:
     Returns:
         dict from name to split.
     """
-    order = sorted({*names}, key=lambda name: hashlib.sha256(name.encode()).digest())
+    order = sorted(
+        {*names},
+        key=lambda name: hashlib.sha256(name.encode(errors="surrogateescape")).digest(),
+    )
     tenth = max(1, len(order) // 10)
     splits = ["test"] * tenth + ["val"] * tenth
     splits += ["train"] * (len(order) - len(splits))

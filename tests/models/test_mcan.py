@@ -245,7 +245,7 @@ def test_two_regions_of_a_word_are_drawn(model, rng):
         assert corners == {tuple(box) for box in boxes}
     with pytest.raises(kc.InputError, match="no word in the question"):
         kc.visualization.attention_over_question(model, one, "?")
-    with pytest.raises(kc.InputError, match="Received: a batch of 3"):
+    with pytest.raises(kc.InputError, match="differ in their number of images"):
         kc.visualization.attention_over_question(model, images, "w1")
 
 
