@@ -123,7 +123,7 @@ def test_much_that_is_skipped_is_counted_and_listed(tmp_path, capsys):
     path = tmp_path / "captions.csv.skipped.csv"
 
     def skip(count):
-        skipped = Skipped(output)
+        skipped = Skipped.beside(output)
         for i in range(count):
             skipped.add(f"my {i}.jpg", f"my {i}.jpg is empty.")
         skipped.add("image 7", "a.tsv, line 3, has 2 columns.")
@@ -148,7 +148,4 @@ def test_much_that_is_skipped_is_counted_and_listed(tmp_path, capsys):
     assert not path.exists()  # all is printed
     path.write_text("mine")
     with pytest.raises(kc.InputError, match="is another file"):
-        Skipped(output)
-    folder = tmp_path / "prepared"
-    folder.mkdir()
-    assert Skipped(folder).path == folder / "skipped.csv"
+        Skipped(path)

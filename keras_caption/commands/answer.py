@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
         rows = read_question_rows(options.questions)
     else:
         rows = [(options.photo, question) for question in options.question]
-    skipped = Skipped(options.output)
+    skipped = Skipped.beside(options.output)
     model = kc.models.ClassifierEnsemble(options.model)
     if model.question is None:
         raise kc.InputError(f"{','.join(options.model)} reads no questions.")

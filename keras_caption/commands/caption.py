@@ -47,6 +47,7 @@ from keras_caption.progress import progress
 
 BATCH_SIZE = 8  # files that are captioned at once
 MODEL = pathlib.Path(kc.__file__).parents[1] / "saved_models" / "ngsan_coco.keras"
+MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
 DETECTOR = "dfine_nano_coco"
 
 
@@ -108,7 +109,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def caption(options, outputs):
     """Captions all files; returns the exit status."""
-    skipped = Skipped(outputs[0].path if outputs else None)
+    skipped = Skipped.beside(outputs[0].path if outputs else None)
     if options.model is None and not MODEL.exists():
         raise kc.InputError(f"{MODEL.name} is in a checkout only: give a --model.")
     options.model = options.model or [str(MODEL)]
@@ -142,8 +143,9 @@ def caption(options, outputs):
             )
     if captions.drawn:
         figure = kc.visualization.attention_over_captions(model, captions.drawn)
+        dpi = min(80, MAX_PIXELS / max(figure.get_size_inches()))
         with creating(options.figure) as partial:
-            figure.savefig(partial, dpi=80)
+            figure.savefig(partial, dpi=dpi)
         print(f"Wrote {options.figure}")
     skipped.close()
     if outputs:

@@ -53,6 +53,7 @@ and the rest for training.
 """
 
 import ast
+import pathlib
 import time
 from collections.abc import Sequence
 
@@ -156,6 +157,7 @@ def prepare(options):
     if len(given) != 1:
         *others, last = (f"--{name}" for name in PREPARE)
         raise kc.InputError(f"Give one of {', '.join(others)} and {last}.")
+    skipped = Skipped(pathlib.Path(options.output_dir) / "skipped.csv")
     start = time.monotonic()
     manifest = PREPARE[given[0]](options)
     noun = "video" if given[0] in ("videos", "frames") else "image"
@@ -164,7 +166,6 @@ def prepare(options):
         report_features(manifest, records, noun)
     for split, counts in manifest["splits"].items():
         print(f"{split:6}{counts['prepared']:8,} of {counts['listed']:,} {noun}s")
-    skipped = Skipped(options.output_dir)
     for reason in manifest.get("features", {}).get("wrong", ()):
         skipped.add("", reason)
     for name, reason in manifest["left_out"]:

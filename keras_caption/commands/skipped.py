@@ -1,9 +1,11 @@
 import collections
 import csv
+import itertools
 import os
 import pathlib
 import re
 import sys
+from typing import Self
 
 from keras_caption.atomic import replacing
 from keras_caption.commands.file_names import to_text
@@ -17,32 +19,33 @@ SPECIFIC = re.compile(r"\S*[\d/\\'\"]\S*|\S+\.\w\S*")
 
 
 class Skipped:
-    """What a command skips: prints some of it, and counts and lists all.
+    """What a command skips: prints examples, counts all, and lists all in a file.
 
     The first of each kind are printed as they come. If there are more, `close` prints
-    how many there are of each kind, and lists all in a file, `FILE.skipped.csv` beside
-    the command's file, or `skipped.csv` in its folder.
+    how many there are of each kind, and writes the list.
 
     Attributes:
         records: list of pairs of a name and a reason.
 
     Args:
-        output: Path of the file or folder that the command writes, or `None` for no
-            list.
+        path: Path of the list, a CSV file, or `None` for none.
 
     Raises:
-        InputError: If something else stands where the list goes.
+        InputError: If there is another file.
     """
 
-    def __init__(self, output: str | os.PathLike | None = None):
+    def __init__(self, path: str | os.PathLike | None = None):
+        self.path = None if path is None else pathlib.Path(path)
         self.records = []
-        self.kinds = collections.defaultdict(list)  # of texts, by kind
-        self.path = None
-        if output is not None:
-            folder = pathlib.Path(output)
-            beside = folder.with_name(f"{folder.name}.skipped.csv")
-            self.path = folder / "skipped.csv" if folder.is_dir() else beside
+        self._first, self._counts = {}, collections.Counter()  # by kind
+        self._printed = 0
+        if self.path:
             self._is_ours()
+
+    @classmethod
+    def beside(cls, output: str | os.PathLike | None) -> Self:
+        """Lists in `FILE.skipped.csv`, beside the file of a command, if it has any."""
+        return cls(output and f"{output}.skipped.csv")
 
     def add(self, name: str, reason: str) -> None:
         """Adds what is skipped.
@@ -53,34 +56,41 @@ class Skipped:
         """
         self.records.append((name, reason))
         kind = SPECIFIC.sub("", reason.replace(name, "") if name else reason)
-        texts = self.kinds[kind]
-        texts.append(reason if name in reason else f"{name}: {reason}")
-        if len(texts) <= EXAMPLES and kind in list(self.kinds)[:KINDS]:
-            _report(f"skipped: {texts[-1]}")
+        text = reason if name in reason else f"{name}: {reason}"
+        self._counts[kind] += 1
+        self._first.setdefault(kind, text)
+        if self._counts[kind] <= EXAMPLES and kind in self._shown():
+            _report(f"skipped: {text}")
+            self._printed += 1
 
     def close(self) -> None:
         """Prints the counts and writes the list, unless all has been printed."""
-        groups = list(self.kinds.values())
-        hidden = len(self.records) - sum(len(g[:EXAMPLES]) for g in groups[:KINDS])
-        if hidden:
-            _report(f"skipped: {len(self.records):,} in all")
-            for texts in groups[:KINDS]:
-                _report(f"{len(texts):10,} as: {texts[0]}")
-            if rest := sum(map(len, groups[KINDS:])):
-                _report(f"{rest:10,} for other reasons")
-        if self.path is None:
-            return
-        if hidden:
-            with (
-                replacing(self.path) as partial,
-                open(partial, "w", newline="", encoding="utf-8") as file,
-            ):
-                writer = csv.writer(file)
-                writer.writerow(HEADER)
-                writer.writerows([to_text(x) for x in row] for row in self.records)
-            _report(f"All are listed in {self.path}")
-        elif self._is_ours():
+        total = len(self.records)
+        is_printed = total == self._printed
+        if not is_printed:
+            _report(f"skipped: {total:,} in all")
+            for kind in self._shown():
+                _report(f"{self._counts[kind]:10,} as: {self._first[kind]}")
+                total -= self._counts[kind]
+            if total:
+                _report(f"{total:10,} for other reasons")
+        if self.path and not is_printed:
+            self._write()
+        elif self.path and self._is_ours():
             self.path.unlink()  # of the command before
+
+    def _shown(self):
+        return itertools.islice(self._first, KINDS)
+
+    def _write(self):
+        with (
+            replacing(self.path) as partial,
+            open(partial, "w", newline="", encoding="utf-8") as file,
+        ):
+            writer = csv.writer(file)
+            writer.writerow(HEADER)
+            writer.writerows([to_text(x) for x in row] for row in self.records)
+        _report(f"All are listed in {self.path}")
 
     def _is_ours(self):
         """Whether there is a list; raises `InputError` if there is something else."""
@@ -91,8 +101,7 @@ class Skipped:
                 if file.readline().rstrip() == ",".join(HEADER).encode():
                     return True
         raise InputError(
-            f"{self.path}, which would list what is skipped, is another file: name "
-            "another --output."
+            f"{self.path} would list what is skipped, but is another file: move it."
         )
 
 

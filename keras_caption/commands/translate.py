@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.sentences and options.input:
         parser.error("sentences are given on the command line or by --input, not both")
     sentences, name = source_of(options)
-    skipped = Skipped(options.output)
+    skipped = Skipped.beside(options.output)
     model = kc.models.Ensemble(options.model)
     if model.source is None:
         raise kc.InputError(f"{','.join(options.model)} translates no sentences.")

@@ -163,6 +163,7 @@ def test_splits_by_hash_are_tenths_and_never_empty():
     counts = collections.Counter(splits.values())
     assert counts == {"train": 32, "val": 4, "test": 4}
     assert sorted(split_by_hash(names[:3]).values()) == ["test", "train", "val"]
+    assert len(split_by_hash([*names, "Mu\udcf1oz.jpg"])) == len(names) + 1
     # Known values: a split must not change with the version.
     test = [name for name in names if splits[name] == "test"]
     assert test == ["26.jpg", "34.jpg", "36.jpg", "38.jpg"]
