@@ -97,6 +97,7 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
 
 def test_an_interrupted_command_continues(files, tmp_path, capsys, monkeypatch):
     output = tmp_path / "c.csv"
+    flags = ["--beam_size=1", f"--output={output}"]
     read, seen = kc.features.Yolox.read, []
 
     def interrupted(self, name):
@@ -107,11 +108,11 @@ def test_an_interrupted_command_continues(files, tmp_path, capsys, monkeypatch):
 
     with monkeypatch.context() as context:
         context.setattr(kc.features.Yolox, "read", interrupted)
-        code, _, errors = call(capsys, files, files / "photos", f"--output={output}")
+        code, _, errors = call(capsys, files, files / "photos", *flags)
     assert code == 130
     assert errors.endswith("Interrupted: the same command continues.\n")
     assert len(output.read_text().splitlines()) == 1 + 8  # of the first batch
-    code, printed, _ = call(capsys, files, files / "photos", f"--output={output}")
+    code, printed, _ = call(capsys, files, files / "photos", *flags)
     assert "Captioned 10 of 11 files, 8 of them before" in printed
     assert [path.name for path in tmp_path.iterdir()] == ["c.csv"]
 
@@ -120,7 +121,7 @@ def test_a_file_is_written_by_one_process_and_once(files, tmp_path, capsys):
     output = tmp_path / "c.csv"
     first = files / "photos" / "0.png"
     again = [tmp_path / "." / "c.csv", tmp_path / "x" / ".." / "c.csv"]
-    flags = [f"--output={path}" for path in [output, *again]]
+    flags = ["--beam_size=1", *(f"--output={path}" for path in [output, *again])]
     with exclusive_file(output):
         code, _, _ = call(capsys, files, first, *flags)
     assert code.startswith(f"error: Another process is writing to {tmp_path}")
@@ -144,7 +145,7 @@ def test_photos_of_any_name_are_captioned_and_known_again(files, tmp_path, capsy
     for name in names:
         shutil.copy(files / "photos" / "0.png", name)
     outputs = [tmp_path / name for name in ("c.csv", "c.jsonl", "c.html")]
-    flags = [f"--output={path}" for path in outputs]
+    flags = ["--beam_size=1", *(f"--output={path}" for path in outputs)]
     code, _, _ = call(capsys, files, tmp_path / "photos", *flags)
     assert code == 0
     for path in outputs:
@@ -155,15 +156,14 @@ def test_photos_of_any_name_are_captioned_and_known_again(files, tmp_path, capsy
     code, printed, _ = call(capsys, files, tmp_path / "photos", *flags)
     assert code == 0
     assert "Captioned 7 of 7 files, 7 of them before" in printed
-    code, printed, _ = call(capsys, files, *names)
-    assert rf'"{tmp_path}/photos/Mu\udcf1oz.png": ' in printed
-    assert len(printed.splitlines()) == len(names)
+    code, printed, _ = call(capsys, files, names[1], "--beam_size=1")
+    assert printed.startswith(rf'"{tmp_path}/photos/Mu\udcf1oz.png": ')
 
 
 def test_a_figure_is_a_new_file(files, tmp_path, capsys):
     first = files / "photos" / "0.png"
     figure = tmp_path / "a.png"
-    code, printed, _ = call(capsys, files, first, f"--figure={figure}")
+    code, printed, _ = call(capsys, files, first, "--beam_size=1", f"--figure={figure}")
     assert code == 0
     assert Image.open(figure).format == "PNG"
     before = figure.read_bytes()
