@@ -26,6 +26,7 @@ InFloat32 = AfterValidator(check_float32)
 
 # Validated where values enter the library, and shared by schemas of configurations.
 Count = Annotated[int, Field(ge=1)]
+Area = Annotated[int, Field(ge=1, le=64)]  # their number grows with its square
 CountOrZero = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Finite = Annotated[float, Field(allow_inf_nan=False), InFloat32]

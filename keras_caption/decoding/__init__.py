@@ -8,7 +8,7 @@ written in `keras.ops`: they run under any backend and compile as one graph.
 from keras_caption.decoding.beam_search import beam_search
 from keras_caption.decoding.compilation import compile_function
 from keras_caption.decoding.greedy_search import greedy_search
-from keras_caption.decoding.length_limit import LengthLimit
+from keras_caption.decoding.length_limit import LengthLimit, length_limits
 from keras_caption.decoding.options import check_options
 from keras_caption.decoding.sampling import policy, sample
 from keras_caption.decoding.scheduled_sampling import scheduled_sampling
@@ -19,6 +19,7 @@ __all__ = [
     "check_options",
     "compile_function",
     "greedy_search",
+    "length_limits",
     "policy",
     "sample",
     "scheduled_sampling",

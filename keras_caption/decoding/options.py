@@ -1,10 +1,11 @@
 """Decoding options, validated in one place."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from keras_caption.arguments import (
     Count,
-    CountOrZero,
     NotNegative,
     Positive,
     Seed,
@@ -53,13 +54,20 @@ def check_values(**options):
         check(KINDS[name], **{name: value})
 
 
+# Beyond these a search takes minutes and gigabytes without a word. The longest output
+# is a translation of `keras_caption.inputs.text.MAX_TOKENS` into twice as many tokens.
+BeamSize = Annotated[int, Field(ge=1, le=100)]
+MaxLength = Annotated[int, Field(ge=1, le=4096)]
+LengthMargin = Annotated[int, Field(ge=0, le=4096)]
+LengthRatio = Annotated[float, Field(ge=0, le=100)]
+
 SEARCH_ONLY = ("beam_size", "length_penalty", "block_trigrams", "keep_greedy")
 SAMPLING_ONLY = ("top_k", "seed")
 KINDS = {
-    "beam_size": Count,
-    "max_length": Count,
-    "length_ratio": NotNegative,
-    "length_margin": CountOrZero,
+    "beam_size": BeamSize,
+    "max_length": MaxLength,
+    "length_ratio": LengthRatio,
+    "length_margin": LengthMargin,
     "length_penalty": NotNegative,
     "block_trigrams": bool,
     "keep_greedy": bool,

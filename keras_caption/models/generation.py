@@ -12,6 +12,7 @@ from keras_caption.decoding import (
     check_options,
     compile_function,
     greedy_search,
+    length_limits,
     sample,
 )
 from keras_caption.decoding.beam_search import is_hypothesis
@@ -200,9 +201,8 @@ class Generation(InputReader):
         """
         if length_ratio is None:
             return self
-        lengths = ops.cast(self.memory_kind.lengths(inputs), "float32")
-        limits = ops.floor(lengths * length_ratio) + length_margin
-        return LengthLimit(self, ops.cast(ops.maximum(limits, 1), "int32"))
+        lengths = self.memory_kind.lengths(inputs)
+        return LengthLimit(self, length_limits(lengths, length_ratio, length_margin))
 
     def _check_vocabulary(self):
         if self.vocabulary is None:

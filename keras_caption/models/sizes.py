@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keras_caption.arguments import Count, CountOrZero, ShareBelowOne, check
+from keras_caption.arguments import Area, Count, CountOrZero, ShareBelowOne, check
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
 
@@ -23,13 +23,12 @@ SIZES = {
             "pooling_dim",
             "fusion_dim",
             "geometry_dim",
-            "image_area",
-            "frame_area",
-            "caption_area",
-            "source_area",
-            "target_area",
         ),
         Count,
+    ),
+    **dict.fromkeys(
+        ("image_area", "frame_area", "caption_area", "source_area", "target_area"),
+        Area,
     ),
     "vocabulary_size": Count | None,
     "source_size": Count | None,

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 import keras_caption as kc
 from keras_caption.arguments import Count
+from keras_caption.decoding.options import BeamSize
 from keras_caption.tasks.reports import captioning as report
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.caption_reward import Reward, reward_weights
@@ -35,7 +36,7 @@ class CaptionRewards(SelfCritical):
 
 
 class Evaluation(TypedDict):
-    validation_beam_size: Count
+    validation_beam_size: BeamSize
     spice: bool
 
 

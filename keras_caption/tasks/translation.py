@@ -13,13 +13,13 @@ import keras_caption as kc
 from keras_caption.arguments import (
     Count,
     CountOrZero,
-    NotNegative,
     Positive,
     Samples,
     Share,
     ShareBelowOne,
 )
 from keras_caption.data.token_batches import TokenizedPairs
+from keras_caption.decoding.options import BeamSize, LengthMargin, LengthRatio
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.tasks.reports import translation as report
@@ -49,8 +49,8 @@ class Data(TypedDict):
 
 
 class TranslationDecoding(Decoding):
-    length_ratio: NotRequired[NotNegative]
-    length_margin: NotRequired[CountOrZero]
+    length_ratio: NotRequired[LengthRatio]
+    length_margin: NotRequired[LengthMargin]
 
 
 class Training(TypedDict):
@@ -76,7 +76,7 @@ class SelfCritical(TypedDict):
 
 
 class Evaluation(TypedDict):
-    validation_beam_size: Count
+    validation_beam_size: BeamSize
     tokenized: bool
 
 

@@ -5,7 +5,6 @@ import keras
 from keras import ops
 
 from keras_caption.arguments import (
-    Count,
     CountOrZero,
     Positive,
     Samples,
@@ -13,6 +12,7 @@ from keras_caption.arguments import (
     check,
 )
 from keras_caption.decoding import policy, sample
+from keras_caption.decoding.options import check_values
 from keras_caption.errors import InputError
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import CaptionCrossEntropy
@@ -108,7 +108,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
                 f"Received: {baseline!r}"
             )
         check(Samples, samples=samples)
-        check(Count, max_length=max_length)
+        check_values(max_length=max_length)
         check(CountOrZero, seed=seed)
         check(Positive, temperature=temperature)
         check(Share, cross_entropy=cross_entropy)

@@ -7,7 +7,13 @@ from conftest import random_images, tiny
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.decoding import beam_search, greedy_search, sample
+from keras_caption.decoding import (
+    beam_search,
+    compile_function,
+    greedy_search,
+    length_limits,
+    sample,
+)
 from keras_caption.text import BOS, EOS, PAD
 
 
@@ -58,7 +64,7 @@ def words_of(tokens):
 
 
 def test_wide_beams_find_the_best_caption_of_all(markov):
-    tokens, scores = beam_search(markov, None, beam_size=200, max_length=4)
+    tokens, scores = beam_search(markov, None, beam_size=100, max_length=4)
     for image in range(4):
         best = markov.best(image, 4)
         assert words_of(tokens[image, 0]) == list(best)
@@ -280,6 +286,9 @@ losses = model.fit(x, y, 3, epochs=2, sample_weight=weights, verbose=0).history[
 assert losses[1] < losses[0]
 reward = kc.rewards.CiderD.from_references(images["references"])
 scores = reward(images["references"][:, 0], images["references"])
+lengths, ratios = np.arange(1001), np.arange(1, 301) / 100
+limits = [kc.decoding.length_limits(lengths, ratio) for ratio in ratios]
+np.save(sys.argv[1] + "/limits.npy", np.stack(limits))
 np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
 """
     subprocess.run(
@@ -294,6 +303,8 @@ np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
                 np.load(tmp_path / f"{model.name}_{width}.npy"),
                 model.generate_tokens(images, width)[0],
             )
+    limits = np.maximum(np.arange(1, 301)[:, None] * np.arange(1001) // 100, 1)
+    np.testing.assert_array_equal(np.load(tmp_path / "limits.npy"), limits)
     reward = kc.rewards.CiderD.from_references(references)
     scores = reward(references[:, 0], references)
     np.testing.assert_allclose(np.load(tmp_path / "scores.npy"), scores, rtol=1e-5)
@@ -305,3 +316,19 @@ def test_greedy_never_beats_beams_on_a_trained_like_model(vocabulary, rng):
     _, greedy = model.generate_tokens(images, beam_size=1)
     _, beams = model.generate_tokens(images, beam_size=5, keep_greedy=True)
     assert (beams >= greedy - 1e-4).all()
+
+
+def test_length_limits_are_exact_in_decimals():
+    lengths, hundredths = np.arange(1001), np.arange(1001)
+    expected = np.maximum(hundredths[:, None] * lengths // 100 + 3, 1)
+    for number, row in zip(hundredths, expected, strict=True):
+        limits = length_limits(lengths, number / 100, 3)
+        np.testing.assert_array_equal(limits, row)
+    some = [1, 29, 210, 333, 9999]
+    compiled = compile_function(
+        lambda x: [length_limits(x, number / 100) for number in some], []
+    )
+    for number, limits in zip(some, compiled(lengths), strict=True):
+        np.testing.assert_array_equal(limits, np.maximum(number * lengths // 100, 1))
+    assert np.array(length_limits([30], np.float32(2.1))) == [63]
+    assert np.array(length_limits([3000], 1 / 3)) == [1000]

@@ -13,6 +13,8 @@ MISTAKES = [
     ({"repetition_penalty": 1.2}, "option 'repetition_penalty'. Valid names are beam_"),
     ({"beam_size": 0}, "`beam_size`: Input should be greater than or equal to 1"),
     ({"beam_size": 2.0}, "`beam_size`: Input should be a valid integer"),
+    ({"beam_size": 101}, "`beam_size`: Input should be less than or equal to 100"),
+    ({"max_length": 4097}, "`max_length`: Input should be less than or equal to 4096"),
     ({"max_length": 0}, "`max_length`: Input should be greater than or equal to 1"),
     ({"length_penalty": float("nan")}, "`length_penalty`: Input should be a finite"),
     ({"length_penalty": -1}, "`length_penalty`: Input should be greater than or equal"),

@@ -269,6 +269,7 @@ def test_attention_that_cannot_be_shown_is_named(rng):
     [
         ("video_nsa", {"geometry": "query"}, "has no 'geometry'"),
         ("video_nsa", {"frame_area": 0}, "`frame_area`: "),
+        ("video_nsa", {"frame_area": 65}, "`frame_area`: .* less than or equal to 64"),
         ("video_aoa", {"model_dim": 7, "decoder_heads": 1}, "should be even"),
         ("video_aoa", {"context": "gru"}, "`context` must be one of"),
     ],
