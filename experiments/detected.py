@@ -133,7 +133,7 @@ def captions_of(inputs, model, decoding):
             for arrays in zip(*batch, strict=True)
         ]
         batch = dict(zip(("regions", "boxes"), padded, strict=True))
-        texts += model.generate(batch, **decoding)
+        texts += model.generate(batch, batch_size=BATCH_SIZE, **decoding)
     return texts
 
 

@@ -103,7 +103,7 @@ def find_faults(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any
 
 
 def check_inputs(
-    kinds: list[InputKind], inputs: dict[str, Any], ids: Any = None
+    kinds: list[InputKind], inputs: dict[str, Any], ids: Any = None, first: int = 0
 ) -> None:
     """Checks that every example of a batch can be predicted from.
 
@@ -111,6 +111,7 @@ def check_inputs(
         kinds: List of `InputKind`, what the model reads.
         inputs: dict of tensors, as `read_inputs` returns it.
         ids: Ids of the examples, for messages, or `None`.
+        first: int, the first example's place in all input, for messages.
 
     Raises:
         InputError: If there is none, the inputs have different numbers of examples,
@@ -129,7 +130,8 @@ def check_inputs(
                 index = int(indices[0])
                 known = "" if ids is None else f" (id {np.asarray(ids)[index]})"
                 raise InputError(
-                    f"{kind.noun.capitalize()} {index} of the batch{known} {problem}."
+                    f"{kind.noun.capitalize()} {first + index} of the batch{known} "
+                    f"{problem}."
                 )
 
 

@@ -1,5 +1,4 @@
 import collections.abc
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from keras_caption.arguments import Count, check
 from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
 from keras_caption.features.photos import check_photos
+from keras_caption.models.input_reader import BATCH_SIZE
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import check_texts, pad
 from keras_caption.text import PAD, Tokenizer
@@ -27,7 +27,10 @@ class Answering(PhotoReader):
         return [] if self.question is None else [self.question]
 
     def answer(
-        self, images: Any, questions: list[str] | None = None, batch_size: int = 64
+        self,
+        images: Any,
+        questions: list[str] | None = None,
+        batch_size: int = BATCH_SIZE,
     ) -> list[str]:
         """Answers any number of questions, each about an image of its own.
 
@@ -63,7 +66,7 @@ class Answering(PhotoReader):
         images: Any,
         questions: list[str] | None,
         n: int,
-        batch_size: int = 64,
+        batch_size: int = BATCH_SIZE,
     ) -> list[list[tuple[str, float]]]:
         """Answers any number of questions, each in several ways.
 
@@ -78,17 +81,19 @@ class Answering(PhotoReader):
         Raises:
             InputError: If there are fewer than `n` answers, or as `answer` raises it.
         """
-        check(Count, batch_size=batch_size)
         self.check_number_of_answers(n)
         if "probabilities" not in self._compiled_functions:
             self._compiled_functions["probabilities"] = compile_function(
                 self.probabilities, self.variables
             )
         found = []
-        for batch in self._batches(images, questions, batch_size):
-            inputs = self.read_inputs(batch, check=True)
+        raw = self._with_questions(images, questions)
+        for rows, inputs in self.read_in_batches(raw, batch_size)[1]:
             probabilities = self._compiled_functions["probabilities"](inputs)
-            scores, ids = map(ops.convert_to_numpy, ops.top_k(probabilities, n))
+            scores, ids = (
+                ops.convert_to_numpy(x)[: rows[-1] - rows[0] + 1]
+                for x in ops.top_k(probabilities, n)
+            )
             found += [
                 [(self.answers[i], float(p)) for p, i in zip(*row, strict=True)]
                 for row in zip(scores, ids, strict=True)
@@ -115,8 +120,8 @@ class Answering(PhotoReader):
         check_texts(questions, "Question")
         return pad([self.question.to_ids(text) or [PAD] for text in questions])
 
-    def _batches(self, images, questions, batch_size) -> Iterator[dict[str, Any]]:
-        """Batches of images with the tokens of their questions."""
+    def _with_questions(self, images, questions) -> dict[str, Any]:
+        """Images with the tokens of their questions, what a batch is made of."""
         parts = {}
         if not isinstance(images, collections.abc.Mapping):
             parts["photos"] = check_photos(images)
@@ -131,8 +136,4 @@ class Answering(PhotoReader):
                 "Every question needs an image of its own, and every input as many "
                 f"rows. Received: {counts}"
             )
-        for start in range(0, max(counts.values(), default=1), batch_size):
-            batch = {n: x[start : start + batch_size] for n, x in parts.items()}
-            if "photos" in batch:
-                batch |= self.extract(batch.pop("photos"))
-            yield batch
+        return parts

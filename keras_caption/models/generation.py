@@ -1,11 +1,11 @@
-import collections.abc
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.arguments import Count, check
+from keras_caption.arguments import check
 from keras_caption.decoding import (
     LengthLimit,
     beam_search,
@@ -16,8 +16,10 @@ from keras_caption.decoding import (
     sample,
 )
 from keras_caption.decoding.beam_search import is_hypothesis
+from keras_caption.decoding.options import BeamSize
 from keras_caption.errors import InputError
-from keras_caption.models.input_reader import InputReader
+from keras_caption.inputs import complete_inputs
+from keras_caption.models.input_reader import BATCH_SIZE, InputReader
 from keras_caption.text import Tokenizer
 
 
@@ -44,7 +46,7 @@ class Generation(InputReader):
         Args:
             raw: dict of arrays or tensors, as for a call (`tokens` are ignored); or,
                 for a model with an `extractor`, a list of photos, paths or uint8
-                arrays `(height, width, 3)`.
+                arrays `(height, width, 3)`. Any number of examples.
             **options: Options of `generate_tokens`.
 
         Returns:
@@ -66,13 +68,19 @@ class Generation(InputReader):
         return [self.vocabulary.decode(row) for row in tokens]
 
     def generate_tokens(
-        self, raw: Any, beam_size: int | None = None, **options: Any
+        self,
+        raw: Any,
+        beam_size: int | None = None,
+        batch_size: int = BATCH_SIZE,
+        **options: Any,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Generates a caption for each example, as tokens with their scores.
 
         Args:
             raw: As of `generate`.
             beam_size: int, beam width, defaults to 3; 1 is greedy search.
+            batch_size: int, number of examples that are decoded at once. Memory grows
+                with it, not with their number.
             max_length: int, greatest number of tokens, defaults to 20.
             length_ratio, length_margin: float and int, of models of text: each output
                 has at most `length_ratio * n + length_margin` tokens, EOS included,
@@ -95,25 +103,29 @@ class Generation(InputReader):
                 without a valid region, say, or with boxes in pixels.
         """
         options = given({"beam_size": beam_size, **options})
-        inputs = self._checked(raw, options)
+        check_options(options)
         limit = take(options, "length_ratio", "length_margin")
         max_length = options.pop("max_length", 20)
+        count, batches = self.read_in_batches(raw, batch_size)
         if "temperature" in options:
-            shape = (len(next(iter(inputs.values()))), max_length)
-            numbers = keras.random.uniform(shape, seed=options.pop("seed", None))
-            tokens, scores = self._compiled(sample, limit, **options)(inputs, numbers)
-        elif beam_size == 1 and not options.get("block_trigrams"):
+            seed = options.pop("seed", None)
+            numbers = keras.random.uniform((count, max_length), seed=seed)
+            search = self._compiled(sample, limit, **options)
+            return run(search, batches, ops.convert_to_numpy(numbers))
+        if beam_size == 1 and not options.get("block_trigrams"):
             search = self._compiled(greedy_search, limit, max_length=max_length)
-            tokens, scores = search(inputs)
-        else:
-            search = self._compiled(
-                beam_search, limit, max_length=max_length, **options
-            )
-            tokens, scores = (x[:, 0] for x in search(inputs))
-        return ops.convert_to_numpy(tokens), ops.convert_to_numpy(scores)
+            return run(search, batches)
+        search = self._compiled(beam_search, limit, max_length=max_length, **options)
+        tokens, scores = run(search, batches)
+        return tokens[:, 0], scores[:, 0]
 
     def generate_n_best(
-        self, raw: Any, n: int, beam_size: int | None = None, **options: Any
+        self,
+        raw: Any,
+        n: int,
+        beam_size: int | None = None,
+        batch_size: int = BATCH_SIZE,
+        **options: Any,
     ) -> list[list[tuple[str, float]]]:
         """Generates the best captions of each example, by beam search.
 
@@ -122,6 +134,7 @@ class Generation(InputReader):
             n: int, number of captions of each example; there are fewer if the beam
                 ends with fewer.
             beam_size: int, beam width, at least `n`. Defaults to `n`, but at least 3.
+            batch_size: int, number of examples that are decoded at once.
             **options: Options of `generate_tokens`, but no `temperature`.
 
         Returns:
@@ -140,29 +153,29 @@ class Generation(InputReader):
         # [[("a dog on a beach", -3.1), ("a dog runs", -3.6), ...], ...]
         ```
         """
-        check(Count, n=n)
+        check(BeamSize, n=n)
         beam_size = max(n, 3) if beam_size is None else beam_size
         options = given({"beam_size": beam_size, **options})
         if "temperature" in options:
             raise InputError("Sampling, by a `temperature`, has no n best captions.")
         self._check_vocabulary()
-        inputs = self._checked(raw, options)
+        check_options(options)
         if n > beam_size:
             raise InputError(f"A beam of {beam_size} does not hold the {n} best.")
         limit = take(options, "length_ratio", "length_margin")
         search = self._compiled(beam_search, limit, **options)
-        found = zip(*map(ops.convert_to_numpy, search(inputs)), strict=True)
+        found = run(search, self.read_in_batches(raw, batch_size)[1])
         return [
             [
                 (self.vocabulary.decode(row), float(score))
                 for row, score in zip(tokens[:n], scores[:n], strict=True)
                 if is_hypothesis(score)
             ]
-            for tokens, scores in found
+            for tokens, scores in zip(*found, strict=True)
         ]
 
     def caption(
-        self, batches: collections.abc.Iterable[dict[str, Any]], **options: Any
+        self, batches: Iterable[dict[str, Any]], **options: Any
     ) -> dict[int, str]:
         """Generates captions of a dataset.
 
@@ -177,7 +190,9 @@ class Generation(InputReader):
         captions = {}
         for batch in batches:
             image_ids = ops.convert_to_numpy(batch["image_id"]).tolist()
-            generated = self.generate(batch, **options)
+            generated = self.generate(
+                batch, **{"batch_size": len(image_ids), **options}
+            )
             captions.update(zip(image_ids, generated, strict=True))
         return captions
 
@@ -211,22 +226,41 @@ class Generation(InputReader):
                 "`generate_tokens`, but no strings."
             )
 
-    def _checked(self, raw: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """The encoder's inputs; raises if an option or an input is wrong."""
-        check_options(options)
-        return self.prepare_inputs(self.read_inputs(raw, check=True))
-
     def _compiled(self, search: Any, limit: dict[str, Any], **options: Any) -> Any:
         """A function from inputs to the result of `search`, compiled once."""
-        key = (search, *limit.items(), *options.items())
+        key = (search, *sorted(limit.items()), *sorted(options.items()))
         if key not in self._compiled_functions:
 
             def generate(inputs, *args):
+                inputs = complete_inputs(self.kinds, inputs)
                 decoder = self.limited(inputs, **limit)
                 return search(decoder, self.encode(inputs), *args, **options)
 
             self._compiled_functions[key] = compile_function(generate, self.variables)
         return self._compiled_functions[key]
+
+
+def run(
+    search: Any,
+    batches: Iterable[tuple[np.ndarray, dict[str, Any]]],
+    numbers: np.ndarray | None = None,
+) -> tuple[np.ndarray, ...]:
+    """Results of a search in batches, one row for each example.
+
+    Args:
+        search: Function of a batch, and of its rows of `numbers` if there are any.
+        batches: Of `InputReader.read_in_batches`.
+        numbers: Uniform numbers, a row for each example.
+
+    Returns:
+        NumPy arrays, what `search` returns.
+    """
+    found = []
+    for rows, inputs in batches:
+        results = search(inputs, *(() if numbers is None else (numbers[rows],)))
+        valid = rows[-1] - rows[0] + 1  # the others repeat the last example
+        found.append([ops.convert_to_numpy(x)[:valid] for x in results])
+    return tuple(map(np.concatenate, zip(*found, strict=True)))
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,27 @@
+import collections.abc
 import functools
+import math
+import os
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from keras import ops
+
+from keras_caption.arguments import Count, check
+from keras_caption.errors import InputError
 from keras_caption.inputs import (
     InputKind,
     check_inputs,
     complete_inputs,
     kinds_of,
+    missing_inputs,
     read_inputs,
 )
 from keras_caption.text import Tokenizer
+
+BATCH_SIZE = 32  # examples that are predicted at once, with their photos in memory
+RAW = "raw"  # name of input that is no dict
 
 
 class InputReader:
@@ -37,12 +50,15 @@ class InputReader:
         """Turns raw input into a batch; the default is that it is one."""
         return raw
 
-    def read_inputs(self, raw: Any, check: bool = False) -> dict[str, Any]:
+    def read_inputs(
+        self, raw: Any, check: bool = False, first: int = 0
+    ) -> dict[str, Any]:
         """Takes what the model reads out of a batch.
 
         Args:
             raw: dict of arrays or tensors, or what `to_batch` takes.
             check: bool, whether to check the values too, not only the shapes.
+            first: int, the first example's place in all input, for messages.
 
         Returns:
             dict of tensors.
@@ -54,8 +70,62 @@ class InputReader:
         batch = self.to_batch(raw)
         inputs = read_inputs(self.kinds, batch, self.name)
         if check:
-            check_inputs(self.kinds, inputs, batch.get("image_id"))
+            check_inputs(self.kinds, inputs, batch.get("image_id"), first)
         return inputs
+
+    def read_in_batches(
+        self, raw: Any, batch_size: int
+    ) -> tuple[int, Iterator[tuple[np.ndarray, dict[str, Any]]]]:
+        """Reads and checks any number of examples, some at a time.
+
+        Photos and clips are read batch by batch. Examples that need no reading are
+        all checked before the first batch.
+
+        Args:
+            raw: As of `read_inputs`.
+            batch_size: int, greatest number of examples in a batch.
+
+        Returns:
+            The number of examples; and an iterator over batches of one size, so that
+            one compiled function serves all: pairs of the places of its examples in
+            `raw`, int `(size,)`, and a dict as of `read_inputs`. Where examples are
+            too few for the last batch, it repeats the last one.
+
+        Raises:
+            InputError: As `read_inputs` raises it.
+        """
+        check(Count, batch_size=batch_size)
+        counts = {name: count_rows(x) for name, x in self._readable(raw).items()}
+        count = max(counts.values(), default=1)
+        if count <= batch_size:
+            inputs = self.read_inputs(raw, check=True)
+            count = len(next(iter(inputs.values())))
+            return count, iter([(np.arange(count), inputs)])
+        if len(set(counts.values())) > 1:
+            noun = self.kinds[0].noun
+            raise InputError(f"The inputs differ in their number of {noun}s: {counts}.")
+        size = math.ceil(count / math.ceil(count / batch_size))
+        places = [
+            np.minimum(np.arange(start, start + size), count - 1)
+            for start in range(0, count, size)
+        ]
+
+        def read(rows, check):
+            part = {n: take_rows(x, rows) for n, x in self._readable(raw).items()}
+            return self.read_inputs(part.get(RAW, part), check, int(rows[0]))
+
+        is_complete = not missing_inputs(self.kinds, self._readable(raw))
+        if is_complete:
+            for rows in places:
+                read(rows, check=True)
+        return count, ((rows, read(rows, not is_complete)) for rows in places)
+
+    def _readable(self, raw: Any) -> dict[str, Any]:
+        """What is read of raw input, by name: all that has a row for each example."""
+        if not isinstance(raw, collections.abc.Mapping):
+            return {RAW: raw}
+        names = (*self.input_specs, "image", "image_id", "photos")
+        return {name: raw[name] for name in names if raw.get(name) is not None}
 
     def prepare_inputs(self, raw: Any) -> dict[str, Any]:
         """Takes the encoder's inputs out of a batch, completed with masks.
@@ -74,3 +144,22 @@ class InputReader:
     @functools.cached_property
     def _compiled_functions(self) -> dict:
         return {}
+
+
+def count_rows(values: Any) -> int:
+    """The number of rows of a list, an array or a tensor; 1 of anything else."""
+    if isinstance(values, (str, bytes, os.PathLike)):
+        return 1
+    try:
+        return len(values)
+    except TypeError:
+        return 1
+
+
+def take_rows(values: Any, rows: np.ndarray) -> Any:
+    """The rows at some places of a list, an array or a tensor."""
+    if isinstance(values, (list, tuple)):
+        return [values[i] for i in rows]
+    if isinstance(values, np.ndarray):
+        return values[rows]
+    return ops.take(values, rows, axis=0)

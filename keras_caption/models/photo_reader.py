@@ -18,7 +18,7 @@ class PhotoReader(InputReader):
         """Turns photos or clips into a batch of features.
 
         Args:
-            raw: Of `extract`; or a dict, which may hold `image`,
+            raw: Of `extract`; or a dict, which may hold them as `photos`, or `image`,
                 `(batch, height, width, 3)`, 0 to 255, in place of features of photos.
 
         Returns:
@@ -29,6 +29,8 @@ class PhotoReader(InputReader):
         """
         if not isinstance(raw, collections.abc.Mapping):
             return self.extract(raw)
+        if raw.get("photos") is not None:
+            return {**raw, **self.extract(raw["photos"])}
         is_image = (
             isinstance(self.extractor, Extractor) and raw.get("image") is not None
         )

@@ -1,13 +1,13 @@
 import collections.abc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
-from keras_caption.models.input_reader import InputReader
+from keras_caption.models.input_reader import BATCH_SIZE, InputReader
 from keras_caption.progress import progress
 from keras_caption.text import PAD
 
@@ -31,6 +31,13 @@ class SentenceReader(InputReader):
             return super().to_batch(raw)
         return {"source": pad(self.source_tokens(raw))}
 
+    def read_in_batches(
+        self, raw: Any, batch_size: int
+    ) -> tuple[int, Iterator[tuple[np.ndarray, dict[str, Any]]]]:
+        """Reads and checks any number of sentences, tokenized once."""
+        raw = raw if self.source is None else self.to_batch(raw)
+        return super().read_in_batches(raw, batch_size)
+
     def source_tokens(self, sentences: Any) -> list[list[int]]:
         """Tokens of each sentence, EOS included.
 
@@ -41,7 +48,7 @@ class SentenceReader(InputReader):
         return [self.source.encode(text)[1:] for text in sentences]
 
     def translate(
-        self, sentences: list[str], batch_size: int = 64, **options: Any
+        self, sentences: list[str], batch_size: int = BATCH_SIZE, **options: Any
     ) -> list[str]:
         """Translates any number of sentences, in batches of similar length.
 
@@ -60,12 +67,12 @@ class SentenceReader(InputReader):
         """
 
         def generate(batch):
-            return self.generate(batch, **options)
+            return self.generate(batch, batch_size=batch_size, **options)
 
         return self._in_batches(generate, sentences, batch_size, "")
 
     def translate_n_best(
-        self, sentences: list[str], n: int, batch_size: int = 64, **options: Any
+        self, sentences: list[str], n: int, batch_size: int = BATCH_SIZE, **options: Any
     ) -> list[list[tuple[str, float]]]:
         """Translates any number of sentences, each in several ways.
 
@@ -83,7 +90,7 @@ class SentenceReader(InputReader):
         """
 
         def generate(batch):
-            return self.generate_n_best(batch, n, **options)
+            return self.generate_n_best(batch, n, batch_size=batch_size, **options)
 
         return self._in_batches(generate, sentences, batch_size, [])
 

@@ -332,3 +332,61 @@ def test_length_limits_are_exact_in_decimals():
         np.testing.assert_array_equal(limits, np.maximum(number * lengths // 100, 1))
     assert np.array(length_limits([30], np.float32(2.1))) == [63]
     assert np.array(length_limits([3000], 1 / 3)) == [1000]
+
+
+class Extractor:
+    """Makes regions of numbers in place of photos, and counts those of each batch."""
+
+    variables = ()
+
+    def __init__(self, images):
+        self.images = images
+        self.sizes = []
+
+    def to_pixels(self, photos):
+        self.sizes.append(len(photos))
+        return np.array(photos)
+
+    def __call__(self, numbers):
+        return {name: ops.take(x, numbers, axis=0) for name, x in self.images.items()}
+
+
+def test_any_number_of_examples_is_decoded_in_batches(captioner, rng, monkeypatch):
+    images = random_images(rng, batch=5)
+    options = {"beam_size": 2, "max_length": 7}
+    expected = captioner.generate_tokens(images, **options)
+    best = captioner.generate_n_best(images, n=2, **options)
+    sampled = {"temperature": 1.0, "seed": 1, "max_length": 7}
+    samples, _ = captioner.generate_tokens(images, **sampled)
+    tensors = {name: ops.convert_to_tensor(x) for name, x in images.items()}
+    extractor = Extractor(images)
+    monkeypatch.setattr(captioner, "extractor", extractor)
+    for raw in (images, tensors, [0, 1, 2, 3, 4]):
+        found = captioner.generate_tokens(raw, batch_size=2, **options)
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    assert extractor.sizes == [2, 2, 2]  # read when their turn comes
+    found = captioner.generate_n_best(images, n=2, batch_size=2, **options)
+    assert [[text for text, _ in row] for row in found] == [
+        [text for text, _ in row] for row in best
+    ]
+    found, _ = captioner.generate_tokens(images, batch_size=2, **sampled)
+    np.testing.assert_array_equal(found, samples)
+    assert captioner.generate([0, 1, 2], batch_size=2, **options) == [
+        text for (text, _), *_ in best[:3]
+    ]
+
+
+def test_faults_in_later_batches_are_named_before_any_is_decoded(
+    captioner, rng, monkeypatch
+):
+    images = random_images(rng, batch=5)
+    images["regions"][4, 0, 0] = np.nan
+    monkeypatch.setattr(captioner, "_compiled", None)
+    with pytest.raises(kc.InputError, match="Image 4 of the batch"):
+        captioner.generate_tokens(images, batch_size=2)
+    images["boxes"] = images["boxes"][:3]
+    with pytest.raises(kc.InputError, match=r"differ in their number of images: .*: 3"):
+        captioner.generate_tokens(images, batch_size=2)
+    with pytest.raises(kc.InputError, match="`batch_size`: Input should be greater"):
+        captioner.generate_tokens(images, batch_size=0)
