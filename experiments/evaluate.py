@@ -24,7 +24,7 @@ from keras_caption.tasks import captioning
 
 
 def main(arguments):
-    parser = Parser("experiments/evaluate.py", __doc__)
+    parser = Parser("experiments/evaluate.py", __doc__, imports=True)
     parser.add_argument("run", help="folder of a finished run")
     parser.add_argument("--dataset", default="prepared", help="as of run.py")
     parser.add_argument("--data_dir", help="folder of the dataset, as of run.py")

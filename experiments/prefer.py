@@ -24,7 +24,7 @@ BATCH_SIZE = 50  # images
 
 
 def main(arguments):
-    parser = Parser("experiments/prefer.py", __doc__)
+    parser = Parser("experiments/prefer.py", __doc__, imports=True)
     parser.add_argument("runs", nargs="+", help="folders that have finished runs")
     parser.add_argument("--pairs", required=True, help="JSON file of the pairs")
     parser.add_argument("--data_dir", help="folder of the dataset, if it has moved")

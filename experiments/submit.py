@@ -27,7 +27,7 @@ SETS = {"val2014": 40_504, "test2014": 40_775}
 
 
 def main(arguments):
-    parser = Parser("experiments/submit.py", __doc__)
+    parser = Parser("experiments/submit.py", __doc__, imports=True)
     parser.add_argument(
         "model", type=names, help="saved model, or several separated by commas"
     )

@@ -1,13 +1,16 @@
 """A dataset of one's own: one registration, and experiments train on it."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
 import keras_caption as kc
-from keras_caption.data import datasets
+from keras_caption.commands import main
+from keras_caption.data.datasets import DATASETS
+from keras_caption.models.attention import GATES
 from keras_caption.tasks.reports import captioning as report
 
 WORDS = "left", "right"
@@ -40,14 +43,35 @@ class Sides(tfds.core.GeneratorBasedBuilder):
             )
 
 
+MINE = """
+import keras
+import keras_caption as kc
+from keras_caption.models.attention import GATES
+from test_extension_dataset import Sides
+
+
+@keras.saving.register_keras_serializable("mine")
+class MyGate(keras.layers.Layer):
+    def call(self, attended, query):
+        return keras.ops.relu(attended)
+
+
+GATES["mine"] = lambda options, dtype: MyGate(dtype=dtype)
+kc.data.register("sides", lambda folder: Sides(data_dir="{}"))
+"""
+
+
 @pytest.fixture
-def registered(monkeypatch, tmp_path):
-    monkeypatch.setattr(datasets, "DATASETS", dict(datasets.DATASETS))
-    kc.data.register("sides", lambda folder: Sides(data_dir=tmp_path / "tfds"))
+def mine(tmp_path):
+    """A file that registers a dataset and a gate."""
+    path = tmp_path / "mine.py"
+    path.write_text(MINE.format(tmp_path / "tfds"))
+    with mock.patch.dict(DATASETS), mock.patch.dict(GATES):
+        yield path
 
 
-def test_an_experiment_trains_on_a_registered_dataset(
-    registered, call_script, monkeypatch, tmp_path
+def test_an_experiment_trains_what_a_file_registers(
+    mine, call_script, monkeypatch, tmp_path
 ):
     # What takes seconds, and is tested elsewhere.
     monkeypatch.setattr(kc.evaluation, "score", lambda *_: ({}, {}))
@@ -59,9 +83,11 @@ def test_an_experiment_trains_on_a_registered_dataset(
         "training.batch_size": 4,
         "data.min_count": 1,
         "decoding.beam_size": 1,
+        "model.gate": "mine",
     }
     done = call_script(
-        *("experiments/run.py", "--model=san", "--dataset=sides", "--epochs=1"),
+        *("experiments/run.py", f"--import={mine}"),
+        *("--model=san", "--dataset=sides", "--epochs=1"),
         f"--output_dir={tmp_path / 'run'}",
         *(f"--config.{name}={value}" for name, value in values.items()),
     )
@@ -71,8 +97,36 @@ def test_an_experiment_trains_on_a_registered_dataset(
     assert model.input_specs["regions"].shape[-1] == 3
     results = json.loads((tmp_path / "run" / "test_results.json").read_text())
     assert sorted(row["image_id"] for row in results) == [0, 1, 2, 3]
+    # Other commands load the model with the file, and not without.
+    saved = str(tmp_path / "run" / "best.keras")
+    for command, problem in (
+        (["caption", "photo.jpg", "--model", saved], "has no extractor"),
+        (["translate", saved, "a"], "translates no sentences"),
+        (["answer", saved, "photo.jpg", "a"], "not a model that answers"),
+    ):
+        del DATASETS["sides"], GATES["mine"]
+        with pytest.raises(SystemExit, match="gate='mine'"):
+            main(command)
+        with pytest.raises(SystemExit, match=problem):
+            main([*command, f"--import={mine}"])
 
 
-def test_a_name_is_registered_once(registered):
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "There is no Python file .*mine.py"),
+        ("import nowhere", "mine.py fails: ModuleNotFoundError: No module named 'no"),
+        ("kc.data.register('scenes', None)", "fails: NameError: name 'kc'"),
+    ],
+)
+def test_a_file_that_fails_is_named(content, problem, tmp_path):
+    path = tmp_path / "mine.py"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(SystemExit, match=problem):
+        main(["run", f"--import={path}"])
+
+
+def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match="There is a dataset 'scenes' already"):
         kc.data.register("scenes", Sides)

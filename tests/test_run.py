@@ -149,7 +149,7 @@ def check_report(output, printed):
 
 
 MISTAKES = {
-    "--config=nowhere.py": "There is no configuration file nowhere.py.",
+    "--config=nowhere.py": "There is no Python file nowhere.py.",
     "--unknown": "unrecognized arguments: --unknown; see --help.",
     "--model=ngsam": "There is no model named 'ngsam'. Did you mean ngsan",
     "--dataset=cocoo": "There is no dataset 'cocoo'. Did you mean coco",

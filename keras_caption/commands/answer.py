@@ -39,7 +39,7 @@ AT_ONCE = 64  # questions in memory with their images
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = Parser("keras-caption answer", __doc__)
+    parser = Parser("keras-caption answer", __doc__, imports=True)
     parser.add_argument(
         "model", type=names, help="saved model, or several separated by commas"
     )

@@ -52,7 +52,7 @@ DETECTOR = "dfine_nano_coco"
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = Parser("keras-caption caption", __doc__)
+    parser = Parser("keras-caption caption", __doc__, imports=True)
     parser.add_argument(
         "files",
         nargs="+",

@@ -3,9 +3,11 @@ import contextlib
 import io
 import os
 import pathlib
+import runpy
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from absl import logging
 
@@ -20,9 +22,13 @@ class Parser(argparse.ArgumentParser):
     Args:
         name: str, name of the command.
         description: str, the first part of the help.
+        imports: bool, whether the command takes `--import`, for what a user has
+            registered: mechanisms, models, datasets, kinds of input.
     """
 
-    def __init__(self, name: str, description: str, **kwargs):
+    def __init__(
+        self, name: str, description: str, imports: bool = False, **kwargs: Any
+    ):
         super().__init__(
             prog=name,
             description=description,
@@ -30,9 +36,43 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **kwargs,
         )
+        if imports:
+            self.add_argument(
+                "--import",
+                action=Import,
+                metavar="FILE",
+                help="Python file of your own that registers a mechanism, a model, a "
+                "dataset or a kind of input; may be given several times",
+            )
 
     def error(self, message):
         sys.exit(f"error: {message}; see --help.")
+
+
+class Import(argparse.Action):
+    """Runs a Python file, for what it registers."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        run_file(values)
+
+
+def run_file(path: str) -> dict[str, Any]:
+    """Runs a Python file; returns what it defines, by name.
+
+    Raises:
+        InputError: If there is no such file, or it fails.
+    """
+    if not pathlib.Path(path).is_file():
+        raise InputError(f"There is no Python file {path}.")
+    try:
+        return runpy.run_path(path)
+    except Exception as error:
+        raise failure(path, error) from error
+
+
+def failure(path: str, error: Exception) -> InputError:
+    """An error of a user's Python file, in one sentence."""
+    return InputError(f"{path} fails: {type(error).__name__}: {error}")
 
 
 def count(text: str) -> int:

@@ -1,12 +1,11 @@
 """The configuration of an experiment: a file, and values of the command line."""
 
 import copy
-import pathlib
-import runpy
 from types import ModuleType
 from typing import Any
 
 from keras_caption import tasks
+from keras_caption.commands.command_line import failure, run_file
 from keras_caption.errors import InputError, hint
 from keras_caption.training.settings import RUN, check_names, model_settings, validate
 
@@ -51,14 +50,11 @@ def read_file(path: str) -> dict[str, Any]:
     Raises:
         InputError: If the file is missing, fails, or has no `get_config`.
     """
-    if not pathlib.Path(path).is_file():
-        raise InputError(f"There is no configuration file {path}.")
+    names = run_file(path)
     try:
-        names = runpy.run_path(path)
         config = names["get_config"]() if "get_config" in names else None
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"{path} fails: {reason}") from error
+        raise failure(path, error) from error
     if not (isinstance(config, dict) and config):
         raise InputError(
             f"{path} should have a function get_config() that returns a dict of groups."

@@ -88,7 +88,7 @@ def split(arguments):
 
 
 def make_parser(description):
-    parser = Parser("keras-caption run", description, add_help=False)
+    parser = Parser("keras-caption run", description, imports=True, add_help=False)
     parser.add_argument("--help", "-h", action="store_true", help="show this help")
     parser.add_argument("--config", metavar="FILE", help="Python file of an experiment")
     for flag, (name, text) in SHORT.items():

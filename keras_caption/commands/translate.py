@@ -38,7 +38,7 @@ LIMIT = {"length_ratio": 2.0, "length_margin": 10}
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = Parser("keras-caption translate", __doc__)
+    parser = Parser("keras-caption translate", __doc__, imports=True)
     parser.add_argument(
         "model", type=names, help="saved model, or several separated by commas"
     )
