@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import tensorflow_datasets as tfds
 
+from keras_caption.data.building import build
 from keras_caption.data.coco import CocoFiles, read_annotations
 from keras_caption.data.examples import captions_and_words, region_features
 from keras_caption.errors import InputError
@@ -129,8 +130,7 @@ def read_tfds() -> dict[str, Iterator[dict]]:
     Returns:
         dict from split to an iterator over examples; `restval` is part of `train`.
     """
-    builder = tfds.builder("coco_captions")
-    builder.download_and_prepare()
+    builder = build(lambda: tfds.builder("coco_captions"))
     skip = {"image": tfds.decode.SkipDecoding()}
     names = {"train": "train+restval", "val": "val", "test": "test"}
     return {

@@ -4,6 +4,7 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
+from keras_caption.data.building import build
 from keras_caption.data.coco_objects import CocoObjects
 from keras_caption.data.moving_scenes import MovingScenes
 from keras_caption.data.scenes import Scenes
@@ -86,7 +87,8 @@ def load(
             `coco_captions`. For `prepared`, the folder written by `prepare`,
             `prepare_regions`, `prepare_clips` or `prepare_frames`.
         **kwargs: Further arguments of the TFDS builder, such as `data_dir`, the folder
-            of the prepared data, which defaults to `~/tensorflow_datasets`.
+            of the prepared data. Defaults to what the environment variable
+            `TFDS_DATA_DIR` names, or `~/tensorflow_datasets`.
 
     Returns:
         A prepared TFDS builder with splits `train`, `val` and `test`.
@@ -96,15 +98,7 @@ def load(
             The whole of a `prepared` dataset is read once to compare its checksums.
     """
     check_name(name)
-    builder = DATASETS[name](folder, **kwargs)
-    try:
-        builder.download_and_prepare()
-    except OSError:
-        builder = DATASETS[name](folder, **kwargs)
-        if not builder.data_path.exists():
-            raise
-        # Another process prepared the same dataset at the same time.
-    return builder
+    return build(lambda: DATASETS[name](folder, **kwargs))
 
 
 def read(builder: Any, split: str, images: bool = False) -> Any:

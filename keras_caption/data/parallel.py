@@ -5,6 +5,7 @@ from collections.abc import Callable
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
+from keras_caption.data.building import build
 from keras_caption.data.scene_sentences import SceneSentences
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.parallel_text import find_parallel
@@ -54,9 +55,16 @@ def load_parallel(
     if folder is not None:
         return from_folder(folder, source, target)
     if name == "scene_sentences":
-        return from_builder(SceneSentences(**kwargs), source, target)
+        return from_builder(lambda: SceneSentences(**kwargs), source, target)
     other = next((x for x in (source, target) if x != "en"), "en")
-    return from_builder(tfds.builder(f"{name}/{other}-en", **kwargs), source, target)
+    configs = tfds.builder_cls(name).builder_configs
+    if f"{other}-en" not in configs:
+        others = ", ".join(config.removesuffix("-en") for config in configs)
+        raise InputError(
+            f"{name} has English with {others}, not {source} and {target}."
+        )
+    name = f"{name}/{other}-en"
+    return from_builder(lambda: tfds.builder(name, **kwargs), source, target)
 
 
 def from_folder(folder, source, target):
@@ -89,15 +97,16 @@ def sentences(files):
             yield source, target
 
 
-def from_builder(builder, source, target):
-    """Parallel text of a TFDS builder of `tfds.features.Translation`."""
+def from_builder(make, source, target):
+    """Parallel text of the builder of `tfds.features.Translation` that is made."""
+    builder = make()
     languages = builder.info.features.keys()
     if {source, target} != set(languages):
         raise InputError(
             f"The dataset {builder.name} has the languages {' and '.join(languages)}, "
             f"not {source} and {target}."
         )
-    builder.download_and_prepare()
+    builder = build(make)
 
     def read(split):
         if split == "val" and split not in builder.info.splits:

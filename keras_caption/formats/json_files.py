@@ -29,11 +29,14 @@ def read_json(path: str | os.PathLike, schema: Any) -> Any:
         The content, of the type `schema`.
 
     Raises:
-        InputError: If the file is missing or unreadable, is not JSON, or does not
-            follow the schema. The message names the file and the record, such as
-            `annotations[17].caption`.
+        InputError: If the file is missing or unreadable, is a pipe or a device, is not
+            JSON, or does not follow the schema. The message names the file and the
+            record, such as `annotations[17].caption`.
     """
-    packed = pathlib.Path(path).suffix == ".gz"
+    path = pathlib.Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is a pipe or a device, not a file.")
+    packed = path.suffix == ".gz"
     opened, most = (gzip.open, UNPACKED_BYTES + 1) if packed else (open, -1)
     try:
         with opened(path, "rb") as file:

@@ -78,10 +78,10 @@ class Generation(InputReader):
 
         Args:
             raw: As of `generate`.
-            beam_size: int, beam width, defaults to 3; 1 is greedy search.
+            beam_size: int, beam width, up to 100, defaults to 3; 1 is greedy search.
             batch_size: int, number of examples that are decoded at once. Memory grows
                 with it, not with their number.
-            max_length: int, greatest number of tokens, defaults to 20.
+            max_length: int, greatest number of tokens, up to 4,096, defaults to 20.
             length_ratio, length_margin: float and int, of models of text: each output
                 has at most `length_ratio * n + length_margin` tokens, EOS included,
                 for n tokens of its input, EOS included, and ends with EOS there. If

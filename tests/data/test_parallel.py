@@ -62,6 +62,11 @@ def test_wmt14_is_read(tmp_path):
     assert all(len(of_split) == 3 for of_split in pairs.values())
 
 
+def test_languages_that_wmt14_lacks_are_named():
+    with pytest.raises(kc.InputError, match=r"English with cs, .*, not en and xx\."):
+        load_parallel("wmt14_translate", target="xx")
+
+
 def test_the_built_in_text_is_read_in_both_directions(tmp_path):
     text = load_parallel("scene_sentences", None, "de", "en", data_dir=tmp_path)
     pairs = sentences(text, "test")

@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import os
 
 import pytest
 import readers
 
 import keras_caption as kc
 from keras_caption.formats import json_files
+from keras_caption.formats.json_files import read_json
 from keras_caption.formats.runs import read_begun
 from keras_caption.formats.vqa import find_vqa, read_vqa
 
@@ -160,6 +162,12 @@ def test_files_that_are_not_json_are_named(tmp_path):
             kc.evaluation.read_results(path)
     with pytest.raises(kc.InputError, match="cannot be read: Is a directory"):
         kc.evaluation.read_results(tmp_path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(kc.InputError, match=r"pipe\.json is a pipe or a device"):
+        read_json(tmp_path / "pipe.json", dict)
 
 
 def test_questions_need_their_annotations(tmp_path):
