@@ -158,7 +158,8 @@ def count_rows(values: Any) -> int:
 
 def take_rows(values: Any, rows: np.ndarray) -> Any:
     """The rows at some places of a list, an array or a tensor."""
-    if isinstance(values, (list, tuple)):
+    if not hasattr(values, "shape"):
+        values = list(values)
         return [values[i] for i in rows]
     if isinstance(values, np.ndarray):
         return values[rows]
