@@ -8,6 +8,9 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 from tensorflow_datasets.core.units import Size
 
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import reason_of
+
 
 def build(make: Callable[[], Any]) -> Any:
     """Makes a TFDS builder, and prepares its data if they are not there yet.
@@ -22,6 +25,10 @@ def build(make: Callable[[], Any]) -> Any:
 
     Returns:
         The builder, prepared.
+
+    Raises:
+        InputError: If a file cannot be downloaded, or has another checksum than TFDS
+            knows.
     """
     builder = make()
     generated = isinstance(builder, tfds.core.GeneratorBasedBuilder)
@@ -48,15 +55,16 @@ def _announce(builder):
 
     @functools.wraps(split_generators)
     def announced(dl_manager, *args, **kwargs):
-        for name in ("download", "download_and_extract"):
-            fetch = getattr(dl_manager, name)
-            setattr(dl_manager, name, _announced(fetch, builder.url_infos or {}))
+        for method in ("download", "download_and_extract"):
+            fetch = getattr(dl_manager, method)
+            announcing = _announced(fetch, builder.name, builder.url_infos or {})
+            setattr(dl_manager, method, announcing)
         return split_generators(dl_manager, *args, **kwargs)
 
     builder._split_generators = announced
 
 
-def _announced(fetch, url_infos):
+def _announced(fetch, name, url_infos):
     """`fetch`, a method of TFDS's download manager, that says what it downloads."""
 
     @functools.wraps(fetch)
@@ -68,7 +76,12 @@ def _announced(fetch, url_infos):
             size = f"at least {size}" if known else "of unknown size"
         hosts = dict.fromkeys(urllib.parse.urlsplit(url).netloc for url in urls)
         say(f"Downloading {len(urls)} files, {size}, from {', '.join(hosts)}")
-        return fetch(resources)
+        try:
+            return fetch(resources)
+        except Exception as error:  # of a network, a server or a checksum
+            raise InputError(
+                f"The dataset {name} cannot be downloaded: {reason_of(error)}."
+            ) from error
 
     return announced
 

@@ -9,6 +9,7 @@ import pytest
 import tensorflow_datasets as tfds
 from conftest import PROJECT
 from tensorflow_datasets.core.download.checksums import UrlInfo
+from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
 
 import keras_caption as kc
 from keras_caption.data.building import build
@@ -102,3 +103,15 @@ def test_downloads_are_announced_before_they_begin(tmp_path, capfd, monkeypatch,
     build(lambda: Downloaded(data_dir=tmp_path))
     size = "2.00 MiB" if known else "at least 1.00 MiB"
     assert f"Downloading 2 files, {size}, from a.test, b.test\n" in errors[0]
+
+
+def test_a_download_that_fails_is_one_sentence(tmp_path, monkeypatch):
+    def fetch(self, resources):
+        raise NonMatchingChecksumError("x.zip is another file.\nLine 2")
+
+    manager = tfds.download.DownloadManager
+    monkeypatch.setattr(manager, "download_and_extract", fetch)
+    message = "downloaded cannot be downloaded: x.zip is another file"
+    with pytest.raises(kc.InputError, match=message):
+        build(lambda: Downloaded(data_dir=tmp_path))
+    assert not list(tmp_path.glob("downloaded/incomplete*"))
