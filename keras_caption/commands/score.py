@@ -15,5 +15,10 @@ def main(arguments: Sequence[str]) -> None:
         action="store_true",
         help="compute SPICE too; its first use downloads several hundred MB",
     )
+    parser.add_argument(
+        "--characters",
+        action="store_true",
+        help="count each character as a word, for languages without spaces",
+    )
     values = parser.parse_args(arguments)
-    print(score_table(values.captions, values.results, values.spice))
+    print(score_table(values.captions, values.results, values.spice, values.characters))

@@ -1,14 +1,23 @@
-"""Checks of captions and references before they are scored."""
+"""Checks of captions and references before they are scored, and notes on scores."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_caption.errors import InputError
+from keras_caption.text import split_words
 
 # All control characters but tabs, Unicode's line and paragraph separators, and
 # surrogates, which UTF-8 cannot encode.
 NOT_ON_A_LINE = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+# Runs of characters of languages that are written without spaces between words, and
+# the greatest mean length of such runs in text that has been split into words.
+UNSPACED = {
+    "[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+": 3,
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+": 7,  # Thai, Lao, Burmese, Khmer
+}
+MOST_IN_BLEU = 4  # words of an n-gram
 
 
 def check_captions(
@@ -36,6 +45,23 @@ def check_captions(
             )
 
 
+def check_words(
+    expected: Mapping[Any, Sequence[str]], references: Mapping[Any, Sequence[str]]
+) -> None:
+    """Raises `InputError` unless every image has a reference with a word.
+
+    Args:
+        expected: dict from image id to a list of str, references split into words.
+        references: dict from image id to a list of str, the same as people wrote them.
+    """
+    for image_id, texts in expected.items():
+        if not any(texts):
+            raise InputError(
+                f"The references of image {image_id!r} must have at least one word, "
+                f"received {references[image_id]!r:.60}."
+            )
+
+
 def is_list_of_strings(texts: Any) -> bool:
     """Whether texts are a sequence of at least one str."""
     return (
@@ -53,3 +79,77 @@ def one_line(text: str) -> str:
     at the same characters as `str.splitlines`.
     """
     return NOT_ON_A_LINE.sub(" ", text)
+
+
+def normalize(text: str, characters: bool = False) -> str:
+    """Normalized words of a text, or its characters, separated by spaces.
+
+    Args:
+        text: str.
+        characters: bool, whether to split the words into characters.
+    """
+    words = split_words(text)
+    return " ".join("".join(words) if characters else words)
+
+
+def lacks_spaces(texts: Sequence[str]) -> bool:
+    """Whether texts are of a language without spaces, and not split into words.
+
+    Chinese, Japanese, Thai, Lao, Burmese and Khmer are.
+
+    Args:
+        texts: Sequence of str.
+    """
+    text = " ".join(texts)
+    length = sum(map(len, text.split()))
+    for pattern, longest in UNSPACED.items():
+        runs = re.findall(pattern, text)
+        total = sum(map(len, runs))
+        if 2 * total > length and total > longest * len(runs):
+            return True
+    return False
+
+
+def notes_on_captions(
+    captions: Mapping[Any, str], references: Mapping[Any, Sequence[str]]
+) -> dict[str, str]:
+    """What makes scores by words mean nothing.
+
+    Args:
+        captions: dict from image id to str, words separated by spaces.
+        references: dict from image id to a list of such str.
+
+    Returns:
+        dict from the name of a metric, or `"note"` for all of them, to a sentence.
+    """
+    notes = notes_on_references(references)
+    longest = max(len(text.split()) for text in captions.values())
+    for n in range(max(longest, 1) + 1, MOST_IN_BLEU + 1):
+        if "note" not in notes:  # which says why
+            notes[f"BLEU-{n}"] = f"means nothing, for no caption has {n} words."
+    return notes
+
+
+def notes_on_references(references: Mapping[Any, Sequence[str]]) -> dict[str, str]:
+    """What makes scores by words mean nothing, whatever the captions say.
+
+    Args:
+        references: dict from image id to a list of str.
+
+    Returns:
+        As `notes_on_captions`.
+    """
+    notes = {}
+    if lacks_spaces([text for texts in references.values() for text in texts]):
+        notes["note"] = (
+            "captions without spaces are one word each: their scores by words mean "
+            "nothing. `keras-caption score --characters` scores them by characters; a "
+            "captioner is trained on characters by --config.data.tokenizer=characters."
+        )
+    if len({frozenset(texts) for texts in references.values()}) == 1:
+        same = "there is one image" if len(references) == 1 else "all have the same"
+        notes["CIDEr-D"] = (
+            "is 0 whatever the captions: it counts words by how few images have them "
+            f"in their references, and {same}."
+        )
+    return notes

@@ -3,34 +3,35 @@ from typing import Any
 
 from pycocoevalcap.cider.cider import Cider
 
-from keras_caption.evaluation.captions import check_captions
-from keras_caption.text import split_words
+from keras_caption.evaluation.captions import check_captions, check_words, normalize
 
 
 def cider(
-    captions: Mapping[Any, str], references: Mapping[Any, Sequence[str]]
+    captions: Mapping[Any, str],
+    references: Mapping[Any, Sequence[str]],
+    characters: bool = False,
 ) -> float:
     """Computes CIDEr-D of captions without Java, for validation during training.
 
     It differs from the `CIDEr-D` of `score` only in the tokenizer, which is
     `keras_caption.text.split_words` instead of a Java program and fast enough for
-    every epoch.
+    every epoch. By characters it is the same.
 
     Args:
         captions: dict from image id to str.
         references: dict from image id to a list of str, at least for these images.
+        characters: bool, whether each character counts as a word. Defaults to
+            `False`.
 
     Returns:
         float, the mean over images.
 
     Raises:
-        InputError: If there are no captions, or an image has no references.
+        InputError: If there are no captions, or an image has no references, or none
+            with a word.
     """
     check_captions(captions, references)
-
-    def normalize(text):
-        return " ".join(split_words(text))
-
-    generated = {i: [normalize(caption)] for i, caption in captions.items()}
-    expected = {i: list(map(normalize, references[i])) for i in captions}
+    generated = {i: [normalize(text, characters)] for i, text in captions.items()}
+    expected = {i: [normalize(x, characters) for x in references[i]] for i in captions}
+    check_words(expected, references)
     return float(Cider().compute_score(expected, generated)[0])

@@ -1,6 +1,7 @@
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
@@ -9,12 +10,12 @@ from keras_caption.formats.coco import read_captions
 from keras_caption.formats.coco_results import read_results
 
 
-def write_results(path: str | os.PathLike, captions: Mapping[int, str]) -> None:
+def write_results(path: str | os.PathLike, captions: Mapping[Any, str]) -> None:
     """Writes a COCO results file.
 
     Args:
         path: Path of the file.
-        captions: dict from image id to str.
+        captions: dict from image id, int or str, to str.
     """
     write_json(path, [{"image_id": i, "caption": c} for i, c in captions.items()])
 
@@ -23,17 +24,19 @@ def score_files(
     captions_path: str | os.PathLike,
     results_path: str | os.PathLike,
     spice: bool = False,
+    characters: bool = False,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Scores a COCO results file against a COCO captions file.
 
-    The images in both files are scored, in the order of the captions file. The numbers
-    of the other images are printed: the server's c40 captions, for instance, are of
-    some images only.
+    The images in both files are scored, in the order of the captions file. Their ids
+    are compared as text: 7 in one file is "7" in the other. The numbers of the other
+    images are printed: the server's c40 captions, for instance, are of some images
+    only.
 
     Args:
         captions_path: Path of a JSON file with `images` and `annotations`.
         results_path: Path of a results file, see `read_results`.
-        spice: bool, whether to compute SPICE, see `score`. Defaults to `False`.
+        spice, characters: Of `score`.
 
     Returns:
         As `score`.
@@ -42,48 +45,53 @@ def score_files(
         InputError: If a file does not follow its format, or no image is in both.
     """
     references = {
-        i: texts for i, texts in read_captions(captions_path).items() if texts
+        str(i): texts for i, texts in read_captions(captions_path).items() if texts
     }
-    results = read_results(results_path)
+    results = {str(i): text for i, text in read_results(results_path).items()}
     captions = {i: results[i] for i in references if i in results}
     if not captions:
         raise InputError(
             f"{results_path}: none of its images has captions in {captions_path}."
         )
+    by = " by characters" if characters else ""
     print(
-        f"{len(captions):,} images are scored; {len(references) - len(captions):,} in "
-        f"{captions_path} have no result, {len(results) - len(captions):,} results no "
-        "captions there"
+        f"{len(captions):,} images are scored{by}; "
+        f"{len(references) - len(captions):,} in {captions_path} have no result, "
+        f"{len(results) - len(captions):,} results no captions there"
     )
-    return score(captions, references, spice)
+    return score(captions, references, spice, characters)
 
 
 def score_table(
     captions_paths: Sequence[str | os.PathLike],
     results_path: str | os.PathLike,
     spice: bool = False,
+    characters: bool = False,
 ) -> str:
     """Scores a COCO results file against several captions files such as c5 and c40.
 
     Args:
         captions_paths: Sequence of paths of captions files, see `score_files`.
         results_path: Path of a results file, see `read_results`.
-        spice: bool, whether to compute SPICE, see `score`. Defaults to `False`.
+        spice, characters: Of `score`.
 
     Returns:
-        str, a Markdown table with a row for each captions file, followed by the
-        metrics that failed and the reasons.
+        str, a Markdown table with a row for each captions file, followed by what to
+        know of its metrics, see `score`.
 
     Raises:
         InputError: As `score_files`.
     """
-    rows, notes = {}, {}
+    rows, labels_of = {}, {}
     paths = [pathlib.Path(path) for path in captions_paths]
     distinct = len({path.stem for path in paths}) == len(paths)
     for path in paths:
         label = path.stem if distinct else str(path)
-        rows[label], missing = score_files(path, results_path, spice)
-        notes |= missing
-    return "\n".join(
-        [table(rows), *(f"{name}: {reason}" for name, reason in notes.items())]
-    )
+        rows[label], notes = score_files(path, results_path, spice, characters)
+        for name, note in notes.items():
+            labels_of.setdefault(f"{name}: {note}", []).append(label)
+    lines = [
+        note if len(labels) == len(rows) else f"{', '.join(labels)}, {note}"
+        for note, labels in labels_of.items()
+    ]
+    return "\n".join([table(rows), *lines])

