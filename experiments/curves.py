@@ -61,7 +61,7 @@ def main(arguments):
 
 
 def read_curve(folder, monitor):
-    return [100 * epoch[monitor] for epoch in read_history(folder, monitor)]
+    return [epoch[monitor] for epoch in read_history(folder, monitor)]
 
 
 def draw(panel, models):

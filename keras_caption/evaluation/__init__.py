@@ -1,6 +1,7 @@
 """The standard metrics of captioning, translation and question answering."""
 
 from keras_caption.evaluation.caption_pairs import preference
+from keras_caption.evaluation.captions import lacks_spaces, notes_on_references
 from keras_caption.evaluation.cider import cider
 from keras_caption.evaluation.coco_results import (
     read_results,
@@ -10,6 +11,7 @@ from keras_caption.evaluation.coco_results import (
 )
 from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.named_objects import named_objects, object_agreement
+from keras_caption.evaluation.outputs import note_on_outputs
 from keras_caption.evaluation.perplexity import log_perplexity
 from keras_caption.evaluation.translation import score_translations
 from keras_caption.evaluation.vqa import (
@@ -24,8 +26,11 @@ __all__ = [
     "METRICS",
     "answer_accuracy",
     "cider",
+    "lacks_spaces",
     "log_perplexity",
     "named_objects",
+    "note_on_outputs",
+    "notes_on_references",
     "object_agreement",
     "preference",
     "read_results",

@@ -2,6 +2,9 @@
 
 `config.json` says what a run was begun with, `history.json` holds the logs of its
 epochs, and `test_scores.json`, written last, its scores.
+
+The scores of epochs are times 100, as in papers; a row of the history says so by its
+`scale`. Those of earlier versions have none, and scores from 0 to 1, or 10 of CIDEr-D.
 """
 
 import pathlib
@@ -12,6 +15,9 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
+
+SCALE = 100  # of the scores in logs of epochs
+SCORES = ("val_cider", "val_bleu", "val_exact", "val_accuracy")
 
 Value = str | int | float | bool | None
 Objective = Literal["cross-entropy", "self-critical", "ensemble"]
@@ -117,8 +123,10 @@ def complete(about: dict[str, Any]) -> dict[str, Any]:
     config = about["config"]
     if "geometry" in config.get("model", {}):
         config["model"].setdefault("signed_geometry", False)
-    if "self_critical" in config and "captions_per_image" in config["data"]:
-        config["self_critical"].setdefault("reward", "cider_d")
+    if "captions_per_image" in config["data"]:
+        config["data"].setdefault("tokenizer", "words")
+        if "self_critical" in config:
+            config["self_critical"].setdefault("reward", "cider_d")
     return about
 
 
@@ -196,7 +204,7 @@ def read_scores(folder: pathlib.Path) -> dict[str, Any]:
 def read_history(
     folder: pathlib.Path, monitor: str = "val_cider"
 ) -> list[dict[str, Any]]:
-    """Reads the logs of all epochs of a run, a list of dict.
+    """Reads the logs of all epochs of a run, a list of dict; scores are times 100.
 
     Args:
         folder: `pathlib.Path` of the run.
@@ -206,7 +214,15 @@ def read_history(
         InputError: If `history.json` is missing or wrong, or has no epoch.
     """
     fields = {"epoch": int, "iterations": int, monitor: FiniteFloat}
+    fields["scale"] = NotRequired[Literal[SCALE]]
     epoch = TypedDict("Epoch", fields, extra_items=int | float)
-    return read_json(
+    rows = read_json(
         folder / "history.json", Annotated[list[epoch], Field(min_length=1)]
     )
+    return [row if "scale" in row else rescale(row) for row in rows]
+
+
+def rescale(row: dict[str, Any]) -> dict[str, Any]:
+    """The logs of an epoch of an earlier version, as they are now."""
+    scores = {name: SCALE * row[name] for name in SCORES if name in row}
+    return {**row, **scores, "scale": SCALE}

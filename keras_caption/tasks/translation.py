@@ -312,9 +312,12 @@ class Task:
         """The callback that scores translations of the validation split."""
         evaluation = self.config["evaluation"]
         sources, references = self.sentences("val")
+        references = [model.vocabulary.as_decoded(text) for text in references]
+        if kc.evaluation.lacks_spaces(references):
+            print(f"Validation, {report.NO_SPACES}")
         return TranslationValidation(
             sources,
-            [model.vocabulary.as_decoded(text) for text in references],
+            references,
             evaluation["tokenized"],
             self._validation_loss(model),
             beam_size=evaluation["validation_beam_size"],

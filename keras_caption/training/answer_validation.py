@@ -4,7 +4,9 @@ from typing import Any
 import keras
 
 from keras_caption.formats.question import Question
+from keras_caption.formats.runs import SCALE
 from keras_caption.progress import progress
+from keras_caption.training.callbacks import OutputNote
 
 BATCH_SIZE = 128  # questions that are answered at once
 
@@ -12,7 +14,7 @@ BATCH_SIZE = 128  # questions that are answered at once
 class AnswerValidation(keras.callbacks.Callback):
     """Answers the validation questions after every epoch, and scores the answers.
 
-    Adds their accuracy to the epoch's logs as `val_accuracy`.
+    Adds their accuracy, times 100, to the epoch's logs as `val_accuracy`.
 
     Args:
         questions: Sequence of `keras_caption.data.Question`, whose answers are known.
@@ -23,12 +25,16 @@ class AnswerValidation(keras.callbacks.Callback):
         super().__init__()
         self.questions = questions
         self.encoded = encoded
+        self.note = OutputNote()
 
     def on_epoch_end(self, epoch, logs=None):
         from keras_caption.evaluation import score_answers
 
         answers = answer_questions(self.model, self.questions, self.encoded)
-        logs["val_accuracy"] = score_answers(answers, self.questions)["accuracy"]
+        accuracy = score_answers(answers, self.questions)["accuracy"]
+        logs["val_accuracy"] = SCALE * accuracy
+        known = [question.main_answer for question in self.questions]
+        self.note([*answers.values()], known, "validation answers")
 
 
 def answer_questions(

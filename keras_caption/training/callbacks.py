@@ -2,7 +2,7 @@ import contextlib
 import errno
 import os
 import pathlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import keras
@@ -11,7 +11,7 @@ from keras import ops
 
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
-from keras_caption.formats.runs import read_history
+from keras_caption.formats.runs import SCALE, read_history
 from keras_caption.progress import ProgressLines, progress
 
 
@@ -25,16 +25,35 @@ def steps_done(model: Any) -> int:
     return int(ops.convert_to_numpy(model.optimizer.iterations))
 
 
+class OutputNote:
+    """Prints, once, that a model's outputs are empty, all alike, or repeat themselves.
+
+    A call takes the arguments of `keras_caption.evaluation.note_on_outputs`.
+    """
+
+    def __init__(self):
+        self.printed = False
+
+    def __call__(self, outputs: Sequence[str], references: Sequence[str], noun: str):
+        from keras_caption.evaluation import note_on_outputs
+
+        note = None if self.printed else note_on_outputs(outputs, references, noun)
+        if note:
+            print(f"\n{note}", flush=True)
+            self.printed = True
+
+
 class CaptionValidation(keras.callbacks.Callback):
     """Captions the validation images after every epoch, and scores the captions.
 
-    Adds their CIDEr-D to the epoch's logs as `val_cider`.
+    Adds their CIDEr-D, times 100, to the epoch's logs as `val_cider`.
 
     Args:
         batches: Iterable of dicts with `image_id` beside the model's inputs.
         references: dict from image id to a list of str.
         beam_size: int, beam width; 1, greedy search, is the fastest.
         max_length: int, greatest number of tokens of a caption.
+        characters: bool, of `keras_caption.evaluation.cider`.
     """
 
     def __init__(
@@ -43,10 +62,13 @@ class CaptionValidation(keras.callbacks.Callback):
         references: dict[int, list[str]],
         beam_size: int = 1,
         max_length: int = 20,
+        characters: bool = False,
     ):
         super().__init__()
         self.batches = batches
         self.references = references
+        self.characters = characters
+        self.note = OutputNote()
         self.options = {"beam_size": beam_size, "max_length": max_length}
 
     def on_epoch_end(self, epoch, logs=None):
@@ -55,14 +77,17 @@ class CaptionValidation(keras.callbacks.Callback):
         captioner = captioner_of(self.model)
         batches = progress(self.batches, "Validation", unit="batches", leave=False)
         captions = captioner.caption(batches, **self.options)
-        logs["val_cider"] = cider(captions, self.references)
+        score = cider(captions, self.references, self.characters)
+        logs["val_cider"] = SCALE * score
+        one_of_each = [self.references[image_id][0] for image_id in captions]
+        self.note([*captions.values()], one_of_each, "validation captions")
 
 
 class TranslationValidation(keras.callbacks.Callback):
     """Translates the validation sentences after every epoch, and scores them.
 
-    Adds BLEU and the share of exactly right translations to the epoch's logs, as
-    `val_bleu` and `val_exact`, and the loss as `val_loss`.
+    Adds BLEU and the share of exactly right translations, both times 100, to the
+    epoch's logs, as `val_bleu` and `val_exact`, and the loss as `val_loss`.
 
     Args:
         sources, references: Lists of str, sentences and their translations.
@@ -85,6 +110,7 @@ class TranslationValidation(keras.callbacks.Callback):
         self.references = references
         self.tokenized = tokenized
         self.loss = loss
+        self.note = OutputNote()
         self.options = options
 
     def on_epoch_end(self, epoch, logs=None):
@@ -93,7 +119,9 @@ class TranslationValidation(keras.callbacks.Callback):
         model = captioner_of(self.model)
         translations = model.translate(self.sources, **self.options)
         scores, _ = score_translations(translations, self.references, self.tokenized)
-        logs["val_bleu"], logs["val_exact"] = scores["BLEU"], scores["exact"]
+        for name, metric in (("val_bleu", "BLEU"), ("val_exact", "exact")):
+            logs[name] = SCALE * scores[metric]
+        self.note(translations, self.references, "validation translations")
         if self.loss is not None:
             logs["val_loss"] = self.loss()
 
@@ -149,7 +177,13 @@ class HalveOnPlateau(keras.callbacks.ReduceLROnPlateau):
         patience: int,
         history: Iterable[dict[str, Any]] = (),
     ):
-        super().__init__("val_cider", factor=0.5, patience=patience, mode="max")
+        super().__init__(
+            "val_cider",
+            factor=0.5,
+            patience=patience,
+            mode="max",
+            min_delta=1e-4 * SCALE,
+        )
         self.learning_rate = learning_rate
         self.history = list(history)
 
@@ -277,6 +311,7 @@ class Checkpoint(keras.callbacks.Callback):
             {
                 "epoch": epoch + 1,
                 "iterations": iterations,
+                "scale": SCALE,
                 **{name: float(value) for name, value in logs.items()},
             }
         )

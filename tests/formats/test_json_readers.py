@@ -247,6 +247,9 @@ def test_settings_that_earlier_runs_had_no_choice_of_are_added(tmp_path):
     found = read_begun(tmp_path)["config"]
     assert found["model"]["signed_geometry"] is False
     assert found["self_critical"] == {"samples": 5, "reward": "cider_d"}
+    assert found["data"]["tokenizer"] == "words"
     del config["data"]["captions_per_image"]  # as a translator's
     (tmp_path / "config.json").write_text(json.dumps({**run, "config": config}))
-    assert read_begun(tmp_path)["config"]["self_critical"] == {"samples": 5}
+    found = read_begun(tmp_path)["config"]
+    assert found["self_critical"] == {"samples": 5}
+    assert "tokenizer" not in found["data"]

@@ -96,7 +96,10 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, monkeypa
         for run in ("whole", "killed")
     )
     assert history == other
-    assert history[0].keys() == {"epoch", "iterations", "loss", "val_accuracy"}
+    names = {"epoch", "iterations", "scale", "loss", "val_accuracy"}
+    assert history[0].keys() == names
+    assert "note: of 12 answers, " in whole.stdout  # alike, after two epochs
+    assert history[0]["val_accuracy"] > 1
 
 
 def check_report(output, printed):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import types
 
 import keras
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import keras_caption as kc
 from keras_caption import progress
+from keras_caption.tasks.reports import translation as report
 
 WORDS = ["one", "two", "three", "four", "five", "six", "sev@@", "eight", "ni@@", "ten"]
 TINY = {
@@ -111,6 +113,22 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(
     assert [row["iterations"] for row in history] == [updates, 2 * updates, 3 * updates]
     files = {path.name for path in (folder / "whole" / "weights").iterdir()}
     assert files == {"epoch_2.npz", "epoch_3.npz"}
+
+
+def test_the_report_says_what_its_figures_and_outputs_lack(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(kc.evaluation, "log_perplexity", lambda *_: -1.0)
+    model = types.SimpleNamespace(
+        name="translator",
+        translate=lambda *_, **options: ["", ""],
+        vocabulary=types.SimpleNamespace(as_decoded=str),
+    )
+    sentences = ["a white dog", "two cats"], ["一只白色的狗在跑", "两只猫在睡觉"]
+    report.evaluate(model, sentences, {"beam_size": 1}, tmp_path)
+    printed = capsys.readouterr().out
+    assert "BLEU counts words: it means nothing; chrF counts characters." in printed
+    assert "note: of 2 translations, 2 are empty: usually" in printed
 
 
 def test_self_critical_training_resumes_to_the_bit(

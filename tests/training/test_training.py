@@ -173,8 +173,8 @@ def test_numpy_numbers_are_numbers():
 
 
 HISTORY = [
-    {"epoch": 1, "iterations": 3, "loss": 2.0, "val_cider": 0.1},
-    {"epoch": 2, "iterations": 6, "loss": 1.0, "val_cider": 0.2},
+    {"epoch": 1, "iterations": 3, "loss": 2.0, "val_cider": 50.0, "scale": 100},
+    {"epoch": 2, "iterations": 6, "loss": 1.0, "val_cider": 75.0, "scale": 100},
 ]
 
 
@@ -184,6 +184,46 @@ def test_resumes_after_the_epoch_of_the_optimizers_step(tmp_path, steps, epochs)
     checkpoint = kc.training.Checkpoint(tmp_path)
     assert checkpoint.resume(trained(steps)) == epochs
     assert checkpoint.history == HISTORY[:epochs]
+
+
+def test_scores_of_earlier_versions_are_brought_to_one_scale(tmp_path, monkeypatch):
+    earlier = [{**row, "val_cider": row["val_cider"] / 100} for row in HISTORY]
+    for row in earlier:
+        del row["scale"]
+    (tmp_path / "history.json").write_text(json.dumps(earlier))
+    checkpoint = kc.training.Checkpoint(tmp_path)
+    model = trained(6)
+    checkpoint.resume(model)
+    assert checkpoint.history == HISTORY
+    saved = []
+    model.save = saved.append
+    checkpoint.set_model(model)
+    checkpoint.on_epoch_end(2, {"val_cider": 74.0})  # not the best: less than 0.75
+    assert saved == [tmp_path / "last.keras"]
+    history = json.loads((tmp_path / "history.json").read_text())
+    assert history[:2] == HISTORY
+    assert kc.formats.runs.read_history(tmp_path)[2]["val_cider"] == 74.0
+
+
+def test_validation_is_in_the_scale_of_papers_and_notes_outputs_once(capsys):
+    captions = {1: "a with a a", 2: "a with a a"}
+    references = {1: ["a dog runs"], 2: ["a cat with a hat"]}
+    model = types.SimpleNamespace(caption=lambda *_, **options: captions)
+    callback = kc.training.CaptionValidation([], references)
+    callback.set_model(model)
+    for epoch in range(2):
+        logs = {}
+        callback.on_epoch_end(epoch, logs)
+        assert logs["val_cider"] == 100 * kc.evaluation.cider(captions, references) > 0
+    printed = capsys.readouterr().out
+    assert printed.count("note: of 2 validation captions, 2 are alike") == 1
+    model.translate = lambda *_, **options: ["", "a cat on a hat"]
+    callback = kc.training.TranslationValidation(["", ""], ["a dog", "a cat on a hat"])
+    callback.set_model(model)
+    callback.on_epoch_end(0, logs)
+    assert logs["val_exact"] == 50.0
+    assert logs["val_bleu"] > 1
+    assert "of 2 validation translations, 1 are empty" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

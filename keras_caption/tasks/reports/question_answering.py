@@ -17,7 +17,7 @@ FILES = {
     "best.keras": "the model, for keras.models.load_model",
     "1": "the model as a SavedModel, for TensorFlow Serving",
     "last.keras": "the last epoch's model and optimizer, for --resume",
-    "history.json": "loss and accuracy of every epoch",
+    "history.json": "loss and accuracy, times 100, of every epoch",
     "logs": "the same for TensorBoard",
     "test_results.json": "answers to the test questions, as VQA's server takes them",
     "server_results.json": "the same for questions whose answers are not known",
@@ -70,6 +70,10 @@ def evaluate(
             print(f"\n| {title} | accuracy | questions |\n|---|---:|---:|")
         for kind, accuracy in scores[name].items():
             print(f"| {kind} | {100 * accuracy:.2f} | {counts[name][kind]:,} |")
+    known = [question.main_answer for question in questions]
+    note = kc.evaluation.note_on_outputs([*answers.values()], known, "answers")
+    if note:
+        print(f"\n{note}")
     print("\nSome questions, each followed by the model's answer and a person's:")
     for question in questions[:SHOWN]:
         answer = answers[question.question_id]

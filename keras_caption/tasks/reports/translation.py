@@ -7,12 +7,16 @@ import keras_caption as kc
 from keras_caption.atomic import replacing
 
 SHOWN = 10  # translations printed
+NO_SPACES = (
+    "note: these references have no spaces, and BLEU counts words: it means nothing; "
+    "chrF counts characters."
+)
 FILES = {
     "best.keras": "the model, for keras.models.load_model",
     "1": "the model as a SavedModel, for TensorFlow Serving",
     "last.keras": "the last epoch's model and optimizer, for --resume",
     "weights": "those of the last epochs, if they are averaged",
-    "history.json": "loss and BLEU of every epoch",
+    "history.json": "loss and BLEU, times 100, of every epoch",
     "logs": "the same for TensorBoard",
     "test_translations.txt": "translations of the test split, one in a line",
     "test_scores.json": "their scores",
@@ -59,6 +63,11 @@ def evaluate(
     print(f"| {model.name} | {' | '.join(cells)} |\n")
     for name, signature in signatures.items():
         print(f"{name}: {signature}")
+    if kc.evaluation.lacks_spaces(in_words):
+        print(f"\n{NO_SPACES}")
+    note = kc.evaluation.note_on_outputs(translations, in_words, "translations")
+    if note:
+        print(f"\n{note}")
     print("\nSome translations, each after its source and before the reference:")
     for rows in list(zip(sources, translations, in_words, strict=True))[:SHOWN]:
         print("  {}\n      {}\n      {}".format(*rows))
