@@ -92,6 +92,7 @@ def test_an_experiment_trains_what_a_file_registers(
         *(f"--config.{name}={value}" for name, value in values.items()),
     )
     assert done.returncode == 0, done.stderr
+    assert "note: of 4 captions, " in done.stdout  # after one step
     model = kc.models.load(tmp_path / "run")
     assert set(WORDS) < set(model.vocabulary.words)
     assert model.input_specs["regions"].shape[-1] == 3

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
 from keras_caption.inputs import of_example
-from keras_caption.text import BOS, EOS, PAD, Vocabulary, teacher_forcing
+from keras_caption.text import BOS, EOS, PAD, Tokenizer, Vocabulary, teacher_forcing
 
 # Examples that are shuffled among each other: all of a small dataset that is kept in
 # memory; of one that is not, so many.
@@ -23,7 +23,8 @@ class BatchOptions:
     Attributes:
         captions_per_image: int, number of captions of every image; an image with more
             shows others each epoch, one with fewer repeats some.
-        max_words: int, at which longer captions are cut.
+        max_words: int, at which longer captions are cut: a number of tokens, words or
+            characters.
         seed: int, of the order of the examples.
         cache: bool, whether to keep all that is read in memory. If not, each epoch
             reads the examples anew, and shuffles them within a window of 1,000: what
@@ -47,7 +48,7 @@ class BatchOptions:
 
 def train_batches(
     examples: tf.data.Dataset,
-    vocabulary: Vocabulary,
+    vocabulary: Tokenizer,
     batch_size: int,
     options: BatchOptions | None = None,
     *,
@@ -65,7 +66,7 @@ def train_batches(
     Args:
         examples: Finite tf.data dataset of examples, see
             `keras_caption.data.region_features`.
-        vocabulary: `keras_caption.text.Vocabulary`.
+        vocabulary: `keras_caption.text.Tokenizer` of the captions.
         batch_size: int, number of images.
         options: `BatchOptions`. Defaults to those of the papers.
         inputs: Names of what the model reads of an image, such as its `input_specs`;
@@ -99,7 +100,7 @@ def train_batches(
 
     def prepare(example):
         kept = {name: example[name] for name in keep}
-        tokens = tokens_of(example["words"])
+        tokens = tokens_of(example)
         return {**kept, **of_example(example, inputs), "tokens": tokens}
 
     prepared = examples.map(prepare, tf.data.AUTOTUNE)
@@ -166,20 +167,20 @@ def grouped(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
 
 
 def reference_tokens(
-    examples: tf.data.Dataset, vocabulary: Vocabulary, max_words: int = 16
+    examples: tf.data.Dataset, vocabulary: Tokenizer, max_words: int = 16
 ) -> np.ndarray:
     """All captions of every image, as self-critical rewards count them.
 
     Args:
         examples: Finite tf.data dataset of examples.
-        vocabulary: `keras_caption.text.Vocabulary`.
-        max_words: int, at which longer captions are cut.
+        vocabulary: `keras_caption.text.Tokenizer` of the captions.
+        max_words: int, at which longer captions are cut, a number of tokens.
 
     Returns:
         int32 `(images, R, T)`: tokens and EOS, then PAD.
     """
     tokens_of = _tokenizer(vocabulary, max_words)
-    tokens = examples.map(lambda example: tokens_of(example["words"])[:, 1:])
+    tokens = examples.map(lambda example: tokens_of(example)[:, 1:])
     return next(iter(tokens.padded_batch(len(examples)))).numpy()
 
 
@@ -212,11 +213,15 @@ def in_float32(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tokenizer(vocabulary, max_words):
-    """Function from words, strings `(R,)`, to tokens, int32 `(R, T)`."""
+    """Function from an example to the tokens of its captions, int32 `(R, T)`."""
     check(Count, max_words=max_words)
 
-    def tokens_of(words):
-        tokens = vocabulary.look_up(tf.strings.split(words)[:, :max_words])
+    def tokens_of(example):
+        if isinstance(vocabulary, Vocabulary):
+            tokens = vocabulary.look_up(tf.strings.split(example["words"]))
+        else:
+            tokens = vocabulary.tokenize(example["captions"])
+        tokens = tokens[:, :max_words]
         ends = tf.fill((tokens.nrows(), 1), BOS), tf.fill((tokens.nrows(), 1), EOS)
         return tf.concat([ends[0], tokens, ends[1]], axis=1).to_tensor(PAD)
 

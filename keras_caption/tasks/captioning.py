@@ -1,5 +1,6 @@
 """Captioning of images and videos: captions of features, scored by CIDEr-D."""
 
+import itertools
 import pathlib
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ BATCH_SIZE = 50  # of images that are captioned
 class Data(TypedDict):
     dataset: str
     data_dir: str | None
+    tokenizer: Literal["words", "characters"]
     captions_per_image: Count
     max_words: Count
     min_count: Count
@@ -69,8 +71,9 @@ def get_config(name: str) -> dict[str, Any]:
         "data": {
             "dataset": "scenes",  # built in
             "data_dir": None,
+            "tokenizer": "words",  # or "characters"
             "captions_per_image": 5,  # all that an image has
-            "max_words": 20,  # that of the longest caption
+            "max_words": 20,  # that of the longest caption; or of characters
             "min_count": 5,
             "vocabulary_split": "train",
         },
@@ -158,10 +161,11 @@ class Task:
 
     # === Data ===
 
-    def build_vocabularies(self) -> dict[str, kc.text.Vocabulary]:
+    def build_vocabularies(self) -> dict[str, kc.text.Tokenizer]:
         """The vocabulary of the captions, as argument of a model."""
+        data = self.data
         vocabulary = kc.data.build_vocabulary(
-            self.builder, self.data["min_count"], self.data["vocabulary_split"]
+            self.builder, data["min_count"], data["vocabulary_split"], data["tokenizer"]
         )
         return {"vocabulary": vocabulary}
 
@@ -178,7 +182,17 @@ class Task:
         train, val, test = (
             f"{len(self.read(split)):,}" for split in ("train", "val", "test")
         )
-        return f"{train} training {self.noun}s, {val} for validation, {test} for test"
+        size = f"{train} training {self.noun}s, {val} for validation, {test} for test"
+        if self.data["tokenizer"] == "words":
+            return size
+        longest = self.data["max_words"]
+        captions = kc.data.references(self.read("train")).values()
+        captions = [*itertools.chain(*captions)]
+        cut = sum(len(caption) > longest for caption in captions)
+        return (
+            f"{size}, {cut:,} of {len(captions):,} captions cut at data.max_words="
+            f"{longest} characters"
+        )
 
     def steps_per_epoch(self, group: str, replicas: int = 1) -> int:
         """Number of steps of an epoch.
@@ -202,11 +216,12 @@ class Task:
 
     def _check_rewarded(self, group):
         rewarded = self.statements and self.statements.truth
+        rewarded = rewarded and self.data["tokenizer"] == "words"
         if self._rewards_truth(group) and not rewarded:
             raise kc.InputError(
                 "self_critical.reward: 'truth' needs a dataset whose statements can be "
-                "judged in training, as those of scenes; those of "
-                f"{self.data['dataset']} cannot."
+                "judged in training, word by word, as those of scenes; those of "
+                f"{self.data['dataset']} by {self.data['tokenizer']} cannot."
             )
 
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
@@ -266,7 +281,7 @@ class Task:
 
     # === Models ===
 
-    def create_model(self, vocabularies: dict[str, kc.text.Vocabulary]) -> Any:
+    def create_model(self, vocabularies: dict[str, kc.text.Tokenizer]) -> Any:
         """A new model."""
         options = dict(self.config["model"])
         with input_errors():
@@ -330,11 +345,17 @@ class Task:
     def validation(self, model: Any) -> CaptionValidation:
         """The callback that scores captions of the validation split."""
         examples = self.read("val")
+        references = kc.data.references(examples)
+        characters = report.by_characters(model, references)
+        for name, note in kc.evaluation.notes_on_references(references).items():
+            if not (characters and name == "note"):
+                print(f"Validation, {name}: {note}")
         return CaptionValidation(
             kc.data.image_batches(examples, BATCH_SIZE, model.input_specs),
-            kc.data.references(examples),
+            references,
             self.config["evaluation"]["validation_beam_size"],
             self.config["decoding"]["max_length"],
+            characters,
         )
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:

@@ -32,6 +32,9 @@ class CharacterTokenizer(Tokenizer):
     Args:
         characters: Iterable of distinct str of one character each.
 
+    Attributes:
+        words: List of str, what each token id stands for, special tokens included.
+
     Raises:
         InputError: If they are no list, or an element is not one character, or occurs
             twice.
@@ -77,6 +80,11 @@ class CharacterTokenizer(Tokenizer):
         frequent = [c for c, count in counts.items() if count >= min_count]
         return cls(sorted(frequent, key=lambda c: (-counts[c], c)))
 
+    @property
+    def words(self) -> list[str]:
+        names = [f"<0x{value:02X}>" for value in range(256)]
+        return [*SPECIAL_TOKENS, *names, *self.characters]
+
     def __len__(self) -> int:
         return FIRST + len(self.characters)
 
@@ -89,6 +97,9 @@ class CharacterTokenizer(Tokenizer):
                 encoded = character.encode("utf-8", "replace")
                 ids += [len(SPECIAL_TOKENS) + byte for byte in encoded]
         return ids
+
+    def is_known(self, token: int) -> bool:
+        return token >= FIRST and not self.characters[token - FIRST].isspace()
 
     def to_text(self, ids: list[int]) -> str:
         return b"".join(self._pieces[i] for i in ids).decode("utf-8", "replace")

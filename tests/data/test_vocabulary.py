@@ -45,6 +45,23 @@ def test_words_are_counted_in_training_or_in_all_captions(
     assert vocabulary.words[4:] == words
 
 
+def test_characters_may_be_tokens(builder, tmp_path):
+    tokenizer = kc.data.build_vocabulary(builder, 1, "all", "characters")
+    assert isinstance(tokenizer, kc.text.CharacterTokenizer)
+    assert {*"dogfx"} <= {*tokenizer.characters}
+    assert tokenizer.words[260:] == tokenizer.characters
+    tokens = kc.data.reference_tokens(kc.data.read(builder, "train"), tokenizer, 4)
+    captions = kc.data.references(kc.data.read(builder, "train"))
+    found = [[tokenizer.decode(row) for row in rows] for rows in tokens]
+    cut = [[text[:4] for text in texts] for texts in captions.values()]
+    assert [rows[: len(x)] for rows, x in zip(found, cut, strict=True)] == cut
+    frequencies = kc.rewards.DocumentFrequencies.count(tokens[:, :, 1:])
+    frequencies.save(tmp_path / "frequencies.npz", tokenizer)
+    kc.rewards.DocumentFrequencies.load(tmp_path / "frequencies.npz", tokenizer)
+    with pytest.raises(kc.InputError, match="must be words or characters, not 'x'"):
+        kc.data.build_vocabulary(builder, tokenizer="x")
+
+
 def test_other_splits_are_refused(builder):
     with pytest.raises(kc.InputError, match="must be train or all, not 'test'"):
         kc.data.build_vocabulary(builder, 5, "test")

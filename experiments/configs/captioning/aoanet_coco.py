@@ -13,6 +13,7 @@ def get_config():
         "data": {
             "dataset": "prepared",  # bottom-up attention features
             "data_dir": "prepared/coco",
+            "tokenizer": "words",
             "captions_per_image": 5,  # released code
             "max_words": 16,  # released code
             # 10,369 words (4.1): at least five times; that they are counted in all of

@@ -20,6 +20,7 @@ def get_config():
         "data": {
             "dataset": "prepared",
             "data_dir": "prepared/coco_grid",
+            "tokenizer": "words",
             "captions_per_image": 5,  # "at least 5", 3.2
             "max_words": 16,  # ours
             "min_count": 5,  # ours

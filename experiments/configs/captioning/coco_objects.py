@@ -12,6 +12,7 @@ def get_config():
         "data": {
             "dataset": "coco_objects",
             "data_dir": None,  # TFDS downloads coco_captions
+            "tokenizer": "words",
             "captions_per_image": 5,  # all that an image has
             "max_words": 16,
             "min_count": 5,

@@ -18,6 +18,7 @@ def get_config():
         "data": {
             "dataset": "prepared",
             "data_dir": "prepared/msrvtt",
+            "tokenizer": "words",
             "captions_per_image": 5,  # ours: of 20, others each epoch
             "max_words": 20,  # ours
             "min_count": 5,  # 4.1, of COCO

@@ -13,6 +13,7 @@ def get_config():
         "data": {
             "dataset": "prepared",
             "data_dir": "prepared/msvd",
+            "tokenizer": "words",
             "captions_per_image": 10,  # of about thirty; others each epoch
             "max_words": 16,
             "min_count": 3,

@@ -14,6 +14,7 @@ def get_config():
         "data": {
             "dataset": "prepared",  # bottom-up attention features
             "data_dir": "prepared/coco",
+            "tokenizer": "words",
             "captions_per_image": 5,  # all that an image has
             "max_words": 16,  # ours, that of AoANet's released code
             # 9,487 words (5.1), as the toolkit that most captioners use counts them:

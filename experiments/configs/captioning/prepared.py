@@ -12,6 +12,7 @@ def get_config():
         "data": {
             "dataset": "prepared",
             "data_dir": "prepared/flickr8k",
+            "tokenizer": "words",
             "captions_per_image": 5,  # all that an image has
             "max_words": 16,
             "min_count": 3,

@@ -17,6 +17,7 @@ def get_config():
         "data": {
             "dataset": "prepared",
             "data_dir": "prepared/coco_vgg",
+            "tokenizer": "words",
             "captions_per_image": 5,  # all that an image has
             "max_words": 14,  # 3; that longer captions are cut is ours
             "min_count": 5,  # ours

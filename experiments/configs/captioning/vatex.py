@@ -20,6 +20,7 @@ def get_config():
         "data": {
             "dataset": "prepared",
             "data_dir": "prepared/vatex",
+            "tokenizer": "words",
             "captions_per_image": 10,  # all that a video has: 412,500 of 41,250 (6.1)
             "max_words": 30,  # ours: captions of VATEX are longer than those of COCO
             "min_count": 6,  # ours, as of COCO

@@ -13,7 +13,7 @@ FILES = {
     "best.keras": "the model, for keras.models.load_model",
     "1": "the model as a SavedModel, for TensorFlow Serving",
     "last.keras": "the last epoch's model and optimizer, for --resume",
-    "history.json": "loss and CIDEr-D of every epoch",
+    "history.json": "loss and CIDEr-D, times 100, of every epoch",
     "logs": "the same for TensorBoard",
     "test_results.json": "captions of the test split",
     "test_references.json": "what they are scored against",
@@ -52,7 +52,8 @@ def evaluate(
         *({ids.get(i, i): x for i, x in of.items()} for of in (captions, references)),
         folder,
     )
-    scores, missing = kc.evaluation.score(captions, references, spice)
+    characters = by_characters(model, references)
+    scores, notes = kc.evaluation.score(captions, references, spice, characters)
     judged = kc.data.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
     draw_attention(model, builder, decoding, folder / "attention.png")
@@ -61,8 +62,12 @@ def evaluate(
     noun = model.memory_kind.noun
     print(f"\nTest split, {len(captions):,} {noun}s, beam {width}\n")
     print(kc.evaluation.table({model.name: scores}))
-    for name, reason in missing.items():
-        print(f"\n{name}: {reason}")
+    for name, note in notes.items():
+        print(f"\n{name}: {note}")
+    one_of_each = [references[image_id][0] for image_id in captions]
+    note = kc.evaluation.note_on_outputs([*captions.values()], one_of_each, "captions")
+    if note:
+        print(f"\n{note}")
     if truth:
         print("\nShare of true statements:")
         for category, (share, count) in truth.items():
@@ -72,6 +77,18 @@ def evaluate(
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
     shares = {category: share for category, (share, _) in truth.items()}
     return {**scores, "statements": shares}
+
+
+def by_characters(model: Any, references: dict[int, list[str]]) -> bool:
+    """Whether captions are scored by characters: those of languages without spaces.
+
+    Args:
+        model: A captioner, whose tokens should be characters then.
+        references: dict from image id to a list of str.
+    """
+    texts = [text for of_image in references.values() for text in of_image]
+    is_character = isinstance(model.vocabulary, kc.text.CharacterTokenizer)
+    return is_character and kc.evaluation.lacks_spaces(texts)
 
 
 def write_coco_files(

@@ -1,0 +1,96 @@
+"""Captioning by characters, as a person runs it: trained and scored."""
+
+import json
+import types
+
+import numpy as np
+import pytest
+
+import keras_caption as kc
+from keras_caption.data import datasets
+from keras_caption.evaluation import metrics
+from keras_caption.tasks import captioning
+from keras_caption.tasks.reports import captioning as report
+
+CAPTIONS = [["左边有一只猫。"], ["右边有两只小狗。"]]
+OPTIONS = {
+    "model.num_layers": 1,
+    "model.model_dim": 16,
+    "model.feedforward_dim": 16,
+    "model.dropout": 0,
+    "training.batch_size": 8,
+    "training.learning_rate": 0.01,
+    "data.min_count": 1,
+    "data.captions_per_image": 1,
+    "data.max_words": 9,
+    "decoding.max_length": 12,
+    "decoding.beam_size": 1,
+}
+
+
+@pytest.fixture
+def call(call_script, monkeypatch, tmp_path):
+    """Runs an experiment on photos whose captions are Chinese."""
+    sides = np.arange(24) % 2
+    regions = np.repeat(sides[:, None, None] - 0.5, 3, axis=2).astype("float32")
+    dataset = kc.data.from_arrays(
+        {"regions": regions, "boxes": np.tile([[[0.0, 0.0, 1.0, 1.0]]], (24, 1, 1))},
+        [CAPTIONS[side] for side in sides],
+        ["train"] * 16 + ["val"] * 4 + ["test"] * 4,
+    )
+    monkeypatch.setattr(datasets, "DATASETS", {"photos": lambda folder: dataset})
+    monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)  # takes seconds
+    monkeypatch.setattr(report, "draw_attention", lambda *_: None)
+    monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
+
+    def run(*more):
+        return call_script(
+            *("experiments/run.py", "--model=san", "--dataset=photos"),
+            f"--output_dir={tmp_path / 'run'}",
+            *(f"--config.{name}={value}" for name, value in OPTIONS.items()),
+            *more,
+        )
+
+    return run
+
+
+def test_a_captioner_of_characters_learns_and_is_scored_by_them(call, tmp_path):
+    done = call("--epochs=12", "--config.data.tokenizer=characters")
+    assert done.returncode == 0, done.stderr
+    assert "0 of 16 captions cut at data.max_words=9 characters" in done.stdout
+    assert "note: by characters: these scores do not compare" in done.stdout
+    results = kc.evaluation.read_results(tmp_path / "run" / "test_results.json")
+    assert {*results.values()} == {text for [text] in CAPTIONS}
+    scores = json.loads((tmp_path / "run" / "test_scores.json").read_text())
+    assert scores["CIDEr-D"] > 5
+    [*_, last] = json.loads((tmp_path / "run" / "history.json").read_text())
+    assert last["val_cider"] == pytest.approx(100 * scores["CIDEr-D"])
+    assert done.stdout.count("note: of 4 validation captions, ") == 1  # of epoch 1
+
+
+def test_a_score_that_means_nothing_is_noted_before_training(capsys, vocabulary):
+    dataset = kc.data.from_arrays(
+        {"regions": np.ones((1, 1, 3))}, [CAPTIONS[0]], ["val"]
+    )
+    task = types.SimpleNamespace(
+        config={
+            "evaluation": {"validation_beam_size": 1},
+            "decoding": {"max_length": 5},
+        },
+        read=lambda split: kc.data.read(dataset, split),
+    )
+    model = types.SimpleNamespace(vocabulary=vocabulary, input_specs=["regions"])
+    captioning.Task.validation(task, model)
+    printed = capsys.readouterr().out
+    assert "Validation, note: captions without spaces are one word each" in printed
+    assert "Validation, CIDEr-D: is 0 whatever the captions" in printed
+
+
+def test_statements_are_judged_word_by_word(call):
+    done = call(
+        "--config.self_critical.reward=truth",
+        "--scst_epochs=1",
+        "--config.data.tokenizer=characters",
+    )
+    assert done.returncode == 1
+    assert "self_critical.reward: 'truth' needs" in done.stderr
