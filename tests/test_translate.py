@@ -49,6 +49,7 @@ def test_sentences_files_and_pipes_are_translated_alike(
         capsys, saved, "--input", tmp_path / "in", "--output", output
     )
     assert code == 1
+    assert "unknown words only" not in errors
     assert "in, line 4 has more than 1,024 tokens and is not translated." in errors
     assert "5/5 lines (100%)" in errors
     a, b, c = by_argument.splitlines()
@@ -56,11 +57,17 @@ def test_sentences_files_and_pipes_are_translated_alike(
     monkeypatch.setattr(
         "sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"ab\n\nc\n"))
     )
-    code, piped, _ = call(capsys, saved, "--n_best", 2)
+    code, piped, errors = call(capsys, saved, "--n_best", 2)
+    assert "unknown words only" not in errors
     rows = [line.split("\t") for line in piped.splitlines()]
     assert [row[0] for row in rows] == ["1", "1", "3", "3"]
     assert [rows[0][2], rows[2][2]] == [a, b]
     assert float(rows[0][1]) < 0
+    (tmp_path / "in").write_text("ab\n狗\n猫 狗\n")
+    code, by_file, errors = call(capsys, saved, "--input", tmp_path / "in")
+    assert (code, len(by_file.splitlines())) == (0, 3)
+    assert "note: 2 of the sentences have unknown words only: " in errors
+    assert errors.endswith("in, line 2, for instance.\n")
 
 
 def test_mistakes_are_one_sentence_and_write_nothing(

@@ -8,7 +8,8 @@ Prints one line for each sentence or, with --n_best, a line for each translation
 sentence's number, from 1, the log-probability and the translation, between tabs, the
 best first. A folder stands for the best.keras in it; several models, separated by
 commas, translate as an ensemble. An empty line has an empty translation; so has one of
-too many tokens, which is reported.
+too many tokens, which is reported. Sentences that have unknown words only are
+translated, counted and reported.
 """
 
 import argparse
@@ -76,6 +77,12 @@ def main(arguments: Sequence[str]) -> int:
     translator = LineTranslator(model, options, name, skipped)
     write_lines(translator(sentences), options.output)
     skipped.close()
+    if translator.unknown:
+        print(
+            f"note: {len(translator.unknown):,} of the sentences have unknown words "
+            f"only: {name} {translator.unknown[0]}, for instance.",
+            file=sys.stderr,
+        )
     return 1 if skipped.records else 0
 
 
@@ -100,6 +107,9 @@ class LineTranslator:
         options: Options of the command line.
         name: str, what a sentence is called in messages, before its number.
         skipped: `Skipped`, to which sentences of too many tokens are added.
+
+    Attributes:
+        unknown: List of int, numbers of sentences of unknown words only.
     """
 
     def __init__(
@@ -111,6 +121,7 @@ class LineTranslator:
         self.search = {"length_penalty": options.length_penalty, **LIMIT}
         self.search["beam_size"] = max(options.beam_size, options.n_best or 1)
         self.skipped = skipped
+        self.unknown = []
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yields the lines to print."""
@@ -137,6 +148,9 @@ class LineTranslator:
                     "translated.",
                 )
                 continue
+            words = ids[:-1]  # without EOS
+            if words and not any(map(self.model.source.is_known, words)):
+                self.unknown.append(first + i)
             longest = LIMIT["length_ratio"] * len(ids) + LIMIT["length_margin"]
             groups.setdefault(1 << int(longest - 1).bit_length(), []).append(i)
         found = ["" if self.n_best is None else [] for _ in sentences]

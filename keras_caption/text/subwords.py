@@ -114,6 +114,10 @@ class SubwordTokenizer(Tokenizer):
     def to_ids(self, text: str) -> list[int]:
         return self._processor.encode(canonical(text))
 
+    def is_known(self, token: int) -> bool:
+        is_byte = self._processor.is_byte(token)
+        return token > UNK and not is_byte and self._processor.decode([token]) != ""
+
     def to_text(self, ids: list[int]) -> str:
         return self._processor.decode(ids)
 

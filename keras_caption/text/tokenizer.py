@@ -67,6 +67,10 @@ class Tokenizer(abc.ABC):
     def trackables(self) -> Any:
         """What a SavedModel must track of `tokenize` and `detokenize`, once traced."""
 
+    def is_known(self, token: int) -> bool:
+        """Whether a token id stands for something of the text the tokenizer knows."""
+        return token > UNK
+
     def encode(self, text: str, max_tokens: int | None = None) -> list[int]:
         """Token ids of a text, from BOS to EOS.
 

@@ -169,6 +169,16 @@ def test_pieces_of_words_are_joined():
     assert tokenizer.decode(tokens) == "two playhouses are red"
 
 
+def test_tokens_of_unknown_text_are_known_as_such(tokenizer):
+    known, unknown = (
+        [tokenizer.is_known(token) for token in tokenizer.to_ids(text)]
+        for text in (SENTENCES[0], "\u72d7 \u732b")
+    )
+    assert sum(known) > len(known) / 2
+    assert unknown
+    assert not any(unknown)
+
+
 def test_a_tokenizer_is_saved_with_what_has_it(tokenizer):
     config = keras.saving.serialize_keras_object(tokenizer)
     loaded = keras.saving.deserialize_keras_object(config)
