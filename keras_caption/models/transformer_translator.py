@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, Self
 
 import keras
 import keras_hub
@@ -46,7 +46,8 @@ class TransformerTranslator(Translator):
         attention_dropout: float, dropout rate of attention weights. Defaults to
             `dropout`.
         shared_embeddings: bool, whether source, target and softmax share one table;
-            for a joint vocabulary. Defaults to `False`: all three are separate.
+            for a joint vocabulary, the same tokenizer of both. Defaults to `False`:
+            all three are separate.
         source_area: int, tokens of the largest area of the source; 1 for plain
             attention.
         target_area: int, tokens of the largest area of the target; 1 for plain
@@ -67,7 +68,7 @@ class TransformerTranslator(Translator):
 
     Raises:
         InputError: If an option has no such value, or embeddings are shared between
-            vocabularies of different sizes.
+            two vocabularies.
 
     References:
         Vaswani et al., "Attention Is All You Need", NeurIPS 2017; Li, Kaiser, Bengio,
@@ -105,10 +106,12 @@ class TransformerTranslator(Translator):
         check_heads(model_dim, num_heads)
         source_size = resolve_size("source", source, source_size)
         target_size = resolve_size("target", target, target_size)
-        if shared_embeddings and source_size != target_size:
+        differ = source_size != target_size or (source and target and source != target)
+        if shared_embeddings and differ:
             raise InputError(
-                "Shared embeddings need one vocabulary of source and target. Received: "
-                f"{source_size} and {target_size} tokens"
+                "Shared embeddings need one vocabulary of source and target: of two, "
+                f"of {source_size} and {target_size} tokens, `shared_embeddings` must "
+                "be False."
             )
 
         # === Attention ===
@@ -196,3 +199,17 @@ class TransformerTranslator(Translator):
         self.key_norm = key_norm
         self.norm_affine = norm_affine
         self.gate = gate
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        if not config["shared_embeddings"] or config["source"] == config["target"]:
+            return super().from_config(config)
+        # Earlier versions shared embeddings between two vocabularies of one size: such
+        # a model translates as it did, though no new one is made.
+        model = super().from_config({**config, "source": None, "target": None})
+        deserialize = keras.saving.deserialize_keras_object
+        model.source, model.target = map(
+            deserialize, (config["source"], config["target"])
+        )
+        model.vocabulary = model.target
+        return model

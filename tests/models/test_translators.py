@@ -172,6 +172,25 @@ def test_wrong_sentences_are_refused(model, raw, message):
         model.generate(raw)
 
 
+def test_two_vocabularies_of_one_size_share_no_embeddings(tokenizer):
+    other = type(tokenizer)([f"v{i}" for i in range(len(tokenizer) - 4)])
+    shared = {**TRANSFORMER, "shared_embeddings": True}
+    with pytest.raises(kc.InputError, match="`shared_embeddings` must be False"):
+        kc.models.TransformerTranslator(tokenizer, other, **shared)
+    model = kc.models.TransformerTranslator(tokenizer, tokenizer, **shared)
+    # As an earlier version saved it, which compared the sizes.
+    config = model.get_config()
+    config["target"] = keras.saving.serialize_keras_object(other)
+    earlier = kc.models.TransformerTranslator.from_config(config)
+    assert (earlier.source, earlier.target, earlier.vocabulary) == (
+        tokenizer,
+        other,
+        other,
+    )
+    assert earlier.count_params() == model.count_params()
+    assert earlier.get_config() == config
+
+
 def test_wrong_vocabularies_are_refused(tokenizer):
     for options, message in (
         ({"source_size": 5}, "needs a `target` or"),
