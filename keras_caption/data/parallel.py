@@ -56,15 +56,21 @@ def load_parallel(
         return from_folder(folder, source, target)
     if name == "scene_sentences":
         return from_builder(lambda: SceneSentences(**kwargs), source, target)
-    other = next((x for x in (source, target) if x != "en"), "en")
-    configs = tfds.builder_cls(name).builder_configs
-    if f"{other}-en" not in configs:
+    name = f"{name}/{find_languages(name, source, target)}"
+    return from_builder(lambda: tfds.builder(name, **kwargs), source, target)
+
+
+def find_languages(name, source, target):
+    """The TFDS config of two languages, one of them English."""
+    configs = [config.name for config in tfds.builder_cls(name).BUILDER_CONFIGS]
+    found = {f"{source}-{target}", f"{target}-{source}"} & {*configs}
+    if not found:
         others = ", ".join(config.removesuffix("-en") for config in configs)
         raise InputError(
-            f"{name} has English with {others}, not {source} and {target}."
+            f"The dataset {name} translates between en and one of {others}, not "
+            f"{source} and {target}."
         )
-    name = f"{name}/{other}-en"
-    return from_builder(lambda: tfds.builder(name, **kwargs), source, target)
+    return found.pop()
 
 
 def from_folder(folder, source, target):
