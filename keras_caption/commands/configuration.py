@@ -4,7 +4,7 @@ import copy
 from types import ModuleType
 from typing import Any
 
-from keras_caption import tasks
+from keras_caption import models, tasks
 from keras_caption.commands.command_line import failure, run_file
 from keras_caption.errors import InputError, hint
 from keras_caption.training.settings import RUN, check_names, model_settings, validate
@@ -36,7 +36,7 @@ def make_config(
     task = tasks.of_model(model)
     where = "--config." if path is None else f"{path}: "
     config = RUN | copy.deepcopy(config or task.get_config(model))
-    groups = {"model": model_settings(task.arguments(model)), **task.GROUPS}
+    groups = {"model": model_settings(models.argument_types(model)), **task.GROUPS}
     config["model"] = complete_model(task, model, config.get("model", {}), where)
     config = validate(config, groups, where)
     for name, value in settings.items():
@@ -72,9 +72,9 @@ def complete_model(task, name, given, where):
     own = {"name": name, **task.arguments(name)}
     if not isinstance(given, dict):
         raise InputError(f"{where}model should be a dict, not {given!r}.")
-    known = {"name": name}
+    known = {}
     for preset in task.presets():
-        known |= task.arguments(preset)
+        known |= models.argument_types(preset)
     check_names({"model": given}, {"model": model_settings(known)}, where)
     return own | {k: x for k, x in given.items() if k in own and k != "name"}
 

@@ -13,7 +13,13 @@ from keras_caption.models.lstm_decoder import LSTMDecoder
 from keras_caption.models.lstm_translator import LSTMTranslator
 from keras_caption.models.mcan import MCAN
 from keras_caption.models.ngsan import NGSAN
-from keras_caption.models.presets import arguments, create, data_arguments, presets
+from keras_caption.models.presets import (
+    argument_types,
+    arguments,
+    create,
+    data_arguments,
+    presets,
+)
 from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.transformer_translator import TransformerTranslator
@@ -40,6 +46,7 @@ __all__ = [
     "Translator",
     "VideoAoANet",
     "VideoTransformer",
+    "argument_types",
     "arguments",
     "create",
     "data_arguments",

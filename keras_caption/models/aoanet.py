@@ -1,8 +1,10 @@
+import dataclasses
 import functools
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import keras
 
+from keras_caption.arguments import Count, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.inputs import Regions
 from keras_caption.layers import (
@@ -12,16 +14,10 @@ from keras_caption.layers import (
     UnbiasedLayerNormalization,
 )
 from keras_caption.models.aoa_decoder import AoADecoder
-from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.captioner import Captioner
-from keras_caption.models.sizes import (
-    check_heads,
-    check_sizes,
-    resolve_size,
-)
+from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.text import Vocabulary
-
-REFININGS = (None, "attention", "aoa")
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -51,26 +47,11 @@ class AoANet(Captioner):
         refining_dropout: float, dropout rate of the refining blocks' branches, and of
             all attention weights.
         aoa_dropout: float, dropout rate of what AoA in the refining blocks reads.
-        query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
-            queries (keys) of the refining blocks are normalized, as in `NGSAN`.
-        norm_affine: bool, whether these norms learn a gain and an offset.
-        geometry: `None`, or kinds of geometry joined by `"+"`, as in `NGSAN`.
-        geometry_dim: int, size of a geometry vector per head.
-        signed_geometry: bool, whether a relative geometry tells left from right and
-            above from below, which the paper's does not. The decoder, whose words
-            have no boxes, then attends to regions with an encoding of their boxes
-            added.
-        gate: `None`, or `"aoa"`: gates `refining="attention"` too, which keeps its
-            feed-forward layers.
-        image_area: int, regions of the largest area to attend to, a run of regions in
-            the order of the batch; 1 for plain attention. Its geometric bias is the
-            mean of its regions'.
-        combined_features: bool, whether the keys of areas are the combined features
-            of the area paper's Eq. 9, not the means of Eq. 3.
-        area_layers: int, refining blocks that attend to areas; the decoder's one
-            layer does unless it is 0.
-        temperature: `None`, or `"length"`: scores are divided by `sqrt(length + d)`,
-            as in `GridTransformer`.
+        mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
+            areas and lengths of the output, each a keyword. `gate` is for
+            `refining="attention"`, which keeps its feed-forward layers with it. The
+            decoder's one layer attends to areas unless `area_layers` is 0.
+        dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
         inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
@@ -87,59 +68,42 @@ class AoANet(Captioner):
     def __init__(
         self,
         vocabulary: Vocabulary | None = None,
-        vocabulary_size: int | None = None,
-        region_dim: int = 2048,
-        num_layers: int = 6,
-        model_dim: int = 1024,
-        embedding_dim: int = 1024,
-        num_heads: int = 8,
-        refining: str | None = "aoa",
-        feedforward_dim: int = 2048,
+        vocabulary_size: Count | None = None,
+        region_dim: Count = 2048,
+        num_layers: Count = 6,
+        model_dim: Count = 1024,
+        embedding_dim: Count = 1024,
+        num_heads: Count = 8,
+        refining: Literal["attention", "aoa"] | None = "aoa",
+        feedforward_dim: Count = 2048,
         context: str = "aoa",
-        decoder_heads: int = 8,
-        dropout: float = 0.5,
-        refining_dropout: float = 0.1,
-        aoa_dropout: float = 0.3,
-        query_norm: str | None = None,
-        key_norm: str | None = None,
-        norm_affine: bool = False,
-        geometry: str | None = None,
-        geometry_dim: int = 64,
-        signed_geometry: bool = False,
-        gate: str | None = None,
-        image_area: int = 1,
-        combined_features: bool = False,
-        area_layers: int = 2,
-        temperature: str | None = None,
+        decoder_heads: Count = 8,
+        dropout: ShareBelowOne = 0.5,
+        refining_dropout: ShareBelowOne = 0.1,
+        aoa_dropout: ShareBelowOne = 0.3,
+        *,
+        mechanisms: Annotated[AttentionOptions, Without("output")],
         dtype: Any = None,
         **kwargs: Any,
     ):
-        check_sizes(locals())
-        dtype = keras.dtype_policies.get(dtype)
-        vocabulary_size = resolve_size("vocabulary", vocabulary, vocabulary_size)
-        if refining not in REFININGS:
-            raise InputError(
-                f"`refining` must be one of {REFININGS}. Received: {refining!r}"
-            )
+        vocabulary_size = self.vocabulary_size = resolve_size(
+            "vocabulary", vocabulary, vocabulary_size
+        )
         check_heads(model_dim, decoder_heads)
         if refining:
             check_heads(model_dim, num_heads)
-        of_regions = AttentionOptions(
+        of_regions = dataclasses.replace(
+            mechanisms,
             dropout=refining_dropout,
-            query_norm=query_norm,
-            key_norm=key_norm,
-            norm_affine=norm_affine,
-            geometry=geometry,
-            geometry_dim=geometry_dim,
-            signed_geometry=signed_geometry,
-            area=image_area,
-            combined_features=combined_features,
-            area_layers=area_layers,
-            temperature=temperature,
-            gate=gate or ("aoa" if refining == "aoa" else None),
+            gate=mechanisms.gate or ("aoa" if refining == "aoa" else None),
             gate_dropout=aoa_dropout,
         )
-        of_refining = query_norm, key_norm, of_regions.relative_geometry, gate
+        of_refining = (
+            mechanisms.query_norm,
+            mechanisms.key_norm,
+            mechanisms.relative_geometry,
+            mechanisms.gate,
+        )
         if any(of_refining) and not refining:
             raise InputError(
                 "refining=None leaves no self-attention for query_norm, key_norm, a "
@@ -168,7 +132,7 @@ class AoANet(Captioner):
             )(x, mask=mask, boxes=inputs["boxes"])
         if refining:
             x = UnbiasedLayerNormalization(dtype=dtype, name="refined")(x)
-        if signed_geometry:
+        if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         decoder = AoADecoder(
             vocabulary_size,
@@ -189,28 +153,4 @@ class AoANet(Captioner):
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
-        self.ignored_inputs = () if geometry else ("boxes",)
-        self.vocabulary_size = vocabulary_size
-        self.region_dim = region_dim
-        self.num_layers = num_layers
-        self.model_dim = model_dim
-        self.embedding_dim = embedding_dim
-        self.num_heads = num_heads
-        self.refining = refining
-        self.feedforward_dim = feedforward_dim
-        self.context = context
-        self.decoder_heads = decoder_heads
-        self.dropout = dropout
-        self.refining_dropout = refining_dropout
-        self.aoa_dropout = aoa_dropout
-        self.query_norm = query_norm
-        self.key_norm = key_norm
-        self.norm_affine = norm_affine
-        self.geometry = geometry
-        self.geometry_dim = geometry_dim
-        self.signed_geometry = signed_geometry
-        self.gate = gate
-        self.image_area = image_area
-        self.combined_features = combined_features
-        self.area_layers = area_layers
-        self.temperature = temperature
+        self.ignored_inputs = () if mechanisms.geometry else ("boxes",)

@@ -1,17 +1,18 @@
 """One factory of attention layers, for every encoder and decoder.
 
-A model describes its attention by `AttentionOptions`; `make_attention` fills the
-sockets of a `keras_caption.layers.MultiHeadAttention` accordingly. A mechanism of
-your own is registered by one line, for instance `GATES["mine"] = make_my_gate`: it is
-then an option of every model. Norms by name are in `keras_caption.layers.NORMS`.
+A model's mechanisms are one value, `AttentionOptions`, from its constructor on;
+`make_attention` fills the sockets of a `keras_caption.layers.MultiHeadAttention`
+accordingly. A mechanism of your own is registered by one line, for instance
+`GATES["mine"] = make_my_gate`: it is then an option of every model. Norms by name are
+in `keras_caption.layers.NORMS`.
 """
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 
-from keras_caption.arguments import check
+from keras_caption.arguments import Area, Count, CountOrZero, ShareBelowOne, check
 from keras_caption.errors import InputError
 from keras_caption.layers import (
     GEOMETRIES,
@@ -23,101 +24,187 @@ from keras_caption.layers import (
     MultiHeadAttention,
 )
 
-# Functions of `AttentionOptions` and a dtype policy that return a layer for a socket.
+
+def make_geometry_bias(options, num_heads, dtype):
+    """The bias of one or several of the papers' kinds of geometry."""
+    return GeometryBias(
+        num_heads,
+        options.relative_geometry,
+        options.geometry_dim,
+        options.signed_geometry,
+        dtype=dtype,
+    )
+
+
+def make_area_memory(options, num_heads, dtype):
+    """The areas of the size that options name, or `None` for the items themselves."""
+    if options.area == 1:
+        return None
+    return AreaMemory(
+        max_height=options.area if options.grid_width else 1,
+        max_width=options.area,
+        grid_width=options.grid_width,
+        combined_features=options.combined_features,
+        dtype=dtype,
+    )
+
+
+# Functions of `AttentionOptions`, the number of heads and a dtype policy that return a
+# layer for a socket, or `None` to leave it empty.
+BIASES = dict.fromkeys(GEOMETRIES, make_geometry_bias)
+MEMORIES = {"areas": make_area_memory}
+TEMPERATURES = {
+    "length": lambda options, num_heads, dtype: LengthTemperature(
+        options.length, dtype=dtype
+    ),
+}
 GATES = {
-    "aoa": lambda options, dtype: AttentionOnAttention(
+    "aoa": lambda options, num_heads, dtype: AttentionOnAttention(
         options.gate_dropout, dtype=dtype
     ),
 }
-TEMPERATURES = {
-    "length": lambda options, dtype: LengthTemperature(options.length, dtype=dtype),
+# Options that name a mechanism, and the table that it is in.
+TABLES = {
+    "query_norm": NORMS,
+    "key_norm": NORMS,
+    "memory": MEMORIES,
+    "temperature": TEMPERATURES,
+    "gate": GATES,
 }
 ABSOLUTE = "absolute"
 
 
+class Parts:
+    """Parts of a model, as a note in a type.
+
+    Args:
+        *parts: Sockets of attention, `"norms"`, `"bias"`, `"memory"`, `"temperature"`
+            or `"gate"`; or `"output"`, a decoder with self-attention.
+    """
+
+    def __init__(self, *parts: str):
+        self.parts = parts
+
+
+class Needs(Parts):
+    """Makes a field of `AttentionOptions` a keyword of all models with these parts."""
+
+
+class Without(Parts):
+    """Says, in the type of an argument `mechanisms`, which parts a model lacks.
+
+    Example:
+
+    ```python
+    def __init__(self, mechanisms: Annotated[AttentionOptions, Without("bias")]): ...
+    ```
+    """
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AttentionOptions:
-    """The mechanisms of attention layers.
+    """The mechanisms of attention layers, which are keywords of every model.
+
+    A model without boxes has no `geometry`, and one whose decoder has no self-attention
+    no `output_area`, say: `keras_caption.models.arguments` lists those of a model.
 
     Attributes:
-        dropout: float, dropout rate of the attention weights.
-        query_norm, key_norm: `None`, or one of `keras_caption.layers.NORMS`, as
-            `"instance"`: how queries (keys) are normalized (NG-SAN, Eq. 6).
+        query_norm: `None`, or one of `keras_caption.layers.NORMS`, as `"instance"`: how
+            queries of the input's self-attention are normalized (NG-SAN, Eq. 6).
+        key_norm: The same of its keys.
         norm_affine: bool, whether these norms learn a gain and an offset.
-        geometry: `None`, `"content_independent"`, `"query"` or `"key"` (NG-SAN, Eq. 11
-            to 13), or several of them joined by `"+"`; the bias of an area is the mean
-            of its items'. `"absolute"` is not part of attention: encoders of regions
-            add it to their inputs.
-        geometry_dim: int, size of a geometry vector per head (d_g).
+        geometry: `None`, or the bias of the input's self-attention, of `BIASES`:
+            `"content_independent"`, `"query"` or `"key"` (NG-SAN, Eq. 11 to 13), or
+            several of these joined by `"+"`. The bias of an area is the mean of its
+            items'. `"absolute"` is not part of attention: encoders of regions add an
+            encoding of the boxes to their inputs.
+        geometry_dim: int, size of a geometry vector per head (d_g). The paper gives
+            none: 64 makes 41.25M parameters of `NGSAN`, not its 41.5M.
         geometry_layers: int, number of blocks, from the first on, whose attention has
             the geometry as its bias, or `None` for all.
         signed_geometry: bool, whether a relative geometry tells left from right and
             above from below, which the paper's (Eq. 8) does not; see
-            `keras_caption.layers.GeometryBias`.
-        area: int, items of the largest area to attend to, on a grid its rows and its
-            columns; 1 for the items themselves.
-        grid_width: int, items in a row of the grid, or `None` for a sequence.
+            `keras_caption.layers.GeometryBias`. A decoder, whose words have no boxes,
+            then attends to items with an encoding of their boxes added.
+        input_area: int, items of the largest area of the input to attend to, in the
+            encoder and from the decoder: a run of items or, on a grid, a rectangle of
+            so many rows and columns; 1 for the items themselves.
+        output_area: int, tokens of the largest area of the output to attend to; 1 for
+            the tokens themselves.
         combined_features: bool, whether keys of areas are those of the area paper's
             Eq. 9, not the means of Eq. 3.
-        area_layers: int, number of blocks, from the first on, that attend to areas.
-        temperature: `None`, or one of `TEMPERATURES`: `"length"` divides scores by
-            `sqrt(length + d)` (Spatial, Eq. 2).
-        length: int, number of keys that this temperature assumes, or `None` to count
-            them.
-        gate: `None`, or one of `GATES`: `"aoa"` is attention on attention (AoANet,
-            Eq. 3 to 5), in place of the output projection.
+        area_layers: int, number of blocks, from the first on, of encoder and decoder
+            each, that attend to areas, or to another `memory`.
+        memory: str, what attention to the input reads, of `MEMORIES`: `"areas"` of up
+            to `input_area` items.
+        temperature: `None`, or what divides the scores, of `TEMPERATURES`: `"length"`
+            is `sqrt(length + d)` (Spatial, Eq. 2).
+        output_length: int, number of keys that this temperature assumes in the output,
+            or `None` to count them, as in the input. The default is BOS and the
+            spatial paper's 14 words.
+        gate: `None`, or the gate of the input's self-attention, of `GATES`: `"aoa"` is
+            attention on attention (AoANet, Eq. 3 to 5), in place of the output
+            projection.
+        dropout: float, dropout rate of the attention weights.
         gate_dropout: float, dropout rate of what the gate reads.
+        grid_width: int, items in a row of the input's grid, or `None` for a sequence.
+        of_output: bool, whether this is attention to the output.
 
     Raises:
-        InputError: If an option has an unknown name, or `signed_geometry` has no
-            relative geometry to change.
+        InputError: If an option has an unknown name or a wrong value, or
+            `signed_geometry` has no relative geometry to change.
     """
 
-    dropout: float = 0.0
-    query_norm: str | None = None
-    key_norm: str | None = None
-    norm_affine: bool = False
-    geometry: str | None = None
-    geometry_dim: int = 64
-    geometry_layers: int | None = None
-    signed_geometry: bool = False
-    area: int = 1
-    grid_width: int | None = None
-    combined_features: bool = False
-    area_layers: int = 2
-    temperature: str | None = None
-    length: int | None = None
-    gate: str | None = None
-    gate_dropout: float = 0.0
+    # === Keywords of models ===
+    query_norm: Annotated[str | None, Needs("norms")] = None
+    key_norm: Annotated[str | None, Needs("norms")] = None
+    norm_affine: Annotated[bool, Needs("norms")] = False
+    geometry: Annotated[str | None, Needs("bias")] = None
+    geometry_dim: Annotated[Count, Needs("bias")] = 64
+    geometry_layers: Annotated[CountOrZero | None, Needs("bias")] = None
+    signed_geometry: Annotated[bool, Needs("bias")] = False
+    input_area: Annotated[Area, Needs("memory")] = 1
+    output_area: Annotated[Area, Needs("memory", "output")] = 1
+    combined_features: Annotated[bool, Needs("memory")] = False
+    area_layers: Annotated[CountOrZero, Needs("memory")] = 2
+    memory: Annotated[str, Needs("memory")] = "areas"
+    temperature: Annotated[str | None, Needs("temperature")] = None
+    output_length: Annotated[Count | None, Needs("temperature", "output")] = 15
+    gate: Annotated[str | None, Needs("gate")] = None
+    # === What a model decides ===
+    dropout: ShareBelowOne = 0.0
+    gate_dropout: ShareBelowOne = 0.0
+    grid_width: Count | None = None
+    of_output: bool = False
 
     def __post_init__(self):
-        for option, fillings in (
-            ("query_norm", NORMS),
-            ("key_norm", NORMS),
-            ("temperature", TEMPERATURES),
-            ("gate", GATES),
-        ):
-            value = getattr(self, option)
-            check(str | None, **{option: value})
-            if value is not None and value not in fillings:
-                names = ", ".join(map(repr, fillings))
+        for field in dataclasses.fields(self):
+            check(field.type, **{field.name: getattr(self, field.name)})
+        for name, table in TABLES.items():
+            value = getattr(self, name)
+            if value is not None and value not in table:
+                names = ", ".join(map(repr, table))
+                default = "" if name == "memory" else "None or "
                 raise InputError(
-                    f"`{option}` must be None or one of {names}. "
-                    f"Received: {option}={value!r}"
+                    f"`{name}` must be {default}one of {names}. "
+                    f"Received: {name}={value!r}"
                 )
-        check(str | None, geometry=self.geometry)
         kinds = self.geometries
-        if not set(kinds) <= {*GEOMETRIES, ABSOLUTE} or len(set(kinds)) < len(kinds):
-            names = ", ".join([*GEOMETRIES, ABSOLUTE])
+        if not set(kinds) <= {*BIASES, ABSOLUTE} or len(set(kinds)) < len(kinds):
+            names = ", ".join([*BIASES, ABSOLUTE])
             raise InputError(
                 f"`geometry` must be None, one of {names}, or several different ones "
                 f"joined by '+'. Received: geometry={self.geometry!r}"
             )
-        check(bool, signed_geometry=self.signed_geometry)
-        if self.signed_geometry and not self.relative_geometry:
+        if len({BIASES[kind] for kind in self.relative_geometries}) > 1:
+            raise InputError(
+                f"`geometry` joins kinds of one layer only: {', '.join(GEOMETRIES)}. "
+                f"Received: geometry={self.geometry!r}"
+            )
+        if self.signed_geometry and not self.relative_geometries:
             raise InputError(
                 "`signed_geometry` changes a relative geometry: it needs one of "
-                f"{', '.join(GEOMETRIES)}. Received: geometry={self.geometry!r}"
+                f"{', '.join(BIASES)}. Received: geometry={self.geometry!r}"
             )
 
     @property
@@ -126,20 +213,35 @@ class AttentionOptions:
         return self.geometry.split("+") if self.geometry else []
 
     @property
+    def relative_geometries(self) -> list[str]:
+        """Kinds of geometry that are a bias of attention, a list of str."""
+        return [kind for kind in self.geometries if kind != ABSOLUTE]
+
+    @property
     def relative_geometry(self) -> str:
         """Kinds of geometry that are a bias of attention, joined by "+"."""
-        return "+".join(kind for kind in self.geometries if kind != ABSOLUTE)
+        return "+".join(self.relative_geometries)
 
     @property
     def absolute_geometry(self) -> bool:
         """Whether boxes are encoded in the encoder's inputs."""
         return ABSOLUTE in self.geometries
 
+    @property
+    def area(self) -> int:
+        """Items of the largest area."""
+        return self.output_area if self.of_output else self.input_area
+
+    @property
+    def length(self) -> int | None:
+        """Number of keys that a temperature assumes, or `None` to count them."""
+        return self.output_length if self.of_output else None
+
     def in_block(self, number: int) -> "AttentionOptions":
-        """The options of one block: areas and geometry in the first blocks only."""
+        """The options of one block: memory and geometry in the first blocks only."""
         changes = {}
         if number >= self.area_layers:
-            changes["area"] = 1
+            changes |= {"input_area": 1, "output_area": 1, "memory": "areas"}
         if self.geometry_layers is not None and number >= self.geometry_layers:
             changes |= {"geometry": None, "signed_geometry": False}
         return dataclasses.replace(self, **changes)
@@ -159,16 +261,32 @@ class AttentionOptions:
             gate=None,
         )
 
-    def for_captions(self, area: int, length: int | None) -> "AttentionOptions":
-        """The options of a decoder's self-attention.
-
-        Args:
-            area: int, tokens of the largest area; 1 for plain attention.
-            length: int, number of keys that a temperature assumes.
-        """
+    def for_output(self) -> "AttentionOptions":
+        """The options of a decoder's self-attention."""
         return dataclasses.replace(
-            self.for_memory(), area=area, grid_width=None, length=length
+            self.for_memory(), of_output=True, grid_width=None, memory="areas"
         )
+
+
+def options_of(kind: Any) -> dict[str, dataclasses.Field]:
+    """The options that are keywords of a model, by name.
+
+    Args:
+        kind: Type of the model's argument `mechanisms`: `AttentionOptions`, or an
+            `Annotated` one with `Without`.
+    """
+    lacking = notes_of(kind, Without)
+    return {
+        field.name: field
+        for field in dataclasses.fields(AttentionOptions)
+        if (needed := notes_of(field.type, Needs)) and not needed & lacking
+    }
+
+
+def notes_of(kind, noted):
+    """Parts that the notes of an annotated type name."""
+    notes = getattr(kind, "__metadata__", ())
+    return {part for note in notes if isinstance(note, noted) for part in note.parts}
 
 
 def make_attention(
@@ -200,33 +318,22 @@ def make_attention(
     Example:
 
     ```python
-    options = AttentionOptions(query_norm="instance", area=3, gate="aoa")
+    options = AttentionOptions(query_norm="instance", input_area=3, gate="aoa")
     attention = make_attention(8, 64, options)
     outputs = attention(regions, query_mask=mask)
     ```
     """
     options = options or AttentionOptions()
-    bias = memory = temperature = gate = None
-    if options.relative_geometry:
-        bias = GeometryBias(
-            num_heads,
-            options.relative_geometry,
-            options.geometry_dim,
-            options.signed_geometry,
-            dtype=dtype,
-        )
-    if options.area > 1:
-        memory = AreaMemory(
-            max_height=options.area if options.grid_width else 1,
-            max_width=options.area,
-            grid_width=options.grid_width,
-            combined_features=options.combined_features,
-            dtype=dtype,
-        )
-    if options.temperature:
-        temperature = TEMPERATURES[options.temperature](options, dtype)
-    if options.gate:
-        gate = GATES[options.gate](options, dtype)
+    fillings = {
+        "bias": BIASES.get(next(iter(options.relative_geometries), None)),
+        "memory": MEMORIES[options.memory],
+        "temperature": TEMPERATURES.get(options.temperature),
+        "gate": GATES.get(options.gate),
+    }
+    sockets = {
+        socket: make and make(options, num_heads, dtype)
+        for socket, make in fillings.items()
+    }
     return MultiHeadAttention(
         num_heads,
         key_dim,
@@ -234,11 +341,8 @@ def make_attention(
         query_norm=options.query_norm,
         key_norm=options.key_norm,
         norm_affine=options.norm_affine,
-        bias=bias,
-        memory=memory,
-        temperature=temperature,
-        gate=gate,
-        output_projection=output_projection and gate is None,
+        **sockets,
+        output_projection=output_projection and sockets["gate"] is None,
         kernel_initializer=kernel_initializer,
         output_initializer=output_initializer,
         dtype=dtype,

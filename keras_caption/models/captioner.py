@@ -16,9 +16,10 @@ class Captioner(PhotoReader, Seq2Seq):
     `keras_caption.models.create` makes compiled ones.
 
     Args:
-        encoder, decoder, vocabulary, dtype: Of `keras_caption.models.Seq2Seq`.
+        encoder, decoder, vocabulary: Of `keras_caption.models.Seq2Seq`.
         extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
             out of photos, or `None`.
+        name, trainable, dtype: Of any Keras model.
 
     Call arguments:
         inputs: dict of what the encoder reads, see `keras_caption.inputs` (`regions`
@@ -42,13 +43,8 @@ class Captioner(PhotoReader, Seq2Seq):
         encoder: keras.Model,
         decoder: keras.layers.Layer,
         vocabulary: Vocabulary | None = None,
-        dtype: Any = None,
+        *,
         extractor: Extractor | None = None,
         **kwargs: Any,
     ):
-        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
-        self.extractor = extractor
-
-    def get_config(self) -> dict[str, Any]:
-        extractor = keras.saving.serialize_keras_object(self.extractor)
-        return {**super().get_config(), "extractor": extractor}
+        super().__init__(encoder, decoder, vocabulary, **kwargs)

@@ -19,9 +19,6 @@ class Classifier(Answering, TaskModel):
     question, say. It is compiled and trained as any Keras model; what it reads is
     validated and masked as in captioning models.
 
-    A subclass that makes the encoder of arguments of its own keeps each argument as
-    an attribute; its config holds them.
-
     Args:
         encoder: Functional Keras model from a dict of inputs to logits,
             `(batch, number of answers)`. Kinds of input are found by the inputs'
@@ -33,9 +30,9 @@ class Classifier(Answering, TaskModel):
             each is then a sigmoid, and its loss
             `keras_caption.losses.AnswerCrossEntropy`. Otherwise one answer is right,
             and the probabilities are a softmax. Defaults to False.
-        dtype: Keras dtype policy of the model, or its name.
         extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
             out of photos, or `None`.
+        name, trainable, dtype: Of any Keras model.
 
     Call arguments:
         inputs: dict of the encoder's inputs; other keys are ignored.
@@ -64,7 +61,7 @@ class Classifier(Answering, TaskModel):
         answers: list[str],
         question: Tokenizer | None = None,
         multi_label: bool = False,
-        dtype: Any = None,
+        *,
         extractor: Extractor | None = None,
         **kwargs: Any,
     ):
@@ -79,11 +76,8 @@ class Classifier(Answering, TaskModel):
                 f"`answers` should be {count} different strings, one for each output "
                 f"of the encoder. Received: {answers!r:.200}"
             )
-        self.question = question
-        super().__init__(encoder, dtype=dtype, **kwargs)
         self.answers = answers
-        self.multi_label = multi_label
-        self.extractor = extractor
+        super().__init__(encoder, **kwargs)
 
     def call(self, inputs: dict[str, Any], training: bool | None = None) -> Any:
         return self.encoder(self.prepare_inputs(inputs), training=training)
@@ -96,11 +90,3 @@ class Classifier(Answering, TaskModel):
         """
         logits = ops.cast(self(inputs, training=False), "float32")
         return ops.sigmoid(logits) if self.multi_label else ops.softmax(logits)
-
-    def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "question": serialize(self.question),
-            "extractor": serialize(self.extractor),
-        }

@@ -1,12 +1,13 @@
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 
+from keras_caption.arguments import Count, ShareBelowOne
 from keras_caption.inputs import Text
 from keras_caption.layers import WordEmbedding
-from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.lstm_decoder import LSTMDecoder
-from keras_caption.models.sizes import check_sizes, resolve_size
+from keras_caption.models.sizes import resolve_size
 from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
 
@@ -16,7 +17,7 @@ class LSTMTranslator(Translator):
     """LSTM encoder-decoder for translation, with dot-product attention.
 
     The encoder's LSTMs read the source once, from left to right; the decoder attends
-    to their outputs or, with `source_area`, to areas of them (section 3.1.2 of the
+    to their outputs or, with `input_area`, to areas of them (section 3.1.2 of the
     area paper), see `LSTMDecoder`. The paper gives neither the direction of the
     encoder nor the number of heads: one direction and one head are ours.
 
@@ -26,10 +27,9 @@ class LSTMTranslator(Translator):
         num_layers: int, number of LSTMs of encoder and decoder each.
         model_dim: int, size of embeddings and states.
         dropout: float, dropout rate of embeddings and of the outputs of LSTMs.
-        source_area: int, tokens of the largest area of the source; 1 for plain
-            attention.
-        combined_features: bool, whether the keys of areas are the combined features
-            of the area paper's Eq. 9, not the means of Eq. 3.
+        mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
+            the input, each a keyword. The decoder's one layer attends to areas unless
+            `area_layers` is 0.
         dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
@@ -47,20 +47,21 @@ class LSTMTranslator(Translator):
         self,
         source: Tokenizer | None = None,
         target: Tokenizer | None = None,
-        source_size: int | None = None,
-        target_size: int | None = None,
-        num_layers: int = 2,
-        model_dim: int = 512,
-        dropout: float = 0.1,
-        source_area: int = 1,
-        combined_features: bool = False,
+        source_size: Count | None = None,
+        target_size: Count | None = None,
+        num_layers: Count = 2,
+        model_dim: Count = 512,
+        dropout: ShareBelowOne = 0.1,
+        *,
+        mechanisms: Annotated[
+            AttentionOptions,
+            Without("norms", "bias", "temperature", "gate", "output"),
+        ],
         dtype: Any = None,
         **kwargs: Any,
     ):
-        check_sizes(locals())
-        dtype = keras.dtype_policies.get(dtype)
-        source_size = resolve_size("source", source, source_size)
-        target_size = resolve_size("target", target, target_size)
+        source_size = self.source_size = resolve_size("source", source, source_size)
+        target_size = self.target_size = resolve_size("target", target, target_size)
 
         # === Encoder ===
         inputs = Text.symbolic()
@@ -76,26 +77,14 @@ class LSTMTranslator(Translator):
             x = keras.layers.Dropout(dropout, dtype=dtype)(x)
 
         # === Decoder ===
-        options = AttentionOptions(
-            area=source_area, combined_features=combined_features
-        )
         decoder = LSTMDecoder(
             target_size,
             model_dim,
             num_layers,
-            make_attention(1, model_dim, options, dtype=dtype),
+            make_attention(1, model_dim, mechanisms.in_block(0), dtype=dtype),
             dropout,
             dtype=dtype,
             name="decoder",
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)
-
-        # === Config ===
-        self.source_size = source_size
-        self.target_size = target_size
-        self.num_layers = num_layers
-        self.model_dim = model_dim
-        self.dropout = dropout
-        self.source_area = source_area
-        self.combined_features = combined_features

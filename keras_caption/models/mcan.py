@@ -1,10 +1,12 @@
+import dataclasses
 import os
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_caption.arguments import Count, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.formats.glove import read_glove
 from keras_caption.inputs import Question, Regions
@@ -16,10 +18,10 @@ from keras_caption.layers import (
     UnbiasedLayerNormalization,
     WordEmbedding,
 )
-from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.initializers import LINEAR
-from keras_caption.models.sizes import check_heads, check_sizes, resolve_size
+from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.text import Tokenizer
 
 
@@ -53,24 +55,10 @@ class MCAN(Classifier):
         fusion_dim: int, size of the pooled question and of the pooled image.
         dropout: float, dropout rate of branches, feed-forward layers, attention
             weights and pooling.
-        query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
-            queries (keys) of the regions are normalized, as in `NGSAN`.
-        norm_affine: bool, whether these norms learn a gain and an offset.
-        geometry: `None`, or kinds of geometry joined by `"+"`, as in `NGSAN`.
-        geometry_dim: int, size of a geometry vector per head.
-        signed_geometry: bool, whether a relative geometry tells left from right and
-            above from below, which the paper's does not.
-        geometry_layers: int, blocks of the regions, from the first on, whose
-            self-attention is geometry-aware, or `None` for all.
-        gate: `None`, or `"aoa"`: gates the self-attention of regions as in AoANet, in
-            place of its output projection.
-        image_area: int, regions of the largest area to attend to, as in `NGSAN`.
-        combined_features: bool, whether the keys of areas are the combined features
-            of the area paper's Eq. 9, not the means of Eq. 3.
-        area_layers: int, blocks of the regions that attend to areas.
-        temperature: `None`, or `"length"`: scores are divided by `sqrt(length + d)`,
-            as in `GridTransformer`.
         multi_label: bool, whether several answers may be right, see `Classifier`.
+        mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
+            areas and lengths of the output, each a keyword.
+        dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
         inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
@@ -100,51 +88,27 @@ class MCAN(Classifier):
         self,
         answers: list[str],
         question: Tokenizer | None = None,
-        question_size: int | None = None,
-        region_dim: int = 2048,
-        num_layers: int = 6,
-        model_dim: int = 512,
-        num_heads: int = 8,
-        feedforward_dim: int = 2048,
-        embedding_dim: int = 300,
-        pooling_dim: int = 512,
-        fusion_dim: int = 1024,
-        dropout: float = 0.1,
-        query_norm: str | None = None,
-        key_norm: str | None = None,
-        norm_affine: bool = False,
-        geometry: str | None = None,
-        geometry_dim: int = 64,
-        signed_geometry: bool = False,
-        geometry_layers: int | None = None,
-        gate: str | None = None,
-        image_area: int = 1,
-        combined_features: bool = False,
-        area_layers: int = 2,
-        temperature: str | None = None,
+        question_size: Count | None = None,
+        region_dim: Count = 2048,
+        num_layers: Count = 6,
+        model_dim: Count = 512,
+        num_heads: Count = 8,
+        feedforward_dim: Count = 2048,
+        embedding_dim: Count = 300,
+        pooling_dim: Count = 512,
+        fusion_dim: Count = 1024,
+        dropout: ShareBelowOne = 0.1,
         multi_label: bool = True,
+        *,
+        mechanisms: Annotated[AttentionOptions, Without("output")],
         dtype: Any = None,
         **kwargs: Any,
     ):
-        check_sizes(locals())
-        dtype = keras.dtype_policies.get(dtype)
-        question_size = resolve_size("question", question, question_size)
-        check_heads(model_dim, num_heads)
-        of_regions = AttentionOptions(
-            dropout=dropout,
-            query_norm=query_norm,
-            key_norm=key_norm,
-            norm_affine=norm_affine,
-            geometry=geometry,
-            geometry_dim=geometry_dim,
-            signed_geometry=signed_geometry,
-            geometry_layers=geometry_layers,
-            area=image_area,
-            combined_features=combined_features,
-            area_layers=area_layers,
-            temperature=temperature,
-            gate=gate,
+        question_size = self.question_size = resolve_size(
+            "question", question, question_size
         )
+        check_heads(model_dim, num_heads)
+        of_regions = dataclasses.replace(mechanisms, dropout=dropout)
         plain = AttentionOptions(dropout=dropout)
 
         def attention(options):
@@ -195,7 +159,7 @@ class MCAN(Classifier):
         if of_regions.absolute_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         for i in range(num_layers):
-            x, _, guided = CoAttentionBlock(
+            x, *_ = CoAttentionBlock(
                 attention(of_regions.in_block(i)),
                 feedforward_dim,
                 attention(plain),
@@ -221,30 +185,7 @@ class MCAN(Classifier):
         encoder = keras.Model(inputs, logits, name="encoder")
         super().__init__(encoder, answers, question, multi_label, dtype=dtype, **kwargs)
 
-        # === Config ===
-        self.ignored_inputs = () if geometry else ("boxes",)
-        self.question_size = question_size
-        self.region_dim = region_dim
-        self.num_layers = num_layers
-        self.model_dim = model_dim
-        self.num_heads = num_heads
-        self.feedforward_dim = feedforward_dim
-        self.embedding_dim = embedding_dim
-        self.pooling_dim = pooling_dim
-        self.fusion_dim = fusion_dim
-        self.dropout = dropout
-        self.query_norm = query_norm
-        self.key_norm = key_norm
-        self.norm_affine = norm_affine
-        self.geometry = geometry
-        self.geometry_dim = geometry_dim
-        self.signed_geometry = signed_geometry
-        self.geometry_layers = geometry_layers
-        self.gate = gate
-        self.image_area = image_area
-        self.combined_features = combined_features
-        self.area_layers = area_layers
-        self.temperature = temperature
+        self.ignored_inputs = () if mechanisms.geometry else ("boxes",)
 
     def attention(self, inputs: dict[str, Any]) -> Any:
         """Attention weights of regions over the words of the question.

@@ -15,29 +15,16 @@ from keras_caption.errors import InputError, hint
 from keras_caption.inputs import KINDS
 from keras_caption.losses import CaptionCrossEntropy, answer_loss
 from keras_caption.models.aoanet import AoANet
-from keras_caption.models.captioner import Captioner
 from keras_caption.models.classifier import Classifier
+from keras_caption.models.constructors import OF_KERAS, is_setting, parameters_of
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.lstm_translator import LSTMTranslator
 from keras_caption.models.mcan import MCAN
 from keras_caption.models.ngsan import NGSAN
-from keras_caption.models.task_model import TaskModel, constructor_arguments
+from keras_caption.models.task_model import TaskModel
 from keras_caption.models.transformer_translator import TransformerTranslator
 from keras_caption.models.video_aoanet import VideoAoANet
 from keras_caption.models.video_transformer import VideoTransformer
-
-# Arguments of models that the text of the data decides.
-VOCABULARIES = (
-    "vocabulary",
-    "vocabulary_size",
-    "source",
-    "target",
-    "source_size",
-    "target_size",
-    "answers",
-    "question",
-    "question_size",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,12 +53,12 @@ def _area(**arguments):
 
 
 # The last row of the area paper's Table 4, which it calls the best overall.
-BEST_AREAS = {"image_area": 3, "caption_area": 2, "combined_features": True}
+BEST_AREAS = {"input_area": 3, "output_area": 2, "combined_features": True}
 
 
 def _translators():
     """Models of the area paper's section 3.1, and of NG-SAN's 6.2."""
-    areas = {"source_area": 5, "target_area": 5}
+    areas = {"input_area": 5, "output_area": 5}
     norm = {"query_norm": "instance"}
     names = ("num_layers", "model_dim", "feedforward_dim", "num_heads")
     transformers = {
@@ -93,7 +80,7 @@ def _translators():
         presets[f"lstm_{cells}"] = Preset(LSTMTranslator, {"model_dim": cells})
         # The paper gives no size of the LSTM's areas: that of the Transformer is ours.
         presets[f"lstm_{cells}_area"] = Preset(
-            LSTMTranslator, {"model_dim": cells, "source_area": 5}
+            LSTMTranslator, {"model_dim": cells, "input_area": 5}
         )
     return presets
 
@@ -143,8 +130,8 @@ PRESETS = {
     # The area paper's Table 4: areas of the image (its self-attention, and the
     # decoder's attention to it), and of the caption (the decoder's self-attention).
     "area_regular": _area(),
-    "area_2x2": _area(image_area=2),
-    "area_3x3": _area(image_area=3, combined_features=True),
+    "area_2x2": _area(input_area=2),
+    "area_3x3": _area(input_area=3, combined_features=True),
     "area": _area(**BEST_AREAS),
     "spatial": Preset(
         GridTransformer,
@@ -203,10 +190,37 @@ def arguments(name: str) -> dict[str, Any]:
     Raises:
         InputError: If there is no such preset; the nearest names are given.
     """
-    preset = _find(name)
-    given = {*VOCABULARIES, *data_arguments(name)}
-    values = {**constructor_arguments(preset.model), **preset.arguments}
-    return {name: value for name, value in values.items() if name not in given}
+    values = _find(name).arguments
+    return {p.name: values.get(p.name, p.default) for p in _settings(name)}
+
+
+def argument_types(name: str) -> dict[str, Any]:
+    """Types of the `arguments` of a preset's model, by name.
+
+    Pydantic validates them, see `keras_caption.arguments`.
+
+    Args:
+        name: str, one of `presets()`.
+    """
+    return {p.name: p.annotation for p in _settings(name)}
+
+
+def _settings(name):
+    """Parameters of a preset's model that an experiment sets."""
+    parameters = parameters_of(_find(name).model)
+    for parameter in parameters.values():
+        if parameter.annotation is parameter.empty:
+            raise InputError(
+                f"The model '{name}' should say the type of its argument "
+                f"`{parameter.name}`, as in `{parameter.name}: Count`, see "
+                "`keras_caption.arguments`."
+            )
+    decided = {*OF_KERAS, *data_arguments(name), *(f"{x}_size" for x in parameters)}
+    return [
+        parameter
+        for parameter in parameters.values()
+        if is_setting(parameter.annotation) and parameter.name not in decided
+    ]
 
 
 def data_arguments(name: str) -> list[str]:
@@ -218,19 +232,16 @@ def data_arguments(name: str) -> list[str]:
         name: str, one of `presets()`.
     """
     sizes = {size for kind in KINDS for size in kind.sizes}
-    return [name for name in constructor_arguments(_find(name).model) if name in sizes]
+    return [name for name in parameters_of(_find(name).model) if name in sizes]
 
 
 def create(name: str, **arguments: Any) -> TaskModel:
     """Creates a model from a preset.
 
-    The mechanisms of all papers are options of every captioner and combine:
-    `query_norm`, `key_norm`, `geometry`, `image_area`, `temperature` and `gate` (see
-    `keras_caption.models.AttentionOptions`), and in models with a Transformer decoder
-    `caption_area`. Captioners of videos have `frame_area` in place of `image_area`, and
-    no geometry; those with an LSTM as encoder have no self-attention to change.
-    Translators have those that make sense for text; models that answer questions have
-    those of captioners, for the self-attention of regions.
+    The mechanisms of all papers are options of every model and combine, see
+    `keras_caption.models.AttentionOptions`. A model has those that make sense in it:
+    there is no geometry without boxes, an LSTM as encoder has no self-attention to
+    change, and only a Transformer decoder attends to areas of the output.
 
     Args:
         name: str, one of `presets()`.
@@ -266,14 +277,6 @@ def create(name: str, **arguments: Any) -> TaskModel:
     ```
     """
     preset = _find(name)
-    known = [*constructor_arguments(preset.model), "name", "dtype", "trainable"]
-    if issubclass(preset.model, (Captioner, Classifier)):
-        known.append("extractor")
-    for argument in arguments:
-        if argument not in known:
-            raise InputError(
-                f"The model '{name}' has no {argument!r}. {hint(argument, known)}"
-            )
     model = preset.model(**{"name": name, **preset.arguments, **arguments})
     if isinstance(model, Classifier):
         loss = answer_loss(model.multi_label)

@@ -23,9 +23,8 @@ class Seq2Seq(Generation, TaskModel):
     `keras_caption.models.TransformerDecoder`. Everything that generates is written
     once over that pair.
 
-    A subclass that makes encoder and decoder of arguments of its own keeps each
-    argument as an attribute; its config holds them. The config of any other model
-    holds encoder and decoder themselves.
+    The config of a subclass that makes encoder and decoder of arguments of its own
+    holds these; that of any other model holds encoder and decoder themselves.
 
     Args:
         encoder: Functional Keras model from a dict of inputs to the memory,
@@ -34,7 +33,7 @@ class Seq2Seq(Generation, TaskModel):
         decoder: Layer from `tokens`, the memory and its mask to logits.
         vocabulary: `keras_caption.text.Vocabulary`, or `None`: then the model
             generates tokens, but no strings.
-        dtype: Keras dtype policy of the model, or its name.
+        name, trainable, dtype: Of any Keras model.
 
     Call arguments:
         inputs: dict of the encoder's inputs and `tokens`, int, either `(batch, T)`
@@ -51,12 +50,9 @@ class Seq2Seq(Generation, TaskModel):
         encoder: keras.Model,
         decoder: keras.layers.Layer,
         vocabulary: Vocabulary | None = None,
-        dtype: Any = None,
         **kwargs: Any,
     ):
-        super().__init__(encoder, dtype=dtype, **kwargs)
-        self.decoder = decoder
-        self.vocabulary = vocabulary
+        super().__init__(encoder, **kwargs)
         decoder(
             keras.Input((None,), dtype="int32"),
             encoder(encoder.input),
@@ -156,7 +152,3 @@ class Seq2Seq(Generation, TaskModel):
         """
         _, scores = self.decoder(tokens, **memory, return_attention_scores=True)
         return ops.mean(ops.cast(scores, "float32"), axis=1)
-
-    def get_config(self) -> dict[str, Any]:
-        vocabulary = keras.saving.serialize_keras_object(self.vocabulary)
-        return {**super().get_config(), "vocabulary": vocabulary}

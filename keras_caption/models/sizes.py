@@ -1,63 +1,7 @@
-"""Numbers among the arguments of the models."""
+"""Sizes of models that depend on each other, and on vocabularies."""
 
-from typing import Any
-
-from keras_caption.arguments import Area, Count, CountOrZero, ShareBelowOne, check
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
-
-SIZES = {
-    **dict.fromkeys(
-        (
-            "region_dim",
-            "grid_height",
-            "grid_width",
-            "grid_dim",
-            "frame_dim",
-            "num_layers",
-            "model_dim",
-            "embedding_dim",
-            "num_heads",
-            "decoder_heads",
-            "feedforward_dim",
-            "pooling_dim",
-            "fusion_dim",
-            "geometry_dim",
-        ),
-        Count,
-    ),
-    **dict.fromkeys(
-        ("image_area", "frame_area", "caption_area", "source_area", "target_area"),
-        Area,
-    ),
-    "vocabulary_size": Count | None,
-    "source_size": Count | None,
-    "target_size": Count | None,
-    "question_size": Count | None,
-    "decoder_layers": Count | None,
-    "caption_length": Count | None,
-    "area_layers": CountOrZero,
-    "geometry_layers": CountOrZero | None,
-    "dropout": ShareBelowOne,
-    "attention_dropout": ShareBelowOne | None,
-    "branch_dropout": ShareBelowOne | None,
-    "refining_dropout": ShareBelowOne,
-    "aoa_dropout": ShareBelowOne,
-}
-
-
-def check_sizes(arguments: dict[str, Any]) -> None:
-    """Checks the numbers among a constructor's arguments.
-
-    Args:
-        arguments: dict from name to value; names that are not in `SIZES` are ignored.
-
-    Raises:
-        InputError: If a number is out of range. The message names the argument.
-    """
-    for name, kind in SIZES.items():
-        if name in arguments:
-            check(kind, **{name: arguments[name]})
 
 
 def check_heads(model_dim: int, num_heads: int) -> None:

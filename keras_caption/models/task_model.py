@@ -1,4 +1,3 @@
-import inspect
 import os
 from typing import Any
 
@@ -8,6 +7,7 @@ from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.formats.keras_files import is_texts
 from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
+from keras_caption.models.constructors import keep_arguments, parameters_of
 from keras_caption.models.input_reader import InputReader
 from keras_caption.models.quantization import (
     quantization_of,
@@ -16,35 +16,40 @@ from keras_caption.models.quantization import (
 )
 
 
-def constructor_arguments(model: type) -> dict[str, Any]:
-    """Arguments that a class of models keeps as attributes, with their defaults.
-
-    All but those of every Keras model: precision, name.
-    """
-    parameters = inspect.signature(model).parameters.values()
-    return {p.name: p.default for p in parameters if p.name not in ("dtype", "kwargs")}
-
-
 class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
     """Base of all models: an encoder of a dict of inputs, and what a task adds.
 
-    A subclass keeps each argument of its constructor as an attribute of the same
-    name; its config holds them. It is saved whole or not at all, and quantized with
-    the layers that it has.
+    The signature of a subclass's constructor says what arguments it has, see
+    `keras_caption.models.constructors`: their values are checked by their types, kept
+    as attributes, and saved in the config. A model is saved whole or not at all, and
+    quantized with the layers that it has.
 
     Args:
         encoder: Functional Keras model of a dict of inputs, named as the keys of
             `keras_caption.inputs.KINDS`.
+        name: str, name of the model.
+        trainable: bool, whether its weights are trained.
         dtype: Keras dtype policy of the model, or its name.
-        **kwargs: `name` and `trainable`.
 
     Raises:
         InputError: If the encoder reads no dict, or an input of no known kind.
     """
 
-    def __init__(self, encoder: keras.Model, dtype: Any = None, **kwargs: Any):
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = keep_arguments(cls.__init__, super(cls, cls).__init__)
+
+    def __init__(
+        self,
+        encoder: keras.Model,
+        *,
+        name: str | None = None,
+        trainable: bool = True,
+        dtype: Any = None,
+    ):
         # Boxes keep their float32, and what the model does not read its type.
-        super().__init__(dtype=dtype, autocast=False, **kwargs)
+        super().__init__(autocast=False, name=name, trainable=trainable, dtype=dtype)
         self.built = True
         self.encoder = encoder
         if not self.kinds:
@@ -132,14 +137,14 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
             self.compile_from_config(compile_config)
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
-        arguments = constructor_arguments(type(self))
+        values = {name: getattr(self, name) for name in parameters_of(type(self))}
+        values["dtype"] = self.dtype_policy
         quantized = quantization_of(self)
         return {
-            **{name: serialize(getattr(self, name)) for name in arguments},
-            "name": self.name,
-            "trainable": self.trainable,
-            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            **{
+                name: keras.saving.serialize_keras_object(value)
+                for name, value in values.items()
+            },
             **({"quantized": quantized} if quantized else {}),
         }
 

@@ -1,8 +1,10 @@
-from typing import Any, Self
+import dataclasses
+from typing import Annotated, Any, Self
 
 import keras
 import keras_hub
 
+from keras_caption.arguments import Count, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.inputs import Text
 from keras_caption.layers import (
@@ -10,9 +12,9 @@ from keras_caption.layers import (
     TransformerEncoderBlock,
     WordEmbedding,
 )
-from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.initializers import LINEAR, PROJECTIONS
-from keras_caption.models.sizes import check_heads, check_sizes, resolve_size
+from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
@@ -26,9 +28,9 @@ class TransformerTranslator(Translator):
     Transformer blocks. Two papers change its attention:
 
     *Area attention* (section 3.1.1 of its paper) lets the first `area_layers` blocks
-    attend to areas: runs of up to `source_area` tokens in the encoder's
+    attend to areas: runs of up to `input_area` tokens in the encoder's
     self-attention and the decoder's attention to the memory, runs of up to
-    `target_area` tokens, none of which ends after the query, in the decoder's
+    `output_area` tokens, none of which ends after the query, in the decoder's
     self-attention.
 
     *Normalized self-attention* (NG-SAN, section 6.2) normalizes the queries of the
@@ -48,18 +50,8 @@ class TransformerTranslator(Translator):
         shared_embeddings: bool, whether source, target and softmax share one table;
             for a joint vocabulary, the same tokenizer of both. Defaults to `False`:
             all three are separate.
-        source_area: int, tokens of the largest area of the source; 1 for plain
-            attention.
-        target_area: int, tokens of the largest area of the target; 1 for plain
-            attention.
-        combined_features: bool, whether the keys of areas are the combined features
-            of the area paper's Eq. 9, not the means of Eq. 3.
-        area_layers: int, blocks, of encoder and decoder each, that attend to areas.
-        query_norm, key_norm: `None`, `"instance"`, `"batch"` or `"layer"`: how
-            queries (keys) of the encoder are normalized, as in `NGSAN`.
-        norm_affine: bool, whether these norms learn a gain and an offset.
-        gate: `None`, or `"aoa"`: the encoder's attention is gated as in AoANet, in
-            place of its output projection.
+        mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
+            geometry and temperature, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
@@ -80,32 +72,24 @@ class TransformerTranslator(Translator):
         self,
         source: Tokenizer | None = None,
         target: Tokenizer | None = None,
-        source_size: int | None = None,
-        target_size: int | None = None,
-        num_layers: int = 6,
-        decoder_layers: int | None = None,
-        model_dim: int = 512,
-        num_heads: int = 8,
-        feedforward_dim: int = 2048,
-        dropout: float = 0.1,
-        attention_dropout: float | None = None,
+        source_size: Count | None = None,
+        target_size: Count | None = None,
+        num_layers: Count = 6,
+        decoder_layers: Count | None = None,
+        model_dim: Count = 512,
+        num_heads: Count = 8,
+        feedforward_dim: Count = 2048,
+        dropout: ShareBelowOne = 0.1,
+        attention_dropout: ShareBelowOne | None = None,
         shared_embeddings: bool = False,
-        source_area: int = 1,
-        target_area: int = 1,
-        combined_features: bool = False,
-        area_layers: int = 2,
-        query_norm: str | None = None,
-        key_norm: str | None = None,
-        norm_affine: bool = False,
-        gate: str | None = None,
+        *,
+        mechanisms: Annotated[AttentionOptions, Without("bias", "temperature")],
         dtype: Any = None,
         **kwargs: Any,
     ):
-        check_sizes(locals())
-        dtype = keras.dtype_policies.get(dtype)
         check_heads(model_dim, num_heads)
-        source_size = resolve_size("source", source, source_size)
-        target_size = resolve_size("target", target, target_size)
+        source_size = self.source_size = resolve_size("source", source, source_size)
+        target_size = self.target_size = resolve_size("target", target, target_size)
         differ = source_size != target_size or (source and target and source != target)
         if shared_embeddings and differ:
             raise InputError(
@@ -115,18 +99,12 @@ class TransformerTranslator(Translator):
             )
 
         # === Attention ===
-        of_source = AttentionOptions(
+        of_source = dataclasses.replace(
+            mechanisms,
             dropout=dropout if attention_dropout is None else attention_dropout,
-            query_norm=query_norm,
-            key_norm=key_norm,
-            norm_affine=norm_affine,
-            area=source_area,
-            combined_features=combined_features,
-            area_layers=area_layers,
-            gate=gate,
         )
         of_memory = of_source.for_memory()
-        of_target = of_source.for_captions(target_area, None)
+        of_target = of_source.for_output()
 
         def attention(options, i):
             return make_attention(
@@ -179,26 +157,6 @@ class TransformerTranslator(Translator):
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)
-
-        # === Config ===
-        self.source_size = source_size
-        self.target_size = target_size
-        self.num_layers = num_layers
-        self.decoder_layers = decoder_layers
-        self.model_dim = model_dim
-        self.num_heads = num_heads
-        self.feedforward_dim = feedforward_dim
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.shared_embeddings = shared_embeddings
-        self.source_area = source_area
-        self.target_area = target_area
-        self.combined_features = combined_features
-        self.area_layers = area_layers
-        self.query_norm = query_norm
-        self.key_norm = key_norm
-        self.norm_affine = norm_affine
-        self.gate = gate
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

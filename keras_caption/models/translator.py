@@ -19,7 +19,7 @@ class Translator(SentenceReader, Seq2Seq):
             the model reads tokens only.
         target: `keras_caption.text.Tokenizer` of the target language, or `None`: then
             the model generates tokens only.
-        dtype: Keras dtype policy of the model, or its name.
+        name, trainable, dtype: Of any Keras model.
     """
 
     generated = "translations"
@@ -30,18 +30,16 @@ class Translator(SentenceReader, Seq2Seq):
         decoder: keras.layers.Layer,
         source: Tokenizer | None = None,
         target: Tokenizer | None = None,
+        *,
+        name: str | None = None,
+        trainable: bool = True,
         dtype: Any = None,
-        **kwargs: Any,
     ):
-        self.source = source
-        self.target = target
-        super().__init__(encoder, decoder, target, dtype=dtype, **kwargs)
+        # Its `vocabulary` is `target`, and no argument of its own.
+        super().__init__(
+            encoder, decoder, target, name=name, trainable=trainable, dtype=dtype
+        )
 
     @property
     def tokenizers(self) -> list[Tokenizer]:
         return [x for x in (self.source, self.target) if x is not None]
-
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        del config["vocabulary"]  # that is `target`
-        return config

@@ -1,14 +1,16 @@
+import dataclasses
 import functools
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 
+from keras_caption.arguments import Count, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.inputs import Frames
 from keras_caption.models.aoa_decoder import AoADecoder
-from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.captioner import Captioner
-from keras_caption.models.sizes import check_heads, check_sizes, resolve_size
+from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.text import Vocabulary
 
 
@@ -35,12 +37,10 @@ class VideoAoANet(Captioner):
             and output.
         attention_dropout: float, dropout rate of attention weights. Defaults to
             `dropout` if `None`.
-        frame_area: int, frames of the largest area to attend to; 1 for plain
-            attention.
-        combined_features: bool, whether the keys of areas are the combined features
-            of the area paper's Eq. 9, not the means of Eq. 3.
-        temperature: `None`, or `"length"`: scores are divided by `sqrt(length + d)`,
-            as in `GridTransformer`.
+        mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
+            the input and the temperature, each a keyword. The decoder's one layer
+            attends to areas unless `area_layers` is 0.
+        dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
         inputs: dict of `frames` and optionally a mask, see
@@ -57,24 +57,25 @@ class VideoAoANet(Captioner):
     def __init__(
         self,
         vocabulary: Vocabulary | None = None,
-        vocabulary_size: int | None = None,
-        frame_dim: int = 2048,
-        num_layers: int = 1,
-        model_dim: int = 1024,
-        embedding_dim: int = 1024,
+        vocabulary_size: Count | None = None,
+        frame_dim: Count = 2048,
+        num_layers: Count = 1,
+        model_dim: Count = 1024,
+        embedding_dim: Count = 1024,
         context: str = "aoa",
-        decoder_heads: int = 8,
-        dropout: float = 0.5,
-        attention_dropout: float | None = 0.1,
-        frame_area: int = 1,
-        combined_features: bool = False,
-        temperature: str | None = None,
+        decoder_heads: Count = 8,
+        dropout: ShareBelowOne = 0.5,
+        attention_dropout: ShareBelowOne | None = 0.1,
+        *,
+        mechanisms: Annotated[
+            AttentionOptions, Without("norms", "bias", "gate", "output")
+        ],
         dtype: Any = None,
         **kwargs: Any,
     ):
-        check_sizes(locals())
-        dtype = keras.dtype_policies.get(dtype)
-        vocabulary_size = resolve_size("vocabulary", vocabulary, vocabulary_size)
+        vocabulary_size = self.vocabulary_size = resolve_size(
+            "vocabulary", vocabulary, vocabulary_size
+        )
         check_heads(model_dim, decoder_heads)
         if model_dim % 2:
             raise InputError(
@@ -98,11 +99,9 @@ class VideoAoANet(Captioner):
             x = keras.layers.Dropout(dropout, dtype=dtype)(x)
 
         # === Decoder ===
-        options = AttentionOptions(
+        options = dataclasses.replace(
+            mechanisms,
             dropout=dropout if attention_dropout is None else attention_dropout,
-            area=frame_area,
-            combined_features=combined_features,
-            temperature=temperature,
         )
         decoder = AoADecoder(
             vocabulary_size,
@@ -123,17 +122,3 @@ class VideoAoANet(Captioner):
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
-
-        # === Config ===
-        self.vocabulary_size = vocabulary_size
-        self.frame_dim = frame_dim
-        self.num_layers = num_layers
-        self.model_dim = model_dim
-        self.embedding_dim = embedding_dim
-        self.context = context
-        self.decoder_heads = decoder_heads
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.frame_area = frame_area
-        self.combined_features = combined_features
-        self.temperature = temperature

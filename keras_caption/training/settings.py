@@ -17,7 +17,6 @@ from keras_caption.arguments import (
 )
 from keras_caption.decoding.options import KINDS, SEARCH_ONLY
 from keras_caption.errors import InputError, hint
-from keras_caption.models.sizes import SIZES
 from keras_caption.validation import describe
 
 # Values of a run that belong to no group.
@@ -66,16 +65,13 @@ Decoding = TypedDict(
 )
 
 
-def model_settings(arguments: dict[str, Any]) -> type:
+def model_settings(kinds: dict[str, Any]) -> type:
     """The schema of the group `model`.
 
     Args:
-        arguments: dict, the arguments of the model with their default values.
+        kinds: dict from arguments of the model to their types, see
+            `keras_caption.models.argument_types`.
     """
-    kinds = {
-        name: SIZES.get(name, bool if isinstance(value, bool) else str | None)
-        for name, value in arguments.items()
-    }
     return TypedDict("Model", {"name": str, **kinds})
 
 

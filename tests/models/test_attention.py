@@ -14,7 +14,7 @@ FAMILIES = "san", "aoanet", "area_regular"
 # that they fill.
 MECHANISMS = {
     "areas": (
-        {"query_norm": "instance", "image_area": 2, "combined_features": True}
+        {"query_norm": "instance", "input_area": 2, "combined_features": True}
         | {"geometry": "query", "signed_geometry": True}
         | {"temperature": "length", "gate": "aoa"},
         ("query_norm", "memory", "bias", "temperature", "gate"),
@@ -58,7 +58,7 @@ def models(vocabulary):
                 # Which has no gate of its own.
                 options = {**options, "refining": "attention"}
             elif (family, mechanisms) == ("san", "areas"):
-                options = {**options, "caption_area": 2}
+                options = {**options, "output_area": 2}
             made[family, mechanisms] = create(family, vocabulary=vocabulary, **options)
     return made
 

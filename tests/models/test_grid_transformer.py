@@ -92,15 +92,6 @@ def test_areas_are_the_papers():
     assert [full[name] for name in names] == [6, 2, 512, 8]
 
 
-def test_files_with_one_size_of_areas_load():
-    config = {**GRID, **SIZE, "num_layers": 1, "vocabulary_size": 9, "max_area": 2}
-    loaded = kc.models.GridTransformer.from_config(
-        {**config, "combined_features": True, "dtype": "float32"}
-    )
-    assert (loaded.image_area, loaded.caption_area) == (2, 2)
-    assert areas_of(loaded.decoder.blocks[0].self_attention) == (1, 2, True)
-
-
 def test_spatial_is_the_papers():
     model = kc.models.create("spatial", vocabulary_size=100)
     assert len(model.decoder.blocks) == 4

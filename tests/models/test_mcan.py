@@ -132,7 +132,7 @@ def make(name="mcan_gsa", **more):
 
 @pytest.fixture(scope="module")
 def model():
-    return make(image_area=2, **GEOMETRY)
+    return make(input_area=2, **GEOMETRY)
 
 
 def probabilities(model, images, questions):

@@ -19,14 +19,14 @@ MODELS = {
         kc.models.TransformerTranslator,
         {
             **TRANSFORMER,
-            "source_area": 3,
-            "target_area": 3,
+            "input_area": 3,
+            "output_area": 3,
             "combined_features": True,
             "query_norm": "instance",
         },
     ),
     "lstm": (kc.models.LSTMTranslator, SIZES),
-    "lstm_area": (kc.models.LSTMTranslator, {**SIZES, "source_area": 3}),
+    "lstm_area": (kc.models.LSTMTranslator, {**SIZES, "input_area": 3}),
 }
 SENTENCES = ["w1 w2 w3 w4 w5", "w6", "w7 w8 unknown"]
 

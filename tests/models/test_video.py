@@ -13,7 +13,7 @@ import keras_caption as kc
 
 FRAME_DIM = 6
 NAMES = "video_transformer", "video_nsa", "video_base", "video_aoa"
-AREAS = {"frame_area": 3, "combined_features": True, "temperature": "length"}
+AREAS = {"input_area": 3, "combined_features": True, "temperature": "length"}
 LENGTHS = 7, 4, 1
 
 
@@ -40,7 +40,7 @@ def logits_of(model, videos):
     ("name", "options"),
     [
         *((name, {}) for name in NAMES),
-        ("video_nsa", {**AREAS, "caption_area": 2, "key_norm": "batch", "gate": "aoa"}),
+        ("video_nsa", {**AREAS, "output_area": 2, "key_norm": "batch", "gate": "aoa"}),
         ("video_aoa", {**AREAS, "num_layers": 2}),
     ],
 )
@@ -268,8 +268,8 @@ def test_attention_that_cannot_be_shown_is_named(rng):
     ("name", "options", "problem"),
     [
         ("video_nsa", {"geometry": "query"}, "has no 'geometry'"),
-        ("video_nsa", {"frame_area": 0}, "`frame_area`: "),
-        ("video_nsa", {"frame_area": 65}, "`frame_area`: .* less than or equal to 64"),
+        ("video_nsa", {"input_area": 0}, "`input_area`: "),
+        ("video_nsa", {"input_area": 65}, "`input_area`: .* less than or equal to 64"),
         ("video_aoa", {"model_dim": 7, "decoder_heads": 1}, "should be even"),
         ("video_aoa", {"context": "gru"}, "`context` must be one of"),
     ],
