@@ -7,7 +7,7 @@ import pytest
 from conftest import PROJECT
 
 import keras_caption as kc
-from keras_caption.commands.configuration import make_config
+from keras_caption.commands.configuration import describe, make_config
 from keras_caption.training.caption_reward import reward_weights
 from keras_caption.training.schedules import schedule_of
 
@@ -256,3 +256,12 @@ def test_rewards_are_composed_by_name():
     for text in (*wrong, "cider_d+cider_d"):
         with pytest.raises(kc.InputError, match="reward: Input should be one of 'cid"):
             make_config(None, {setting: text})
+
+
+def test_every_value_is_described_in_one_line():
+    for name in kc.models.presets():
+        described = describe(*make_config(None, {"model.name": name}))
+        assert described["model.name"][0] == name
+        for value, (_, text) in described.items():
+            assert 0 < len(text) < 80, f"{name}, {value}: {text}"
+    assert described["model.key_norm"] == (None, "norm of the input's keys, or None")

@@ -2,12 +2,20 @@
 
 import copy
 from types import ModuleType
-from typing import Any
+from typing import Any, NotRequired, get_args, get_origin
+
+from typing_extensions import Doc
 
 from keras_caption import models, tasks
 from keras_caption.commands.command_line import failure, run_file
 from keras_caption.errors import InputError, hint
-from keras_caption.training.settings import RUN, check_names, model_settings, validate
+from keras_caption.training.settings import (
+    RUN,
+    Run,
+    check_names,
+    model_settings,
+    validate,
+)
 
 DEFAULT_MODEL = "ngsan"
 
@@ -36,12 +44,42 @@ def make_config(
     task = tasks.of_model(model)
     where = "--config." if path is None else f"{path}: "
     config = RUN | copy.deepcopy(config or task.get_config(model))
-    groups = {"model": model_settings(models.argument_types(model)), **task.GROUPS}
+    groups = groups_of(task, model)
     config["model"] = complete_model(task, model, config.get("model", {}), where)
     config = validate(config, groups, where)
     for name, value in settings.items():
         apply(config, name, value)
     return task, validate(config, groups)
+
+
+def groups_of(task: ModuleType, model: str) -> dict[str, type]:
+    """The groups of a model's configuration: their schemas, by name."""
+    return {"model": model_settings(models.argument_types(model)), **task.GROUPS}
+
+
+def describe(task: ModuleType, config: dict[str, Any]) -> dict[str, tuple[Any, str]]:
+    """Lists all values of a configuration.
+
+    Returns:
+        dict from the name of a value, such as `model.num_layers`, to the value and
+        what it is.
+    """
+    schemas = {"": Run, **groups_of(task, config["model"]["name"])}
+    listed = {}
+    for group, schema in schemas.items():
+        values = config[group] if group else config
+        for name, kind in schema.__annotations__.items():
+            if name in values:
+                text = documentation(kind)
+                listed[f"{group}.{name}".lstrip(".")] = values[name], text
+    return listed
+
+
+def documentation(kind: Any) -> str:
+    """What the type of a value says about it, by a `Doc`."""
+    kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
+    notes = getattr(kind, "__metadata__", ())
+    return next((note.documentation for note in notes if isinstance(note, Doc)), "")
 
 
 def read_file(path: str) -> dict[str, Any]:

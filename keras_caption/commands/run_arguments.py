@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_caption.commands.command_line import Parser, names
-from keras_caption.commands.configuration import make_config
+from keras_caption.commands.configuration import describe, documentation, make_config
 from keras_caption.errors import InputError
+from keras_caption.training.settings import Run
 
+OF_RUN = {name: documentation(kind) for name, kind in Run.__annotations__.items()}
 # Short forms of values of the configuration.
 SHORT = {
     "model": ("model.name", "a preset, such as ngsan or aoanet"),
@@ -22,18 +24,14 @@ SHORT = {
         "of a prepared dataset; or of questions, whose images are "
         "--config.data.images and --config.data.images_dir",
     ),
-    "seed": ("seed", "of the weights, the order of the data and dropout"),
+    "seed": ("seed", OF_RUN["seed"]),
     "epochs": ("training.epochs", "epochs of cross-entropy"),
     "scst_epochs": ("self_critical.epochs", "epochs of self-critical training then"),
-    "mixed_precision": ("precision", "bfloat16 or float16, with weights in float32"),
-    "strategy": (
-        "strategy",
-        "one_device; mirrored: all GPUs of this machine; multi_worker: the workers of "
-        "TF_CONFIG; or tpu",
-    ),
+    "mixed_precision": ("precision", OF_RUN["precision"]),
+    "strategy": ("strategy", OF_RUN["strategy"]),
 }
 SWITCHES = {
-    "deterministic": ("deterministic", "use only operations that repeat to the bit"),
+    "deterministic": ("deterministic", OF_RUN["deterministic"]),
     "spice": (
         "evaluation.spice",
         "compute SPICE too; its first use downloads several hundred MB",
@@ -65,8 +63,8 @@ def parse(
     }
     settings |= values
     if options.help:
-        _, config = make_config(options.config, settings)
-        parser.epilog = "values of the configuration:\n" + "\n".join(listed(config))
+        values = describe(*make_config(options.config, settings))
+        parser.epilog = "values of the configuration:\n" + "\n".join(listed(values))
         print(parser.format_help())
         parser.exit()
     return options, settings
@@ -126,9 +124,8 @@ def make_parser(description):
     return parser
 
 
-def listed(config):
-    for group, values in config.items():
-        if isinstance(values, dict):
-            yield from (f"  --config.{group}.{k}={x}" for k, x in values.items())
-        else:
-            yield f"  --config.{group}={values}"
+def listed(values):
+    """A line of the help for each value of a configuration."""
+    settings = {f"  --config.{name}={x}": text for name, (x, text) in values.items()}
+    width = max(map(len, settings)) + 3
+    return [f"{setting:{width}}{text}" for setting, text in settings.items()]

@@ -5,7 +5,7 @@ import numpy as np
 from keras_caption.convert.assignment import Assignment
 from keras_caption.errors import InputError
 from keras_caption.models import AoANet
-from keras_caption.models.constructors import check_arguments
+from keras_caption.models.constructors import check_arguments, parameters_of
 from keras_caption.text import BOS, PAD, UNK, Vocabulary
 
 # The logit of tokens that the original lacks: their probability is 0.
@@ -35,7 +35,7 @@ def convert_aoanet(
     """
     sizes = _sizes(options)
     try:
-        check_arguments(AoANet.__init__, sizes)
+        check_arguments(parameters_of(AoANet), sizes)
         _check_tensors(tensors, words, sizes)
         model = _model(words, sizes)
     except (TypeError, ValueError) as error:

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from pydantic import Field
+from typing_extensions import Doc
 
 from keras_caption.arguments import (
     Count,
@@ -58,19 +59,25 @@ def check_values(**options):
 # is a translation of `keras_caption.inputs.text.MAX_TOKENS` into twice as many tokens.
 BeamSize = Annotated[int, Field(ge=1, le=100)]
 MaxLength = Annotated[int, Field(ge=1, le=4096)]
-LengthMargin = Annotated[int, Field(ge=0, le=4096)]
-LengthRatio = Annotated[float, Field(ge=0, le=100)]
+LengthMargin = Annotated[int, Field(ge=0, le=4096), Doc("tokens beyond, at most")]
+LengthRatio = Annotated[
+    float, Field(ge=0, le=100), Doc("tokens for each of the source, at most")
+]
 
 SEARCH_ONLY = ("beam_size", "length_penalty", "block_trigrams", "keep_greedy")
 SAMPLING_ONLY = ("top_k", "seed")
 KINDS = {
-    "beam_size": BeamSize,
-    "max_length": MaxLength,
+    "beam_size": Annotated[BeamSize, Doc("beam width; 1 is greedy search")],
+    "max_length": Annotated[MaxLength, Doc("greatest number of tokens, EOS included")],
     "length_ratio": LengthRatio,
     "length_margin": LengthMargin,
-    "length_penalty": NotNegative,
-    "block_trigrams": bool,
-    "keep_greedy": bool,
+    "length_penalty": Annotated[
+        NotNegative, Doc("exponent of the length normalization; 0 for none")
+    ],
+    "block_trigrams": Annotated[bool, Doc("never repeat three tokens in a row")],
+    "keep_greedy": Annotated[
+        bool, Doc("keep the place of the greedy caption in the beam")
+    ],
     "temperature": Positive,
     "top_k": Count,
     "seed": Seed,

@@ -38,10 +38,11 @@ class AoANet(Captioner):
         model_dim: int, size of refined regions and of the LSTM.
         embedding_dim: int, size of a token's embedding.
         num_heads: int, attention heads of the refining blocks; divides `model_dim`.
-        refining: `"aoa"`; `"attention"`, with feed-forward layers in place of AoA
-            (Figure 6); or `None`, for no refining.
-        feedforward_dim: int, inner size of these feed-forward layers.
-        context: str, of `AoADecoder` (Figure 7).
+        refining: str, what refines regions: `"aoa"`, `"attention"`, or `None`. In the
+            second, feed-forward layers are in place of AoA (Figure 6).
+        feedforward_dim: int, inner size of the feed-forward layers.
+        context: str, the decoder's: `"aoa"`, `"linear"`, `"lstm"` or `"lstm_aoa"`. See
+            `AoADecoder` (Figure 7).
         decoder_heads: int, attention heads of the decoder; divides `model_dim`.
         dropout: float, dropout rate of embeddings, fed-back context and output.
         refining_dropout: float, dropout rate of the refining blocks' branches, and of

@@ -109,42 +109,41 @@ class AttentionOptions:
     no `output_area`, say: `keras_caption.models.arguments` lists those of a model.
 
     Attributes:
-        query_norm: `None`, or one of `keras_caption.layers.NORMS`, as `"instance"`: how
-            queries of the input's self-attention are normalized (NG-SAN, Eq. 6).
-        key_norm: The same of its keys.
+        query_norm: str, norm of the input's queries, such as `"instance"`, or `None`.
+            It is one of `keras_caption.layers.NORMS` (NG-SAN, Eq. 6).
+        key_norm: str, norm of the input's keys, or `None`.
         norm_affine: bool, whether these norms learn a gain and an offset.
-        geometry: `None`, or the bias of the input's self-attention, of `BIASES`:
-            `"content_independent"`, `"query"` or `"key"` (NG-SAN, Eq. 11 to 13), or
-            several of these joined by `"+"`. The bias of an area is the mean of its
-            items'. `"absolute"` is not part of attention: encoders of regions add an
-            encoding of the boxes to their inputs.
-        geometry_dim: int, size of a geometry vector per head (d_g). The paper gives
+        geometry: str, bias of the input's scores by its boxes, such as `"query"`, or
+            `None`. It is one of `BIASES`: `"content_independent"`, `"query"` or `"key"`
+            (NG-SAN, Eq. 11 to 13), or several of these joined by `"+"`. The bias of an
+            area is the mean of its items'. `"absolute"` is not part of attention:
+            encoders of regions add an encoding of the boxes to their inputs.
+        geometry_dim: int, size of a geometry vector per head, d_g. The paper gives
             none: 64 makes 41.25M parameters of `NGSAN`, not its 41.5M.
-        geometry_layers: int, number of blocks, from the first on, whose attention has
-            the geometry as its bias, or `None` for all.
-        signed_geometry: bool, whether a relative geometry tells left from right and
-            above from below, which the paper's (Eq. 8) does not; see
+        geometry_layers: int, blocks, from the first on, that have the geometry, or
+            `None` for all.
+        signed_geometry: bool, whether geometry tells left from right and above from
+            below. The paper's (Eq. 8) does not; see
             `keras_caption.layers.GeometryBias`. A decoder, whose words have no boxes,
             then attends to items with an encoding of their boxes added.
-        input_area: int, items of the largest area of the input to attend to, in the
-            encoder and from the decoder: a run of items or, on a grid, a rectangle of
-            so many rows and columns; 1 for the items themselves.
-        output_area: int, tokens of the largest area of the output to attend to; 1 for
-            the tokens themselves.
-        combined_features: bool, whether keys of areas are those of the area paper's
-            Eq. 9, not the means of Eq. 3.
-        area_layers: int, number of blocks, from the first on, of encoder and decoder
-            each, that attend to areas, or to another `memory`.
-        memory: str, what attention to the input reads, of `MEMORIES`: `"areas"` of up
-            to `input_area` items.
-        temperature: `None`, or what divides the scores, of `TEMPERATURES`: `"length"`
-            is `sqrt(length + d)` (Spatial, Eq. 2).
-        output_length: int, number of keys that this temperature assumes in the output,
-            or `None` to count them, as in the input. The default is BOS and the
-            spatial paper's 14 words.
-        gate: `None`, or the gate of the input's self-attention, of `GATES`: `"aoa"` is
-            attention on attention (AoANet, Eq. 3 to 5), in place of the output
-            projection.
+        input_area: int, items of the largest area of the input to attend to; 1 for
+            plain attention. An area is a run of items or, on a grid, a rectangle of up
+            to so many rows and columns; the encoder and the decoder attend to it.
+        output_area: int, tokens of the largest area of the output to attend to.
+        combined_features: bool, whether keys of areas are combined features, not means.
+            They are those of the area paper's Eq. 9 and Eq. 3.
+        area_layers: int, blocks, from the first on, that attend to areas. They are so
+            many of the encoder and of the decoder each, and for another `memory` too.
+        memory: str, what attention to the input reads: `"areas"`, or of `MEMORIES`.
+        temperature: str, what divides the scores: `"length"`, or `None` for `sqrt(d)`.
+            It is one of `TEMPERATURES`; `"length"` is `sqrt(length + d)` (Spatial,
+            Eq. 2).
+        output_length: int, length that `temperature` assumes of the output, or `None`
+            to count it. The input's is counted. The default is BOS and the spatial
+            paper's 14 words.
+        gate: str, gate of the input's self-attention, such as `"aoa"`, or `None`. It is
+            one of `GATES`: `"aoa"` is attention on attention (AoANet, Eq. 3 to 5), in
+            place of the output projection.
         dropout: float, dropout rate of the attention weights.
         gate_dropout: float, dropout rate of what the gate reads.
         grid_width: int, items in a row of the input's grid, or `None` for a sequence.

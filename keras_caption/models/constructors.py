@@ -7,6 +7,7 @@ the model's config, and the settings of an experiment.
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -18,14 +19,15 @@ from keras_caption.errors import InputError, hint
 from keras_caption.models.attention import AttentionOptions, options_of
 
 OF_KERAS = "name", "trainable", "dtype"  # arguments that `keras.Model` keeps
+VARIABLE = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     """Makes a constructor check its arguments, and keep them as attributes.
 
     An argument `mechanisms: AttentionOptions` is given as its options, each a keyword.
-    What `**kwargs` takes are the arguments of the base class that have default values.
-    `dtype` arrives as a dtype policy.
+    What `**kwargs` takes are the arguments of the base class that have default values;
+    with `*args`, all of its arguments. `dtype` arrives as a dtype policy.
 
     Args:
         init: `__init__` of a class of models.
@@ -34,38 +36,68 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     Returns:
         The constructor; `inspect.signature` lists all its arguments by name.
     """
-    own = list(inspect.signature(init, eval_str=True).parameters.values())[1:]
-    named = [parameter for parameter in own if parameter.kind != parameter.VAR_KEYWORD]
-    flat = {p.name: p for parameter in named for p in _flatten(parameter)}
-    inherited = _inherited(base_init, flat) if len(named) < len(own) else []
+    own = _parameters(init)
+    named = {name: p for name, p in own.items() if p.kind not in VARIABLE}
+    flat = {p.name: p for parameter in named.values() for p in _flatten(parameter)}
+    inherited = _inherited(base_init, own)
+    everything = {**flat, **inherited} | flat
+    parameters = sorted(everything.values(), key=lambda p: p.kind)
 
     @functools.wraps(init)
     def construct(self, *args, **kwargs):
         given = _bind(type(self).__name__, signature, (self, *args), kwargs)
         values = {name: given.pop(name, p.default) for name, p in flat.items()}
+        check_arguments(flat, values)
         for name, value in values.items():
             if name not in OF_KERAS:
                 setattr(self, name, value)
-        for parameter in named:
+        for name, parameter in named.items():
             if _is_options(parameter):
-                names = options_of(parameter.annotation)
-                options = {name: values.pop(name) for name in names}
-                values[parameter.name] = AttentionOptions(**options)
-        check_arguments(init, values)
+                options = options_of(parameter.annotation)
+                values[name] = AttentionOptions(**{x: values.pop(x) for x in options})
         if "dtype" in values:
             values["dtype"] = keras.dtype_policies.get(values["dtype"])
         init(self, **values, **given)
 
     self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    signature = inspect.Signature([self, *flat.values(), *inherited])
-    construct.__signature__ = signature
+    construct.__signature__ = signature = inspect.Signature([self, *parameters])
     return construct
+
+
+def _parameters(init):
+    parameters = inspect.signature(init, eval_str=True).parameters
+    return {name: p for name, p in parameters.items() if name != "self"}
 
 
 def parameters_of(model: type) -> dict[str, inspect.Parameter]:
     """All arguments of a class of models, by name."""
-    parameters = inspect.signature(model.__init__).parameters
-    return {name: p for name, p in parameters.items() if name != "self"}
+    return _parameters(model.__init__)
+
+
+def descriptions_of(model: type) -> dict[str, str]:
+    """What the arguments of a class of models are, by name.
+
+    Returns:
+        dict from name to the first sentence of its entry in the class's docstring or,
+        for mechanisms, in that of `AttentionOptions`, without its type.
+    """
+    return _entries(AttentionOptions) | _entries(model)
+
+
+def _entries(documented):
+    """First sentences of the entries of a docstring's arguments, by name."""
+    _, *sections = re.split(
+        r"^(?:Args|Attributes):\n", inspect.getdoc(documented) or "", flags=re.M
+    )
+    found = {}
+    for section in sections:
+        for names, text in re.findall(
+            r"^    ([\w, ]+):((?:.*\n?)(?:^     .*\n?)*)", section, re.M
+        ):
+            text = re.sub(r"^(int|float|bool|str), ", "", " ".join(text.split()))
+            sentence = re.split(r"\. (?=[A-Z`])", text)[0].rstrip(".").replace("`", "")
+            found |= dict.fromkeys(names.split(", "), sentence)
+    return found
 
 
 def is_setting(kind: Any) -> bool:
@@ -78,19 +110,21 @@ def is_setting(kind: Any) -> bool:
     return origin is Literal or kind in (bool, int, float, str, None, NoneType)
 
 
-def check_arguments(init: Callable, values: dict[str, Any]) -> None:
+def check_arguments(
+    parameters: dict[str, inspect.Parameter], values: dict[str, Any]
+) -> None:
     """Checks arguments that are text, numbers or bool.
 
     Args:
-        init: Constructor, whose signature says the types.
+        parameters: dict from name to parameter, which has the type.
         values: dict from name to value.
 
     Raises:
         InputError: If a value is not of its type. The message names the argument.
     """
-    for name, parameter in inspect.signature(init, eval_str=True).parameters.items():
-        if name in values and is_setting(parameter.annotation):
-            check(parameter.annotation, **{name: values[name]})
+    for name, value in values.items():
+        if is_setting(parameters[name].annotation):
+            check(parameters[name].annotation, **{name: value})
 
 
 def _is_options(parameter):
@@ -113,12 +147,18 @@ def _flatten(parameter):
 
 
 def _inherited(base_init, own):
-    """Arguments of the base class that have default values, as keywords."""
-    return [
-        parameter.replace(kind=parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(base_init).parameters.items()
-        if name not in own and parameter.default is not parameter.empty
-    ]
+    """Arguments that a constructor passes on to that of its base class."""
+    kinds = {parameter.kind for parameter in own.values()}
+    parameters = _parameters(base_init)
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return parameters
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        return {}
+    return {
+        name: parameter.replace(kind=parameter.KEYWORD_ONLY)
+        for name, parameter in parameters.items()
+        if parameter.default is not parameter.empty
+    }
 
 
 def _bind(model, signature, args, kwargs):

@@ -7,16 +7,22 @@ its values. Sizes not named here are the papers', the defaults of the models' cl
 """
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import keras
+from typing_extensions import Doc
 
 from keras_caption.errors import InputError, hint
 from keras_caption.inputs import KINDS
 from keras_caption.losses import CaptionCrossEntropy, answer_loss
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.classifier import Classifier
-from keras_caption.models.constructors import OF_KERAS, is_setting, parameters_of
+from keras_caption.models.constructors import (
+    OF_KERAS,
+    descriptions_of,
+    is_setting,
+    parameters_of,
+)
 from keras_caption.models.grid_transformer import GridTransformer
 from keras_caption.models.lstm_translator import LSTMTranslator
 from keras_caption.models.mcan import MCAN
@@ -195,14 +201,18 @@ def arguments(name: str) -> dict[str, Any]:
 
 
 def argument_types(name: str) -> dict[str, Any]:
-    """Types of the `arguments` of a preset's model, by name.
+    """Types of the `arguments` of a preset's model, by name, with descriptions.
 
     Pydantic validates them, see `keras_caption.arguments`.
 
     Args:
         name: str, one of `presets()`.
     """
-    return {p.name: p.annotation for p in _settings(name)}
+    texts = descriptions_of(_find(name).model)
+    return {
+        p.name: Annotated[p.annotation, Doc(texts.get(p.name, ""))]
+        for p in _settings(name)
+    }
 
 
 def _settings(name):

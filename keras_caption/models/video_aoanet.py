@@ -31,7 +31,8 @@ class VideoAoANet(Captioner):
         num_layers: int, number of bidirectional LSTMs.
         model_dim: int, size of the encoded frames and of the decoder's LSTM; even.
         embedding_dim: int, size of a token's embedding.
-        context: str, of `AoADecoder`.
+        context: str, the decoder's: `"aoa"`, `"linear"`, `"lstm"` or `"lstm_aoa"`. See
+            `AoADecoder`.
         decoder_heads: int, attention heads of the decoder; divides `model_dim`.
         dropout: float, dropout rate of encoded frames, embeddings, fed-back context
             and output.

@@ -2,10 +2,10 @@
 
 import itertools
 import pathlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import keras
-from typing_extensions import TypedDict
+from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
 from keras_caption.arguments import Count
@@ -24,22 +24,37 @@ BATCH_SIZE = 50  # of images that are captioned
 
 
 class Data(TypedDict):
-    dataset: str
-    data_dir: str | None
-    tokenizer: Literal["words", "characters"]
-    captions_per_image: Count
-    max_words: Count
-    min_count: Count
-    vocabulary_split: Literal["train", "all"]
+    dataset: Annotated[
+        str,
+        Doc("scenes or moving_scenes (built in), coco_objects or prepared, say"),
+    ]
+    data_dir: Annotated[
+        str | None, Doc("folder of COCO's annotations or of a prepared dataset")
+    ]
+    tokenizer: Annotated[Literal["words", "characters"], Doc("words or characters")]
+    captions_per_image: Annotated[Count, Doc("captions of an image in a batch")]
+    max_words: Annotated[Count, Doc("words or characters at which captions are cut")]
+    min_count: Annotated[
+        Count, Doc("occurrences that a word of the vocabulary has at least")
+    ]
+    vocabulary_split: Annotated[
+        Literal["train", "all"], Doc("split whose words the vocabulary has")
+    ]
 
 
 class CaptionRewards(SelfCritical):
-    reward: Reward
+    reward: Annotated[
+        Reward, Doc("cider_d or truth, or a sum such as cider_d+32*truth")
+    ]
 
 
 class Evaluation(TypedDict):
-    validation_beam_size: BeamSize
-    spice: bool
+    validation_beam_size: Annotated[
+        BeamSize, Doc("beam width of the captions that epochs are compared by")
+    ]
+    spice: Annotated[
+        bool, Doc("compute SPICE too; its first use downloads several hundred MB")
+    ]
 
 
 GROUPS = {

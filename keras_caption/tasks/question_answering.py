@@ -2,11 +2,11 @@
 
 import itertools
 import pathlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import keras
 import tensorflow as tf
-from typing_extensions import TypedDict
+from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
 from keras_caption.arguments import Count, CountOrZero, Positive, ShareAboveZero
@@ -20,24 +20,36 @@ KEPT_IN_MEMORY = 2 * 2**30  # bytes of training images, at most
 
 
 class Data(TypedDict):
-    dataset: str
-    data_dir: str | None
-    images: str
-    images_dir: str | None
-    min_count: Count
-    vocabulary_split: Literal["train", "all"]
-    word_vectors: str | None
+    dataset: Annotated[str, Doc("scene_questions (built in), coco_qa, vsr or vqa")]
+    data_dir: Annotated[str | None, Doc("folder of the questions")]
+    images: Annotated[str, Doc("dataset of the images")]
+    images_dir: Annotated[str | None, Doc("folder of the images' dataset")]
+    min_count: Annotated[Count, Doc("questions that an answer has at least")]
+    vocabulary_split: Annotated[
+        Literal["train", "all"], Doc("split whose words are known")
+    ]
+    word_vectors: Annotated[
+        str | None, Doc("file of pretrained word vectors, as GloVe's")
+    ]
 
 
 class Training(TypedDict):
-    epochs: Count
-    batch_size: Count
-    learning_rate: Positive
-    warmup_epochs: CountOrZero
-    decay_after: CountOrZero
-    decay_every: Count
-    decay_rate: ShareAboveZero
-    curriculum: bool
+    epochs: Annotated[Count, Doc("epochs of training")]
+    batch_size: Annotated[Count, Doc("questions in a batch")]
+    learning_rate: Annotated[
+        Positive, Doc("greatest learning rate of Adam, reached after the warm-up")
+    ]
+    warmup_epochs: Annotated[
+        CountOrZero, Doc("epochs in which the learning rate grows")
+    ]
+    decay_after: Annotated[
+        CountOrZero, Doc("last epoch before the learning rate decays")
+    ]
+    decay_every: Annotated[Count, Doc("epochs between two decays")]
+    decay_rate: Annotated[
+        ShareAboveZero, Doc("what each decay multiplies the learning rate by")
+    ]
+    curriculum: Annotated[bool, Doc("whether hard kinds of questions are asked later")]
 
 
 GROUPS = {"data": Data, "training": Training}

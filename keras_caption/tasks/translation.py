@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 
 import keras
 from pydantic import Field
-from typing_extensions import TypedDict
+from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
 from keras_caption.arguments import (
@@ -38,14 +38,22 @@ TOKENIZERS = {
 
 
 class Data(TypedDict):
-    dataset: str
-    data_dir: str | None
-    source: str
-    target: str
-    tokenizer: Literal["subwords", "characters", "words"]
-    vocabulary_size: VocabularySize  # of subwords only
-    joint: bool
-    max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+    dataset: Annotated[
+        str, Doc("scene_sentences (built in), parallel, or a registered one")
+    ]
+    data_dir: Annotated[str | None, Doc("folder of the sentences' files")]
+    source: Annotated[str, Doc("language of the sentences")]
+    target: Annotated[str, Doc("language of their translations")]
+    tokenizer: Annotated[
+        Literal["subwords", "characters", "words"], Doc("subwords, characters or words")
+    ]
+    vocabulary_size: Annotated[VocabularySize, Doc("number of subwords")]
+    joint: Annotated[bool, Doc("whether both languages have one vocabulary")]
+    max_tokens: Annotated[
+        int,
+        Field(ge=1, le=MAX_TOKENS),
+        Doc("tokens of a sentence; longer pairs are dropped"),
+    ]
 
 
 class TranslationDecoding(Decoding):
@@ -54,30 +62,49 @@ class TranslationDecoding(Decoding):
 
 
 class Training(TypedDict):
-    epochs: Count
-    tokens_per_batch: Count
-    learning_rate: Positive
-    warmup_steps: Count
-    label_smoothing: ShareBelowOne
-    accumulation: Annotated[int, Field(ge=1, le=32)]  # all in one compiled step
-    average: Count
-    patience: CountOrZero
-    stop_on: Literal["val_bleu", "val_loss"]
+    epochs: Annotated[Count, Doc("epochs of cross-entropy")]
+    tokens_per_batch: Annotated[Count, Doc("tokens in a batch, padding included")]
+    learning_rate: Annotated[
+        Positive, Doc("greatest learning rate of Adam, reached after the warm-up")
+    ]
+    warmup_steps: Annotated[Count, Doc("updates in which the learning rate grows")]
+    label_smoothing: Annotated[
+        ShareBelowOne, Doc("probability shared by all tokens in place of the right one")
+    ]
+    accumulation: Annotated[
+        int, Field(ge=1, le=32), Doc("batches whose gradients make one update")
+    ]
+    average: Annotated[Count, Doc("epochs whose weights are averaged, to be scored")]
+    patience: Annotated[
+        CountOrZero,
+        Doc("epochs without a better `stop_on` before training stops; 0 trains all"),
+    ]
+    stop_on: Annotated[
+        Literal["val_bleu", "val_loss"],
+        Doc("score that `patience` watches: val_bleu or val_loss"),
+    ]
 
 
 class SelfCritical(TypedDict):
-    epochs: CountOrZero
-    tokens_per_batch: Count
-    learning_rate: Positive
-    baseline: Literal["greedy", "mean"]
-    samples: Samples
-    temperature: Positive
-    cross_entropy: Share
+    epochs: Annotated[CountOrZero, Doc("epochs of self-critical training; 0 for none")]
+    tokens_per_batch: Annotated[
+        Count, Doc("tokens of references in a batch, padding included")
+    ]
+    learning_rate: Annotated[Positive, Doc("constant learning rate of Adam")]
+    baseline: Annotated[
+        Literal["greedy", "mean"],
+        Doc("what is subtracted from rewards: that of greedy search, or the mean"),
+    ]
+    samples: Annotated[Samples, Doc("translations sampled for a sentence")]
+    temperature: Annotated[Positive, Doc("sampling temperature")]
+    cross_entropy: Annotated[Share, Doc("share of cross-entropy in the loss")]
 
 
 class Evaluation(TypedDict):
-    validation_beam_size: BeamSize
-    tokenized: bool
+    validation_beam_size: Annotated[
+        BeamSize, Doc("beam width of the translations that epochs are compared by")
+    ]
+    tokenized: Annotated[bool, Doc("whether BLEU is of tokenized sentences")]
 
 
 GROUPS = {

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from typing_extensions import Doc, TypedDict
 
 from keras_caption.arguments import (
     Count,
@@ -21,43 +21,80 @@ from keras_caption.validation import describe
 
 # Values of a run that belong to no group.
 RUN = {
-    "seed": 0,  # of the weights, the order of the data and dropout
-    "precision": "float32",  # of computations; weights are always in float32
-    "strategy": "one_device",  # what to train on
-    "deterministic": False,  # only operations that repeat to the bit, also on GPUs
+    "seed": 0,
+    "precision": "float32",
+    "strategy": "one_device",
+    "deterministic": False,
 }
 
 
 class Run(TypedDict):
-    seed: Annotated[int, Field(ge=0, lt=2**31)]
-    precision: Literal["float32", "bfloat16", "float16"]
-    strategy: Literal["one_device", "mirrored", "multi_worker", "tpu"]
-    deterministic: bool
+    seed: Annotated[
+        int,
+        Field(ge=0, lt=2**31),
+        Doc("of the weights, the order of the data and dropout"),
+    ]
+    precision: Annotated[
+        Literal["float32", "bfloat16", "float16"],
+        Doc("float32, bfloat16 or float16; weights are always in float32"),
+    ]
+    strategy: Annotated[
+        Literal["one_device", "mirrored", "multi_worker", "tpu"],
+        Doc("one_device, mirrored (all GPUs), multi_worker (TF_CONFIG) or tpu"),
+    ]
+    deterministic: Annotated[
+        bool, Doc("use only operations that repeat to the bit, also on GPUs")
+    ]
 
 
 class Training(TypedDict):
-    epochs: Count
-    batch_size: Count
-    learning_rate: Positive
-    warmup_epochs: CountOrZero
-    decay_after: CountOrZero
-    decay_every: Count
-    decay_rate: ShareAboveZero
-    label_smoothing: ShareBelowOne
-    scheduled_sampling: Share
-    clip_value: NotNegative
+    epochs: Annotated[Count, Doc("epochs of cross-entropy")]
+    batch_size: Annotated[Count, Doc("images or videos in a batch")]
+    learning_rate: Annotated[
+        Positive, Doc("greatest learning rate of Adam, reached after the warm-up")
+    ]
+    warmup_epochs: Annotated[
+        CountOrZero, Doc("epochs in which the learning rate grows")
+    ]
+    decay_after: Annotated[
+        CountOrZero, Doc("last epoch before the learning rate decays")
+    ]
+    decay_every: Annotated[Count, Doc("epochs between two decays")]
+    decay_rate: Annotated[
+        ShareAboveZero, Doc("what each decay multiplies the learning rate by")
+    ]
+    label_smoothing: Annotated[
+        ShareBelowOne, Doc("probability shared by all tokens in place of the right one")
+    ]
+    scheduled_sampling: Annotated[
+        Share, Doc("greatest share of input tokens that the model samples")
+    ]
+    clip_value: Annotated[
+        NotNegative, Doc("greatest absolute value of a gradient; 0 for any")
+    ]
 
 
 class SelfCritical(TypedDict):
-    epochs: CountOrZero
-    batch_size: Count
-    learning_rate: Positive | None  # `None` continues the schedule before it
-    baseline: Literal["greedy", "mean"]
-    samples: Samples
-    temperature: Positive
-    cross_entropy: Share
-    halved_after: CountOrZero
-    clip_value: NotNegative
+    epochs: Annotated[CountOrZero, Doc("epochs of self-critical training; 0 for none")]
+    batch_size: Annotated[Count, Doc("images or videos in a batch")]
+    learning_rate: Annotated[
+        Positive | None,
+        Doc("constant learning rate of Adam; None continues the schedule before"),
+    ]
+    baseline: Annotated[
+        Literal["greedy", "mean"],
+        Doc("what is subtracted from rewards: that of greedy search, or the mean"),
+    ]
+    samples: Annotated[Samples, Doc("captions sampled for an image")]
+    temperature: Annotated[Positive, Doc("sampling temperature")]
+    cross_entropy: Annotated[Share, Doc("share of cross-entropy in the loss")]
+    halved_after: Annotated[
+        CountOrZero,
+        Doc("epochs without a better score that halve the learning rate; 0 for never"),
+    ]
+    clip_value: Annotated[
+        NotNegative, Doc("greatest absolute value of a gradient; 0 for any")
+    ]
 
 
 Decoding = TypedDict(
@@ -72,7 +109,8 @@ def model_settings(kinds: dict[str, Any]) -> type:
         kinds: dict from arguments of the model to their types, see
             `keras_caption.models.argument_types`.
     """
-    return TypedDict("Model", {"name": str, **kinds})
+    name = Annotated[str, Doc("a preset, such as ngsan or aoanet")]
+    return TypedDict("Model", {"name": name, **kinds})
 
 
 def validate(
