@@ -1,16 +1,24 @@
-"""A dataset of one's own: one registration, and experiments train on it."""
+"""A dataset, a model and a gate of one's own: experiments train what a file registers."""
 
 import json
+import re
 from unittest import mock
 
+import keras
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
 import keras_caption as kc
+from keras_caption.arguments import Count, Share
 from keras_caption.commands import main
+from keras_caption.commands.configuration import make_config
+from keras_caption.commands.run_arguments import parse
 from keras_caption.data.datasets import DATASETS
+from keras_caption.inputs import Regions
+from keras_caption.models import AttentionOptions, make_attention
 from keras_caption.models.attention import GATES
+from keras_caption.models.presets import PRESETS, Preset
 from keras_caption.tasks.reports import captioning as report
 
 WORDS = "left", "right"
@@ -43,11 +51,45 @@ class Sides(tfds.core.GeneratorBasedBuilder):
             )
 
 
+@keras.saving.register_keras_serializable("tests")
+class Scaled(kc.models.Captioner):
+    """Attends to regions, as they are or scaled.
+
+    Args:
+        vocabulary: `keras_caption.text.Vocabulary`.
+        region_dim: int, size of a region's feature vector.
+        width: int, size of the hidden states. The rest is not in the help.
+        factor: float, what regions are multiplied by.
+        scaled: bool, whether they are.
+    """
+
+    def __init__(
+        self,
+        vocabulary: kc.text.Vocabulary,
+        region_dim: Count = 4,
+        width: Count = 4,
+        factor: Share | None = None,
+        scaled: bool = False,
+        *,
+        mechanisms: AttentionOptions,
+        **kwargs,
+    ):
+        inputs = Regions.symbolic(region_dim)
+        x = keras.layers.Rescaling(factor if scaled else 1.0)(inputs["regions"])
+        x = make_attention(1, width, mechanisms)(keras.layers.Dense(width)(x))
+        block = kc.layers.TransformerDecoderBlock(
+            make_attention(1, width), make_attention(1, width), width
+        )
+        decoder = kc.models.TransformerDecoder(len(vocabulary), width, [block])
+        super().__init__(keras.Model(inputs, x), decoder, vocabulary, **kwargs)
+
+
 MINE = """
 import keras
 import keras_caption as kc
 from keras_caption.models.attention import GATES
-from test_extension_dataset import Sides
+from keras_caption.models.presets import PRESETS, Preset
+from test_extension_dataset import Scaled, Sides
 
 
 @keras.saving.register_keras_serializable("mine")
@@ -56,17 +98,18 @@ class MyGate(keras.layers.Layer):
         return keras.ops.relu(attended)
 
 
-GATES["mine"] = lambda options, dtype: MyGate(dtype=dtype)
+GATES["mine"] = lambda options, num_heads, dtype: MyGate(dtype=dtype)
+PRESETS["scaled"] = Preset(Scaled, {{}})
 kc.data.register("sides", lambda folder: Sides(data_dir="{}"))
 """
 
 
 @pytest.fixture
 def mine(tmp_path):
-    """A file that registers a dataset and a gate."""
+    """A file that registers a dataset, a model and a gate."""
     path = tmp_path / "mine.py"
     path.write_text(MINE.format(tmp_path / "tfds"))
-    with mock.patch.dict(DATASETS), mock.patch.dict(GATES):
+    with mock.patch.dict(DATASETS), mock.patch.dict(GATES), mock.patch.dict(PRESETS):
         yield path
 
 
@@ -78,8 +121,9 @@ def test_an_experiment_trains_what_a_file_registers(
     monkeypatch.setattr(report, "draw_attention", lambda *_: None)
     monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
     values = {
-        "model.num_layers": 1,
-        "model.model_dim": 8,
+        "model.width": 8,
+        "model.factor": 0.5,
+        "model.scaled": True,
         "training.batch_size": 4,
         "data.min_count": 1,
         "decoding.beam_size": 1,
@@ -87,7 +131,7 @@ def test_an_experiment_trains_what_a_file_registers(
     }
     done = call_script(
         *("experiments/run.py", f"--import={mine}"),
-        *("--model=san", "--dataset=sides", "--epochs=1"),
+        *("--model=scaled", "--dataset=sides", "--epochs=1"),
         f"--output_dir={tmp_path / 'run'}",
         *(f"--config.{name}={value}" for name, value in values.items()),
     )
@@ -95,6 +139,8 @@ def test_an_experiment_trains_what_a_file_registers(
     assert "note: of 4 captions, " in done.stdout  # after one step
     model = kc.models.load(tmp_path / "run")
     assert set(WORDS) < set(model.vocabulary.words)
+    assert (model.width, model.factor, model.scaled) == (8, 0.5, True)
+    assert model.decoder.model_dim == 8
     assert model.input_specs["regions"].shape[-1] == 3
     results = json.loads((tmp_path / "run" / "test_results.json").read_text())
     assert sorted(row["image_id"] for row in results) == [0, 1, 2, 3]
@@ -126,6 +172,34 @@ def test_a_file_that_fails_is_named(content, problem, tmp_path):
         path.write_text(content)
     with pytest.raises(SystemExit, match=problem):
         main(["run", f"--import={path}"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("width=0", "--config.model.width: Input should be greater than or equal to 1"),
+        ("factor=2", "--config.model.factor: Input should be less than or equal to 1"),
+        ("scaled=so", "--config.model.scaled: Input should be a valid boolean"),
+        ("gat=aoa", "--config has no 'model.gat'. Did you mean model.gate"),
+    ],
+)
+def test_arguments_of_a_registered_model_have_types(setting, problem):
+    settings = dict([f"model.{setting}".split("=")])
+    with (
+        mock.patch.dict(PRESETS, scaled=Preset(Scaled, {})),
+        pytest.raises(kc.InputError, match=re.escape(problem)),
+    ):
+        make_config(None, {"model.name": "scaled", **settings})
+
+
+def test_help_describes_the_arguments_of_a_registered_model(capsys):
+    with (
+        mock.patch.dict(PRESETS, scaled=Preset(Scaled, {})),
+        pytest.raises(SystemExit, match="0"),
+    ):
+        parse(["--model=scaled", "--help"], "")
+    printed = capsys.readouterr().out
+    assert re.search(r"--config.model.width=4 +size of the hidden states\n", printed)
 
 
 def test_a_name_is_registered_once():

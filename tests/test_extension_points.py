@@ -136,28 +136,99 @@ def test_inputs_of_no_kind_are_named():
 
 
 @keras.saving.register_keras_serializable("tests")
+class Norm(keras.layers.Layer):
+    """A dummy norm."""
+
+    def call(self, x):
+        return ops.tanh(x)
+
+
+@keras.saving.register_keras_serializable("tests")
+class LevelBias(keras.layers.Layer):
+    """A dummy bias: boxes attend to those at their height."""
+
+    def call(self, query, value, boxes):
+        levels = boxes[..., 1]
+        return -ops.abs(levels[:, None, :, None] - levels[:, None, None, :])
+
+
+@keras.saving.register_keras_serializable("tests")
+class NullMemory(keras.layers.Layer):
+    """A dummy memory: one more item, which is zero."""
+
+    def call(self, keys, values, mask=None):
+        def pad(x, axis):
+            widths = [(0, 0)] * len(x.shape)
+            widths[axis] = (0, 1)
+            return ops.pad(x, widths)
+
+        items = pad(keys, 2), pad(values, 2)
+        return items if mask is None else (*items, ~pad(~mask, 2))
+
+    def average(self, bias):
+        return ops.pad(bias, [(0, 0)] * 3 + [(0, 1)])
+
+    def share(self, weights, length):
+        return weights[..., :length]
+
+
+@keras.saving.register_keras_serializable("tests")
+class Two(keras.layers.Layer):
+    """A dummy temperature."""
+
+    def call(self, keys):
+        return ops.convert_to_tensor(2.0, keys.dtype)
+
+
+@keras.saving.register_keras_serializable("tests")
 class ReluGate(keras.layers.Layer):
-    """A dummy mechanism: fills the gate."""
+    """A dummy gate."""
 
     def call(self, attended, query):
         return ops.relu(attended)
 
 
-def test_a_mechanism_works_in_presets_and_in_models_of_own_parts(
-    monkeypatch, vocabulary, rng, tmp_path
+@pytest.fixture
+def options(monkeypatch):
+    """Options of models that fill every socket with a registered mechanism."""
+    monkeypatch.setitem(kc.layers.NORMS, "mine", lambda affine, **_: Norm())
+    for table, layer in (
+        (attention.BIASES, LevelBias),
+        (attention.MEMORIES, NullMemory),
+        (attention.TEMPERATURES, Two),
+        (attention.GATES, ReluGate),
+    ):
+        monkeypatch.setitem(
+            table, "mine", lambda _, heads, dtype, layer=layer: layer(dtype=dtype)
+        )
+    names = "query_norm", "key_norm", "geometry", "memory", "temperature", "gate"
+    return dict.fromkeys(names, "mine")
+
+
+def check_sockets(layer):
+    assert isinstance(layer.query_norm, Norm)
+    assert isinstance(layer.key_norm, Norm)
+    assert isinstance(layer.bias, LevelBias)
+    assert isinstance(layer.memory, NullMemory)
+    assert isinstance(layer.temperature, Two)
+    assert isinstance(layer.gate, ReluGate)
+
+
+def test_mechanisms_work_in_presets_and_in_models_of_own_parts(
+    options, vocabulary, rng, tmp_path
 ):
-    monkeypatch.setitem(attention.GATES, "relu", lambda _, dtype: ReluGate(dtype=dtype))
-    options = attention.AttentionOptions(gate="relu")
     inputs = Regions.symbolic(6)
     block = kc.layers.TransformerEncoderBlock(
-        attention.make_attention(2, 4, options), 8, name="block"
+        attention.make_attention(2, 4, attention.AttentionOptions(**options)),
+        8,
+        name="block",
     )
     x = keras.layers.Dense(8)(inputs["regions"])
-    encoder = keras.Model(inputs, block(x, mask=inputs["region_mask"]))
-    model = kc.models.Captioner(encoder, make_decoder(), vocabulary)
+    x = block(x, mask=inputs["region_mask"], boxes=inputs["boxes"])
+    model = kc.models.Captioner(keras.Model(inputs, x), make_decoder(), vocabulary)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert isinstance(loaded.encoder.get_layer("block").attention.gate, ReluGate)
+    check_sockets(loaded.encoder.get_layer("block").attention)
     images = random_images(rng)
     short = {"beam_size": 1, "max_length": 3}
     assert loaded.generate(images, **short) == model.generate(images, **short)
@@ -166,7 +237,46 @@ def test_a_mechanism_works_in_presets_and_in_models_of_own_parts(
     for family, more in (("san", {}), ("aoanet", {"refining": "attention"})):
         sizes |= {"decoder_heads": 2, "embedding_dim": 4} if more else {}
         model = kc.models.create(
-            family, vocabulary=vocabulary, region_dim=6, gate="relu", **sizes, **more
+            family, vocabulary=vocabulary, region_dim=6, **options, **sizes, **more
         )
         [layer] = [x.attention for x in model.encoder.layers if hasattr(x, "attention")]
-        assert isinstance(layer.gate, ReluGate)
+        check_sockets(layer)
+        memory = model.encode(images)
+        assert model.attention(np.int32([[1, 4]] * 3), memory).shape == (3, 2, 5)
+
+
+def test_an_option_of_a_mechanism_is_one_of_every_model_that_has_its_socket(
+    monkeypatch,
+):
+    """One field of `AttentionOptions` is all: names, types and what models lack."""
+    known = {name: kc.models.argument_types(name) for name in ("san", "video_nsa")}
+    assert known["san"]["geometry_dim"].__args__ == (int,)
+    assert "geometry_dim" not in known["video_nsa"]
+    for name, field in attention.options_of(attention.AttentionOptions).items():
+        assert kc.models.arguments("san")[name] == field.default
+    with pytest.raises(kc.InputError, match="'video_nsa' has no 'geometry_dim'"):
+        kc.models.create("video_nsa", vocabulary_size=9, geometry_dim=4)
+    with pytest.raises(kc.InputError, match="`geometry_dim`: Input should be a valid"):
+        kc.models.create("san", vocabulary_size=9, geometry_dim="four")
+    monkeypatch.setitem(attention.BIASES, "mine", lambda *_: LevelBias())
+    with pytest.raises(kc.InputError, match="joins kinds of one layer only"):
+        kc.models.create("san", vocabulary_size=9, geometry="query+mine")
+
+
+@keras.saving.register_keras_serializable("tests")
+class Louder(kc.models.NGSAN):
+    def __init__(self, *args, volume: float = 1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+
+
+def test_a_subclass_passes_on_arguments_that_it_does_not_name(vocabulary):
+    sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "region_dim": 6}
+    model = Louder(vocabulary, volume=2.0, gate="aoa", name="loud", **sizes)
+    clone = keras.models.clone_model(model)
+    assert type(clone) is Louder
+    assert clone.get_config() == model.get_config()
+    assert (clone.volume, clone.gate, clone.name) == (2.0, "aoa", "loud")
+    with pytest.raises(kc.InputError, match=r"no 'gat'\. Did you mean gate"):
+        Louder(vocabulary, gat="aoa")
+    with pytest.raises(kc.InputError, match="`volume`: Input should be a valid number"):
+        Louder(vocabulary, volume="high")

@@ -154,7 +154,7 @@ def earlier(model, **values):
 
 
 def test_a_run_of_a_model_that_has_changed_is_not_a_papers(tmp_path):
-    for name, areas in ("old", {"max_area": 2}), ("new", {"image_area": 2}):
+    for name, areas in ("old", {"max_area": 2}), ("new", {"input_area": 2}):
         write(tmp_path / name, earlier("area_2x2", **areas), 1.0)
     rows = papers.rows_of("area_4", list(find_runs(tmp_path).values()))
     assert [run["folder"].name for row in rows for run in row.runs] == ["new"]
