@@ -1,4 +1,4 @@
-"""A dataset, a model and a gate of one's own: experiments train what a file registers."""
+"""A dataset, a model and a gate of one's own, which a file registers."""
 
 import json
 import re

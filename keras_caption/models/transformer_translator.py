@@ -47,9 +47,9 @@ class TransformerTranslator(Translator):
         dropout: float, dropout rate of embeddings and branches.
         attention_dropout: float, dropout rate of attention weights. Defaults to
             `dropout`.
-        shared_embeddings: bool, whether source, target and softmax share one table;
-            for a joint vocabulary, the same tokenizer of both. Defaults to `False`:
-            all three are separate.
+        shared_embeddings: bool, whether source, target and softmax share one table.
+            This needs a joint vocabulary, the same tokenizer of both. Defaults to
+            `False`: all three are separate.
         mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
             geometry and temperature, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
