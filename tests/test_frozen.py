@@ -76,7 +76,7 @@ def captions_of_the_saved_model():
         for name in ("regions", "boxes")
     }
     greedy, greedy_scores = model.generate_tokens(images, beam_size=1)
-    beams, beam_scores = model.generate_tokens(images, beam_size=3, keep_greedy=True)
+    beams, beam_scores = model.generate_tokens(images, beam_size=3)
     logits = model({**images, "tokens": greedy})
     return {
         "logits": fingerprint(logits),

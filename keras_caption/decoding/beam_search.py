@@ -19,7 +19,6 @@ def beam_search(
     max_length: int = 20,
     length_penalty: float = 0.0,
     block_trigrams: bool = False,
-    keep_greedy: bool = False,
 ) -> tuple[Any, Any]:
     """Searches for the most probable captions with a beam of hypotheses.
 
@@ -38,9 +37,6 @@ def beam_search(
             `log p / ((5 + length) / 6) ** alpha`.
             0 ranks by log-probability, as AoANet's released code does.
         block_trigrams: bool, whether to forbid repeating three tokens in a row.
-        keep_greedy: bool, whether the greedy caption always keeps its place in the
-            beam, so that the best caption is at least as probable. Plain beam
-            search (`False`), as the papers use it, does not guarantee that.
 
     Returns:
         Tokens, int32 `(batch, beam_size, max_length)`, from the first to
@@ -56,7 +52,6 @@ def beam_search(
         max_length=max_length,
         length_penalty=length_penalty,
         block_trigrams=block_trigrams,
-        keep_greedy=keep_greedy,
     )
     state = decoder.start(memory, length=max_length)
     batch = batch_size(state)
@@ -95,15 +90,8 @@ def beam_search(
         totals = ops.expand_dims(beam["scores"], 2) + token_scores
         totals = ops.reshape(totals, (-1, beam_size * width))
         added = ops.reshape(ops.cast(added, "int32"), (-1, beam_size * width))
-        ranks = totals
-        if keep_greedy:  # the first hypothesis, and its first token
-            kept = ops.logical_and(
-                ops.arange(beam_size * width) == 0,
-                ops.logical_not(ops.expand_dims(beam["greedy_finished"], 1)),
-            )
-            ranks = ops.where(kept, float("inf"), totals)
-        chosen = ops.cast(ops.top_k(ranks, beam_size)[1], "int32")
-        scores = ops.take_along_axis(totals, chosen, axis=1)
+        scores, chosen = ops.top_k(totals, beam_size)
+        chosen = ops.cast(chosen, "int32")
         added = ops.take_along_axis(added, chosen, axis=1)
         rows = ops.reshape(chosen // width + first_rows, (-1,))
         tokens = ops.take(flat_tokens, rows, axis=0)
@@ -120,7 +108,6 @@ def beam_search(
         return index + 1, {
             "tokens": tokens,
             "scores": ops.where(ends, NEG_INF, scores),
-            "greedy_finished": ops.logical_or(beam["greedy_finished"], ends[:, 0]),
             "done": ops.take_along_axis(done, ops.expand_dims(best, 2), axis=1),
             "done_scores": ops.take_along_axis(done_scores, best, axis=1),
             "rows": rows,
@@ -132,7 +119,6 @@ def beam_search(
     beam = {
         "tokens": no_tokens,
         "scores": ops.broadcast_to(only_first, (batch, beam_size)),
-        "greedy_finished": ops.zeros((batch,), "bool"),
         "done": no_tokens,
         "done_scores": ops.full((batch, beam_size), NEG_INF, "float32"),
         "rows": ops.arange(batch * beam_size),

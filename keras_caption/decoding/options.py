@@ -64,7 +64,7 @@ LengthRatio = Annotated[
     float, Field(ge=0, le=100), Doc("tokens for each of the source, at most")
 ]
 
-SEARCH_ONLY = ("beam_size", "length_penalty", "block_trigrams", "keep_greedy")
+SEARCH_ONLY = ("beam_size", "length_penalty", "block_trigrams")
 SAMPLING_ONLY = ("top_k", "seed")
 KINDS = {
     "beam_size": Annotated[BeamSize, Doc("beam width; 1 is greedy search")],
@@ -75,9 +75,6 @@ KINDS = {
         NotNegative, Doc("exponent of the length normalization; 0 for none")
     ],
     "block_trigrams": Annotated[bool, Doc("never repeat three tokens in a row")],
-    "keep_greedy": Annotated[
-        bool, Doc("keep the place of the greedy caption in the beam")
-    ],
     "temperature": Positive,
     "top_k": Count,
     "seed": Seed,

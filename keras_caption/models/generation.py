@@ -86,7 +86,7 @@ class Generation(InputReader):
                 has at most `length_ratio * n + length_margin` tokens, EOS included,
                 for n tokens of its input, EOS included, and ends with EOS there. If
                 omitted, `max_length` alone limits it; the margin defaults to 0.
-            length_penalty, block_trigrams, keep_greedy: Options of
+            length_penalty, block_trigrams: Options of
                 `keras_caption.decoding.beam_search`.
             temperature: float. If given, captions are sampled at this temperature
                 instead of searched for.

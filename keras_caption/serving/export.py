@@ -87,9 +87,9 @@ def export(
         path: Path of a folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
         **decoding: Options of `keras_caption.decoding.beam_search`: `beam_size`,
-            `max_length`, `length_penalty`, `block_trigrams`, `keep_greedy`; and
-            `length_ratio` and `length_margin` of `generate_tokens`. Models that answer
-            questions have none.
+            `max_length`, `length_penalty`, `block_trigrams`; and `length_ratio` and
+            `length_margin` of `generate_tokens`. Models that answer questions have
+            none.
 
     Raises:
         InputError: If the model has no vocabulary, or an option is unknown or has a

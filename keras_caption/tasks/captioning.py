@@ -131,7 +131,6 @@ def get_config(name: str) -> dict[str, Any]:
             "max_length": 20,
             "length_penalty": 0.0,
             "block_trigrams": False,
-            "keep_greedy": False,
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},
     }

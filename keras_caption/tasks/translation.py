@@ -172,7 +172,6 @@ def get_config(name: str) -> dict[str, Any]:
             "length_margin": 10,
             "length_penalty": 0.6,  # Wu et al., 2016
             "block_trigrams": False,
-            "keep_greedy": False,
         },
         "evaluation": {"validation_beam_size": 1, "tokenized": False},
     }

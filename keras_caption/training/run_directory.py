@@ -26,7 +26,6 @@ _SEARCH = (
     "decoding.beam_size",
     "decoding.length_penalty",
     "decoding.block_trigrams",
-    "decoding.keep_greedy",
 )
 FREE = {
     "cross-entropy": (

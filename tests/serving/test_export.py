@@ -37,7 +37,7 @@ print(json.dumps(answers))
 
 
 LENGTH = 6
-SEARCH = {"max_length": LENGTH, "block_trigrams": True, "keep_greedy": True}
+SEARCH = {"max_length": LENGTH, "block_trigrams": True}
 NUMBERS = (4, 3, 1)  # of regions of three images
 
 

@@ -53,7 +53,6 @@ def get_config():
             "max_length": 20,  # ours
             "length_penalty": 0.0,  # released code
             "block_trigrams": False,
-            "keep_greedy": False,
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},  # ours
     }

@@ -57,7 +57,6 @@ def get_config():
             "max_length": 20,
             "length_penalty": 0.0,
             "block_trigrams": False,
-            "keep_greedy": False,
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},
     }

@@ -64,7 +64,6 @@ def get_config():
             "length_margin": 10,  # ours
             "length_penalty": 1.0,
             "block_trigrams": False,
-            "keep_greedy": False,
         },
         "evaluation": {
             "validation_beam_size": 1,  # ours

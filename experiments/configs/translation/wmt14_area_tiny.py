@@ -59,7 +59,6 @@ def get_config():
             "length_margin": 10,
             "length_penalty": 0.6,
             "block_trigrams": False,
-            "keep_greedy": False,
         },
         "evaluation": {"validation_beam_size": 1, "tokenized": False},  # ours
     }
