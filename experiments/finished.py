@@ -7,7 +7,6 @@ import sys
 from keras_caption import tasks
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_finished
-from keras_caption.tasks import captioning
 from keras_caption.training.run_directory import settings
 from keras_caption.training.settings import RUN
 
@@ -20,8 +19,8 @@ TEXT = ("data.source", "data.target", "data.tokenizer")
 def find_runs(folders):
     """The finished runs in folders and below, self-critical ones among them.
 
-    Those that are not finished are reported and skipped; without any run the program
-    ends.
+    Those that are not finished, or of an unknown model, are reported and skipped;
+    without any run the program ends.
 
     Args:
         folders: Paths.
@@ -40,11 +39,9 @@ def find_runs(folders):
         for path in sorted(begun):
             try:
                 run = read_finished(path)
+                task_of(run)
             except InputError as error:
-                print(
-                    f"{path} is skipped, it is no finished run: {error}",
-                    file=sys.stderr,
-                )
+                print(f"{path} is skipped: {error}", file=sys.stderr)
                 continue
             dataset = dataset_of(run["config"]["data"], run.get("trained_on"))
             runs[path] = {**run, "folder": path, "dataset": dataset}
@@ -66,11 +63,8 @@ def dataset_of(data, trained_on=None):
 
 
 def task_of(run):
-    """The module of a run's task; models of earlier versions are captioners."""
-    try:
-        return tasks.of_model(run["model"].split(" + ")[0])
-    except InputError:
-        return captioning
+    """The module of a run's task; the members of an ensemble have the same."""
+    return tasks.of_model(run["model"].split(" + ")[0])
 
 
 def distinctions(runs):
@@ -106,24 +100,20 @@ def group_of(run, found, name):
 
 
 def comparable(run):
-    """The settings of a run that rows differ in, a flat dict.
-
-    What an earlier version did not record is as in the built-in experiment.
-    """
+    """The settings of a run that rows differ in, a flat dict."""
     if run["objective"] == "ensemble":
         return {}  # each has a row of its own
     skipped = {"objective", "start", "members", "seed", "model.name", "data.dataset"}
     if run["config"]["data"]["dataset"] in FOLDERS:
         skipped.add("data.data_dir")  # in the dataset's name
-    found = built_in(run) | settings(run)
-    return {name: x for name, x in found.items() if name not in skipped}
+    return {name: x for name, x in settings(run).items() if name not in skipped}
 
 
 def built_in(run):
     """The settings of the built-in experiment of a run's model, a flat dict."""
-    name, task = run["config"].get("model", {}).get("name"), task_of(run)
-    if name not in task.presets():
-        return {}  # an ensemble, or of an earlier version
+    if "model" not in run["config"]:
+        return {}  # an ensemble
+    name, task = run["config"]["model"]["name"], task_of(run)
     config = RUN | task.get_config(name)
     model = task.arguments(name)
     own = {key: x for key, x in config["model"].items() if key in model}

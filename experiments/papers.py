@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras_caption as kc
 from experiments.finished import OBJECTIVES, distinctions
 from experiments.published import CAPTIONING, CROSS_ENTROPY, SELF_CRITICAL
 from experiments.published_answers import ANSWERS
@@ -112,9 +111,6 @@ def is_of(published, run, changed):
         )
     if (run["model"], run["objective"]) != (published.model, published.objective):
         return False
-    known = {"name", *kc.models.arguments(published.model)}
-    if not run["config"]["model"].keys() <= known:
-        return False  # trained when the model of that name was another
     return (
         changed.keys() <= published.overrides.keys()
         and published.overrides.items() <= settings(run).items()

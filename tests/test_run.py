@@ -210,22 +210,6 @@ def test_a_run_is_not_resumed_with_other_values(folder, call):
     assert (folder / "whole" / "config.json").read_text() == config
 
 
-def test_a_run_of_an_earlier_version_is_not_resumed(folder, call):
-    decoding = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}
-    earlier = {
-        "dataset": "coco_objects",
-        "objective": "cross-entropy",
-        "config": {"model": {}, "decoding": decoding},
-    }
-    (folder / "earlier").mkdir()
-    (folder / "earlier" / "config.json").write_text(json.dumps(earlier))
-    done = call("earlier", "--resume")
-    assert done.returncode == 1
-    assert "was begun by an earlier version" in done.stderr.splitlines()[-1]
-    names = {path.name for path in (folder / "earlier").iterdir()}
-    assert names - {".lock"} == {"config.json"}
-
-
 def test_a_run_is_not_trained_over(folder, call):
     assert (folder / "whole").exists(), "needs the run above"
     before = contents(folder / "whole")

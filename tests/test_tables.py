@@ -136,50 +136,16 @@ def test_papers_tables(call_script, runs, tmp_path):
     assert (row["published CIDEr-D"], row["CIDEr-D deviation"]) == ("128.6", "")
 
 
-def earlier(model, **values):
-    """The `config.json` of an earlier version."""
-    decoding = {"beam_size": 3, "max_length": 20, "length_penalty": 0.0}
-    training = {"epochs": 14, "batch_size": 16, "max_words": 20, "min_count": 5}
-    return {
-        "model": model,
-        "dataset": "coco_objects",
-        "data_dir": None,
-        "seed": 0,
-        "precision": "float32",
-        "strategy": "one_device",
-        "objective": "cross-entropy",
-        "config": {"model": values, "training": training, "decoding": decoding},
-        "overrides": {},
-    }
-
-
-def test_a_run_of_a_model_that_has_changed_is_not_a_papers(tmp_path):
-    for name, areas in ("old", {"max_area": 2}), ("new", {"input_area": 2}):
-        write(tmp_path / name, earlier("area_2x2", **areas), 1.0)
-    rows = papers.rows_of("area_4", list(find_runs(tmp_path).values()))
-    assert [run["folder"].name for row in rows for run in row.runs] == ["new"]
-
-
-def test_a_model_that_was_renamed_has_the_row_of_its_new_name(tmp_path):
-    write(tmp_path / "old", earlier("area_3x3_2"), 1.0)
-    rows = papers.rows_of("area_4", list(find_runs(tmp_path).values()))
-    assert [len(row.runs) for row in rows] == [0, 0, 0, 1]
-
-
 def test_what_is_scored_on_other_data_has_a_table_of_its_own(tmp_path):
-    here, there = (
-        {"dataset": "prepared", "data_dir": f"prepared/{name}"}
-        for name in ("flickr", "coco")
-    )
-    write(tmp_path, {**earlier("area_2x2"), **here, "trained_on": there}, 20.0)
-    [run] = find_runs(tmp_path).values()
+    names = "flickr", "coco"
+    here, there = ({"dataset": "prepared", "data_dir": f"prepared/{n}"} for n in names)
+    data = {f"data.{name}": value for name, value in here.items()}
+    about = describe(make_config(None, data)[1], "cross-entropy")
+    write(tmp_path, {"model": "ngsan", **about, "trained_on": there}, 20.0)
+    [run] = finished.find_runs([tmp_path]).values()
     assert run["dataset"] == (
         "prepared from prepared/flickr, trained on prepared from prepared/coco"
     )
-
-
-def find_runs(folder):
-    return finished.find_runs([folder])
 
 
 OTHERS = {
@@ -189,7 +155,6 @@ OTHERS = {
     "data__data_dir": "coco",
     "data__max_words": 9,
     "training__learning_rate": 0.5,
-    "decoding__keep_greedy": True,
     "decoding__block_trigrams": True,
     "evaluation__validation_beam_size": 3,
     "model__query_norm": "batch",
@@ -212,16 +177,6 @@ def test_runs_that_differ_in_more_than_their_seed_share_no_row(
     skipped = done.stderr.splitlines()[-1]
     assert skipped.startswith("1 runs belong to no row of these tables")
     assert skipped.endswith(f": {tmp_path / 'other'}")
-
-
-def test_runs_of_earlier_versions_searched_otherwise(call_script, tmp_path):
-    write_run(tmp_path / "new", "san", 70.0)
-    about = earlier("san", model_dim=16)
-    write(tmp_path / "old", about, 60.0)
-    done = call_script("experiments/tables.py", tmp_path)
-    rows = {label: row["CIDEr-D"] for label, row in lines(done.stdout).items()}
-    old = "san, deterministic=None, decoding.keep_greedy=True"
-    assert rows == {"san": "70.0", old: "60.0"}
 
 
 # Numbers of rows, and sums of all scores, of the papers' own tables.
@@ -407,10 +362,13 @@ def test_rows_of_runs(call_script, runs):
 def test_unfinished_runs_are_reported(call_script, runs, tmp_path):
     (tmp_path / "san_1" / "test_scores.json").unlink()
     (tmp_path / "deep" / "config.json").write_text('{"model": null}')
+    whole = (tmp_path / "san_0" / "config.json").read_text()
+    (tmp_path / "mixed" / "config.json").write_text(whole.replace('"san"', '"sam"'))
     done = call_script("experiments/tables.py", tmp_path, "nowhere")
     assert lines(done.stdout)["san"]["CIDEr-D"] == "72.0 ± 2.8"
-    assert "san_1 is skipped, it is no finished run: " in done.stderr
+    assert "san_1 is skipped: " in done.stderr
     assert "deep/config.json: objective: Field required" in done.stderr
+    assert "mixed is skipped: There is no model named 'sam'." in done.stderr
     assert "There is no run in nowhere." in done.stderr
     assert call_script("experiments/tables.py", "nowhere").returncode == 1
 

@@ -40,16 +40,16 @@ class Decoding(TypedDict, extra_items=Value):
 
 
 class Config(TypedDict, extra_items=Value | Group):
-    seed: int | None
-    precision: str | None
-    strategy: str | None
-    deterministic: bool | None  # `None` in runs of earlier versions
+    seed: int
+    precision: str
+    strategy: str
+    deterministic: bool
     data: Dataset
     model: NotRequired[Model]
     decoding: NotRequired[Decoding]
 
 
-class Phase(TypedDict):
+class Begun(TypedDict):
     objective: Objective
     members: NotRequired[dict[str, str]]
     member_objectives: NotRequired[list[str | None]]
@@ -57,38 +57,7 @@ class Phase(TypedDict):
     model: NotRequired[str]
     parameters: NotRequired[Annotated[int, Field(gt=0)] | None]
     trained_on: NotRequired[Dataset]
-
-
-class Begun(Phase):
     config: Config
-
-
-class EarlierDecoding(TypedDict):
-    beam_size: int
-    max_length: int
-    length_penalty: float
-
-
-class EarlierConfig(TypedDict):
-    model: NotRequired[Group]
-    training: NotRequired[Group]
-    self_critical: NotRequired[Group]
-    decoding: EarlierDecoding
-
-
-class Earlier(Phase):
-    """What earlier versions recorded."""
-
-    dataset: str
-    data_dir: NotRequired[str | None]
-    seed: NotRequired[int]
-    precision: NotRequired[str]
-    strategy: NotRequired[str]
-    config: EarlierConfig
-
-
-class Recorded(TypedDict, extra_items=object):
-    dataset: NotRequired[object]
 
 
 class Scores(TypedDict, extra_items=FiniteFloat):
@@ -105,7 +74,7 @@ def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
 
     Returns:
         dict, see `keras_caption.training.run_directory.describe`, or `None` if no run
-        was begun in the folder. If an earlier version wrote it, `upgraded` is True.
+        was begun in the folder.
 
     Raises:
         InputError: If `config.json` is damaged, or missing beside `last.keras`.
@@ -113,59 +82,7 @@ def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
     path = folder / "config.json"
     if not path.exists() and not (folder / "last.keras").exists():
         return None
-    if "dataset" in read_json(path, Recorded):
-        return upgrade(read_json(path, Earlier))
-    return complete(read_json(path, Begun))
-
-
-def complete(about: dict[str, Any]) -> dict[str, Any]:
-    """Adds settings of before there was a choice, which a run did not record."""
-    config = about["config"]
-    if "geometry" in config.get("model", {}):
-        config["model"].setdefault("signed_geometry", False)
-    if "captions_per_image" in config["data"]:
-        config["data"].setdefault("tokenizer", "words")
-        if "self_critical" in config:
-            config["self_critical"].setdefault("reward", "cider_d")
-    return about
-
-
-# Settings of the group `training` that have other groups now.
-MOVED = {
-    "data": ("captions_per_image", "max_words", "min_count", "vocabulary_split"),
-    "evaluation": ("validation_beam_size",),
-}
-RENAMED = {"area_3x3_2": "area"}
-
-
-def upgrade(earlier: dict[str, Any]) -> dict[str, Any]:
-    """What `describe` would have recorded of a run of an earlier version."""
-    about = dict(earlier)
-    config = about.pop("config")
-    training = dict(config.get("training", {}))
-    groups = {
-        group: {name: training.pop(name) for name in names if name in training}
-        for group, names in MOVED.items()
-    }
-    data = {name: about.pop(name, None) for name in ("dataset", "data_dir")}
-    groups["data"] = data | groups["data"]
-    if "model" in about and about["objective"] != "ensemble":
-        name = about["model"] = RENAMED.get(about["model"], about["model"])
-        groups["model"] = {"name": name, **config.get("model", {})}
-    for group, values in (
-        ("training", training),
-        ("self_critical", config.get("self_critical")),
-    ):
-        if values:
-            groups[group] = values
-    groups["decoding"] = {
-        **config["decoding"],
-        "block_trigrams": False,
-        "keep_greedy": True,  # what all searches did
-    }
-    run = ("seed", "precision", "strategy", "deterministic")
-    about["config"] = {name: about.pop(name, None) for name in run} | groups
-    return {**about, "upgraded": True}
+    return read_json(path, Begun)
 
 
 def read_finished(folder: pathlib.Path) -> dict[str, Any]:

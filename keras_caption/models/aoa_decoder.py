@@ -13,7 +13,6 @@ from keras_caption.layers import (
     WordEmbedding,
 )
 from keras_caption.layers.multi_head_attention import build_once
-from keras_caption.models.attention import AttentionOptions, make_attention
 
 CONTEXTS = ("aoa", "linear", "lstm", "lstm_aoa")
 
@@ -267,15 +266,6 @@ class AoADecoder(keras.layers.Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "AoADecoder":
         config = keras.saving.deserialize_keras_object(config)
-        if "num_heads" in config:  # of a file saved when the decoder made its attention
-            heads = config.pop("num_heads")
-            config["attention"] = make_attention(
-                heads,
-                config["model_dim"] // heads,
-                AttentionOptions(dropout=config.pop("attention_dropout")),
-                output_projection=False,
-                dtype=config["dtype"],
-            )
         return cls(**config)
 
 

@@ -157,11 +157,6 @@ class RunDirectory:
         recorded = read_begun(self.folder)
         if recorded is None:
             return
-        if recorded.get("upgraded"):
-            raise InputError(
-                f"The run in {self.folder} was begun by an earlier version, which "
-                "recorded less of it: it cannot be resumed; name another --output_dir."
-            )
         begun, now = lasting(recorded), lasting(self.about)
         others = [
             f"{name}={begun.get(name)}, not {now.get(name)}"

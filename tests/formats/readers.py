@@ -38,7 +38,7 @@ from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.formats.prepared_folder import read_image_ids
 from keras_caption.formats.question_rows import read_question_rows
-from keras_caption.formats.runs import read_begun, read_finished, read_history
+from keras_caption.formats.runs import read_finished, read_history
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.formats.vqa_results import read_vqa_results
 from keras_caption.formats.vsr import read_vsr
@@ -60,7 +60,7 @@ RUN = {
             "deterministic": False,
             "data": {"dataset": "prepared", "data_dir": "prepared/coco"},
             "model": {"name": "san", "num_layers": 2, "query_norm": None},
-            "decoding": {**DECODING, "keep_greedy": False},
+            "decoding": DECODING,
         },
         "parameters": 1000,
     },
@@ -69,18 +69,6 @@ RUN = {
         {"epoch": 1, "iterations": 3, "val_cider": 0.5},
         {"epoch": 2, "iterations": 6, "val_cider": 0.75},
     ],
-}
-
-# As earlier versions recorded it.
-EARLIER = {
-    "model": "san",
-    "dataset": "prepared",
-    "data_dir": "prepared/coco",
-    "seed": 1,
-    "objective": "cross-entropy",
-    "config": {"model": {"num_layers": 2}, "decoding": DECODING},
-    "overrides": {"model.num_layers": 2},
-    "parameters": 1000,
 }
 
 
@@ -441,10 +429,6 @@ READERS = {
     "run": Reader(
         write_run,
         lambda folder: (read_finished(folder), read_history(folder)),
-    ),
-    "earlier_run": Reader(
-        json_writer("config.json", EARLIER),
-        read_begun,
     ),
     "tsv": regions_reader(region_files.write_tsv, "features.tsv"),
     "vinvl": regions_reader(region_files.write_vinvl, "features.tsv"),

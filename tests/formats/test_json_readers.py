@@ -10,7 +10,6 @@ import readers
 import keras_caption as kc
 from keras_caption.formats import json_files
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.runs import read_begun
 from keras_caption.formats.vqa import find_vqa, read_vqa
 
 MISSING = object()
@@ -236,20 +235,3 @@ def test_a_packed_file_claims_bounded_memory(tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(b"[" + b" " * 999 + b"]"))
     with pytest.raises(kc.InputError, match="has more than 1,000 bytes unpacked"):
         kc.evaluation.read_vqa_results(path)
-
-
-def test_settings_that_earlier_runs_had_no_choice_of_are_added(tmp_path):
-    run = readers.RUN["config.json"]
-    config = {**run["config"], "self_critical": {"samples": 5}}
-    config["model"] = {"name": "gsan", "geometry": "query"}
-    config["data"] = {**config["data"], "captions_per_image": 5}
-    (tmp_path / "config.json").write_text(json.dumps({**run, "config": config}))
-    found = read_begun(tmp_path)["config"]
-    assert found["model"]["signed_geometry"] is False
-    assert found["self_critical"] == {"samples": 5, "reward": "cider_d"}
-    assert found["data"]["tokenizer"] == "words"
-    del config["data"]["captions_per_image"]  # as a translator's
-    (tmp_path / "config.json").write_text(json.dumps({**run, "config": config}))
-    found = read_begun(tmp_path)["config"]
-    assert found["self_critical"] == {"samples": 5}
-    assert "tokenizer" not in found["data"]
