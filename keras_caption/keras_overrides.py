@@ -23,20 +23,12 @@ class CalledWithDicts:
     inputs of a model to tensors of one float type. Without the override, the keys that
     the model does not read must be numeric too. Unnecessary once a public argument of
     `keras.layers.Layer` disables the conversion, as functional models do.
-
-    `_obj_type`: Keras 3.15 saves the weights of a functional model under `layers`, and
-    those of other models under the names of attributes. Without the override, files
-    saved when captioners were functional do not load. Unnecessary once these files
-    need not load.
     """
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self._convert_input_args = False
         self._allow_non_tensor_positional_args = True
-
-    def _obj_type(self):
-        return "Functional"
 
 
 class ReplicaTraining:

@@ -26,7 +26,10 @@ def files(tmp_path_factory):
     keras.utils.set_random_seed(0)
     sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
     vocabulary = kc.text.Vocabulary(["dog", "a", "two"])
-    model = kc.models.create("ngsan", vocabulary=vocabulary, region_dim=80, **sizes)
+    sizes |= {"vocabulary": vocabulary, "region_dim": 80}
+    kc.models.create("ngsan", **sizes).save(folder / "features.keras")
+    categories = list(kc.features.CATEGORIES)
+    model = kc.models.create("ngsan", categories=categories, **sizes)
     model.save(folder / "model.keras")
     white_yolox(image_size=None).save(folder / "yolox.keras")
     (folder / "photos" / "more").mkdir(parents=True)
@@ -39,12 +42,12 @@ def files(tmp_path_factory):
     return folder
 
 
-def call(capsys, folder, *arguments, detector="yolox.keras"):
+def call(capsys, folder, *arguments, model="model.keras", detector="yolox.keras"):
     with pytest.raises(SystemExit) as end:
         main(
             [
                 "caption",
-                f"--model={folder / 'model.keras'}",
+                f"--model={folder / model}",
                 *map(str, arguments),
                 f"--detector={folder / detector}",
                 "--max_length=4",
@@ -186,7 +189,7 @@ def test_a_full_disk_is_named(tmp_path):
 
 def test_the_model_of_the_repository_captions_what_is_detected(tmp_path):
     model = kc.models.load(PROJECT / "saved_models" / "ngsan_coco.keras")
-    assert model.input_specs["regions"].shape[-1] == len(kc.features.CATEGORIES)
+    assert model.categories == list(kc.features.CATEGORIES)
     model.extractor = kc.features.Yolox(white_yolox(), image_size=64)
     pixels = photo(64, 48, [(1, 1)])
     [caption] = model.generate([pixels], beam_size=2)
@@ -229,6 +232,8 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
         assert not printed
     assert (tmp_path / "mine.csv").read_text() == "a,b\n1,2\n"
     assert not (tmp_path / "c.txt").exists()
+    code, _, _ = call(capsys, files, first, model="features.keras")
+    assert "features.keras has no extractor" in code  # 80 of any features
     code, _, _ = call(capsys, files, first, detector="none.keras")
     assert "There is no saved model" in code
     code, printed, errors = call(capsys, files, first, files / "empty")

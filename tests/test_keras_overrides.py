@@ -17,7 +17,6 @@ SIGNATURES = {
     (keras.Model, "_make_function"): "(self, step_function)",
     (keras.Model, "_maybe_symbolic_build"): "(self, iterator=None, data_batch=None)",
     (keras.Model, "_symbolic_build"): "(self, iterator=None, data_batch=None)",
-    (keras.Model, "_obj_type"): "(self)",
     (keras.Model, "_flatten_layers"): "(self, include_self=True, recursive=True)",
     (keras.optimizers.Optimizer, "_clip_gradients"): "(self, grads)",
     (keras.optimizers.LossScaleOptimizer, "check_finite"): "(self, grads)",

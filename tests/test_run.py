@@ -102,6 +102,8 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
     assert whole.returncode == 0, whole.stderr
     check_report(folder / "whole", whole.stdout)
     scores = check_report(folder / "whole" / "scst", whole.stdout)
+    model = kc.models.load(folder / "whole" / "scst")
+    assert model.categories == list(kc.features.CATEGORIES)
     names = ("test_references.json", "test_results.json")
     again, _ = kc.evaluation.score_files(
         *(folder / "whole" / "scst" / name for name in names)

@@ -159,14 +159,13 @@ def caption(options, outputs):
 
 
 def add_detector(model: kc.models.Ensemble, options: Any) -> None:
-    """Gives a model of categories and boxes the detector that it reads photos by.
+    """Gives a model of objects the detector that it reads photos by.
 
     Raises:
         InputError: If the model extracts features otherwise, or not at all, or there
             is no such detector.
     """
-    reads = model.input_specs.get("regions")
-    of_objects = reads is not None and reads.shape[-1] == len(kc.features.CATEGORIES)
+    of_objects = model.categories == list(kc.features.CATEGORIES)
     if model.extractor is None and of_objects:
         model.extractor = kc.features.load_detector(
             options.detector or DETECTOR, options.confidence

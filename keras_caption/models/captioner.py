@@ -19,6 +19,8 @@ class Captioner(PhotoReader, Seq2Seq):
         encoder, decoder, vocabulary: Of `keras_caption.models.Seq2Seq`.
         extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
             out of photos, or `None`.
+        categories: List of str, if regions are objects: the categories that their
+            features are one-hot vectors of. An object detector finds them in photos.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:
@@ -45,6 +47,7 @@ class Captioner(PhotoReader, Seq2Seq):
         vocabulary: Vocabulary | None = None,
         *,
         extractor: Extractor | None = None,
+        categories: list[str] | None = None,
         **kwargs: Any,
     ):
         super().__init__(encoder, decoder, vocabulary, **kwargs)

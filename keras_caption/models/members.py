@@ -44,6 +44,7 @@ class Members(PhotoReader):
         first = self.members[0]
         self.extractor = getattr(first, "extractor", None)
         self.source, self.question = first.source, first.question
+        self.categories = getattr(first, "categories", None)
         self.input_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"
@@ -56,6 +57,8 @@ class Members(PhotoReader):
                     raise InputError(
                         f"{who} has another {name} tokenizer than the first."
                     )
+            if getattr(member, "categories", None) != self.categories:
+                raise InputError(f"{who} reads other objects than the first.")
             if not are_same(getattr(member, "extractor", None), self.extractor):
                 raise InputError(
                     f"{who} extracts features of photos otherwise than the first."

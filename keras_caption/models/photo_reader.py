@@ -12,7 +12,13 @@ from keras_caption.models.input_reader import InputReader
 
 
 class PhotoReader(InputReader):
-    """Mixin of models and ensembles that reads photos or clips, by an `extractor`."""
+    """Mixin of models and ensembles that reads photos or clips, by an `extractor`.
+
+    Attributes:
+        categories: List of str, of the objects that it reads as regions, or `None`.
+    """
+
+    categories: list[str] | None = None
 
     def to_batch(self, raw: Any) -> Any:
         """Turns photos or clips into a batch of features.

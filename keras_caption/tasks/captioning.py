@@ -303,6 +303,7 @@ class Task:
                 options.pop("name"),
                 **vocabularies,
                 extractor=self._extractor(),
+                categories=self._categories(),
                 **self._sizes(),
                 **options,
             )
@@ -348,6 +349,10 @@ class Task:
         if self.data["dataset"] != "prepared":
             return None
         return kc.data.load_extractor(self.data["data_dir"])
+
+    def _categories(self):
+        is_of_objects = isinstance(self.builder, kc.data.CocoObjects)
+        return list(kc.features.CATEGORIES) if is_of_objects else None
 
     def _sizes(self):
         """Arguments of the model that the dataset decides."""

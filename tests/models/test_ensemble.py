@@ -83,7 +83,7 @@ def test_one_savedmodel(members, rng, tmp_path):
     assert captions == [expected[0], "", expected[1]]
 
 
-def test_members_must_fit(members, tmp_path):
+def test_members_must_fit(members, vocabulary, tmp_path):
     other = kc.models.create("san", vocabulary=kc.text.Vocabulary(["a"]), **tiny("san"))
     with pytest.raises(kc.InputError, match=r"Member 2 .* has another vocabulary"):
         kc.models.Ensemble([members[0], other])
@@ -97,5 +97,9 @@ def test_members_must_fit(members, tmp_path):
     keras.Sequential([keras.Input((2,))]).save(tmp_path / "best.keras")
     with pytest.raises(kc.InputError, match=r"best\.keras is a Sequential"):
         kc.models.Ensemble([tmp_path])
+    options = {"vocabulary": vocabulary, "categories": ["dog"] * 5, **tiny("ngsan")}
+    of_objects = kc.models.create("ngsan", **options)
+    with pytest.raises(kc.InputError, match=r"Member 2 .* reads other objects"):
+        kc.models.Ensemble([members[0], of_objects])
     with pytest.raises(kc.InputError, match="needs members"):
         kc.models.Ensemble([])
