@@ -9,9 +9,6 @@ line. One panel for each dataset.
 """
 
 import collections
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 from matplotlib.figure import Figure

@@ -10,18 +10,14 @@ name, against those that people name. Photos that are missing or cannot be read 
 counted and skipped.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
 import numpy as np
-import tensorflow as tf
 
 import keras_caption as kc
 from experiments.finished import distinctions, find_runs, label_of, task_of
 from experiments.sections import print_table, text_of
 from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.data.coco_objects import object_example
+from keras_caption.decoding import compile_function
 from keras_caption.formats.coco import read_instances
 from keras_caption.progress import progress
 from keras_caption.tasks import captioning
@@ -115,7 +111,7 @@ def annotated(records, instances):
 
 def detected(detector, photos):
     """Regions and boxes of detected objects, one pair for each photo."""
-    detect, inputs = tf.function(detector, autograph=False), []
+    detect, inputs = compile_function(detector, detector.variables), []
     for photo in progress(photos, unit="photos"):
         found = detect(detector.to_pixels([photo]))
         inputs.append((np.array(found["regions"][0]), np.array(found["boxes"][0])))

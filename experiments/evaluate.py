@@ -9,10 +9,7 @@ model must read the features of the dataset: photos are prepared with the same n
 experiments/tables.py shows the scores in a table of their own.
 """
 
-import os
 import pathlib
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras_caption as kc
 from experiments.finished import task_of

@@ -9,10 +9,6 @@ token? Runs that differ in their seed only share a row: means ± standard deviat
 the share of pairs, in %, by kind. Chance is 50.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
 import keras_caption as kc
 from experiments.finished import distinctions, find_runs, label_of, task_of
 from experiments.sections import print_table, text_of

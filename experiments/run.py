@@ -1,9 +1,6 @@
 """The command `keras-caption run`, for a checkout."""
 
-import os
 import sys
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from keras_caption_cli import main
 

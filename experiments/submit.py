@@ -3,7 +3,7 @@ r"""Writes the results files that COCO's caption server takes.
     python experiments/submit.py saved_models/ngsan_prepared --name ngsan \
         --val2014 prepared/val2014 --test2014 prepared/test2014
 
-captions all images of the two datasets, which prepare.py makes of
+captions all images of the two datasets, which keras-caption prepare makes of
 captions_val2014.json and image_info_test2014.json, and writes
 captions_val2014_ngsan_results.json and captions_test2014_ngsan_results.json. Several
 models, separated by commas, caption as an ensemble. What is written is scored against
@@ -13,10 +13,7 @@ scored with
     keras-caption score C5.json C40.json RESULTS.json
 """
 
-import os
 import pathlib
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras_caption as kc
 from keras_caption.atomic import check_new

@@ -17,12 +17,9 @@ interrupted. What follows `--` is for experiments/run.py.
 """
 
 import collections
-import os
 import pathlib
 import subprocess
 import sys
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from experiments import papers
 from experiments.finished import distinctions, find_runs, label_of, task_of

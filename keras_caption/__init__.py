@@ -5,7 +5,12 @@ TensorFlow, or packages beyond Keras, are imported when first used.
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
+
+# Which TensorFlow reads when it is imported: without its remarks and warnings, unless
+# the user has set it.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from keras_caption import (
     decoding,

@@ -4,8 +4,6 @@ import runpy
 import subprocess
 import sys
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
 import keras
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ import pytest
 import keras_caption as kc
 
 PROJECT = pathlib.Path(__file__).parents[1]
+PROGRAM = "keras_caption_cli.py"
 
 
 def read_oracle(name):
@@ -96,15 +95,16 @@ def random_images(rng, batch=3, regions=5, region_dim=REGION_DIM):
 
 @pytest.fixture
 def call_script(capfd, monkeypatch):
-    """Runs a script as a person does, but in this process: some seconds less."""
+    """Runs a script, or `keras-caption`, in this process: some seconds less."""
 
     def call(*command):
+        path = PROGRAM if command[0] == "keras-caption" else command[0]
         monkeypatch.chdir(PROJECT)
         monkeypatch.setattr(sys, "argv", [str(part) for part in command])
         monkeypatch.syspath_prepend(PROJECT)
         capfd.readouterr()
         with pytest.raises(SystemExit) as end:
-            runpy.run_path(str(PROJECT / command[0]), run_name="__main__")
+            runpy.run_path(str(PROJECT / path), run_name="__main__")
         code = end.value.code
         printed, errors = capfd.readouterr()
         if isinstance(code, str):  # printed by the interpreter at its end

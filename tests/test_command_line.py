@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -59,6 +60,30 @@ def test_an_interruption_of_the_imports_is_one_sentence(monkeypatch, capsys):
 
     assert status(program) == 130
     assert capsys.readouterr().err == "Interrupted.\n"
+
+
+# Ends where Keras or TensorFlow would be imported.
+WITHOUT_TENSORFLOW = """
+import os, sys
+import keras_caption_cli
+
+class Finder:
+    def find_spec(name, *_):
+        if name in ("keras", "tensorflow"):
+            print(os.environ["TF_CPP_MIN_LOG_LEVEL"], flush=True)
+            os._exit(0)
+
+sys.meta_path.insert(0, Finder)
+keras_caption_cli.main()
+"""
+
+
+@pytest.mark.parametrize("given", [{}, {"TF_CPP_MIN_LOG_LEVEL": "0"}])
+def test_the_log_level_is_set_before_tensorflow_is_imported(given):
+    own = {k: x for k, x in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    command = [sys.executable, "-c", WITHOUT_TENSORFLOW]
+    found = subprocess.check_output(command, env={**own, **given}, text=True)
+    assert found.strip() == given.get("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
 def test_errors_are_one_sentence(capsys):

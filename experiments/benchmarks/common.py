@@ -2,12 +2,9 @@
 
 import concurrent.futures
 import multiprocessing
-import os
 import resource
 import statistics
 import time
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 import tensorflow as tf

@@ -200,7 +200,8 @@ def test_the_served_model_reads_files(folder, model, tmp_path):
 def test_caption_my_picture(call_script, folder, model, tmp_path):
     photos = [folder / "photo_2.jpg", folder / "photo_9.png", "nowhere.jpg"]
     done = call_script(
-        "experiments/caption.py",
+        "keras-caption",
+        "caption",
         *photos,
         f"--model={folder / 'model.keras'}",
         f"--figure={tmp_path / 'attention.png'}",

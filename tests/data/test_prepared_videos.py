@@ -32,7 +32,8 @@ def test_features_are_sampled_and_problems_counted(call_script, rng, tmp_path):
     features["wide"] = np.ones((2, DIM + 1))
     features["unknown"] = np.ones((2, DIM))
     command = (
-        "experiments/prepare.py",
+        "keras-caption",
+        "prepare",
         f"--frames={write_npz(tmp_path / 'npz', features)}",
         f"--captions={captions}",
         f"--output_dir={tmp_path / 'out'}",
@@ -71,7 +72,7 @@ def test_features_are_sampled_and_problems_counted(call_script, rng, tmp_path):
     done = call_script(*command, "--strict")
     assert done.stderr.endswith("npz: video unknown has no captions.\n")
     assert not (tmp_path / "out").exists()
-    done = call_script(*command[:2], *command[3:])
+    done = call_script(*command[:3], *command[4:])
     assert "None of the videos with captions is in" in done.stderr
     done = call_script(*command, "--photos=a")
     assert "Give one of --photos, --features, --videos, --frames and" in done.stderr
@@ -104,7 +105,8 @@ def test_clips_are_prepared_counted_and_resumed(call_script, clips, tmp_path):
     weights = kc.features.Extractor(image_size=32, arguments={"alpha": 0.25})
     weights.network.save_weights(tmp_path / "net.weights.h5")
     command = (
-        "experiments/prepare.py",
+        "keras-caption",
+        "prepare",
         f"--videos={clips}",
         f"--captions={tmp_path / 'captions.json'}",
         f"--output_dir={tmp_path / 'out'}",
@@ -190,7 +192,14 @@ def test_caption_my_clip(call_script, clips, model, tmp_path):
     bad = [clips / "cut.avi", clips / "one.mp4", "nowhere.mp4"]
     figure = tmp_path / "strips.png"
     done = call_script(
-        *("experiments/caption.py", *paths, *bad, "--model", tmp_path / "model.keras"),
+        *(
+            "keras-caption",
+            "caption",
+            *paths,
+            *bad,
+            "--model",
+            tmp_path / "model.keras",
+        ),
         *("--beam_size=1", "--max_length=4", f"--figure={figure}"),
     )
     assert done.returncode == 1

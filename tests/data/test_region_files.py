@@ -228,7 +228,8 @@ def test_problems_are_counted_and_other_images_prepared(
     ]
     (tmp_path / "captions.json").write_text(json.dumps({"images": images}))
     done = call_script(
-        "experiments/prepare.py",
+        "keras-caption",
+        "prepare",
         *("--features", tmp_path / "a.tsv", tmp_path / "b.tsv"),
         f"--captions={tmp_path / 'captions.json'}",
         f"--output_dir={tmp_path / 'out'}",

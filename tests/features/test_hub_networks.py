@@ -146,15 +146,15 @@ def test_photos_with_csv_are_prepared_saved_and_exported(call_script, rng, tmp_p
     rows = [f"{path.name},A photo." for path in [*paths[:4], tmp_path / "away.png"]]
     (tmp_path / "own.csv").write_text("\n".join(["image,caption", *rows]))
     done = call_script(
-        *("experiments/prepare.py", f"--photos={tmp_path / 'photos'}"),
+        *("keras-caption", "prepare", f"--photos={tmp_path / 'photos'}"),
         f"--captions={tmp_path / 'own.csv'}",
         f"--backbone={tmp_path / 'preset'}",
         f"--output_dir={tmp_path / 'prepared'}",
     )
     assert done.returncode == 0, done.stderr
     assert "Grids of 3 x 3 x 16" in done.stdout
-    assert "4.png has no captions." in done.stdout
-    assert "There is no file" in done.stdout
+    assert "4.png has no captions." in done.stderr
+    assert "There is no file" in done.stderr
     counts = [line.split()[1] for line in done.stdout.splitlines() if " of " in line]
     assert sum(int(count) for count in counts if count.isdigit()) == 4
 

@@ -2,7 +2,7 @@ r"""Area attention's captioning on COCO: section 3.2 of the paper.
 
 Features are of a pre-trained Inception-ResNet, 8 x 8:
 
-    python experiments/prepare.py --backbone InceptionResNetV2 --image_size 299 \
+    keras-caption prepare --backbone InceptionResNetV2 --image_size 299 \
         --photos coco --captions dataset_coco.json --output_dir prepared/coco_grid
     python experiments/run.py --config experiments/configs/captioning/area_coco.py
 

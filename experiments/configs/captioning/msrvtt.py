@@ -2,7 +2,7 @@ r"""AoANet's training on MSR-VTT: section 4.6 of the paper.
 
 Features are ResNet-101's, of 20 frames of each video:
 
-    python experiments/prepare.py --videos videos --num_frames 20 \
+    keras-caption prepare --videos videos --num_frames 20 \
         --backbone ResNet101 --captions videodatainfo.json --output_dir prepared/msrvtt
     python experiments/run.py --config experiments/configs/captioning/msrvtt.py
 

@@ -1,6 +1,6 @@
 r"""Features of videos, at a size that fits about a hundred of them.
 
-    python experiments/prepare.py --frames features --captions captions.json \
+    keras-caption prepare --frames features --captions captions.json \
         --output_dir prepared/msvd
     python experiments/run.py --config experiments/configs/captioning/msvd.py
 

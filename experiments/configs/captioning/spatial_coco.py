@@ -3,7 +3,7 @@ r"""Spatial self-attention's training on COCO 2014: section 3 of the paper.
 Features are a layer of VGG-11 of 14 x 14 x 512 (section 2.1), pre-trained. Keras has no
 pre-trained VGG-11; VGG16 has a layer of the same shape, `block5_conv3`:
 
-    python experiments/prepare.py --backbone VGG16 --layer block5_conv3 \
+    keras-caption prepare --backbone VGG16 --layer block5_conv3 \
         --photos coco --captions dataset_coco.json --output_dir prepared/coco_vgg
     python experiments/run.py --config experiments/configs/captioning/spatial_coco.py
 

@@ -3,7 +3,7 @@ r"""NG-SAN's training on VATEX: section 6.1 of the paper.
 Features are I3D's, of the dataset's authors: 1,000 numbers for each frame, of clips
 read at 25 frames a second. With VATEX's captions of three splits:
 
-    python experiments/prepare.py --frames i3d --num_frames 32 \
+    keras-caption prepare --frames i3d --num_frames 32 \
         --captions training.json,validation.json,public_test.json \
         --output_dir prepared/vatex
     python experiments/run.py --config experiments/configs/captioning/vatex.py
