@@ -1,6 +1,6 @@
 # make install  sets up .venv, with the program keras-caption
 # make run      trains, scores and exports a captioner on the built-in data
-# make test     checks the style and runs the tests
+# make test     checks the style and the imports, and runs the tests
 # All set up what they need, in .venv.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -20,6 +20,7 @@ test: lint
 lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/deptry .
 
 format: .venv/installed
 	$(BIN)/ruff format .
