@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_caption.data.choice import choose
 from keras_caption.data.moving_scenes.clip import Event, MovingObject
 from keras_caption.data.moving_scenes.language import (
     DIRECTION_PHRASES,
@@ -51,10 +52,6 @@ def describe(
     return captions
 
 
-def _choose(rng, options):
-    return options[rng.integers(len(options))]
-
-
 def _in_order(form, objects, events, rng):
     """Tells of two events, the first or the second of them in detail."""
     pair = [events[i] for i in sorted(rng.choice(len(events), 2, replace=False))]
@@ -70,13 +67,13 @@ def _in_order(form, objects, events, rng):
 
 def _clause(names, event, rng):
     """An event as a clause, such as `"a red star moves left"`."""
-    words = [names[event.actor], _choose(rng, VERB_PHRASES[event.verb])]
+    words = [names[event.actor], choose(rng, VERB_PHRASES[event.verb])]
     if event.partner is not None:
         words.append(names[event.partner])
     elif event.direction is not None:
         places = {"enter": ENTRANCES, "leave": EXITS}
         phrases = places.get(event.verb, DIRECTION_PHRASES)[event.direction]
-        words.append(_choose(rng, phrases))
+        words.append(choose(rng, phrases))
     return " ".join(words)
 
 
@@ -84,7 +81,7 @@ def _detailed_clause(names, event, rng):
     """An event as a clause, with the direction even if it has a partner."""
     clause, actor = _clause(names, event, rng), names[event.actor]
     if event.verb == "touch":
-        move = _choose(rng, VERB_PHRASES["move"])
+        move = choose(rng, VERB_PHRASES["move"])
         meets = clause.replace(actor, "it", 1)
         return f"{actor} {move} {event.direction} until {meets}"
     if event.partner is not None:

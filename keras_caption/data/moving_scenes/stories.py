@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_caption.data.choice import choose
 from keras_caption.data.moving_scenes.clip import (
     DIRECTIONS,
     FRAMES,
@@ -47,15 +48,11 @@ def sample_clip(rng: np.random.Generator) -> Clip:
                 return clip.reverse() if rng.random() < 0.5 else clip
 
 
-def _choose(rng, options):
-    return options[rng.integers(len(options))]
-
-
 def sample_objects(rng: np.random.Generator) -> tuple[MovingObject, ...]:
     """Samples two to four objects, no two of the same kind and colour."""
     count, objects = rng.integers(2, 5), []
     while len(objects) < count:
-        new = MovingObject(_choose(rng, KINDS), _choose(rng, list(COLOURS)))
+        new = MovingObject(choose(rng, KINDS), choose(rng, list(COLOURS)))
         if new not in objects:
             objects.append(new)
     return tuple(objects)
@@ -71,13 +68,13 @@ def sample_events(
     """
     events, done = [], collections.defaultdict(list)
     for start, end in _sample_times(count, rng):
-        verb = _choose(rng, list(VERBS))
+        verb = choose(rng, list(VERBS))
         actor, other = map(int, rng.choice(len(objects), 2, replace=False))
         if verb == "pass behind":
             actor, other = sorted((actor, other))
         if verb == "turn" and objects[actor].kind not in TURNING:
             return None
-        direction = _choose(rng, list(DIRECTIONS)) if verb in MOTIONS else None
+        direction = choose(rng, list(DIRECTIONS)) if verb in MOTIONS else None
         partner = other if verb in WITH_PARTNER else None
         done[actor].append(verb)
         events.append(Event(actor, verb, direction, partner, start, end))

@@ -8,6 +8,7 @@ case of nouns. So no sentence is translated word by word, and each has one trans
 
 import dataclasses
 
+from keras_caption.data.choice import choose
 from keras_caption.data.scene_sentences.german import (
     ADJECTIVES,
     COMPARATIVES,
@@ -63,28 +64,23 @@ def sample_pair(rng):
     Returns:
         English and German sentence, two str.
     """
-    form = FORMS[rng.integers(len(FORMS))]
+    form = choose(rng, FORMS)
     return tuple(text[0].upper() + text[1:] for text in form(rng))
 
 
-def _choose(rng, options):
-    options = list(options)
-    return options[rng.integers(len(options))]
-
-
 def _adjectives(rng):
-    colour, size = _choose(rng, COLOURS), _choose(rng, SIZES)
-    return _choose(rng, [(), (colour,), (size,), (size, colour)])
+    colour, size = choose(rng, COLOURS), choose(rng, SIZES)
+    return choose(rng, [(), (colour,), (size,), (size, colour)])
 
 
 def _thing(rng, article=None):
-    article = article or _choose(rng, ("the", "a"))
-    return Thing(article, _adjectives(rng), _choose(rng, NOUNS))
+    article = article or choose(rng, ("the", "a"))
+    return Thing(article, _adjectives(rng), choose(rng, NOUNS))
 
 
 def _location(rng):
     """A prepositional phrase in both languages."""
-    preposition, thing = _choose(rng, PREPOSITIONS), _thing(rng)
+    preposition, thing = choose(rng, PREPOSITIONS), _thing(rng)
     german = prepositional_phrase(preposition, thing.german("dative"))
     return f"{preposition} {thing.english}", german
 
@@ -101,9 +97,9 @@ def _existence(rng):
 
 def _count(rng):
     number, adjectives, noun = (
-        _choose(rng, NUMBERS),
+        choose(rng, NUMBERS),
         _adjectives(rng),
-        _choose(rng, NOUNS),
+        choose(rng, NOUNS),
     )
     english, german = _location(rng)
     words = " ".join([number, *adjectives, plural(noun)])
@@ -114,7 +110,7 @@ def _count(rng):
 
 
 def _comparison(rng):
-    a, b, word = _thing(rng), _thing(rng), _choose(rng, COMPARATIVES)
+    a, b, word = _thing(rng), _thing(rng), choose(rng, COMPARATIVES)
     return (
         f"{a.english} is {word} than {b.english}.",
         f"{a.german('nominative')} ist {COMPARATIVES[word]} als "
@@ -123,7 +119,7 @@ def _comparison(rng):
 
 
 def _perfect(rng):
-    a, b, (english, german) = _thing(rng), _thing(rng), _choose(rng, VERBS.items())
+    a, b, (english, german) = _thing(rng), _thing(rng), choose(rng, VERBS.items())
     return (
         f"{a.english} has {english[1]} {b.english}.",
         f"{a.german('nominative')} hat {b.german('accusative')} {german[1]}.",
@@ -131,7 +127,7 @@ def _perfect(rng):
 
 
 def _relative_location(rng):
-    a, adjective = _thing(rng, "the"), _choose(rng, ADJECTIVES)
+    a, adjective = _thing(rng, "the"), choose(rng, ADJECTIVES)
     english, german = _location(rng)
     pronoun = DEFINITE["nominative"][gender(a.noun)]
     return (
@@ -142,7 +138,7 @@ def _relative_location(rng):
 
 
 def _relative_object(rng):
-    a, b, verb = _thing(rng, "the"), _thing(rng), _choose(rng, VERBS)
+    a, b, verb = _thing(rng, "the"), _thing(rng), choose(rng, VERBS)
     english, german = _location(rng)
     pronoun = DEFINITE["nominative"][gender(a.noun)]
     return (
@@ -162,7 +158,7 @@ def _reason(rng):
 
 
 def _question(rng):
-    noun, adjective = _choose(rng, NOUNS), _choose(rng, ADJECTIVES)
+    noun, adjective = choose(rng, NOUNS), choose(rng, ADJECTIVES)
     english, german = _location(rng)
     return (
         f"which {noun} {english} is {adjective}?",

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_caption.data.choice import choose
 from keras_caption.data.scenes.language import (
     NUMBERS,
     RELATION_PHRASES,
@@ -114,7 +115,7 @@ def _comparison_caption(o, objects, rng):
         if other is not o and RELATIONS[relation](o, other)
     ]
     if pairs and rng.random() < 0.5:
-        relation, other = pairs[rng.integers(len(pairs))]
+        relation, other = choose(rng, pairs)
         return f"{_name(o, rng)} is {_phrase(relation, rng)} {_name(other, rng)}"
     largest = max(objects, key=lambda other: other.area)
     return f"the largest object is {_name(largest, rng)}"

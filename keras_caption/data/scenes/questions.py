@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_caption.data.choice import choose
 from keras_caption.data.scenes.language import RELATION_PHRASES, article, plural
 from keras_caption.data.scenes.relations import above, inside, larger_than, left_of
 from keras_caption.data.scenes.scene import COLOURS, KINDS, SceneObject
@@ -81,10 +82,6 @@ def ask(
     return list(asked.values())
 
 
-def _choose(rng, options):
-    return options[rng.integers(len(options))]
-
-
 BY_KIND, BY_COLOUR = operator.attrgetter("kind"), operator.attrgetter("colour")
 BY_BOTH = operator.attrgetter("colour", "kind")
 
@@ -101,7 +98,7 @@ def _name(o, objects, rng):
         names.append(f"the {o.kind}")
     if _is_only(o, objects, BY_BOTH):
         names.append(f"the {o.colour} {o.kind}")
-    return _choose(rng, names) if names else None
+    return choose(rng, names) if names else None
 
 
 def _named(objects, rng):
@@ -114,8 +111,8 @@ def _what(kind, objects, rng):
     only = [o for o in objects if _is_only(o, objects, BY_COLOUR)]
     if not only:
         return None
-    o = _choose(rng, only)
-    form = _choose(rng, ["what is the {} object?", "what kind is the {} object?"])
+    o = choose(rng, only)
+    form = choose(rng, ["what is the {} object?", "what kind is the {} object?"])
     return form.format(o.colour), o.kind
 
 
@@ -123,8 +120,8 @@ def _colour(kind, objects, rng):
     only = [o for o in objects if _is_only(o, objects, BY_KIND)]
     if not only:
         return None
-    o = _choose(rng, only)
-    form = _choose(rng, ["what colour is the {}?", "what is the colour of the {}?"])
+    o = choose(rng, only)
+    form = choose(rng, ["what colour is the {}?", "what is the colour of the {}?"])
     return form.format(o.kind), o.colour
 
 
@@ -134,9 +131,9 @@ def _how_many(kind, objects, rng):
         groups[plural(name)] = sum(o.kind == name for o in objects)
     for colour in COLOURS:
         groups[f"{colour} objects"] = sum(o.colour == colour for o in objects)
-    count = _choose(rng, sorted(set(groups.values())))
-    group = _choose(rng, [name for name, n in groups.items() if n == count])
-    form = _choose(rng, ["how many {} are there?", "what is the number of {}?"])
+    count = choose(rng, sorted(set(groups.values())))
+    group = choose(rng, [name for name, n in groups.items() if n == count])
+    form = choose(rng, ["how many {} are there?", "what is the number of {}?"])
     return form.format(group), str(count)
 
 
@@ -148,13 +145,13 @@ def _is_there(kind, objects, rng):
     if not absent:
         return None
     is_there = bool(rng.integers(2))
-    colour, name = _choose(rng, present if is_there else absent)
+    colour, name = choose(rng, present if is_there else absent)
     question = f"is there {article(colour)} {colour} {name}?"
     return question, "yes" if is_there else "no"
 
 
 def _furthest(kind, objects, rng):
-    direction = _choose(rng, [*DIRECTIONS])
+    direction = choose(rng, [*DIRECTIONS])
     place = DIRECTIONS[direction]
     first, *others = sorted(objects, key=place)
     if not others or place(others[0]) - place(first) < CLEARLY:
@@ -166,8 +163,8 @@ def _nearest(kind, objects, rng):
     named = _named(objects, rng)
     if not named:
         return None
-    a, name = _choose(rng, named)
-    side = _choose(rng, [*SIDES])
+    a, name = choose(rng, named)
+    side = choose(rng, [*SIDES])
     others = [o for o in objects if o is not a]
 
     def distance(o):
@@ -219,7 +216,7 @@ def _larger(kind, objects, rng):
 
 
 def _yes_or_no(relation, a, b, holds, rng):
-    phrase = _choose(rng, RELATION_PHRASES[relation])
+    phrase = choose(rng, RELATION_PHRASES[relation])
     return f"is {a} {phrase} {b}?", "yes" if holds else "no"
 
 
@@ -245,7 +242,7 @@ def _pair(objects, holds, rng):
     ]
     if not pairs:
         return None
-    a, b = _choose(rng, pairs)
+    a, b = choose(rng, pairs)
     return (a, b, True) if rng.integers(2) else (b, a, False)
 
 
@@ -259,8 +256,8 @@ def _between(kind, objects, rng):
                 found.append((name, other, between[0].kind))
     if not found:
         return None
-    a, b, answer = _choose(rng, found)
-    start = _choose(rng, ["which object is", "what is"])
+    a, b, answer = choose(rng, found)
+    start = choose(rng, ["which object is", "what is"])
     return f"{start} between {a} and {b}?", answer
 
 

@@ -3,6 +3,8 @@ import math
 
 import numpy as np
 
+from keras_caption.data.choice import choose
+
 KINDS = (
     "circle",
     "square",
@@ -116,7 +118,7 @@ def _sample_box(rng, objects):
     if not hosts:
         x, y = rng.uniform(0.02, 0.98 - width), rng.uniform(0.02, 0.98 - height)
         return (x, y, x + width, y + height)
-    host = hosts[rng.integers(len(hosts))]
+    host = choose(rng, hosts)
     x1, y1, x2, _ = host.box
     if placement == "inside":
         scale = rng.uniform(0.35, 0.5)
