@@ -14,7 +14,7 @@ import numpy as np
 
 import keras_caption as kc
 from experiments.finished import distinctions, find_runs, label_of, task_of
-from experiments.sections import print_table, text_of
+from experiments.sections import text_of
 from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.data.coco_objects import object_example
 from keras_caption.decoding import compile_function
@@ -64,13 +64,11 @@ def main(arguments):
             row = rows.setdefault(f"{label_of(run, changed)}, {source}", [])
             row.append(score(records, texts))
     print(f"\n{len(photos):,} photos\n")
-    print_table(
-        SHOWN,
-        {
-            label: [text_of([100 * run[name] for run in of_runs]) for name in SHOWN]
-            for label, of_runs in rows.items()
-        },
-    )
+    cells = [
+        [label, *(text_of([100 * run[name] for run in of_runs]) for name in SHOWN)]
+        for label, of_runs in rows.items()
+    ]
+    print(kc.evaluation.markdown_table(["", *SHOWN], cells))
 
 
 def read_photos(options):

@@ -11,7 +11,7 @@ the share of pairs, in %, by kind. Chance is 50.
 
 import keras_caption as kc
 from experiments.finished import distinctions, find_runs, label_of, task_of
-from experiments.sections import print_table, text_of
+from experiments.sections import text_of
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.caption_pairs import read_caption_pairs
 from keras_caption.tasks import captioning
@@ -50,13 +50,12 @@ def score(run, pairs, data_dir=None):
 def show(rows):
     """Prints a table as Markdown, kinds as columns with their numbers of pairs."""
     first = next(iter(rows.values()))[0]
-    print_table(
-        [f"{kind} ({count:,})" for kind, (_, count) in first.items()],
-        {
-            label: [text_of([100 * run[kind][0] for run in scores]) for kind in first]
-            for label, scores in rows.items()
-        },
-    )
+    columns = ["", *(f"{kind} ({count:,})" for kind, (_, count) in first.items())]
+    cells = [
+        [label, *(text_of([100 * run[kind][0] for run in scores]) for kind in first)]
+        for label, scores in rows.items()
+    ]
+    print(kc.evaluation.markdown_table(columns, cells))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import statistics
 
 from experiments.papers import Row
 from keras_caption.atomic import creating
+from keras_caption.evaluation import markdown_table
 
 # Scores of parts of the test split that a run may have.
 PARTS = {
@@ -42,13 +43,16 @@ def show(section):
     columns = ["seeds", "parameters", *section.metrics]
     if not any(run["parameters"] for row in rows for run in row.runs):
         columns.remove("parameters")
-    print_table(
-        columns + [f"paper's {name}" for name in published],
-        {
-            row.label: [cell(row, name) for name in columns]
-            + [str(row.published.get(name, "")) for name in published]
-            for row in rows
-        },
+    print(
+        markdown_table(
+            ["", *columns, *(f"paper's {name}" for name in published)],
+            [
+                [row.label]
+                + [cell(row, name) for name in columns]
+                + [str(row.published.get(name, "")) for name in published]
+                for row in rows
+            ],
+        )
     )
     for name, title in PARTS.items():
         parts = [
@@ -59,16 +63,8 @@ def show(section):
         if parts:
             print(f"\n{title}\n")
             columns = list(dict.fromkeys(x for row in parts for x in row.runs[0]))
-            print_table(
-                columns, {row.label: [cell(row, x) for x in columns] for row in parts}
-            )
-
-
-def print_table(columns, rows):
-    print("| | " + " | ".join(columns) + " |")
-    print("|---|" + "---:|" * len(columns))
-    for label, cells in rows.items():
-        print(f"| {label} | " + " | ".join(cells) + " |")
+            cells = [[row.label, *(cell(row, x) for x in columns)] for row in parts]
+            print(markdown_table(["", *columns], cells))
 
 
 def published_of(section):

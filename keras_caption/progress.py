@@ -42,6 +42,13 @@ def progress(
     return tqdm(iterable, desc or None, total, leave, unit=f" {unit}", **options)
 
 
+def report(text: str) -> None:
+    """Prints a line on standard error, above a progress bar if there is one."""
+    from tqdm import tqdm
+
+    tqdm.write(text, file=sys.stderr)
+
+
 class ProgressLines:
     """Prints a line every 30 s: the share done and the time left.
 

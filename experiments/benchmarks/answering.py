@@ -32,8 +32,7 @@ def main():
         )
         for name, options in MODELS.items()
     }
-    print("| N | geometry | questions/s | time over plain attention |")
-    print("|---:|---|---:|---:|")
+    rows = []
     for regions in (36, 100):
         batch = images(BATCH, regions)
         times = {name: [] for name in models}
@@ -45,11 +44,10 @@ def main():
                     times[name].append(time.perf_counter() - start)
         medians = {name: statistics.median(of_one) for name, of_one in times.items()}
         for name, median in medians.items():
-            print(
-                f"| {regions} | {name} | {BATCH / median:.1f} | "
-                f"{median / medians['none']:.2f} |",
-                flush=True,
-            )
+            times = f"{BATCH / median:.1f}", f"{median / medians['none']:.2f}"
+            rows.append((str(regions), name, *times))
+    columns = "N", "geometry", "questions/s", "time over plain attention"
+    print(kc.evaluation.markdown_table(columns, rows, labels=2))
 
 
 if __name__ == "__main__":

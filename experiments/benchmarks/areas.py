@@ -12,6 +12,7 @@ that its peak memory is known: the greatest resident size, less that before.
 import tensorflow as tf
 
 from experiments.benchmarks.common import in_a_process, peak_and_seconds
+from keras_caption.evaluation import markdown_table
 from keras_caption.layers import AreaMemory
 
 BATCH, HEADS, DIM = 10, 8, 64
@@ -55,19 +56,17 @@ def measure(way, side, most):
 
 
 def main():
-    print("| grid | areas up to | ours, ms | naive over ours | memory, MB | naive's |")
-    print("|---|---|---:|---:|---:|---:|")
+    rows = []
     for side in (8, 14):
         for most in (2, 3, 4, 5):
             ours, naive = (
                 in_a_process(measure, way, side, most) for way in ("ours", "naive")
             )
-            print(
-                f"| {side} x {side} | {most} x {most} | {1000 * ours['time']:.1f} | "
-                f"{naive['time'] / ours['time']:.2f} | {ours['peak']:.0f} | "
-                f"{naive['peak']:.0f} |",
-                flush=True,
-            )
+            times = f"{1000 * ours['time']:.1f}", f"{naive['time'] / ours['time']:.2f}"
+            peaks = f"{ours['peak']:.0f}", f"{naive['peak']:.0f}"
+            rows.append((f"{side} x {side}", f"{most} x {most}", *times, *peaks))
+    columns = ["grid", "areas up to", "ours, ms", "naive over ours"]
+    print(markdown_table([*columns, "memory, MB", "naive's"], rows, labels=2))
 
 
 if __name__ == "__main__":

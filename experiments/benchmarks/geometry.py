@@ -36,20 +36,18 @@ def measure(kind, regions):
 
 
 def main():
-    print("| N | bias | time, ms | over SA | peak memory, MB | over SA |")
-    print("|---:|---|---:|---:|---:|---:|")
+    rows = []
     for regions in (36, 100, 196):
         plain = None
         for kind in ("none", "content_independent", "query", "query+key"):
             found = in_a_process(measure, kind, regions)
             plain = plain or found
             time, peak = found["time"], found["peak"]
-            print(
-                f"| {regions} | {kind} | {1000 * time:.1f} | "
-                f"{time / plain['time']:.2f} | {peak:.0f} | "
-                f"{peak / plain['peak']:.2f} |",
-                flush=True,
-            )
+            times = f"{1000 * time:.1f}", f"{time / plain['time']:.2f}"
+            peaks = f"{peak:.0f}", f"{peak / plain['peak']:.2f}"
+            rows.append((str(regions), kind, *times, *peaks))
+    columns = "N", "bias", "time, ms", "over SA", "peak memory, MB", "over SA"
+    print(kc.evaluation.markdown_table(columns, rows, labels=2))
 
 
 if __name__ == "__main__":

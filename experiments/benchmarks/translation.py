@@ -95,13 +95,13 @@ def main():
     print(f"matrix products  {count / step / 1e9:8.0f} GFLOP/s in it")
     print(f"a large product  {matmul_rate() / 1e9:8.0f} GFLOP/s")
     print(f"beam search      {SENTENCES / search:8.0f} sentences/s, {search:.3f} s\n")
-    print("| vocabulary | length | plain, s | areas, s | plain, MB | areas, MB |")
-    print("|---:|---:|---:|---:|---:|---:|")
-    for (size, length), (plain, areas) in steps.items():
-        print(
-            f"| {size:,} | {length} | {plain['time']:.2f} | {areas['time']:.2f} | "
-            f"{plain['peak']:.0f} | {areas['peak']:.0f} |"
-        )
+    rows = []
+    for (size, length), found in steps.items():
+        times = (f"{x['time']:.2f}" for x in found)
+        peaks = (f"{x['peak']:.0f}" for x in found)
+        rows.append((f"{size:,}", str(length), *times, *peaks))
+    columns = "vocabulary", "length", "plain, s", "areas, s", "plain, MB", "areas, MB"
+    print(kc.evaluation.markdown_table(columns, rows, labels=0))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ import contextlib
 import glob
 import os
 import pathlib
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -38,12 +37,11 @@ from keras_caption.commands.command_line import (
     decoding,
     names,
     new_figure,
-    one_line,
     share,
 )
 from keras_caption.commands.file_names import to_text
 from keras_caption.commands.skipped import Skipped
-from keras_caption.progress import progress
+from keras_caption.progress import progress, report
 
 BATCH_SIZE = 8  # files that are captioned at once
 MODEL = pathlib.Path(kc.__file__).parents[1] / "saved_models" / "ngsan_coco.keras"
@@ -124,7 +122,7 @@ def caption(options, outputs):
     if not files:
         raise kc.InputError(missing[0])
     for error in missing:
-        report(error)
+        report(f"error: {error}")
     left = [
         name
         for name in files
@@ -269,7 +267,7 @@ class Captions:
                 self.drawn.append((inputs, tokens[0], image))
             row = {
                 "photo": name,
-                "caption": one_line(self.model.vocabulary.decode(tokens[i])),
+                "caption": kc.text.one_line(self.model.vocabulary.decode(tokens[i])),
                 "score": round(float(scores[i]), 4),
                 "objects": self._objects(inputs, i),
             }
@@ -285,12 +283,6 @@ class Captions:
 def with_progress(rows: Iterable, total: int, shown: bool) -> Iterable:
     """Rows with a progress bar, unless they are printed themselves."""
     return progress(rows, total=total, unit="files") if shown else rows
-
-
-def report(error: str) -> None:
-    from tqdm import tqdm
-
-    tqdm.write(f"error: {error}", file=sys.stderr)
 
 
 def image_of(item: Any) -> np.ndarray:

@@ -149,11 +149,6 @@ def _refusing():
         raise argparse.ArgumentTypeError(str(error).removesuffix(".")) from None
 
 
-def one_line(text: str) -> str:
-    """Replaces the ends of lines, such as a model of characters may generate."""
-    return " ".join(text.splitlines())
-
-
 class Names(argparse.Action):
     """Collects a list of str, separated by commas or spaces on the command line."""
 

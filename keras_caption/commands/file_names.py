@@ -2,7 +2,7 @@
 
 import json
 
-from keras_caption.evaluation.captions import NOT_ON_A_LINE
+from keras_caption.text.normalization import NOT_ON_A_LINE
 
 
 def to_text(name: str) -> str:

@@ -4,12 +4,12 @@ import itertools
 import os
 import pathlib
 import re
-import sys
 from typing import Self
 
 from keras_caption.atomic import replacing
 from keras_caption.commands.file_names import to_text
 from keras_caption.errors import InputError
+from keras_caption.progress import report
 
 EXAMPLES = 3  # printed of a kind
 KINDS = 10  # of which examples are printed
@@ -60,7 +60,7 @@ class Skipped:
         self._counts[kind] += 1
         self._first.setdefault(kind, text)
         if self._counts[kind] <= EXAMPLES and kind in self._shown():
-            _report(f"skipped: {text}")
+            report(f"skipped: {text}")
             self._printed += 1
 
     def close(self) -> None:
@@ -68,12 +68,12 @@ class Skipped:
         total = len(self.records)
         is_printed = total == self._printed
         if not is_printed:
-            _report(f"skipped: {total:,} in all")
+            report(f"skipped: {total:,} in all")
             for kind in self._shown():
-                _report(f"{self._counts[kind]:10,} as: {self._first[kind]}")
+                report(f"{self._counts[kind]:10,} as: {self._first[kind]}")
                 total -= self._counts[kind]
             if total:
-                _report(f"{total:10,} for other reasons")
+                report(f"{total:10,} for other reasons")
         if self.path and not is_printed:
             self._write()
         elif self.path and self._is_ours():
@@ -90,7 +90,7 @@ class Skipped:
             writer = csv.writer(file)
             writer.writerow(HEADER)
             writer.writerows([to_text(x) for x in row] for row in self.records)
-        _report(f"All are listed in {self.path}")
+        report(f"All are listed in {self.path}")
 
     def _is_ours(self):
         """Whether there is a list; raises `InputError` if there is something else."""
@@ -103,10 +103,3 @@ class Skipped:
         raise InputError(
             f"{self.path} would list what is skipped, but is another file: move it."
         )
-
-
-def _report(text):
-    """Prints on standard error, above a progress bar."""
-    from tqdm import tqdm
-
-    tqdm.write(text, file=sys.stderr)

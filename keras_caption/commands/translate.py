@@ -26,7 +26,6 @@ from keras_caption.commands.command_line import (
     decoding,
     names,
     new_file,
-    one_line,
     write_lines,
 )
 from keras_caption.commands.skipped import Skipped
@@ -129,10 +128,10 @@ class LineTranslator:
         while chunk := list(itertools.islice(sentences, AT_ONCE)):
             for number, found in enumerate(self._translate(chunk, first), start=first):
                 if self.n_best is None:
-                    yield one_line(found)
+                    yield kc.text.one_line(found)
                     continue
                 for text, score in found:
-                    yield f"{number}\t{score:.4f}\t{one_line(text)}"
+                    yield f"{number}\t{score:.4f}\t{kc.text.one_line(text)}"
             first += len(chunk)
 
     def _translate(self, sentences, first):

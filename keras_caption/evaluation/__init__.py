@@ -13,6 +13,7 @@ from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.named_objects import named_objects, object_agreement
 from keras_caption.evaluation.outputs import note_on_outputs
 from keras_caption.evaluation.perplexity import log_perplexity
+from keras_caption.evaluation.tables import markdown_table
 from keras_caption.evaluation.translation import score_translations
 from keras_caption.evaluation.vqa import (
     answer_accuracy,
@@ -28,6 +29,7 @@ __all__ = [
     "cider",
     "lacks_spaces",
     "log_perplexity",
+    "markdown_table",
     "named_objects",
     "note_on_outputs",
     "notes_on_references",

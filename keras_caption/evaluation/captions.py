@@ -7,10 +7,6 @@ from typing import Any
 from keras_caption.errors import InputError
 from keras_caption.text import split_words
 
-# All control characters but tabs, Unicode's line and paragraph separators, and
-# surrogates, which UTF-8 cannot encode.
-NOT_ON_A_LINE = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
 # Runs of characters of languages that are written without spaces between words, and
 # the greatest mean length of such runs in text that has been split into words.
 UNSPACED = {
@@ -70,15 +66,6 @@ def is_list_of_strings(texts: Any) -> bool:
         and len(texts) > 0
         and all(isinstance(text, str) for text in texts)
     )
-
-
-def one_line(text: str) -> str:
-    """Replaces characters that may end a line by spaces.
-
-    The metrics in Java read one caption per line, and the PTB tokenizer splits lines
-    at the same characters as `str.splitlines`.
-    """
-    return NOT_ON_A_LINE.sub(" ", text)
 
 
 def normalize(text: str, characters: bool = False) -> str:

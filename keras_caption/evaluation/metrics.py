@@ -15,6 +15,7 @@ from keras_caption.evaluation.java import java_on_path
 from keras_caption.evaluation.meteor import meteor
 from keras_caption.evaluation.ptb_tokenizer import tokenize
 from keras_caption.evaluation.spice import spice as compute_spice
+from keras_caption.evaluation.tables import markdown_table
 
 METRICS = (
     "BLEU-1",
@@ -115,11 +116,11 @@ def table(rows: Mapping[str, Mapping[str, float]]) -> str:
     Returns:
         str.
     """
-    lines = [
-        "| | " + " | ".join(METRICS) + " |",
-        "|---|" + "---:|" * len(METRICS),
-    ]
-    for name, scores in rows.items():
-        cells = [f"{100 * scores[m]:.1f}" if m in scores else "n/a" for m in METRICS]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return markdown_table(
+        ["", *METRICS],
+        [
+            [name]
+            + [f"{100 * scores[m]:.1f}" if m in scores else "n/a" for m in METRICS]
+            for name, scores in rows.items()
+        ],
+    )

@@ -6,9 +6,8 @@ from typing import Any
 from pycocoevalcap.tokenizer import ptbtokenizer
 
 from keras_caption.errors import InputError
-from keras_caption.evaluation.captions import one_line
 from keras_caption.evaluation.java import run_java
-from keras_caption.text.normalization import canonical
+from keras_caption.text.normalization import canonical, one_line
 
 JAR = pathlib.Path(ptbtokenizer.__file__).with_name(
     ptbtokenizer.STANFORD_CORENLP_3_4_1_JAR

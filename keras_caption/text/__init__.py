@@ -2,7 +2,7 @@
 
 from keras_caption.text.answers import normalize_answer
 from keras_caption.text.characters import CharacterTokenizer
-from keras_caption.text.normalization import split_words
+from keras_caption.text.normalization import one_line, split_words
 from keras_caption.text.questions import QuestionTokenizer
 from keras_caption.text.subwords import SubwordTokenizer
 from keras_caption.text.teacher_forcing import teacher_forcing
@@ -22,6 +22,7 @@ __all__ = [
     "Vocabulary",
     "WordTokenizer",
     "normalize_answer",
+    "one_line",
     "split_words",
     "teacher_forcing",
 ]

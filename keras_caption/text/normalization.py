@@ -1,9 +1,13 @@
+import re
 import unicodedata
 from typing import Any
 
 # What separates words in a graph: hyphen, slash and all that `str.isspace` calls space.
 SPACES = r"\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}"
 SEPARATORS = rf"[-/{SPACES}]"
+# All control characters but tabs, Unicode's line and paragraph separators, and
+# surrogates, which UTF-8 cannot encode.
+NOT_ON_A_LINE = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def canonical(text: str, lower: bool = False) -> str:
@@ -72,3 +76,12 @@ def normalize_in_graph(texts: Any) -> Any:
     texts = canonical_in_graph(texts, lower=True)
     texts = tf.strings.regex_replace(texts, SEPARATORS, " ")
     return tf.strings.regex_replace(texts, r"([\pL\pN]\pM*)|[^ ]", r"\1")
+
+
+def one_line(text: str) -> str:
+    """Replaces characters that may end a line by spaces.
+
+    They are those of `str.splitlines`, at which the PTB tokenizer splits lines too, and
+    other control characters; a model of characters may generate them.
+    """
+    return NOT_ON_A_LINE.sub(" ", text)

@@ -1,3 +1,4 @@
+import sys
 import unicodedata
 
 import keras
@@ -68,3 +69,12 @@ def test_invalid_words_are_refused(words, message):
 def test_a_vocabulary_without_words_is_refused():
     with pytest.raises(kc.InputError, match=r"No word .* occurs min_count=5 times"):
         Vocabulary.build(["a dog", "a cat"])
+
+
+def test_text_becomes_one_line():
+    every_character = "".join(map(chr, range(sys.maxunicode + 1)))
+    line = kc.text.one_line(every_character)
+    assert len(line) == len(every_character)
+    assert len(line.encode().decode().splitlines()) == 1
+    printable = "".join(filter(str.isprintable, every_character)) + "\t"
+    assert kc.text.one_line(printable) == printable

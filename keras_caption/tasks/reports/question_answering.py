@@ -25,6 +25,7 @@ FILES = {
     "attention.png": "which regions attend to which words of a question",
     "config.json": "how the run was configured",
 }
+COLUMNS = "accuracy", "questions"
 TITLES = {"answer_types": "type of the answer", "kinds": "type of the question"}
 
 
@@ -58,18 +59,16 @@ def evaluate(
         draw_attention(model, data, folder / "attention.png")
 
     print(f"\nTest split, {len(questions):,} questions, {model.name}\n")
-    print(
-        f"| | accuracy | questions |\n|---|---:|---:|\n{row('all', scores, questions)}"
-    )
+    overall = [row("all", scores["accuracy"], len(questions))]
+    print(kc.evaluation.markdown_table(["", *COLUMNS], overall))
     counts = {
         "kinds": collections.Counter(q.kind for q in questions),
         "answer_types": collections.Counter(q.answer_type for q in questions),
     }
     for name, title in TITLES.items():
-        if scores[name]:
-            print(f"\n| {title} | accuracy | questions |\n|---|---:|---:|")
-        for kind, accuracy in scores[name].items():
-            print(f"| {kind} | {100 * accuracy:.2f} | {counts[name][kind]:,} |")
+        rows = [row(kind, x, counts[name][kind]) for kind, x in scores[name].items()]
+        if rows:
+            print(f"\n{kc.evaluation.markdown_table([title, *COLUMNS], rows)}")
     known = [question.main_answer for question in questions]
     note = kc.evaluation.note_on_outputs([*answers.values()], known, "answers")
     if note:
@@ -81,8 +80,8 @@ def evaluate(
     return scores
 
 
-def row(name, scores, questions):
-    return f"| {name} | {100 * scores['accuracy']:.2f} | {len(questions):,} |"
+def row(name, accuracy, count):
+    return name, f"{100 * accuracy:.2f}", f"{count:,}"
 
 
 def draw_attention(

@@ -46,7 +46,7 @@ def evaluate(
     sources, references = sentences
     translations = model.translate(sources, **decoding)
     with replacing(folder / "test_translations.txt") as partial:
-        lines = [translation.replace("\n", " ") + "\n" for translation in translations]
+        lines = [kc.text.one_line(translation) + "\n" for translation in translations]
         partial.write_text("".join(lines), encoding="utf-8")
     in_words = [model.vocabulary.as_decoded(text) for text in references]
     scores, signatures = kc.evaluation.score_translations(
@@ -55,12 +55,12 @@ def evaluate(
     scores["log_perplexity"] = kc.evaluation.log_perplexity(model, sources, references)
     width = decoding["beam_size"]
     print(f"\nTest split, {len(sources):,} sentences, beam {width}\n")
-    print(f"| | {' | '.join(scores)} |\n|---|{'---:|' * len(scores)}")
     cells = [
         f"{score:.4f}" if name == "log_perplexity" else f"{100 * score:.1f}"
         for name, score in scores.items()
     ]
-    print(f"| {model.name} | {' | '.join(cells)} |\n")
+    print(kc.evaluation.markdown_table(["", *scores], [[model.name, *cells]]))
+    print()
     for name, signature in signatures.items():
         print(f"{name}: {signature}")
     if kc.evaluation.lacks_spaces(in_words):

@@ -1,0 +1,27 @@
+from collections.abc import Iterable, Sequence
+
+import tabulate
+
+
+def markdown_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], labels: int = 1
+) -> str:
+    """Formats a table as Markdown.
+
+    Args:
+        columns: Sequence of str, heads of the columns.
+        rows: Iterable of sequences of str, the cells.
+        labels: int, number of columns at the left that are text; the others are
+            numbers, and aligned to the right.
+
+    Returns:
+        str, without an end of the last line.
+    """
+    numbers = len(columns) - labels
+    return tabulate.tabulate(
+        [list(row) for row in rows],
+        list(columns),
+        tablefmt="pipe",
+        colalign=["left"] * labels + ["right"] * numbers,
+        disable_numparse=True,
+    )
