@@ -22,7 +22,7 @@ SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU", "val_accuracy": "accuracy"
 
 
 def main(arguments):
-    parser = Parser("experiments/curves.py", __doc__)
+    parser = Parser("experiments/curves.py", __doc__, imports=True)
     parser.add_argument("folders", nargs="*", help="folders of runs")
     parser.add_argument(
         "--figure", type=new_figure, default="curves.png", help="new file of the figure"

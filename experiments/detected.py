@@ -27,7 +27,7 @@ SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall")
 
 
 def main(arguments):
-    parser = Parser("experiments/detected.py", __doc__)
+    parser = Parser("experiments/detected.py", __doc__, imports=True)
     parser.add_argument("runs", nargs="+", help="folders that have finished runs")
     parser.add_argument("--photos", required=True, help="folder of photos")
     parser.add_argument(

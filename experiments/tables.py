@@ -66,7 +66,7 @@ def sections_of(dataset, runs, tables):
 
 
 def parse(arguments):
-    parser = Parser("experiments/tables.py", __doc__)
+    parser = Parser("experiments/tables.py", __doc__, imports=True)
     parser.add_argument("folders", nargs="*", help="folders of runs")
     parser.add_argument(
         "--table",

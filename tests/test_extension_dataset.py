@@ -156,6 +156,12 @@ def test_an_experiment_trains_what_a_file_registers(
             main(command)
         with pytest.raises(SystemExit, match=problem):
             main([*command, f"--import={mine}"])
+    del DATASETS["sides"], GATES["mine"], PRESETS["scaled"]
+    tables = "experiments/tables.py", tmp_path / "run"
+    done = call_script(*tables)
+    assert f"{tables[1]} is skipped: There is no model named 'scaled'" in done.stderr
+    done = call_script(*tables, f"--import={mine}")
+    assert "| scaled " in done.stdout
 
 
 @pytest.mark.parametrize(
