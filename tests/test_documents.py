@@ -1,5 +1,8 @@
 """The code in the documents runs, and does what they say."""
 
+import collections
+import functools
+import importlib
 import json
 import re
 import tempfile
@@ -10,6 +13,8 @@ import pytest
 from conftest import PROJECT
 
 import keras_caption as kc
+from experiments.results import TABLE, with_tables
+from keras_caption.commands import COMMANDS
 from keras_caption.data.datasets import DATASETS
 from keras_caption.models.attention import GATES
 from keras_caption.models.presets import PRESETS
@@ -68,3 +73,88 @@ def test_examples_of_contributing(tmp_path, monkeypatch, registries):
     words = {"a", "dot", "on", "the", "left", "right"}
     assert set(found["vocabulary"].words[4:]) == words
     assert found["inputs"]["regions"].shape == (2, 1, 8)
+
+
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/*.md", "docs/results/*.md", "tests/oracles/*.md")
+    for path in PROJECT.glob(pattern)
+)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def anchors(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)", FENCE.sub("", path.read_text()), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", t.lower()).strip().replace(" ", "-") for t in titles
+    }
+
+
+def test_links():
+    broken = []
+    for page in PAGES:
+        for target in LINK.findall(FENCE.sub("", page.read_text())):
+            if re.match(r"https?:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            path = (page.parent / name).resolve() if name else page
+            if not path.exists() or (anchor and anchor not in anchors(path)):
+                broken.append(f"{page.relative_to(PROJECT)}: {target}")
+    assert not broken
+
+
+def test_the_readme_leads_to_every_page():
+    text = (PROJECT / "README.md").read_text()
+    assert len(text.splitlines()) <= 200
+    linked = {(PROJECT / x.partition("#")[0]).resolve() for x in LINK.findall(text)}
+    assert {p for p in PAGES if p.parent == PROJECT / "docs"} <= linked
+
+
+def test_tables_of_results_are_those_of_the_files():
+    shown = set()
+    for page in (PROJECT / "docs" / "results").glob("*.md"):
+        text = page.read_text()
+        assert with_tables(text) == text, f"{page.name}: run experiments/results.py"
+        shown |= {match["file"] for match in TABLE.finditer(text)}
+        for row in re.findall(r"^\|(.*)\|$", text, re.MULTILINE):
+            first, *others = row.split("|")
+            # A page has room for some 120 characters, and wraps labels only.
+            assert min(len(first), 40) + sum(map(len, others)) <= 120, row
+    assert shown == {path.name for path in PROJECT.glob("docs/results/*.csv")}
+
+
+NAMES = re.compile(r"\bkc((?:\.\w+)+)")
+
+
+def test_code_in_documents_names_what_exists():
+    for page in PAGES:
+        for kind, code in FENCE.findall(page.read_text()):
+            if kind == "python":
+                compile(code, page.name, "exec")
+                for names in NAMES.findall(code):
+                    functools.reduce(getattr, names.split(".")[1:], kc)
+
+
+def test_options_in_documents_exist(capsys):
+    """Every `--option` of a command in a document is in the help of that command."""
+    used = collections.defaultdict(set)
+    for page in PAGES:
+        for _, code in FENCE.findall(page.read_text()):
+            for line in code.replace("\\\n", " ").splitlines():
+                program = re.search(
+                    r"keras-caption (\w+)|python experiments/([\w/]+)\.py", line
+                )
+                if program:
+                    name = program[1] or program[2]
+                    used[name] |= set(re.findall(r" (--[a-z]\w*)(?![\w.])", line))
+    for name, options in used.items():
+        if name not in COMMANDS:
+            continue
+        command = importlib.import_module(f"keras_caption.commands.{name}")
+        with pytest.raises(SystemExit):
+            command.main(["--help"])
+        known = set(re.findall(r"--\w+", capsys.readouterr().out))
+        assert options <= known, f"{name} has no {options - known}"
+    assert {"run", "caption", "prepare", "translate", "answer"} <= used.keys()
