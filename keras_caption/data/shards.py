@@ -90,8 +90,8 @@ def write_shards(
         `left_out`, pairs of name and reason; and checksums of all `shards`.
 
     Raises:
-        InputError: If the folder was begun with another source, or another process
-            writes to it; or, with `strict`, if a record has an error.
+        InputError: If the folder was begun with another source, another process
+            writes to it, or all records have errors; or, with `strict`, if one has.
         OSError: If a shard cannot be written, for instance to a full disk.
     """
     folder = pathlib.Path(folder)
@@ -111,6 +111,12 @@ def write_shards(
             _count(manifest, split, len(content.records[split]), shards)
             if shards:
                 splits.append(_split_info(folder, split, shards.values()))
+        if not sum(of["prepared"] for of in manifest["splits"].values()):
+            reasons = [reason for _, reason in manifest["left_out"]]
+            raise InputError(
+                f"{folder} would have no examples: "
+                f"{reasons[0] if reasons else 'nothing is listed.'}"
+            )
         with _os_errors(folder):
             tfds.folder_dataset.write_metadata(
                 data_dir=folder,
@@ -118,6 +124,7 @@ def write_shards(
                 split_infos=splits,
                 filename_template=FILE_NAME,
                 description="A captioning dataset.",
+                check_data=False,  # which fails where all of a split was skipped
             )
         for name, write in content.files.items():
             with replacing(folder / name) as partial:

@@ -88,6 +88,22 @@ def test_interrupted_preparation_is_resumed(folder, prepared):
         kc.data.prepare(records, new_extractor(), folder / "strict", strict=True)
 
 
+def test_all_of_a_split_may_be_skipped_but_not_all_examples(folder, tmp_path):
+    records = kc.data.records_of_photos(folder, [folder / "captions.json"])
+    good, broken = (
+        [r for r in records["train"] if r.name.endswith(name)]
+        for name in ("photo_1.png", "photo_2.jpg")
+    )
+    output = tmp_path / "prepared"
+    kc.data.prepare({"train": good, "test": broken}, new_extractor(), output)
+    builder = kc.data.load("prepared", output)
+    assert len(list(kc.data.read(builder, "train"))) == 1
+    with pytest.raises(kc.InputError, match="has no images for 'test'"):
+        kc.data.read(builder, "test")
+    with pytest.raises(kc.InputError, match=r"no examples: .*photo_2\.jpg cannot be"):
+        kc.data.prepare({"test": broken}, new_extractor(), tmp_path / "none")
+
+
 def test_features_beyond_half_precision_are_skipped(folder):
     records = kc.data.records_of_photos(folder, [folder / "captions.json"])["train"]
     examples = PhotoExamples(new_extractor(), 2)
