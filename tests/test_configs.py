@@ -228,6 +228,16 @@ def test_a_wrong_file_is_named(tmp_path, line, message):
     assert "\n" not in str(error.value)
 
 
+def test_hints_compare_names_within_their_group():
+    for name, message in [
+        ("decoding.repetition_penalty", "'repetition_penalty'. Valid names are max_l"),
+        ("model.width", "--config.model has no 'width'. Valid names are name"),
+        ("modell.gate", "--config has no 'modell.gate'. Did you mean model.gate"),
+    ]:
+        with pytest.raises(kc.InputError, match=re.escape(message)):
+            make_config(None, {name: "2"})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

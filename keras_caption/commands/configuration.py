@@ -121,6 +121,9 @@ def apply(config, name, value):
     """Replaces a value, by its name such as `model.num_layers`."""
     group, _, key = name.rpartition(".")
     values = config.get(group, {}) if group else config
+    if group and isinstance(values, dict) and values and key not in values:
+        # Within the group: a name that shares no more than this is not similar.
+        raise InputError(f"--config.{group} has no {key!r}. {hint(key, values)}")
     if not isinstance(values, dict) or isinstance(values.get(key, {}), dict):
         known = [
             f"{group}.{key}"
