@@ -2,6 +2,8 @@ import re
 import unicodedata
 from typing import Any
 
+from keras_caption.errors import InputError
+
 # What separates words in a graph: hyphen, slash and all that `str.isspace` calls space.
 SPACES = r"\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}"
 SEPARATORS = rf"[-/{SPACES}]"
@@ -19,6 +21,8 @@ def canonical(text: str, lower: bool = False) -> str:
         text: str.
         lower: bool, whether to make it lower case.
     """
+    if not isinstance(text, str):
+        raise InputError(f"A text must be a str, received {text!r:.60}.")
     text = text.replace("\0", "")
     return unicodedata.normalize("NFC", text.lower() if lower else text)
 

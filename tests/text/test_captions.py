@@ -66,6 +66,12 @@ def test_invalid_words_are_refused(words, message):
         Vocabulary(words)
 
 
+def test_what_is_no_text_is_refused():
+    for use in (Vocabulary(["a"]).encode, lambda text: Vocabulary.build([text])):
+        with pytest.raises(kc.InputError, match="A text must be a str, received None"):
+            use(None)
+
+
 def test_a_vocabulary_without_words_is_refused():
     with pytest.raises(kc.InputError, match=r"No word .* occurs min_count=5 times"):
         Vocabulary.build(["a dog", "a cat"])
