@@ -20,7 +20,7 @@ def attention_over_regions(
     Args:
         model: `keras_caption.models.Captioner` or `Ensemble`.
         inputs: dict of the model's inputs for one image, batch size 1.
-        tokens: int `(T,)`, the caption as `generate_tokens` returns it.
+        tokens: int `(T,)`, one caption of those that `generate_tokens` returns.
 
     Returns:
         The words, a list of str ending with `"<eos>"` if the caption is finished; and
@@ -110,6 +110,11 @@ def tokens_of(caption: Any) -> list[int]:
     Raises:
         InputError: If there are none, or captions of several images.
     """
+    if isinstance(caption, tuple):  # tokens and scores, from `generate_tokens`
+        raise InputError(
+            "Attention is shown for one caption: tokens of shape (T,) are expected. "
+            f"Received: a tuple of {len(caption)}."
+        )
     tokens = np.asarray(caption)
     if tokens.ndim != 1:
         raise InputError(

@@ -247,6 +247,7 @@ def test_attention_that_cannot_be_shown_is_named(rng):
     for inputs, caption, message in [
         ({"frames": frames}, tokens, r"one video: .*Received: a batch of 2"),
         (one, [tokens, tokens], r"one caption: .*Received: \(2, 3\)"),
+        (one, ([tokens], [[0.0]]), r"one caption: .*Received: a tuple of 2"),
         (one, [], "has no tokens"),
         (one, [kc.text.PAD, kc.text.PAD], "has no tokens"),
         (unknown, tokens, "Video 0 of the batch has frames that are not finite"),
