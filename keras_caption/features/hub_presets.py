@@ -55,8 +55,6 @@ def loading_preset(
         raise
     except Exception as error:  # a download that fails has no class of its own
         reason = reason_of(error)
-        if type(error).__name__ == "ConnectionError":  # of Python or of requests
-            reason = "there is no connection"
         if is_here(scheme, handle):
             problem = f"cannot be used: {reason}"
         else:

@@ -27,6 +27,8 @@ def reading(where: Any) -> Iterator[None]:
 
 def reason_of(error: Exception) -> str:
     """The first line of the message of an exception, short and without full stop."""
+    if type(error).__name__ == "ConnectionError":  # of Python or of requests
+        return "there is no connection"
     message = getattr(error, "strerror", None) or str(error)
     lines = message.strip().splitlines() or [type(error).__name__]
     return lines[0][:200].rstrip(".: ")

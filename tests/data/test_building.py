@@ -105,13 +105,26 @@ def test_downloads_are_announced_before_they_begin(tmp_path, capfd, monkeypatch,
     assert f"Downloading 2 files, {size}, from a.test, b.test\n" in errors[0]
 
 
-def test_a_download_that_fails_is_one_sentence(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            NonMatchingChecksumError("x.zip is another file.\nLine 2"),
+            "x.zip is another",
+        ),
+        (
+            ConnectionError("HTTPConnectionPool(host='a.test')"),
+            "there is no connection",
+        ),
+    ],
+)
+def test_a_download_that_fails_is_one_sentence(tmp_path, monkeypatch, error, reason):
     def fetch(self, resources):
-        raise NonMatchingChecksumError("x.zip is another file.\nLine 2")
+        raise error
 
     manager = tfds.download.DownloadManager
     monkeypatch.setattr(manager, "download_and_extract", fetch)
-    message = "downloaded cannot be downloaded: x.zip is another file"
+    message = f"downloaded cannot be downloaded: {reason}"
     with pytest.raises(kc.InputError, match=message):
         build(lambda: Downloaded(data_dir=tmp_path))
     assert not list(tmp_path.glob("downloaded/incomplete*"))
