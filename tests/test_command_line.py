@@ -124,7 +124,7 @@ def test_arguments_are_checked_before_anything_else(tmp_path, capsys):
     used = tmp_path / "a.png"
     used.touch()
     for kind, text, message in [
-        (command_line.names, ",", "there is no name in ','"),
+        (command_line.names, ", ,", "there is no name in ', ,'"),
         (command_line.new_file, used, "exists already"),
         (command_line.new_file, tmp_path, "exists already"),
         (command_line.new_file, used / "b.csv", "is not a folder"),

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "model", type=names, help="saved model, or several separated by commas"
     )
-    parser.add_argument("photo", nargs="?", help="JPEG or PNG file")
+    parser.add_argument("photo", nargs="?", help="file of a photo")
     parser.add_argument("question", nargs="*", help="questions about this photo")
     parser.add_argument("--questions", help="CSV of images and questions, or its .gz")
     parser.add_argument("--regions", help="prepared folder, or .tsv of features")

@@ -93,7 +93,7 @@ def share(text: str) -> float:
 
 def names(text: str) -> list[str]:
     """A list of str, at least one, separated by commas on the command line."""
-    found = [name for name in text.split(",") if name]
+    found = [name for name in text.split(",") if name.strip()]
     if not found:
         raise argparse.ArgumentTypeError(f"there is no name in {text!r}")
     return found

@@ -110,7 +110,7 @@ def load_hub_network(
     if not is_preset(preset, presets):
         raise InputError(
             f"There is no network {preset!r} in keras.applications, and no such preset "
-            f"or folder for KerasHub. {hint(preset, applications())}"
+            f"or folder for KerasHub. {hint(preset, [*applications(), *presets])}"
         )
 
     arguments = dict(arguments or {})
