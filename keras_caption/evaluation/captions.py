@@ -136,7 +136,7 @@ def notes_on_references(references: Mapping[Any, Sequence[str]]) -> dict[str, st
     if len({frozenset(texts) for texts in references.values()}) == 1:
         same = "there is one image" if len(references) == 1 else "all have the same"
         notes["CIDEr-D"] = (
-            "is 0 whatever the captions: it counts words by how few images have them "
-            f"in their references, and {same}."
+            "means nothing: it is 0 whatever the captions, as it counts words by how "
+            f"few images have them in their references, and {same}."
         )
     return notes

@@ -114,8 +114,9 @@ def check_warmup(values: dict[str, Any], steps_per_epoch: int, where: str) -> No
         if warmup > count:
             raise InputError(
                 f"--config.{where}.{name}={warmup} is more than the {count} {noun} of "
-                f"the run: it would never reach its learning rate, "
-                f"{values['learning_rate']}."
+                "the run, so that it would never reach its learning rate, "
+                f"{values['learning_rate']}: train more epochs, or warm up for fewer "
+                f"{noun}."
             )
 
 

@@ -355,7 +355,7 @@ def test_figures_that_mean_nothing_are_explained_below_the_table(tmp_path, capsy
     *_, row, note = without_padding(capsys.readouterr().out)
     assert row.startswith("| captions | 100.0 | 100.0 | 100.0 | 100.0 |")
     assert "| 0.0 | n/a |" in row  # CIDEr-D, as pycocoevalcap computes it
-    assert note.startswith("CIDEr-D: is 0 whatever the captions")
+    assert note.startswith("CIDEr-D: means nothing: it is 0")
     files = files_of(tmp_path, GENERATED, {i: [x] for i, x in CHINESE.items()})
     with pytest.raises(SystemExit):
         main(["score", *map(str, files)])

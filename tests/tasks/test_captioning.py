@@ -83,7 +83,7 @@ def test_a_score_that_means_nothing_is_noted_before_training(capsys, vocabulary)
     captioning.Task.validation(task, model)
     printed = capsys.readouterr().out
     assert "Validation, note: captions without spaces are one word each" in printed
-    assert "Validation, CIDEr-D: is 0 whatever the captions" in printed
+    assert "Validation, CIDEr-D: means nothing: it is 0" in printed
 
 
 def test_statements_are_judged_word_by_word(call):
