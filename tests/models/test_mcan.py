@@ -1,5 +1,7 @@
 """MCAN, held to outputs and gradients of the authors' code."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from conftest import random_images, read_oracle, tiny
 import keras_caption as kc
 from keras_caption.convert import convert_mcan
 from keras_caption.losses import AnswerCrossEntropy
+from keras_caption.tasks.reports import question_answering as report
 
 WORDS = [f"w{i}" for i in range(23)]
 ANSWERS = [f"a{i}" for i in range(20)]
@@ -247,6 +250,33 @@ def test_two_regions_of_a_word_are_drawn(model, rng):
         kc.visualization.attention_over_question(model, one, "?")
     with pytest.raises(kc.InputError, match="differ in their number of images"):
         kc.visualization.attention_over_question(model, images, "w1")
+
+
+def test_questions_without_words_are_not_drawn(model, rng, tmp_path, monkeypatch):
+    scene = {name: x[1] for name, x in random_images(rng).items() if x.ndim > 2}
+    data = types.SimpleNamespace(
+        questions={
+            "test": [
+                types.SimpleNamespace(image_id=7, text=text)
+                for text in ("?", "w1", "!")
+            ]
+        },
+        images=lambda *_, **__: tf.data.Dataset.from_tensors({**scene, "image_id": 7}),
+    )
+    monkeypatch.setattr(report, "DRAWN", 1)
+    for seed in range(3):
+        monkeypatch.setattr(report.random, "Random", lambda _, seed=seed: Chosen(seed))
+        report.draw_attention(model, data, tmp_path / "attention.png")
+
+
+class Chosen:
+    """Chooses one of some texts, by its place."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def choice(self, texts):
+        return texts[self.place % len(texts)]
 
 
 def test_word_vectors_are_loaded(tmp_path):

@@ -90,7 +90,8 @@ def draw_attention(
     """Draws the attention weights of a question about each of some test images."""
     texts = collections.defaultdict(list)
     for question in data.questions["test"]:
-        texts[question.image_id].append(question.text)
+        if model.question.split(question.text):  # words to show
+            texts[question.image_id].append(question.text)
     images = data.images("test", images=True).as_numpy_iterator()
     examples = (example for example in images if int(example["image_id"]) in texts)
     figure = Figure(figsize=(20, 2.4 * DRAWN), layout="constrained")
