@@ -31,11 +31,11 @@ def note_on_outputs(
     usual = max(collections.Counter(references).values()) / len(references)
     share = count / len(outputs)
     if most.strip() and count > 1 and share >= min(usual + SHARE, 1.0) > usual:
-        found.append(f"{count:,} are alike, {most!r:.80}")
+        found.append(f"{count:,} are alike, {most[:80]!r}")
     repeating = [text for text in outputs if repeats(text)]
     usual = sum(map(repeats, references)) / len(references)
     if repeating and len(repeating) / len(outputs) >= usual + SHARE:
-        found.append(f"{len(repeating):,} repeat a phrase, as {repeating[0]!r:.80}")
+        found.append(f"{len(repeating):,} repeat a phrase, as {repeating[0][:80]!r}")
     if not found:
         return None
     return (

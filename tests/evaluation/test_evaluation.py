@@ -417,6 +417,11 @@ def test_text_without_spaces_is_known(text, expected):
         (["", "", "a dog"], ["a cat", "a red dog", "a bird"], "of 3 captions, 2 are e"),
         (["a dog", "a dog"], ["a red dog", "two cats"], "2 are alike, 'a dog'"),
         (["yes", "yes", "yes"], ["yes", "no", "no"], "3 are alike, 'yes'"),
+        (
+            ["a " * 60] * 2,
+            ["a dog", "cats"],
+            f"2 are alike, '{'a ' * 40}' and 2 repeat",
+        ),
         (["a with a a", "on a on a"], ["a dog", "cats"], "2 repeat a phrase, as 'a wi"),
         (["狗狗狗狗在", "在在在在"], ["两只狗在跑", "一只猫"], "2 repeat a phrase"),
         (["yes", "yes", "no", "yes"], ["yes", "no", "no", "yes"], None),
