@@ -155,7 +155,7 @@ MISTAKES = {
     "--unknown": "unrecognized arguments: --unknown; see --help.",
     "--model=ngsam": "There is no model named 'ngsam'. Did you mean ngsan",
     "--dataset=cocoo": "There is no dataset 'cocoo'. Did you mean coco",
-    "--config.model.num_layer=3": "--config.model has no 'num_layer'. Did you mean num_",
+    "--config.model.num_layer=3": "--config.model has no 'num_layer'. Did you mean",
     "--config.model.num_layers": "--config.model.num_layers needs a value.",
     "--config.modell.num_layers=3": "--config has no 'modell.num_layers'. Did you",
     "--config.model.geometry=round": "`geometry` must be None, one of",
