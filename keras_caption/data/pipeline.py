@@ -146,6 +146,7 @@ def endless(
     return batches.with_options(shared)
 
 
+@tf.autograph.experimental.do_not_convert  # it fails for pydantic
 def grouped(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
     """Groups of batches, for `keras_caption.training.AccumulatingTrainer`.
 
