@@ -46,10 +46,9 @@ What each file is used for is printed. It can be said:
 
 Without that, a file or folder with train, val or test (or training, valid, validation,
 dev, testing) as a word in its name is for that split. Where no file of COCO's is for
-test, every other image of one for val is; a single file of COCO's that says nothing is
-for training. Where no CSV file or folder says anything, photos are sorted by the
-SHA-256 of their names: a tenth is for test, a tenth for validation, at least one each,
-and the rest for training.
+test, every other image of one for val is; one that says nothing is refused. Where no
+CSV file or folder says anything, photos are sorted by the SHA-256 of their names: a
+tenth is for test, a tenth for validation, at least one each, and the rest for training.
 """
 
 import ast

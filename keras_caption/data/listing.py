@@ -13,7 +13,7 @@ from keras_caption.formats.coco import list_coco_images, read_sizes
 from keras_caption.formats.karpathy import is_karpathy, list_karpathy_images
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
-from keras_caption.formats.splits import SPLITS, given_splits, splits_in, unclear
+from keras_caption.formats.splits import given_splits, splits_in, unclear
 
 TFDS_NAME = "coco_captions"
 
@@ -77,14 +77,14 @@ def split_coco_files(
 
     A file is for the split that its name has as a word, see `splits_in`. Of the files
     with `val`, every other image is for test if no file is: COCO's captions of test
-    are not published. A file alone whose name has none of the splits is for training.
+    are not published.
 
     Args:
         files: dict from path to the split that a user gave, or `None`.
 
     Raises:
-        InputError: If a name has several splits, or none among several files; or if
-            a file without captions should be for train or val.
+        InputError: If a name has several splits or none, or a file without captions
+            should be for train or val.
     """
     read = {path: list_coco_images(path) for path in files}
     uses = {}
@@ -99,10 +99,8 @@ def split_coco_files(
             [uses[path]] = named
         elif named:
             raise unclear(path, f"has {' and '.join(named)} in its name")
-        elif len(files) > 1 or any(part in path.name.lower() for part in SPLITS):
-            raise unclear(path, "has no split as a word of its name")
         else:
-            uses[path] = "train"
+            raise unclear(path, "has no split as a word of its name")
     listings = {}
     for path, (images, _, skipped) in read.items():
         splits = {uses[path]: images}

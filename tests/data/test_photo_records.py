@@ -24,7 +24,7 @@ def colours(folder, images):
         {"imgid": i, "split": "train", "sentences": [{"raw": "A dog."}], **image}
         for i, image in enumerate(images)
     ]
-    path = folder / "captions.json"
+    path = folder / "captions_train.json"
     path.write_text(json.dumps({"images": images}))
     outcomes = []
     for record in kc.data.records_of_photos(folder, [path])["train"]:
@@ -63,7 +63,7 @@ def test_missing_and_ambiguous_photos_are_skipped(folder):
         f"{f}/2.png does not exist" for f in "cd"
     ]
     assert missing == f"There is no file {folder}/3.png."
-    assert silent == "captions.json: image 4 has no captions."
+    assert silent == "captions_train.json: image 4 has no captions."
 
 
 def test_one_photo_of_two_images_is_refused(folder):
@@ -100,7 +100,7 @@ def test_boxes_are_relative_to_the_photo_rotated_by_its_orientation(
     Image.new("RGB", (16, 12)).save(tmp_path / "10.jpg", exif=exif.tobytes())
     captions, instances, _ = coco_files.contents(images=1)  # of 640 x 480 pixels
     captions["images"][0]["file_name"] = "10.jpg"
-    paths = tmp_path / "captions.json", tmp_path / "instances.json"
+    paths = tmp_path / "captions_train.json", tmp_path / "instances.json"
     for path, content in zip(paths, (captions, instances), strict=True):
         path.write_text(json.dumps(content))
     [record] = kc.data.records_of_photos(tmp_path, paths[:1], paths[1:])["train"]
