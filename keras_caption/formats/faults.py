@@ -1,6 +1,7 @@
 """Errors that libraries raise for damaged files, as one sentence."""
 
 import contextlib
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,19 @@ def reading(where: Any) -> Iterator[None]:
         raise
     except Exception as error:
         raise InputError(f"{where} cannot be read: {reason_of(error)}.") from error
+
+
+def refuse_pipe(path: pathlib.Path) -> None:
+    """Refuses what is neither a file nor a folder, for which reading may wait for ever.
+
+    Args:
+        path: `pathlib.Path`; none may be there.
+
+    Raises:
+        InputError: If there is a pipe or a device.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is a pipe or a device, not a file.")
 
 
 def reason_of(error: Exception) -> str:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import reading
+from keras_caption.formats.faults import reading, refuse_pipe
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.plain_pickles import PlainUnpickler
 
@@ -60,6 +60,7 @@ def read_pickle(path: pathlib.Path) -> Infos:
         InputError: If the file is larger than `INFOS_BYTES`, or is not a pickle of
             plain data, or not of infos.
     """
+    refuse_pipe(path)
     if path.stat().st_size > INFOS_BYTES:
         raise InputError(
             f"{path} is larger than {INFOS_BYTES:,} bytes, too large for infos."

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import reason_of
+from keras_caption.formats.faults import reason_of, refuse_pipe
 from keras_caption.validation import adapter, describe
 
 UNPACKED_BYTES = 2**30  # of a `.gz` file: a small one could claim any memory
@@ -34,8 +34,7 @@ def read_json(path: str | os.PathLike, schema: Any) -> Any:
             record, such as `annotations[17].caption`.
     """
     path = pathlib.Path(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise InputError(f"{path} is a pipe or a device, not a file.")
+    refuse_pipe(path)
     packed = path.suffix == ".gz"
     opened, most = (gzip.open, UNPACKED_BYTES + 1) if packed else (open, -1)
     try:

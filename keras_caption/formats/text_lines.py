@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import reason_of
+from keras_caption.formats.faults import reason_of, refuse_pipe
 
 LINE_BYTES = 2**20  # of the longest line that is read
 
@@ -23,9 +23,10 @@ def lines(path: pathlib.Path) -> Iterator[str]:
         path: `pathlib.Path` of the file, plain or as `.gz`.
 
     Raises:
-        InputError: If the file cannot be read, is not UTF-8, or has a line that is
-            longer than `LINE_BYTES`.
+        InputError: If the file cannot be read, is a pipe or a device, is not UTF-8, or
+            has a line that is longer than `LINE_BYTES`.
     """
+    refuse_pipe(path)
     opened = gzip.open if path.suffix == ".gz" else open
     return lines_of(lambda: opened(path, "rb"), path)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import open_zip
-from keras_caption.formats.faults import reading
+from keras_caption.formats.faults import reading, refuse_pipe
 from keras_caption.formats.plain_pickles import PlainUnpickler
 
 # Before PyTorch 1.6, a file was a row of pickles; the first is this number.
@@ -139,6 +139,7 @@ def open_file(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
         Its content, with `StoredTensor` for tensors, and a function from a `Storage`
         to its numbers.
     """
+    refuse_pipe(path)
     with open(path, "rb") as file:
         is_archive = file.read(2) == b"PK"
     with open_archive(path) if is_archive else open_pickles(path) as opened:

@@ -9,7 +9,11 @@ import readers
 
 import keras_caption as kc
 from keras_caption.formats import json_files
+from keras_caption.formats.infos import read_infos
 from keras_caption.formats.json_files import read_json
+from keras_caption.formats.question_rows import read_question_rows
+from keras_caption.formats.text_lines import lines
+from keras_caption.formats.torch_files import read_torch
 from keras_caption.formats.vqa import find_vqa, read_vqa
 
 MISSING = object()
@@ -163,10 +167,20 @@ def test_files_that_are_not_json_are_named(tmp_path):
         kc.evaluation.read_results(tmp_path)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe.json")
-    with pytest.raises(kc.InputError, match=r"pipe\.json is a pipe or a device"):
-        read_json(tmp_path / "pipe.json", dict)
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: read_json(path, dict),
+        lambda path: next(lines(path)),
+        read_question_rows,
+        read_torch,
+        read_infos,
+    ],
+)
+def test_a_pipe_is_not_waited_for(read, tmp_path):
+    os.mkfifo(tmp_path / "pipe.pkl")
+    with pytest.raises(kc.InputError, match=r"pipe\.pkl is a pipe or a device"):
+        read(tmp_path / "pipe.pkl")
 
 
 def test_questions_need_their_annotations(tmp_path):
