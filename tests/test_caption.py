@@ -220,7 +220,7 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
         ([files / "empt?"], "No file is called"),  # but a folder
         ([first, "--model=,"], "argument --model: there is no name in ','"),
         ([first, "--figure=x.foo"], "x.foo should end in .png"),
-        ([first, "--beam_size=0"], "argument --beam_size: `beam_size`: Input should"),
+        ([first, "--beam_size=0"], "argument --beam_size: Input should"),
         ([first, f"--output={tmp_path / 'mine.csv'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'mine.html'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'c.txt'}"], "should end in .csv, .jsonl"),

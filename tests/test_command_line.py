@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -39,12 +40,21 @@ def test_an_interruption_is_one_sentence(capsys):
             except KeyboardInterrupt:  # as TensorFlow does
                 raise TypeError("unknown") from None
 
-    commands = [raising(KeyboardInterrupt()), resumable, converted]
-    assert [status(command) for command in commands] == [130, 130, 130]
+    class Collected:
+        def __del__(self):  # from where no error leaves
+            signal.raise_signal(signal.SIGINT)
+
+    def lost(_):
+        Collected()
+        time.sleep(5)
+
+    commands = [raising(KeyboardInterrupt()), resumable, converted, lost]
+    assert [status(command) for command in commands] == [130, 130, 130, 130]
     assert capsys.readouterr().err.splitlines() == [
         "Interrupted.",
         "Interrupted: the same command continues.",
         "Interrupted: it continues.",
+        "Interrupted.",
     ]
     assert status(raising(kc.InputError("No."))) == "error: No."
 
@@ -59,6 +69,11 @@ def test_an_interruption_of_the_imports_is_one_sentence(monkeypatch, capsys):
             keras_caption_cli.main()
 
     assert status(program) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+    monkeypatch.setattr("importlib.import_module", interrupted)
+    with pytest.raises(SystemExit) as end:
+        keras_caption_cli.main(["caption"])
+    assert end.value.code == 130
     assert capsys.readouterr().err == "Interrupted.\n"
 
 
@@ -131,7 +146,7 @@ def test_arguments_are_checked_before_anything_else(tmp_path, capsys):
         (command_line.new_figure, used, "exists already"),
         (command_line.new_figure, tmp_path / "b.foo", "should end in .png"),
         (command_line.new_figure, tmp_path / "b", "should end in .png"),
-        (command_line.decoding("beam_size"), "0", "`beam_size`: Input should be"),
+        (command_line.decoding("beam_size"), "0", "Input should be"),
         (command_line.decoding("beam_size"), "1.5", "invalid int value"),
         (command_line.decoding("length_penalty", float), "nan", "finite number"),
     ]:

@@ -34,8 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(0)
     if name not in COMMANDS:
         sys.exit(f"error: there is no command {name!r}. {hint(name, COMMANDS)}")
-    command = importlib.import_module(f"keras_caption.commands.{name}")
-    start(command.main, rest[:-1])
+
+    def command(arguments):  # imports within `start`, which knows interruptions
+        module = importlib.import_module(f"keras_caption.commands.{name}")
+        return module.main(arguments)
+
+    start(command, rest[:-1])
 
 
 __all__ = ["COMMANDS", "main", "start"]

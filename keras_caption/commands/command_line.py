@@ -6,6 +6,7 @@ import pathlib
 import runpy
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -132,7 +133,7 @@ def decoding(name: str, kind: type = int) -> Callable[[str], int | float]:
 
     def parse(text):
         value = kind(text)
-        with _refusing():
+        with _refusing(f"`{name}`: "):  # argparse names the option
             check_values(**{name: value})
         return value
 
@@ -141,12 +142,13 @@ def decoding(name: str, kind: type = int) -> Callable[[str], int | float]:
 
 
 @contextlib.contextmanager
-def _refusing():
-    """Converts errors of the library to those of argparse."""
+def _refusing(prefix=""):
+    """Converts errors of the library, without a prefix, to those of argparse."""
     try:
         yield
     except InputError as error:
-        raise argparse.ArgumentTypeError(str(error).removesuffix(".")) from None
+        message = str(error).removeprefix(prefix).removesuffix(".")
+        raise argparse.ArgumentTypeError(message) from None
 
 
 class Names(argparse.Action):
@@ -191,11 +193,24 @@ def continuing(how: str = "the same command continues") -> Iterator[None]:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Makes every error of a block that is interrupted a `KeyboardInterrupt`."""
+    """Makes every error of a block that is interrupted a `KeyboardInterrupt`.
+
+    An interruption that arrives where no error can leave, as in a callback of the
+    garbage collector, is repeated.
+    """
+    hook, again = sys.unraisablehook, []
 
     def interrupt(number, frame):
         interruptions.append(number)
         signal.default_int_handler(number, frame)
+
+    def repeat(unraisable):
+        if unraisable.exc_type is not KeyboardInterrupt:
+            hook(unraisable)
+            return
+        main = threading.main_thread().ident
+        again.append(threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT)))
+        again[-1].start()
 
     interruptions.clear()
     # It is another where interruptions are ignored, as in the background of a shell.
@@ -203,6 +218,7 @@ def interruptible() -> Iterator[None]:
     try:
         if handled:
             signal.signal(signal.SIGINT, interrupt)
+            sys.unraisablehook = repeat
         yield
     except BaseException as error:
         if interruptions and not isinstance(error, KeyboardInterrupt):
@@ -210,6 +226,9 @@ def interruptible() -> Iterator[None]:
         raise
     finally:
         if handled:
+            for timer in again:
+                timer.cancel()
+            sys.unraisablehook = hook
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
