@@ -142,15 +142,3 @@ def test_cells_of_a_grid_have_boxes():
     assert boxes.shape == (2, 8, 4)
     np.testing.assert_allclose(boxes[1, 0], [0, 0, 0.25, 0.5])
     np.testing.assert_allclose(boxes[1, 6], [0.5, 0.5, 0.75, 1])
-
-
-def test_decoders_saved_before_they_were_given_attention_load():
-    config = {
-        **{"vocabulary_size": 9, "model_dim": 8, "embedding_dim": 5, "num_heads": 2},
-        **{"context": "aoa", "dropout": 0.5, "attention_dropout": 0.2},
-        **{"name": "decoder", "dtype": "float32"},
-    }
-    decoder = kc.models.AoADecoder.from_config(config)
-    assert (decoder.attention.num_heads, decoder.attention.key_dim) == (2, 4)
-    assert decoder.attention.dropout == 0.2
-    assert not decoder.attention.output_projection
