@@ -14,7 +14,7 @@ from keras_caption.data.examples import caption_features, captions_and_words
 from keras_caption.data.pipeline import image_batches
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.faults import reason_of
-from keras_caption.formats.fields import Caption
+from keras_caption.formats.fields import TextWithWords
 from keras_caption.inputs import find_faults, kinds_of
 
 # Of one item. Dimensions with a name are the same for all items, `None` may differ.
@@ -28,7 +28,7 @@ SHAPES = {
 ROWS_OF = {"boxes": "regions", "times": "frames"}  # has a row for each of them
 CHECKED_AT_ONCE = 64  # items
 
-Captions = Annotated[Sequence[Caption], Field(min_length=1)]
+Captions = Annotated[Sequence[TextWithWords], Field(min_length=1)]
 Split = Literal["train", "val", "test"]
 
 

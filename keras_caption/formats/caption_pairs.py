@@ -6,14 +6,14 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from keras_caption.formats.fields import ImageNumber, QuestionText, Records
+from keras_caption.formats.fields import ImageNumber, Records, TextWithWords
 from keras_caption.formats.json_files import read_json
 
 
 class Pair(TypedDict):
     image_id: ImageNumber
-    caption: QuestionText
-    negative_caption: QuestionText
+    caption: TextWithWords
+    negative_caption: TextWithWords
     kind: Annotated[str, Field(min_length=1)]
 
 

@@ -10,8 +10,8 @@ from typing_extensions import TypedDict
 from keras_caption.formats.fields import (
     ImageId,
     QuestionId,
-    QuestionText,
     Records,
+    TextWithWords,
     refuse_repeats,
 )
 from keras_caption.formats.json_files import read_json
@@ -23,7 +23,7 @@ Word = Annotated[str, Field(min_length=1), AfterValidator(sys.intern)]
 class Record(TypedDict):
     question_id: QuestionId
     image_id: ImageId
-    question: QuestionText
+    question: TextWithWords
     answer: Word
     type: Word
 

@@ -91,7 +91,7 @@ Records = Annotated[list[Item], FailFast()]
 ImageId = Annotated[Any, AfterValidator(image_id_of)]
 ImageNumber = QuestionId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Caption = Annotated[str, AfterValidator(str.strip)]  # perhaps without words
-QuestionText = Annotated[str, AfterValidator(check_words)]
+TextWithWords = Annotated[str, AfterValidator(check_words)]
 PhotoPath = Annotated[str, AfterValidator(check_photo_path)]
 PhotoName = Annotated[str, AfterValidator(check_photo_name)]
 

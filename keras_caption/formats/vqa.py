@@ -13,8 +13,8 @@ from keras_caption.errors import InputError
 from keras_caption.formats.fields import (
     ImageId,
     QuestionId,
-    QuestionText,
     Records,
+    TextWithWords,
     refuse_repeats,
 )
 from keras_caption.formats.folders import list_files
@@ -46,7 +46,7 @@ Answers = Annotated[
 class Asked(TypedDict):
     question_id: QuestionId
     image_id: ImageId
-    question: QuestionText
+    question: TextWithWords
 
 
 class Annotation(TypedDict):

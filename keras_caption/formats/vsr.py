@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from keras_caption.formats.fields import ImageId, QuestionText, Records
+from keras_caption.formats.fields import ImageId, Records, TextWithWords
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.question import Question
 
@@ -16,7 +16,7 @@ TRUTHS = ("false", "true")
 
 class Statement(TypedDict):
     image_id: ImageId
-    caption: QuestionText
+    caption: TextWithWords
     label: Annotated[int, Field(ge=0, le=1)]
     relation: Annotated[str, AfterValidator(sys.intern)]
 
