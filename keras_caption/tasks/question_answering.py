@@ -9,11 +9,12 @@ import tensorflow as tf
 from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count, CountOrZero, Positive, ShareAboveZero
+from keras_caption.arguments import Count
 from keras_caption.tasks.reports import question_answering as report
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.phases import input_errors
 from keras_caption.training.schedules import schedule_of
+from keras_caption.training.settings import Schedule
 from keras_caption.training.strategies import whole_batches
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training images, at most
@@ -33,22 +34,9 @@ class Data(TypedDict):
     ]
 
 
-class Training(TypedDict):
+class Training(Schedule):
     epochs: Annotated[Count, Doc("epochs of training")]
     batch_size: Annotated[Count, Doc("questions in a batch")]
-    learning_rate: Annotated[
-        Positive, Doc("greatest learning rate of Adam, reached after the warm-up")
-    ]
-    warmup_epochs: Annotated[
-        CountOrZero, Doc("epochs in which the learning rate grows")
-    ]
-    decay_after: Annotated[
-        CountOrZero, Doc("last epoch before the learning rate decays")
-    ]
-    decay_every: Annotated[Count, Doc("epochs between two decays")]
-    decay_rate: Annotated[
-        ShareAboveZero, Doc("what each decay multiplies the learning rate by")
-    ]
     curriculum: Annotated[bool, Doc("whether hard kinds of questions are asked later")]
 
 

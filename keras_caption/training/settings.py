@@ -47,9 +47,9 @@ class Run(TypedDict):
     ]
 
 
-class Training(TypedDict):
-    epochs: Annotated[Count, Doc("epochs of cross-entropy")]
-    batch_size: Annotated[Count, Doc("images or videos in a batch")]
+class Schedule(TypedDict):
+    """Values of `keras_caption.training.schedules.WarmupStepDecay`."""
+
     learning_rate: Annotated[
         Positive, Doc("greatest learning rate of Adam, reached after the warm-up")
     ]
@@ -63,6 +63,11 @@ class Training(TypedDict):
     decay_rate: Annotated[
         ShareAboveZero, Doc("what each decay multiplies the learning rate by")
     ]
+
+
+class Training(Schedule):
+    epochs: Annotated[Count, Doc("epochs of cross-entropy")]
+    batch_size: Annotated[Count, Doc("images or videos in a batch")]
     label_smoothing: Annotated[
         ShareBelowOne, Doc("probability shared by all tokens in place of the right one")
     ]
