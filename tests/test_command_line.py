@@ -28,6 +28,15 @@ def raising(error):
     return command
 
 
+@pytest.fixture
+def interruptible():
+    """Hears interruptions, which a shell's background processes ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_is_one_sentence(capsys):
     def resumable(_):
         with command_line.continuing():

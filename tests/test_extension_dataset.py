@@ -186,7 +186,7 @@ def test_a_file_that_fails_is_named(content, problem, tmp_path):
         ("width=0", "--config.model.width: Input should be greater than or equal to 1"),
         ("factor=2", "--config.model.factor: Input should be less than or equal to 1"),
         ("scaled=so", "--config.model.scaled: Input should be a valid boolean"),
-        ("gat=aoa", "--config has no 'model.gat'. Did you mean model.gate"),
+        ("gat=aoa", "--config.model has no 'gat'. Did you mean gate?"),
     ],
 )
 def test_arguments_of_a_registered_model_have_types(setting, problem):
