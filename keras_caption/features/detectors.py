@@ -25,7 +25,7 @@ def load_detector(name: str, confidence: float = 0.3) -> ObjectDetector:
     """
     if pathlib.Path(name).suffix == ".keras":
         return Yolox(load_keras(name), confidence=confidence)
-    network = load_hub_detector(name, ", or a YOLOX network as a .keras file")
+    network = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
     return HubDetector(network, confidence=confidence)
 
 

@@ -15,6 +15,7 @@ PAGES = {
     "kaggle": "https://www.kaggle.com/models/",
     "hf": "https://huggingface.co/",
 }
+ARCHIVES = "https://www.kaggle.com/api/v1/models/"
 
 
 def is_preset(name: str, presets: Mapping[str, Any]) -> bool:
@@ -55,12 +56,16 @@ def loading_preset(
         raise
     except Exception as error:  # a download that fails has no class of its own
         reason = reason_of(error)
+        files = "its files"
+        if scheme == "kaggle":
+            files = f"{ARCHIVES}{handle}/download (its files, as .tar.gz)"
         if is_here(scheme, handle):
             problem = f"cannot be used: {reason}"
         else:
             problem = (
                 f"could not be loaded from {page}: {reason}; without a network, "
-                f"name a folder with the files of that page{instead}"
+                f"fetch {files} where there is one, put them into a folder here, and "
+                f"name that, such as ./folder{instead}"
             )
         raise InputError(f"The preset {preset!r} of KerasHub {problem}.") from None
 

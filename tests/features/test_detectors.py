@@ -128,8 +128,10 @@ def test_a_download_is_announced_and_without_a_network_one_sentence(
         load_detector("dfine_nano_coco")
     assert str(error.value) == (
         "The preset 'dfine_nano_coco' of KerasHub could not be loaded from "
-        f"{page}: there is no connection; without a network, name a folder with the "
-        "files of that page, or a YOLOX network as a .keras file."
+        f"{page}: there is no connection; without a network, fetch "
+        "https://www.kaggle.com/api/v1/models/keras/d-fine/keras/dfine_nano_coco/1/"
+        "download (its files, as .tar.gz) where there is one, put them into a folder "
+        "here, and name that, such as ./folder; or name a YOLOX network, a .keras file."
     )
     announced = f"Downloading dfine_nano_coco, about 15 MB, from {page}\n"
     assert capsys.readouterr().err == announced
