@@ -3,9 +3,11 @@
 import csv
 import json
 import os
+import re
 import shutil
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import PROJECT, data_folder
@@ -15,8 +17,8 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from keras_caption.atomic import exclusive_file
 from keras_caption.commands import main
-from keras_caption.commands.caption_files import open_caption_file
-from keras_caption.commands.contact_sheet import HEAD
+from keras_caption.results import open_caption_file
+from keras_caption.results.contact_sheet import HEAD, figure_of
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +79,25 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
         assert box == pytest.approx(place, abs=1e-3)
     model = kc.models.load(files / "model.keras")
     model.extractor = kc.features.load_detector(str(files / "yolox.keras"))
-    assert [two["caption"]] == model.generate([two["photo"]], max_length=4)
+    [tokens], [score] = model.generate_tokens([two["photo"]], max_length=4)
+    assert two["caption"] == model.vocabulary.decode(tokens)
+    mean = np.exp(score / np.count_nonzero(tokens))
+    assert two["confidence"] == pytest.approx(mean, abs=1e-4)
     with open(outputs[0], newline="") as file:
         table = {row["photo"]: row for row in csv.DictReader(file)}
     assert table.keys() == rows.keys()
     assert table[two["photo"]]["caption"] == two["caption"]
     assert table[two["photo"]]["objects"].count("dog 0.9") == 2
+    assert float(table[two["photo"]]["confidence"]) == two["confidence"]
     sheet = outputs[2].read_text()
     assert sheet.count("<img ") == 10
     assert "more/&lt;b&gt;.jpg" in sheet
+    assert f"{two['confidence']:.0%} · dog (2) · " in sheet
+    link = tmp_path / "link.png"  # no other photo
+    link.symlink_to(two["photo"])
+    code, printed, _ = call(capsys, files, link, *flags)
+    assert "Captioned 1 of 1 files, 1 of them before" in printed
+    link.unlink()
 
     whole = [path.read_bytes() for path in outputs]
     for path, content in zip(outputs, whole, strict=True):  # killed while writing
@@ -176,10 +188,31 @@ def test_a_figure_is_a_new_file(files, tmp_path, capsys):
     assert figure.read_bytes() == before
 
 
+def test_labels_of_a_sheet_do_not_cover_each_other():
+    boxes = [[0, 0, 1, 1], [0, 0, 1, 1], [0.9, 0.9, 1, 1], [0.9, 0.95, 1, 1]]
+    names = ["dog", "cat", "a & b", "dog"]
+    objects = [{"category": x, "box": b} for x, b in zip(names, boxes, strict=True)]
+    row = {"photo": "<.jpg", "caption": "<i>", "confidence": 0.5, "objects": objects}
+    line = figure_of(row, np.zeros((400, 300, 3), "uint8"))
+    places = re.findall(
+        '<b style="left:(.+?)%;top:(.+?)%;background:(.+?)">(.+?)<', line
+    )
+    tops = {name: float(top) for _, top, _, name in places}
+    assert tops.keys() == {"dog", "cat", "a &amp; b"}  # the last one has no place
+    assert tops["dog"] == 0
+    assert tops["cat"] >= 100 * 18 / 300
+    assert all(float(left) + 100 * 30 / 225 <= 100 for left, *_ in places)
+    assert (
+        "<figcaption>&lt;i&gt;<small>50% · dog (2), cat, a &amp; b · &lt;.jpg" in line
+    )
+    assert "\n" not in line
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has /dev/full")
 def test_a_full_disk_is_named(tmp_path):
     file = open_caption_file(str(tmp_path / "c.csv"))
     row = {"photo": "a.jpg", "caption": "a dog", "score": -1.0, "objects": []}
+    row["confidence"] = 0.8
     file.write(row, None)
     (tmp_path / "c.csv").unlink()
     (tmp_path / "c.csv").symlink_to("/dev/full")

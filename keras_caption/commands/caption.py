@@ -21,6 +21,7 @@ there are many, FILE.skipped.csv beside the first output lists them.
 
 import contextlib
 import glob
+import math
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +31,6 @@ import numpy as np
 
 import keras_caption as kc
 from keras_caption.atomic import creating, exclusive_file
-from keras_caption.commands.caption_files import open_caption_file
 from keras_caption.commands.command_line import (
     Parser,
     continuing,
@@ -39,9 +39,9 @@ from keras_caption.commands.command_line import (
     new_figure,
     share,
 )
-from keras_caption.commands.file_names import to_text
 from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress, report
+from keras_caption.results import open_caption_file, to_text
 
 BATCH_SIZE = 8  # files that are captioned at once
 MODEL = pathlib.Path(kc.__file__).parents[1] / "saved_models" / "ngsan_coco.keras"
@@ -136,7 +136,7 @@ def caption(options, outputs):
             output.write(row, image)
         if not outputs:
             print(
-                f"{to_text(row['photo'])}: {row['caption']} ({row['score']:.2f})",
+                f"{to_text(row['photo'])}: {row['caption']} ({row['confidence']:.0%})",
                 flush=True,
             )
     if captions.drawn:
@@ -210,7 +210,7 @@ def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[st
             errors.append(str(error))
     once = {}
     for name in found:
-        once.setdefault(os.path.abspath(name), name)
+        once.setdefault(os.path.realpath(name), name)
     return list(once.values()), errors
 
 
@@ -262,13 +262,15 @@ class Captions:
         inputs = self.model.extract(items)
         tokens, scores = self.model.generate_tokens(inputs, **self.search)
         for i, (name, item) in enumerate(batch):
-            image = image_of(item)
+            image, score = image_of(item), float(scores[i])
+            length = np.count_nonzero(tokens[i] != kc.text.PAD)
             if self.draws:
                 self.drawn.append((inputs, tokens[0], image))
             row = {
                 "photo": name,
                 "caption": kc.text.one_line(self.model.vocabulary.decode(tokens[i])),
-                "score": round(float(scores[i]), 4),
+                "score": round(score, 4),
+                "confidence": round(math.exp(score / max(length, 1)), 4),
                 "objects": self._objects(inputs, i),
             }
             yield row, image

@@ -7,9 +7,9 @@ import re
 from typing import Self
 
 from keras_caption.atomic import replacing
-from keras_caption.commands.file_names import to_text
 from keras_caption.errors import InputError
 from keras_caption.progress import report
+from keras_caption.results import to_text
 
 EXAMPLES = 3  # printed of a kind
 KINDS = 10  # of which examples are printed

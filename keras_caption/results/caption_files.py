@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from keras_caption.atomic import naming
-from keras_caption.commands.contact_sheet import HEAD, figure_of, photo_of
-from keras_caption.commands.file_names import from_text, to_text
 from keras_caption.errors import InputError
+from keras_caption.results.contact_sheet import HEAD, figure_of, photo_of
+from keras_caption.results.file_names import from_text, to_text
 
-Row = dict[str, Any]  # photo, caption, score, and objects as of `objects_of`
-COLUMNS = ("photo", "caption", "score", "objects")
+# `photo`, `caption`, `score`, the logarithm of its probability, `confidence`, the mean
+# probability of its tokens, and `objects`, see `ObjectDetector.objects_of`.
+Row = dict[str, Any]
+COLUMNS = ("photo", "caption", "score", "confidence", "objects")
 
 
 class CaptionFile:
@@ -26,8 +28,8 @@ class CaptionFile:
     finished is removed.
 
     Attributes:
-        done: set of str, the photos that the file has; `in` finds them by any spelling
-            of their paths, such as `./a.jpg`.
+        done: set of str, real paths of the photos that the file has; `in` finds them
+            by any path, such as `./a.jpg`, and by links.
 
     Args:
         path: Path of the file.
@@ -50,7 +52,7 @@ class CaptionFile:
             if content and not self.whole:
                 raise ValueError
             photos = self.photos_in(self.whole.decode()) if content else []
-            self.done = {os.path.normpath(photo) for photo in photos}
+            self.done = set(map(os.path.realpath, photos))
         except (ValueError, KeyError, TypeError, csv.Error):
             raise InputError(
                 f"{path} is another file than this command writes: name a new one."
@@ -68,7 +70,7 @@ class CaptionFile:
         """Appends a row, unless the file has one of its photo.
 
         Args:
-            row: dict of `photo`, `caption`, `score` and `objects`.
+            row: `Row`.
             pixels: uint8 `(height, width, 3)`, the photo, or `None` for a clip.
         """
         if row["photo"] in self:
@@ -81,10 +83,10 @@ class CaptionFile:
                 line = line if self.whole else self.head.encode() + line
                 self.whole = None
             file.write(line)
-        self.done.add(os.path.normpath(row["photo"]))
+        self.done.add(os.path.realpath(row["photo"]))
 
     def __contains__(self, photo: str) -> bool:
-        return os.path.normpath(photo) in self.done
+        return os.path.realpath(photo) in self.done
 
 
 class CsvFile(CaptionFile):
@@ -98,12 +100,12 @@ class CsvFile(CaptionFile):
         header, *rows = csv.reader(io.StringIO(content, newline=""), strict=True)
         if tuple(header) != COLUMNS:
             raise ValueError
-        return [from_text(photo) for photo, _, _, _ in rows]
+        return [from_text(photo) for photo, _, _, _, _ in rows]
 
     def line(self, row: Row, pixels: np.ndarray | None) -> str:
         objects = "; ".join(f"{o['category']} {o['score']:.2f}" for o in row["objects"])
-        score = f"{row['score']:.4f}"
-        return _csv_line([to_text(row["photo"]), row["caption"], score, objects])
+        numbers = f"{row['score']:.4f}", f"{row['confidence']:.4f}"
+        return _csv_line([to_text(row["photo"]), row["caption"], *numbers, objects])
 
 
 class JsonLinesFile(CaptionFile):

@@ -1,0 +1,6 @@
+"""Files that captions of photos and clips are written to: tables and contact sheets."""
+
+from keras_caption.results.caption_files import CaptionFile, open_caption_file
+from keras_caption.results.file_names import from_text, to_text
+
+__all__ = ["CaptionFile", "from_text", "open_caption_file", "to_text"]

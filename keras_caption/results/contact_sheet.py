@@ -1,0 +1,180 @@
+"""A page of photos with what was detected in them, and their captions.
+
+It is one file, which a browser shows without a network or a server. Each photo is one
+line of it, so that it can be continued.
+"""
+
+import base64
+import collections
+import html
+import io
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from keras_caption.results.file_names import to_text
+
+SIDE = 400  # pixels of the longer side of a small photo
+# White is readable on all of them.
+COLOURS = ("#b3123c", "#1b6e35", "#2846b0", "#9a4200", "#7a1591", "#006666")
+SHOWN = 0.75  # of that side at least, where labels are laid out
+LABEL = 18, 7.5  # height of a label, and width of a character, in pixels
+
+HEAD = """<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><title>Captions</title>
+<meta name="viewport" content="width=device-width">
+<style>
+:root { color-scheme: light dark }
+body { font: 16px/1.4 system-ui, sans-serif; margin: 1.5em; display: grid; gap: 1.5em;
+  grid-template-columns: repeat(auto-fill, minmax(min(18em, 100%), 1fr)) }
+header { grid-column: 1 / -1 }
+header p { margin: 0 0 .7em; max-width: 45em }
+form label { margin-right: 1.2em; white-space: nowrap }
+input, select { font: inherit }
+figure { margin: 0; min-width: 0 }
+figure div { position: relative; width: fit-content; overflow: hidden }
+img { max-width: 100%; display: block; border-radius: 3px }
+i { position: absolute; border: 2px solid; box-sizing: border-box }
+b { position: absolute; color: #fff; font: 600 12px/18px system-ui, sans-serif;
+  padding: 0 4px; white-space: nowrap }
+.plain i, .plain b { display: none }
+figcaption { margin-top: .4em; overflow-wrap: anywhere }
+small { display: block; opacity: .75 }
+[hidden] { display: none !important }
+</style>
+<script>
+addEventListener("DOMContentLoaded", () => {
+  const form = document.forms[0], figures = [...document.querySelectorAll("figure")]
+  const orders = {
+    given: () => 0,
+    surest: (a, b) => b.dataset.confidence - a.dataset.confidence,
+    unsurest: (a, b) => a.dataset.confidence - b.dataset.confidence,
+    name: (a, b) => a.dataset.photo.localeCompare(b.dataset.photo),
+  }
+  const show = () => {
+    const words = form.filter.value.toLowerCase().split(/\\s+/)
+    let count = 0
+    for (const figure of [...figures].sort(orders[form.order.value])) {
+      const text = figure.querySelector("figcaption").textContent.toLowerCase()
+      figure.hidden = !words.every(word => text.includes(word))
+      count += !figure.hidden
+      document.body.append(figure)
+    }
+    document.body.classList.toggle("plain", !form.boxes.checked)
+    form.count.value = `${count} of ${figures.length}`
+  }
+  form.oninput = show
+  form.onsubmit = () => false
+  form.hidden = false
+  show()
+})
+</script>
+<header>
+<p>The percentage says how sure the model is of its words: the geometric mean of the
+probabilities that it gave them. It is not the chance that the caption is right.</p>
+<form hidden autocomplete="off">
+<label>Only with <input name="filter" type="search" placeholder="dog, a name"></label>
+<label>Order <select name="order"><option value="given">as written
+<option value="surest">surest first<option value="unsurest">least sure first
+<option value="name">by name</select></label>
+<label><input name="boxes" type="checkbox" checked> objects</label>
+<output name="count"></output>
+</form>
+</header>
+"""
+
+
+def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
+    """A photo as one line of HTML, with its name as JSON in an attribute.
+
+    Args:
+        row: dict of `photo`, `caption`, `confidence` and `objects`.
+        pixels: uint8 `(height, width, 3)`.
+    """
+    name = html.escape(json.dumps(row["photo"]))
+    caption, photo = html.escape(row["caption"]), html.escape(to_text(row["photo"]))
+    size, jpeg = _small_jpeg(pixels)
+    counts = collections.Counter(item["category"] for item in row["objects"])
+    objects = [f"{x} ({n})" if n > 1 else x for x, n in counts.items()]
+    facts = [f"{row['confidence']:.0%}", html.escape(", ".join(objects)), photo]
+    return (
+        f'<figure data-photo="{name}" data-confidence="{row["confidence"]}"><div>'
+        f'<img alt="{caption}" src="data:image/jpeg;base64,{jpeg}">'
+        f"{_labelled_boxes(row['objects'], size)}</div><figcaption>{caption}"
+        f"<small>{' · '.join(filter(None, facts))}</small></figcaption></figure>"
+    )
+
+
+def photo_of(line: str) -> str:
+    """The photo that a line of `figure_of` shows.
+
+    Raises:
+        ValueError: If the line is another.
+    """
+    match = re.match('<figure data-photo="([^"]*)"', line)
+    if match is None:
+        raise ValueError(line[:100])
+    return json.loads(html.unescape(match[1]))
+
+
+def _labelled_boxes(objects, size):
+    """Boxes, and then labels that cover neither each other nor lie outside."""
+    colours = {}
+    for item in objects:
+        colour = COLOURS[len(colours) % len(COLOURS)]
+        colours.setdefault(item["category"], colour)
+    boxes = [
+        f'<i style="{_place(item["box"])};color:{colours[item["category"]]}"></i>'
+        for item in objects
+    ]
+    labels, taken, size = [], [], [SHOWN * side for side in size]
+    for item in objects:
+        place = _free_place(item, size, taken)
+        if place is None:  # it is named below the photo
+            continue
+        taken.append(place)
+        left, top = (
+            f"{100 * x / side:.1f}%" for x, side in zip(place, size, strict=False)
+        )
+        labels.append(
+            f'<b style="left:{left};top:{top};background:{colours[item["category"]]}">'
+            f"{html.escape(item['category'])}</b>"
+        )
+    return "".join(boxes + labels)
+
+
+def _place(box):
+    x1, y1, x2, y2 = (100 * x for x in box)
+    return f"left:{x1:.1f}%;top:{y1:.1f}%;width:{x2 - x1:.1f}%;height:{y2 - y1:.1f}%"
+
+
+def _free_place(item, size, taken):
+    """The corners of a label at the top of its box or, if that is taken, below."""
+    width, height = size
+    x, y, _, bottom = np.array(item["box"]) * (width, height, width, height)
+    long = len(item["category"]) * LABEL[1] + 8
+    x = max(0, min(x, width - long))
+    y = min(y, height - LABEL[0])
+    while y <= max(bottom, LABEL[0]) - LABEL[0] / 2 and y + LABEL[0] <= height:
+        place = (x, y, x + long, y + LABEL[0])
+        if not any(_overlap(place, other) for other in taken):
+            return place
+        y += LABEL[0] / 2
+    return None
+
+
+def _overlap(a, b):
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _small_jpeg(pixels):
+    """Width and height of a small photo, and its JPEG in base64."""
+    from PIL import Image
+
+    image = Image.fromarray(pixels)
+    image.thumbnail((SIDE, SIDE))
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=85)
+    return image.size, base64.b64encode(file.getvalue()).decode()
