@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import struct
 
 import keras
 import numpy as np
@@ -15,6 +16,7 @@ from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
+from experiments import gallery
 from keras_caption.atomic import exclusive_file
 from keras_caption.commands import main
 from keras_caption.results import open_caption_file
@@ -92,6 +94,8 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
     sheet = outputs[2].read_text()
     assert sheet.count("<img ") == 10
     assert "more/&lt;b&gt;.jpg" in sheet
+    assert rows[str(files / "photos" / "0.png")]["caption"] == ""  # all is black
+    assert sheet.count("nothing detected") == 4
     assert f"{two['confidence']:.0%} · dog (2) · " in sheet
     link = tmp_path / "link.png"  # no other photo
     link.symlink_to(two["photo"])
@@ -176,8 +180,11 @@ def test_photos_of_any_name_are_captioned_and_known_again(files, tmp_path, capsy
 
 
 def test_a_figure_is_a_new_file(files, tmp_path, capsys):
-    first = files / "photos" / "0.png"
+    empty, first = (files / "photos" / f"{i}.png" for i in (0, 1))
     figure = tmp_path / "a.png"
+    code, printed, errors = call(capsys, files, empty, f"--figure={figure}")
+    assert printed == f"{empty}: nothing detected that it knows\n"
+    assert "a.png is not written" in errors
     code, printed, _ = call(capsys, files, first, "--beam_size=1", f"--figure={figure}")
     assert code == 0
     assert Image.open(figure).format == "PNG"
@@ -218,6 +225,40 @@ def test_a_full_disk_is_named(tmp_path):
     (tmp_path / "c.csv").symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device: .*c\.csv"):
         file.write({**row, "photo": "b.jpg"}, None)
+
+
+def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
+    files, tmp_path, capsys
+):
+    png = (files / "photos" / "1.png").read_bytes()
+    name = "one.png".encode("utf-16-be")
+    names = struct.pack(">HI", 0, 0) + struct.pack(">HI", 7, 0) + name
+    data = struct.pack(">I", len(png)) + png
+    tree = struct.pack(">IHII8x", 0, 2, 1, 1) + struct.pack(">IHII8x", 6, 0, 0, 0)
+    place = (len(data), 0, len(data) + len(tree))
+    head = struct.pack(">4s4I", b"qres", 2, *(20 + x for x in place))
+    (tmp_path / "of_qt.rcc").write_bytes(head + data + tree + names)
+    shutil.copytree(files / "photos", tmp_path / "photos")
+    model = kc.models.load(files / "model.keras")
+    model.extractor = kc.features.load_detector(str(files / "yolox.keras"))
+    [said] = model.generate([files / "photos" / "1.png"])
+    rows = [
+        ("photo", "shows", "caption", "verdict"),
+        ("of_qt.rcc/one.png", "dog", said, "right"),
+        ("photos/2.png", "dog", "another caption", "wrong"),
+        ("photos/0.png", "", "", "declined"),
+    ]
+    (tmp_path / "list.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    arguments = [tmp_path, f"--list={tmp_path / 'list.csv'}"]
+    arguments += [f"--model={files / 'model.keras'}"]
+    arguments += [f"--detector={files / 'yolox.keras'}"]
+    arguments += [f"--output={tmp_path / 'gallery.png'}"]
+    gallery.main([*map(str, arguments)])
+    printed = capsys.readouterr().out
+    assert "not judged: photos/2.png," in printed
+    assert "2 photos of COCO's categories: {'right': 1, None: 1}" in printed
+    assert "1 photos of none: {'declined': 1}" in printed
+    assert Image.open(tmp_path / "gallery.png").width == 16 * 80
 
 
 def test_the_model_of_the_repository_captions_what_is_detected(tmp_path):

@@ -14,9 +14,10 @@ folder of a run stands for the best.keras in it; several models, separated by co
 caption as an ensemble.
 
 With --output, captions are written as they are found: a .csv or .jsonl file, or a
-contact sheet in .html. The same command continues after an interruption. Files that
-cannot be read, and clips that were cut or have one frame, are counted and skipped; if
-there are many, FILE.skipped.csv beside the first output lists them.
+contact sheet in .html. The same command continues after an interruption. Photos in
+which nothing is detected have no caption. Files that cannot be read, and clips that
+were cut or have one frame, are counted and skipped; if there are many,
+FILE.skipped.csv beside the first output lists them.
 """
 
 import contextlib
@@ -135,16 +136,17 @@ def caption(options, outputs):
         for output in outputs:
             output.write(row, image)
         if not outputs:
-            print(
-                f"{to_text(row['photo'])}: {row['caption']} ({row['confidence']:.0%})",
-                flush=True,
-            )
+            said = f"{row['caption']} ({row['confidence']:.0%})"
+            said = said if row["caption"] else "nothing detected that it knows"
+            print(f"{to_text(row['photo'])}: {said}", flush=True)
     if captions.drawn:
         figure = kc.visualization.attention_over_captions(model, captions.drawn)
         dpi = min(80, MAX_PIXELS / max(figure.get_size_inches()))
         with creating(options.figure) as partial:
             figure.savefig(partial, dpi=dpi)
         print(f"Wrote {options.figure}")
+    elif options.figure:
+        report(f"{options.figure} is not written: there is no caption to show")
     skipped.close()
     if outputs:
         failed, before = len(skipped.records), len(files) - len(left)
@@ -264,22 +266,22 @@ class Captions:
         for i, (name, item) in enumerate(batch):
             image, score = image_of(item), float(scores[i])
             length = np.count_nonzero(tokens[i] != kc.text.PAD)
-            if self.draws:
-                self.drawn.append((inputs, tokens[0], image))
             row = {
                 "photo": name,
                 "caption": kc.text.one_line(self.model.vocabulary.decode(tokens[i])),
                 "score": round(score, 4),
                 "confidence": round(math.exp(score / max(length, 1)), 4),
-                "objects": self._objects(inputs, i),
+                "objects": [],
             }
+            extractor, is_guess = self.model.extractor, False
+            if isinstance(extractor, kc.features.ObjectDetector):
+                row["objects"] = extractor.objects_of(inputs, i)
+                is_guess = not row["objects"]
+            if is_guess:
+                row |= {"caption": "", "score": 0.0, "confidence": 0.0}
+            elif self.draws:
+                self.drawn.append((inputs, tokens[0], image))
             yield row, image
-
-    def _objects(self, inputs, i):
-        extractor = self.model.extractor
-        if not isinstance(extractor, kc.features.ObjectDetector):
-            return []
-        return extractor.objects_of(inputs, i)
 
 
 def with_progress(rows: Iterable, total: int, shown: bool) -> Iterable:

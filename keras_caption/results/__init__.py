@@ -2,5 +2,12 @@
 
 from keras_caption.results.caption_files import CaptionFile, open_caption_file
 from keras_caption.results.file_names import from_text, to_text
+from keras_caption.results.labels import places_of_labels
 
-__all__ = ["CaptionFile", "from_text", "open_caption_file", "to_text"]
+__all__ = [
+    "CaptionFile",
+    "from_text",
+    "open_caption_file",
+    "places_of_labels",
+    "to_text",
+]

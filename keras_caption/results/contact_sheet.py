@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from keras_caption.results.file_names import to_text
+from keras_caption.results.labels import places_of_labels
 
 SIDE = 400  # pixels of the longer side of a small photo
 # White is readable on all of them.
 COLOURS = ("#b3123c", "#1b6e35", "#2846b0", "#9a4200", "#7a1591", "#006666")
 SHOWN = 0.75  # of that side at least, where labels are laid out
-LABEL = 18, 7.5  # height of a label, and width of a character, in pixels
 
 HEAD = """<!DOCTYPE html>
 <html lang="en"><meta charset="utf-8"><title>Captions</title>
@@ -98,7 +98,8 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     size, jpeg = _small_jpeg(pixels)
     counts = collections.Counter(item["category"] for item in row["objects"])
     objects = [f"{x} ({n})" if n > 1 else x for x, n in counts.items()]
-    facts = [f"{row['confidence']:.0%}", html.escape(", ".join(objects)), photo]
+    sure = f"{row['confidence']:.0%}" if caption else "nothing detected"
+    facts = [sure, html.escape(", ".join(objects)), photo]
     return (
         f'<figure data-photo="{name}" data-confidence="{row["confidence"]}"><div>'
         f'<img alt="{caption}" src="data:image/jpeg;base64,{jpeg}">'
@@ -120,7 +121,7 @@ def photo_of(line: str) -> str:
 
 
 def _labelled_boxes(objects, size):
-    """Boxes, and then labels that cover neither each other nor lie outside."""
+    """Boxes in the colours of their categories, then labels."""
     colours = {}
     for item in objects:
         colour = COLOURS[len(colours) % len(COLOURS)]
@@ -129,44 +130,21 @@ def _labelled_boxes(objects, size):
         f'<i style="{_place(item["box"])};color:{colours[item["category"]]}"></i>'
         for item in objects
     ]
-    labels, taken, size = [], [], [SHOWN * side for side in size]
-    for item in objects:
-        place = _free_place(item, size, taken)
-        if place is None:  # it is named below the photo
-            continue
-        taken.append(place)
-        left, top = (
-            f"{100 * x / side:.1f}%" for x, side in zip(place, size, strict=False)
-        )
-        labels.append(
-            f'<b style="left:{left};top:{top};background:{colours[item["category"]]}">'
-            f"{html.escape(item['category'])}</b>"
-        )
+    width, height = (SHOWN * side for side in size)
+    places = places_of_labels(objects, width, height)
+    labels = [
+        f'<b style="left:{100 * place[0] / width:.1f}%;'
+        f"top:{100 * place[1] / height:.1f}%;"
+        f'background:{colours[item["category"]]}">{html.escape(item["category"])}</b>'
+        for item, place in zip(objects, places, strict=True)
+        if place  # otherwise the category stands below the photo alone
+    ]
     return "".join(boxes + labels)
 
 
 def _place(box):
     x1, y1, x2, y2 = (100 * x for x in box)
     return f"left:{x1:.1f}%;top:{y1:.1f}%;width:{x2 - x1:.1f}%;height:{y2 - y1:.1f}%"
-
-
-def _free_place(item, size, taken):
-    """The corners of a label at the top of its box or, if that is taken, below."""
-    width, height = size
-    x, y, _, bottom = np.array(item["box"]) * (width, height, width, height)
-    long = len(item["category"]) * LABEL[1] + 8
-    x = max(0, min(x, width - long))
-    y = min(y, height - LABEL[0])
-    while y <= max(bottom, LABEL[0]) - LABEL[0] / 2 and y + LABEL[0] <= height:
-        place = (x, y, x + long, y + LABEL[0])
-        if not any(_overlap(place, other) for other in taken):
-            return place
-        y += LABEL[0] / 2
-    return None
-
-
-def _overlap(a, b):
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _small_jpeg(pixels):
