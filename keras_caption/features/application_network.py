@@ -1,4 +1,5 @@
 import inspect
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -6,6 +7,9 @@ import keras
 
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.faults import reason_of
+
+# Widths that ImageNet weights of MobileNets were published for.
+ALPHAS = (1.0, 0.75, 0.5, 0.25, 0.35, 1.3, 1.4)
 
 
 def applications() -> list[str]:
@@ -20,7 +24,7 @@ def make_application(
     image_size: int,
     arguments: dict[str, Any],
     weights: str | None,
-) -> tuple[keras.Model, Callable]:
+) -> tuple[keras.Model, Callable, dict[str, Any]]:
     """Makes a network of `keras.applications`.
 
     Args:
@@ -28,31 +32,43 @@ def make_application(
         layer, image_size, arguments, weights: Of `Extractor`.
 
     Returns:
-        The network, and the function that normalizes pixels for it, which may change
-        NumPy arrays in place.
+        The network; the function that normalizes pixels for it, which may change
+        NumPy arrays in place; and the arguments, with the `alpha` that the weights of a
+        file are of.
 
     Raises:
         InputError: If the network has no such layer, or cannot be made.
     """
     make = getattr(keras.applications, name)
-    try:
-        network = make(
-            include_top=False,
-            weights=weights,
-            input_shape=(image_size, image_size, 3),
-            **arguments,
-        )
-    except Exception as error:  # a download that fails has no class of its own
+    candidates = [arguments]
+    has_alpha = "alpha" in inspect.signature(make).parameters
+    if weights not in (None, "imagenet") and has_alpha and "alpha" not in arguments:
+        candidates = [{**arguments, "alpha": alpha} for alpha in ALPHAS]
+    errors = []
+    for of_candidate in candidates:
+        try:
+            network = make(
+                include_top=False,
+                weights=weights,
+                input_shape=(image_size, image_size, 3),
+                **of_candidate,
+            )
+            break
+        except Exception as error:  # a download that fails has no class of its own
+            errors.append(reason_of(error))
+    else:
         advice = ""
-        if "URL fetch failure" in str(error):
+        if "URL fetch failure" in errors[0]:
             advice = "; without a network, name a file of its weights without the top"
+        elif len(errors) > 1 and pathlib.Path(weights).is_file():
+            of_any = ", ".join(f"{alpha:g}" for alpha in ALPHAS)
+            errors = [f"they are of no `alpha` of {of_any}, without the top"]
         raise InputError(
-            f"{name} with weights={weights!r} cannot be made: "
-            f"{reason_of(error)}{advice}."
-        ) from None
+            f"{name} with weights={weights!r} cannot be made: {errors[0]}{advice}."
+        )
     if layer is not None:
         names = [of_network.name for of_network in network.layers]
         if layer not in names:
             raise InputError(f"{name} has no layer {layer!r}. {hint(layer, names)}")
         network = keras.Model(network.input, network.get_layer(layer).output)
-    return network, inspect.getmodule(make).preprocess_input
+    return network, inspect.getmodule(make).preprocess_input, of_candidate

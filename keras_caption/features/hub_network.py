@@ -6,6 +6,10 @@ from keras import ops
 
 from keras_caption.errors import InputError, hint
 from keras_caption.features.application_network import applications
+from keras_caption.features.efficientnet_lite import (
+    EFFICIENTNET_LITE,
+    load_efficientnet_lite,
+)
 from keras_caption.features.hub_presets import is_preset, loading_preset
 
 IMAGE_SIZE = 224  # where neither a preset nor its user says one
@@ -94,7 +98,7 @@ def load_hub_network(
 
     Args:
         preset: str, of KerasHub: a name, an address such as `hf://...`, or a local
-            folder.
+            folder; or `"efficientnet_lite2"`, see `load_efficientnet_lite`.
         layer: Of `HubNetwork`.
         image_size: int, height and width of images. Defaults to the only one that the
             backbone reads, or to that of the preset's image converter.
@@ -106,11 +110,16 @@ def load_hub_network(
     """
     import keras_hub
 
+    if preset == EFFICIENTNET_LITE:
+        if arguments:
+            raise InputError(f"{preset} takes no arguments. Received: {arguments}")
+        return HubNetwork(*load_efficientnet_lite(image_size), layer)
     presets = keras_hub.models.Backbone.presets
     if not is_preset(preset, presets):
+        known = [*applications(), EFFICIENTNET_LITE, *presets]
         raise InputError(
             f"There is no network {preset!r} in keras.applications, and no such preset "
-            f"or folder for KerasHub. {hint(preset, [*applications(), *presets])}"
+            f"or folder for KerasHub. {hint(preset, known)}"
         )
 
     arguments = dict(arguments or {})

