@@ -37,7 +37,7 @@ def main(arguments):
             continue  # has no epochs
         if folder.parent in runs:
             continue  # comes after its parent's
-        monitor = monitors[run["dataset"]] = task_of(run).Task.monitor
+        monitor = monitors[run["dataset"]] = task_of(run).monitor
         curve = read_curve(folder, monitor)
         if folder / "scst" in runs:
             switches[run["dataset"]] = len(curve)

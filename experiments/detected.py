@@ -20,7 +20,7 @@ from keras_caption.data.coco_objects import object_example
 from keras_caption.decoding import compile_function
 from keras_caption.formats.coco import read_instances
 from keras_caption.progress import progress
-from keras_caption.tasks import captioning
+from keras_caption.tasks import Captioning
 
 BATCH_SIZE = 50
 SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall")
@@ -45,7 +45,7 @@ def main(arguments):
     )
     options = parser.parse_intermixed_args(arguments)
     found = find_runs(options.runs).values()
-    runs = list(distinctions([run for run in found if task_of(run) is captioning]))
+    runs = list(distinctions([run for run in found if task_of(run) is Captioning]))
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")
     records, photos = read_photos(options)
@@ -57,7 +57,7 @@ def main(arguments):
         inputs[f"detected, {confidence}"] = detected(detector, photos)
     rows = {}
     for run, changed in runs:
-        task = captioning.Task(run["config"])
+        task = Captioning(run["config"])
         model = task.load_model(run["folder"])
         for source, of_photos in inputs.items():
             texts = captions_of(of_photos, model, run["config"]["decoding"])

@@ -17,7 +17,7 @@ from keras_caption.atomic import exclusive, write_json
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_begun, read_config
 from keras_caption.models.members import are_same
-from keras_caption.tasks import captioning
+from keras_caption.tasks import Captioning
 
 
 def main(arguments):
@@ -44,14 +44,14 @@ def score(folder, data, output_dir=None):
     if not (folder / "test_scores.json").exists():
         raise kc.InputError(f"{folder} holds no finished run.")
     run = read_config(folder)
-    if task_of(run) is not captioning:
+    if task_of(run) is not Captioning:
         raise kc.InputError(
             f"{folder} holds no captioner: only captioners are scored on other data."
         )
     trained_on = {name: run["config"]["data"].get(name) for name in data}
     config = {**run["config"], "data": {**run["config"]["data"], **data}}
     config["evaluation"] = {**config.get("evaluation", {}), "spice": False}
-    task = captioning.Task(config)
+    task = Captioning(config)
     model = task.load_model(folder)
     check_extractor(model, data)
     name = pathlib.Path(data["data_dir"] or data["dataset"]).name

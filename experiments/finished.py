@@ -4,7 +4,7 @@ import collections
 import pathlib
 import sys
 
-from keras_caption import tasks
+from keras_caption import models, tasks
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_finished
 from keras_caption.training.run_directory import settings
@@ -63,7 +63,7 @@ def dataset_of(data, trained_on=None):
 
 
 def task_of(run):
-    """The module of a run's task; the members of an ensemble have the same."""
+    """The task of a run; the members of an ensemble have the same."""
     return tasks.of_model(run["model"].split(" + ")[0])
 
 
@@ -115,7 +115,7 @@ def built_in(run):
         return {}  # an ensemble
     name, task = run["config"]["model"]["name"], task_of(run)
     config = RUN | task.get_config(name)
-    model = task.arguments(name)
+    model = models.arguments(name)
     own = {key: x for key, x in config["model"].items() if key in model}
     config["model"] = {"name": name, **model, **own}
     return settings({"objective": run["objective"], "config": config})

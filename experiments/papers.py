@@ -57,7 +57,7 @@ def ensembles_of(table):
 
 
 def task_of_table(table):
-    """The module of the task of a table's models."""
+    """The task of a table's models."""
     return tasks.of_model(next(row.model for row in TABLES[table].rows if row.model))
 
 

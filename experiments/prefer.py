@@ -14,7 +14,7 @@ from experiments.finished import distinctions, find_runs, label_of, task_of
 from experiments.sections import text_of
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.caption_pairs import read_caption_pairs
-from keras_caption.tasks import captioning
+from keras_caption.tasks import Captioning
 
 BATCH_SIZE = 50  # images
 
@@ -27,7 +27,7 @@ def main(arguments):
     options = parser.parse_intermixed_args(arguments)
     pairs = read_caption_pairs(options.pairs)
     runs = find_runs(options.runs).values()
-    runs = [run for run in runs if task_of(run) is captioning]
+    runs = [run for run in runs if task_of(run) is Captioning]
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")
     rows = {}
@@ -41,7 +41,7 @@ def score(run, pairs, data_dir=None):
     """Share and number of pairs of each kind, see `kc.evaluation.preference`."""
     data = run["config"]["data"]
     data = {**data, "data_dir": data_dir or data["data_dir"]}
-    task = captioning.Task({**run["config"], "data": data})
+    task = Captioning({**run["config"], "data": data})
     model = task.load_model(run["folder"])
     batches = kc.data.image_batches(task.read("test"), BATCH_SIZE, model.input_specs)
     return kc.evaluation.preference(model, batches, pairs)

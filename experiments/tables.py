@@ -55,7 +55,7 @@ def main(arguments):
 def sections_of(dataset, runs, tables):
     """The tables of a dataset's runs: papers' of the same task, or their own."""
     task = task_of(runs[0])
-    metrics = task.Task.metrics
+    metrics = task.metrics
     if not tables:
         yield Section(dataset, metrics, rows_of_runs(runs))
     for table in tables:

@@ -30,10 +30,11 @@ if TYPE_CHECKING:  # for editors and type checkers: the names of LAZY
         data,
         evaluation,
         serving,
+        tasks,
         visualization,
     )
 
-LAZY = ("convert", "data", "evaluation", "serving", "visualization")
+LAZY = ("convert", "data", "evaluation", "serving", "tasks", "visualization")
 
 __all__ = [
     "InputError",

@@ -1,5 +1,6 @@
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class InputError(ValueError):
@@ -8,6 +9,15 @@ class InputError(ValueError):
     The message is one sentence that names the input and says what was expected;
     commands print only this sentence.
     """
+
+
+@contextlib.contextmanager
+def input_errors() -> Iterator[None]:
+    """Raises as `InputError` what layers and Keras reject of a user's values."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 def hint(name: str, names: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """The code in the documents runs, and does what they say."""
 
 import collections
+import contextlib
 import functools
 import importlib
 import json
@@ -18,6 +19,7 @@ from keras_caption.commands import COMMANDS
 from keras_caption.data.datasets import DATASETS
 from keras_caption.models.attention import GATES
 from keras_caption.models.presets import PRESETS
+from keras_caption.tasks import TASKS
 
 
 def run(cells, name):
@@ -32,7 +34,9 @@ def run(cells, name):
 def registries():
     """Undoes what documents register."""
     kinds = kc.inputs.KINDS.copy()
-    with mock.patch.dict(GATES), mock.patch.dict(PRESETS), mock.patch.dict(DATASETS):
+    with contextlib.ExitStack() as stack:
+        for table in (GATES, PRESETS, DATASETS, TASKS):
+            stack.enter_context(mock.patch.dict(table))
         yield
     kc.inputs.KINDS[:] = kinds
 
@@ -73,6 +77,7 @@ def test_examples_of_contributing(tmp_path, monkeypatch, registries):
     words = {"a", "dot", "on", "the", "left", "right"}
     assert set(found["vocabulary"].words[4:]) == words
     assert found["inputs"]["regions"].shape == (2, 1, 8)
+    assert kc.tasks.of_model("counter") is found["Counting"]
 
 
 PAGES = sorted(

@@ -1,19 +1,26 @@
 """What users add by one registration, without touching a file of the project.
 
-An input kind joins `keras_caption.inputs.KINDS`, and a mechanism of attention a table
-of `keras_caption.models.attention`.
+An input kind joins `keras_caption.inputs.KINDS`, a mechanism of attention a table of
+`keras_caption.models.attention`, and a task `keras_caption.tasks.TASKS`.
 """
+
+import json
+import re
+from unittest import mock
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import random_images
+from conftest import PROJECT, random_images
 from keras import ops
 
 import keras_caption as kc
 from keras_caption.inputs import Regions
 from keras_caption.models import attention
+from keras_caption.models.presets import PRESETS
+from keras_caption.tasks import TASKS
+from keras_caption.training.task import Task
 
 SOUND_DIM = 3
 
@@ -280,3 +287,39 @@ def test_a_subclass_passes_on_arguments_that_it_does_not_name(vocabulary):
         Louder(vocabulary, gat="aoa")
     with pytest.raises(kc.InputError, match="`volume`: Input should be a valid number"):
         Louder(vocabulary, volume="high")
+
+
+@pytest.fixture
+def counting(tmp_path):
+    """The file of a task of one's own that CONTRIBUTING shows."""
+    text = (PROJECT / "CONTRIBUTING.md").read_text().split("## Add a task\n")[1]
+    path = tmp_path / "counting.py"
+    path.write_text(re.search(r"^```python\n(.*?)^```", text, re.M | re.S)[1])
+    with mock.patch.dict(PRESETS), mock.patch.dict(TASKS):
+        yield path
+
+
+def test_a_task_is_trained_resumed_scored_and_served(counting, call_script, tmp_path):
+    def call(*more):
+        return call_script(
+            *("keras-caption", "run", f"--import={counting}", "--model=counter"),
+            *(f"--output_dir={tmp_path / 'run'}", "--config.data.examples=30", *more),
+        )
+
+    done = call()
+    assert done.returncode == 0, done.stderr
+    assert ", 3 answers, 30 training images" in done.stdout
+    assert "test_scores.json" in done.stdout
+    scores = tmp_path / "run" / "test_scores.json"
+    assert json.loads(scores.read_text()) == {"accuracy": 1.0}
+    assert "Resuming after epoch 20" in call("--resume", "--epochs=21").stdout
+    served = tf.saved_model.load(str(tmp_path / "run" / "1")).signatures
+    images = {"regions": np.ones((1, 3, 8), "float32"), "num_regions": np.int32([2])}
+    answers = served["serving_default"](**images)["answers"]
+    assert answers.numpy().tolist() == [b"two"]
+    assert "--config.model has no 'width'" in call("--config.model.width=3").stderr
+
+
+def test_a_task_says_what_it_lacks():
+    with pytest.raises(TypeError, match="methods build_vocabularies, evaluate"):
+        type("Empty", (Task,), {})({"data": {}})

@@ -48,7 +48,7 @@ BEAM_SIZE, MAX_LENGTH, LENGTH_PENALTY = 5, 30, 0.6
 
 def make_task(data_dir):
     task, config = make_config(str(CONFIG), {"data.data_dir": data_dir})
-    return task.Task(config)
+    return task(config)
 
 
 def write_batches(data_dir, steps, searches, folder):

@@ -1,7 +1,6 @@
 """The configuration of an experiment: a file, and values of the command line."""
 
 import copy
-from types import ModuleType
 from typing import Any, NotRequired, get_args, get_origin
 
 from typing_extensions import Doc
@@ -16,13 +15,14 @@ from keras_caption.training.settings import (
     model_settings,
     validate,
 )
+from keras_caption.training.task import Task
 
 DEFAULT_MODEL = "ngsan"
 
 
 def make_config(
     path: str | None, settings: dict[str, Any]
-) -> tuple[ModuleType, dict[str, Any]]:
+) -> tuple[type[Task], dict[str, Any]]:
     """Makes the configuration of a run.
 
     Args:
@@ -32,8 +32,7 @@ def make_config(
             replaces it; it may be a str, of the command line.
 
     Returns:
-        The task, a module of `keras_caption.tasks`, and the whole configuration, a
-        dict.
+        The task, a class, and the whole configuration, a dict.
 
     Raises:
         InputError: If the file cannot be read, or a name or a value is wrong. The
@@ -52,12 +51,12 @@ def make_config(
     return task, validate(config, groups)
 
 
-def groups_of(task: ModuleType, model: str) -> dict[str, type]:
+def groups_of(task: type[Task], model: str) -> dict[str, type]:
     """The groups of a model's configuration: their schemas, by name."""
-    return {"model": model_settings(models.argument_types(model)), **task.GROUPS}
+    return {"model": model_settings(models.argument_types(model)), **task.groups}
 
 
-def describe(task: ModuleType, config: dict[str, Any]) -> dict[str, tuple[Any, str]]:
+def describe(task: type[Task], config: dict[str, Any]) -> dict[str, tuple[Any, str]]:
     """Lists all values of a configuration.
 
     Returns:
@@ -107,7 +106,7 @@ def named_model(config):
 
 def complete_model(task, name, given, where):
     """All arguments of a model: a file's, of those that it has, and its own."""
-    own = {"name": name, **task.arguments(name)}
+    own = {"name": name, **models.arguments(name)}
     if not isinstance(given, dict):
         raise InputError(f"{where}model should be a dict, not {given!r}.")
     known = {}

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     folders = folders_of(options, config)
     set_up(config)
     strategy = make_strategy(config["strategy"])
-    task = task.Task(config)
+    task = task(config)
     phases.check_data(task, folders, strategy)
     resume = "the same command" if options.resume else "the command with --resume"
     with (
@@ -112,7 +112,8 @@ def finish(task, directory, model, **about):
     """Scores and exports a model, records it, and says where everything is."""
     directory.reopen()
     scores = task.evaluate(model, directory.folder)
-    task.export(model, directory.folder / "1")
+    decoding = task.config.get("decoding", {})  # the test split was decoded so
+    kc.serving.export(model, directory.folder / "1", **decoding)
     directory.finish(model.name, scores, **about)
     print(f"\nEverything is in {directory.folder}:")
     for name, content in task.files.items():

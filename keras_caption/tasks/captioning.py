@@ -10,14 +10,15 @@ from typing_extensions import Doc, TypedDict
 import keras_caption as kc
 from keras_caption.arguments import Count
 from keras_caption.decoding.options import BeamSize
+from keras_caption.errors import input_errors
 from keras_caption.tasks.reports import captioning as report
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.caption_reward import Reward, reward_weights
-from keras_caption.training.phases import input_errors
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.settings import Decoding, SelfCritical, Training
 from keras_caption.training.strategies import whole_batches
+from keras_caption.training.task import Task
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
 BATCH_SIZE = 50  # of images that are captioned
@@ -64,16 +65,6 @@ GROUPS = {
     "decoding": Decoding,
     "evaluation": Evaluation,
 }
-
-
-def presets() -> list[str]:
-    """Names of the models that caption."""
-    return kc.models.presets(kc.models.Captioner)
-
-
-def arguments(name: str) -> dict[str, Any]:
-    """Arguments of a model with their values, except those that the data decide."""
-    return kc.models.arguments(name)
 
 
 def get_config(name: str) -> dict[str, Any]:
@@ -149,23 +140,18 @@ def get_config(name: str) -> dict[str, Any]:
     return config
 
 
-class Task:
-    """The data, the models and the report of a captioning experiment.
+class Captioning(Task):
+    """The data, the models and the report of a captioning experiment."""
 
-    Args:
-        config: dict, the whole configuration.
-
-    Raises:
-        InputError: If there is no such dataset, or its files are wrong.
-    """
-
-    files = report.FILES  # of a finished run
+    model = kc.models.Captioner
+    groups = GROUPS
+    files = report.FILES
     metrics = kc.evaluation.METRICS
-    monitor = "val_cider"  # the log whose greatest value is the best epoch's
+    monitor = "val_cider"
+    get_config = staticmethod(get_config)
 
     def __init__(self, config: dict[str, Any]):
-        self.config = config
-        self.data = config["data"]
+        super().__init__(config)
         self.builder = kc.data.load(self.data["dataset"], self.data["data_dir"])
         self.statements = kc.data.statements_of(self.builder)
 
@@ -295,23 +281,14 @@ class Task:
 
     # === Models ===
 
-    def create_model(self, vocabularies: dict[str, kc.text.Tokenizer]) -> Any:
-        """A new model."""
-        options = dict(self.config["model"])
-        with input_errors():
-            return kc.models.create(
-                options.pop("name"),
-                **vocabularies,
-                extractor=self._extractor(),
-                categories=self._categories(),
-                **self._sizes(),
-                **options,
-            )
-
-    def make_loss(self) -> kc.losses.CaptionCrossEntropy:
-        """The loss of the first phase."""
-        smoothing = self.config["training"]["label_smoothing"]
-        return kc.losses.CaptionCrossEntropy(smoothing)
+    def data_arguments(self) -> dict[str, Any]:
+        """Sizes of the features, and what makes them out of photos."""
+        name = self.config["model"]["name"]
+        return {
+            "extractor": self._extractor(),
+            "categories": self._categories(),
+            **kc.data.model_sizes(name, self.data["dataset"], self.builder),
+        }
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int
@@ -325,18 +302,6 @@ class Task:
             training = self.config["training"]
             rate = schedule_of(training, steps_per_epoch, training["epochs"])
         return keras.optimizers.Adam(rate, clipvalue=values["clip_value"] or None)
-
-    def load_model(self, path: Any) -> Any:
-        """A saved model, if it reads the features of the dataset."""
-        model = kc.models.load(path)
-        self.check_reads(model)
-        return model
-
-    def load_ensemble(self, paths: list[str]) -> Any:
-        """An ensemble of saved models, if it reads the features of the dataset."""
-        model = kc.models.Ensemble(paths)
-        self.check_reads(model)
-        return model
 
     def check_reads(self, model: Any) -> None:
         """Raises `InputError` if a model reads other features than the dataset's."""
@@ -353,11 +318,6 @@ class Task:
     def _categories(self):
         is_of_objects = isinstance(self.builder, kc.data.CocoObjects)
         return list(kc.features.CATEGORIES) if is_of_objects else None
-
-    def _sizes(self):
-        """Arguments of the model that the dataset decides."""
-        name = self.config["model"]["name"]
-        return kc.data.model_sizes(name, self.data["dataset"], self.builder)
 
     # === Evaluation ===
 
@@ -381,7 +341,3 @@ class Task:
         """Captions and scores the test split, see `reports.captioning.evaluate`."""
         decoding, spice = self.config["decoding"], self.config["evaluation"]["spice"]
         return report.evaluate(model, self.builder, decoding, folder, spice)
-
-    def export(self, model: Any, folder: pathlib.Path) -> None:
-        """Writes a SavedModel that searches as the test split was captioned."""
-        kc.serving.export(model, folder, **self.config["decoding"])

@@ -12,10 +12,10 @@ import keras_caption as kc
 from keras_caption.arguments import Count
 from keras_caption.tasks.reports import question_answering as report
 from keras_caption.training.answer_validation import AnswerValidation
-from keras_caption.training.phases import input_errors
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.settings import Schedule
 from keras_caption.training.strategies import whole_batches
+from keras_caption.training.task import Task
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training images, at most
 
@@ -41,16 +41,6 @@ class Training(Schedule):
 
 
 GROUPS = {"data": Data, "training": Training}
-
-
-def presets() -> list[str]:
-    """Names of the models that answer questions."""
-    return kc.models.presets(kc.models.Classifier)
-
-
-def arguments(name: str) -> dict[str, Any]:
-    """Arguments of a model with their values, except those that the data decide."""
-    return kc.models.arguments(name)
 
 
 def get_config(name: str) -> dict[str, Any]:
@@ -95,23 +85,20 @@ def get_config(name: str) -> dict[str, Any]:
     }
 
 
-class Task:
-    """The data, the models and the report of an experiment of question answering.
+class QuestionAnswering(Task):
+    """The data, the models and the report of an experiment of question answering."""
 
-    Args:
-        config: dict, the whole configuration.
-
-    Raises:
-        InputError: If there is no such dataset, or its files are wrong.
-    """
-
-    files = report.FILES  # of a finished run
+    model = kc.models.Classifier
+    ensemble = kc.models.ClassifierEnsemble
+    groups = GROUPS
+    files = report.FILES
     metrics = ("accuracy",)
-    monitor = "val_accuracy"  # the log whose greatest value is the best epoch's
+    monitor = "val_accuracy"
+    get_config = staticmethod(get_config)
 
     def __init__(self, config: dict[str, Any]):
-        self.config = config
-        self.data = data = config["data"]
+        super().__init__(config)
+        data = self.data
         self.questions = kc.data.load_questions(
             *(data["dataset"], data["data_dir"], data["images"], data["images_dir"])
         )
@@ -182,20 +169,20 @@ class Task:
 
     # === Models ===
 
-    def create_model(self, vocabularies: dict[str, Any]) -> Any:
-        """A new model."""
-        options = dict(self.config["model"])
-        name, data = options.pop("name"), self.data
-        sizes = kc.data.model_sizes(name, data["images"], self.questions.builder)
+    def data_arguments(self) -> dict[str, Any]:
+        """Sizes of the features, and what makes them out of photos."""
+        name, data = self.config["model"]["name"], self.data
         extractor = None
         if data["images"] == "prepared":
             extractor = kc.data.load_extractor(data["images_dir"])
-        with input_errors():
-            model = kc.models.create(
-                name, **vocabularies, extractor=extractor, **sizes, **options
-            )
-        if data["word_vectors"]:
-            model.load_word_vectors(data["word_vectors"])
+        sizes = kc.data.model_sizes(name, data["images"], self.questions.builder)
+        return {"extractor": extractor, **sizes}
+
+    def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Classifier:
+        """A new model, with pretrained word vectors if the configuration names some."""
+        model = super().create_model(vocabularies)
+        if self.data["word_vectors"]:
+            model.load_word_vectors(self.data["word_vectors"])
         return model
 
     def make_loss(self) -> keras.losses.Loss:
@@ -209,10 +196,6 @@ class Task:
         schedule = schedule_of(self.config[group], steps_per_epoch)
         return keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
 
-    def load_ensemble(self, paths: list[str]) -> Any:
-        """An ensemble of saved models."""
-        return kc.models.ClassifierEnsemble(paths)
-
     # === Evaluation ===
 
     def validation(self, model: Any) -> AnswerValidation:
@@ -222,7 +205,3 @@ class Task:
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Answers and scores the test questions."""
         return report.evaluate(model, self.questions, self.encode, folder)
-
-    def export(self, model: Any, folder: pathlib.Path) -> None:
-        """Writes a SavedModel that answers questions."""
-        kc.serving.export(model, folder)

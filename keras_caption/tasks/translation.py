@@ -26,8 +26,8 @@ from keras_caption.tasks.reports import translation as report
 from keras_caption.text.subwords import VocabularySize
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
-from keras_caption.training.phases import input_errors
 from keras_caption.training.settings import Decoding
+from keras_caption.training.task import Task
 from keras_caption.training.validation_loss import ValidationLoss
 
 TOKENIZERS = {
@@ -116,16 +116,6 @@ GROUPS = {
 }
 
 
-def presets() -> list[str]:
-    """Names of the models that translate."""
-    return kc.models.presets(kc.models.Translator)
-
-
-def arguments(name: str) -> dict[str, Any]:
-    """Arguments of a model with their values, except those that the data decide."""
-    return kc.models.arguments(name)
-
-
 def get_config(name: str) -> dict[str, Any]:
     """The built-in experiment: a tiny Transformer, trained in minutes on two cores.
 
@@ -177,23 +167,19 @@ def get_config(name: str) -> dict[str, Any]:
     }
 
 
-class Task:
-    """The data, the models and the report of a translation experiment.
+class Translation(Task):
+    """The data, the models and the report of a translation experiment."""
 
-    Args:
-        config: dict, the whole configuration.
-
-    Raises:
-        InputError: If there is no such dataset, or its files are wrong.
-    """
-
-    files = report.FILES  # of a finished run
+    model = kc.models.Translator
+    groups = GROUPS
+    files = report.FILES
     metrics = ("BLEU", "chrF", "exact", "log_perplexity")
-    monitor = "val_bleu"  # the log whose greatest value is the best epoch's
+    monitor = "val_bleu"
+    get_config = staticmethod(get_config)
 
     def __init__(self, config: dict[str, Any]):
-        self.config = config
-        self.data = data = config["data"]
+        super().__init__(config)
+        data = self.data
         self.text = kc.data.load_parallel(
             data["dataset"], data["data_dir"], data["source"], data["target"]
         )
@@ -301,18 +287,7 @@ class Task:
             )
         return kc.rewards.SentenceBleu()
 
-    # === Models ===
-
-    def create_model(self, vocabularies: dict[str, kc.text.Tokenizer]) -> Any:
-        """A new model."""
-        options = dict(self.config["model"])
-        with input_errors():
-            return kc.models.create(options.pop("name"), **vocabularies, **options)
-
-    def make_loss(self) -> kc.losses.CaptionCrossEntropy:
-        """The loss of the first phase."""
-        smoothing = self.config["training"]["label_smoothing"]
-        return kc.losses.CaptionCrossEntropy(smoothing)
+    # === Training ===
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int
@@ -323,14 +298,6 @@ class Task:
             return keras.optimizers.Adam(values["learning_rate"])
         schedule = InverseSquareRoot(values["learning_rate"], values["warmup_steps"])
         return keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
-
-    def load_model(self, path: Any) -> Any:
-        """A saved model."""
-        return kc.models.load(path)
-
-    def load_ensemble(self, paths: list[str]) -> Any:
-        """An ensemble of saved models."""
-        return kc.models.Ensemble(paths)
 
     # === Evaluation ===
 
@@ -372,10 +339,6 @@ class Task:
             folder,
             self.config["evaluation"]["tokenized"],
         )
-
-    def export(self, model: Any, folder: pathlib.Path) -> None:
-        """Writes a SavedModel that searches as the test split was translated."""
-        kc.serving.export(model, folder, **self.config["decoding"])
 
 
 def with_references(inputs, targets, weights):

@@ -20,6 +20,7 @@ from keras_caption.training.inverse_square_root import InverseSquareRoot
 from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
 from keras_caption.training.schedules import ScheduledSampling, WarmupStepDecay
 from keras_caption.training.self_critical import SelfCritical
+from keras_caption.training.task import Task
 from keras_caption.training.validation_loss import ValidationLoss
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "SelfCritical",
     "StopEarly",
     "StopIfNotFinite",
+    "Task",
     "TensorBoardLogs",
     "TranslationValidation",
     "ValidationLoss",

@@ -1,18 +1,17 @@
 """The phases of an experiment: cross-entropy, then, if any, self-critical training.
 
-A task gives them data and models, see `keras_caption.tasks.captioning.Task`; a run's
-directory says what is recorded and where to resume.
+A task gives them data and models, see `keras_caption.training.Task`; a run's directory
+says what is recorded and where to resume.
 """
 
-import contextlib
 import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, input_errors
 from keras_caption.text import Tokenizer
 from keras_caption.training.accumulation import AccumulatingTrainer
 from keras_caption.training.averaged_validation import AveragedValidation
@@ -31,15 +30,16 @@ from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
 from keras_caption.training.schedules import ScheduledSampling, check_warmup
 from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.strategies import wait_for_all
+from keras_caption.training.task import Task
 
 GROUPS = {"cross-entropy": "training", "self-critical": "self_critical"}
 
 
-def check_data(task: Any, objectives: Iterable[str], strategy: Any) -> None:
+def check_data(task: Task, objectives: Iterable[str], strategy: Any) -> None:
     """Raises `InputError` if a phase could not read its data, or not train on them.
 
     Args:
-        task: The task, such as `keras_caption.tasks.captioning.Task`.
+        task: The task.
         objectives: Objectives of the phases.
         strategy: Distribution strategy.
     """
@@ -51,7 +51,7 @@ def check_data(task: Any, objectives: Iterable[str], strategy: Any) -> None:
         check_warmup(task.config[group], steps, group)
 
 
-def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> None:
+def train_cross_entropy(task: Task, directory: RunDirectory, strategy: Any) -> None:
     """Trains a new model with cross-entropy, or resumes that.
 
     Args:
@@ -102,7 +102,7 @@ def train_cross_entropy(task: Any, directory: RunDirectory, strategy: Any) -> No
 
 
 def train_self_critically(
-    task: Any, directory: RunDirectory, strategy: Any, start: Any
+    task: Task, directory: RunDirectory, strategy: Any, start: Any
 ) -> None:
     """Trains a saved model self-critically by its task's reward, or resumes that.
 
@@ -141,7 +141,7 @@ def train_self_critically(
 
 
 def fit(
-    task: Any, directory: RunDirectory, strategy: Any, trainer: Any, epoch: int
+    task: Task, directory: RunDirectory, strategy: Any, trainer: Any, epoch: int
 ) -> None:
     """Trains from an epoch to the last one, validating after each.
 
@@ -206,12 +206,3 @@ def fit(
 
 def count_parameters(model: Any) -> int:
     return sum(math.prod(v.shape) for v in model.trainable_variables)
-
-
-@contextlib.contextmanager
-def input_errors() -> Iterator[None]:
-    """Raises as `InputError` what Keras rejects of the user's values."""
-    try:
-        yield
-    except ValueError as error:
-        raise InputError(str(error)) from error

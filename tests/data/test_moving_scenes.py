@@ -218,4 +218,4 @@ def test_models_of_videos_are_trained_on_clips(builder, monkeypatch):
     assert config["data"]["dataset"] == "moving_scenes"
     assert make_config(None, {"model.name": "san"})[1]["data"]["dataset"] == "scenes"
     with pytest.raises(kc.InputError, match=r"truth.*moving_scenes"):
-        task.Task(config).steps_per_epoch("self_critical")
+        task(config).steps_per_epoch("self_critical")

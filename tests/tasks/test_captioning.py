@@ -9,7 +9,7 @@ import pytest
 import keras_caption as kc
 from keras_caption.data import datasets
 from keras_caption.evaluation import metrics
-from keras_caption.tasks import captioning
+from keras_caption.tasks import Captioning
 from keras_caption.tasks.reports import captioning as report
 
 CAPTIONS = [["左边有一只猫。"], ["右边有两只小狗。"]]
@@ -80,7 +80,7 @@ def test_a_score_that_means_nothing_is_noted_before_training(capsys, vocabulary)
         read=lambda split: kc.data.read(dataset, split),
     )
     model = types.SimpleNamespace(vocabulary=vocabulary, input_specs=["regions"])
-    captioning.Task.validation(task, model)
+    Captioning.validation(task, model)
     printed = capsys.readouterr().out
     assert "Validation, note: captions without spaces are one word each" in printed
     assert "Validation, CIDEr-D: means nothing: it is 0" in printed

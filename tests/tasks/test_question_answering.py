@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
-from keras_caption.tasks.question_answering import Task
+from keras_caption.tasks import QuestionAnswering
 from keras_caption.tasks.reports import question_answering as report
 
 TINY = {
@@ -67,8 +67,11 @@ def call(call_script, folder, monkeypatch):
 
 
 def test_a_run_killed_and_resumed_is_an_uninterrupted_one(folder, call, monkeypatch):
-    sgd = keras.optimizers.SGD  # Adam takes seconds to trace
-    monkeypatch.setattr(Task, "make_optimizer", lambda *_: sgd(0.01, momentum=0.9))
+    monkeypatch.setattr(
+        QuestionAnswering,
+        "make_optimizer",  # Adam takes seconds to trace
+        lambda *_: keras.optimizers.SGD(0.01, momentum=0.9),
+    )
     save = kc.training.Checkpoint.on_epoch_end
 
     def save_and_copy(checkpoint, epoch, logs=None):

@@ -136,7 +136,7 @@ def test_self_critical_training_resumes_to_the_bit(
     folder, call, kill_after, monkeypatch
 ):
     monkeypatch.setattr(
-        kc.tasks.translation.Task,
+        kc.tasks.Translation,
         "make_optimizer",
         lambda *_: keras.optimizers.SGD(0.1, momentum=0.9),
     )
