@@ -100,7 +100,7 @@ def test_a_kind_of_input_is_trained_captioned_served_and_drawn(
     model = make_captioner(vocabulary)
     examples = make_examples(rng).cache()
     assert kc.inputs.sizes_of(examples.element_spec) == {"sound_dim": SOUND_DIM}
-    model.compile("adam", kc.training.CaptionCrossEntropy(), run_eagerly=True)
+    model.compile("adam", kc.training.SequenceCrossEntropy(), run_eagerly=True)
     batches = kc.data.train_batches(examples, vocabulary, 3, inputs=model.input_specs)
     history = model.fit(batches, steps_per_epoch=1, verbose=0)
     assert np.isfinite(history.history["loss"][0])

@@ -113,7 +113,7 @@ def weights_after_training(name):
     )
     found = {}
     for objective, trained in (("cross-entropy", model), ("self-critical", trainer)):
-        loss = {"loss": kc.training.CaptionCrossEntropy()} if trained is model else {}
+        loss = {"loss": kc.training.SequenceCrossEntropy()} if trained is model else {}
         trained.compile(keras.optimizers.SGD(0.1), run_eagerly=True, **loss)
         data = dataset.map(kc.data.teacher_forcing) if trained is model else dataset
         histories = [trained.fit(data, shuffle=False, verbose=0) for _ in range(3)]

@@ -103,7 +103,7 @@ def our_seconds(data_dir, steps, searches):
     task = make_task(data_dir)
     model = task.create_model(task.build_vocabularies())
     smoothing = task.config["training"]["label_smoothing"]
-    loss = kc.training.CaptionCrossEntropy(smoothing)
+    loss = kc.training.SequenceCrossEntropy(smoothing)
     model.compile(task.make_optimizer("training", 1), loss, jit_compile=False)
     batches = task.train_batches(model, "training", 0).take(steps)
     times = EpochTimes()

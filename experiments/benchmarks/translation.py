@@ -54,7 +54,7 @@ def make_step(name, length, size):
     model = make_model(name, size)
     schedule = kc.training.InverseSquareRoot(1e-3, 4000)
     optimizer = keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
-    loss = kc.training.CaptionCrossEntropy(label_smoothing=0.1)
+    loss = kc.training.SequenceCrossEntropy(label_smoothing=0.1)
     model.compile(optimizer, loss, jit_compile=False)
     batch = make_batch(length, TOKENS // length, size)
     return lambda: model.train_on_batch(*batch)

@@ -4,7 +4,7 @@
 epochs, and `test_scores.json`, written last, its scores.
 
 The scores of epochs are times 100, as in papers; a row of the history says so by its
-`scale`. Those of earlier versions have none, and scores from 0 to 1, or 10 of CIDEr-D.
+`scale`.
 """
 
 import pathlib
@@ -17,7 +17,6 @@ from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 
 SCALE = 100  # of the scores in logs of epochs
-SCORES = ("val_cider", "val_bleu", "val_exact", "val_accuracy")
 
 Value = str | int | float | bool | None
 Objective = Literal["cross-entropy", "self-critical", "ensemble"]
@@ -131,15 +130,8 @@ def read_history(
         InputError: If `history.json` is missing or wrong, or has no epoch.
     """
     fields = {"epoch": int, "iterations": int, monitor: FiniteFloat}
-    fields["scale"] = NotRequired[Literal[SCALE]]
+    fields["scale"] = Literal[SCALE]
     epoch = TypedDict("Epoch", fields, extra_items=int | float)
-    rows = read_json(
+    return read_json(
         folder / "history.json", Annotated[list[epoch], Field(min_length=1)]
     )
-    return [row if "scale" in row else rescale(row) for row in rows]
-
-
-def rescale(row: dict[str, Any]) -> dict[str, Any]:
-    """The logs of an epoch of an earlier version, as they are now."""
-    scores = {name: SCALE * row[name] for name in SCORES if name in row}
-    return {**row, **scores, "scale": SCALE}

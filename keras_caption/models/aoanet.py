@@ -93,6 +93,8 @@ class AoANet(Captioner):
         check_heads(model_dim, decoder_heads)
         if refining:
             check_heads(model_dim, num_heads)
+
+        # === Attention ===
         of_regions = dataclasses.replace(
             mechanisms,
             dropout=refining_dropout,
@@ -110,6 +112,8 @@ class AoANet(Captioner):
                 "refining=None leaves no self-attention for query_norm, key_norm, a "
                 "relative geometry or gate: one of them was given."
             )
+
+        # === Encoder ===
         inputs = Regions.symbolic(region_dim)
         mask = Regions(inputs).memory_mask(inputs)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
@@ -135,6 +139,8 @@ class AoANet(Captioner):
             x = UnbiasedLayerNormalization(dtype=dtype, name="refined")(x)
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
+
+        # === Decoder ===
         decoder = AoADecoder(
             vocabulary_size,
             model_dim,

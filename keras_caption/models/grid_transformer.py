@@ -104,6 +104,8 @@ class GridTransformer(Captioner):
         )
         check_heads(model_dim, num_heads)
         on_branches = dropout if branch_dropout is None else branch_dropout
+
+        # === Attention ===
         of_cells = dataclasses.replace(
             mechanisms, dropout=dropout, grid_width=grid_width
         )
@@ -120,6 +122,7 @@ class GridTransformer(Captioner):
                 num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
             )
 
+        # === Encoder ===
         inputs = Grid.symbolic(grid_height, grid_width, grid_dim)
         grid = inputs["grid"]
         boxes = CellBoxes(dtype=dtype)(grid) if mechanisms.geometry else None
@@ -137,6 +140,8 @@ class GridTransformer(Captioner):
             )(x, boxes=boxes)
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, boxes)
+
+        # === Decoder ===
         blocks = [
             TransformerDecoderBlock(
                 attention(of_captions, i),

@@ -76,6 +76,8 @@ class NGSAN(Captioner):
             "vocabulary", vocabulary, vocabulary_size
         )
         check_heads(model_dim, num_heads)
+
+        # === Attention ===
         of_regions = dataclasses.replace(mechanisms, dropout=dropout)
         of_memory = of_regions.for_memory()
         of_captions = of_regions.for_output()
@@ -85,6 +87,7 @@ class NGSAN(Captioner):
                 num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
             )
 
+        # === Encoder ===
         inputs = Regions.symbolic(region_dim)
         mask = Regions(inputs).memory_mask(inputs)
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
@@ -105,6 +108,7 @@ class NGSAN(Captioner):
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
 
+        # === Decoder ===
         blocks = (
             TransformerDecoderBlock(
                 attention(of_captions, i),

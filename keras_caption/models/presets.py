@@ -14,7 +14,7 @@ from typing_extensions import Doc
 
 from keras_caption.errors import InputError, hint
 from keras_caption.inputs import KINDS
-from keras_caption.losses import CaptionCrossEntropy, answer_loss
+from keras_caption.losses import SequenceCrossEntropy, answer_loss
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.constructors import (
@@ -291,6 +291,6 @@ def create(name: str, **arguments: Any) -> TaskModel:
     if isinstance(model, Classifier):
         loss = answer_loss(model.multi_label)
     else:
-        loss = CaptionCrossEntropy()
+        loss = SequenceCrossEntropy()
     model.compile(keras.optimizers.Adam(3e-4), loss)
     return model

@@ -1,5 +1,5 @@
 import dataclasses
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import keras
 import keras_hub
@@ -157,17 +157,3 @@ class TransformerTranslator(Translator):
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        if not config["shared_embeddings"] or config["source"] == config["target"]:
-            return super().from_config(config)
-        # Earlier versions shared embeddings between two vocabularies of one size: such
-        # a model translates as it did, though no new one is made.
-        model = super().from_config({**config, "source": None, "target": None})
-        deserialize = keras.saving.deserialize_keras_object
-        model.source, model.target = map(
-            deserialize, (config["source"], config["target"])
-        )
-        model.vocabulary = model.target
-        return model

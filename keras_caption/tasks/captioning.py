@@ -8,7 +8,7 @@ import keras
 from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count
+from keras_caption.arguments import Count, CountOrZero, NotNegative, Positive
 from keras_caption.decoding.options import BeamSize
 from keras_caption.errors import input_errors
 from keras_caption.tasks.reports import captioning as report
@@ -16,7 +16,11 @@ from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.caption_reward import Reward, reward_weights
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.schedules import schedule_of
-from keras_caption.training.settings import Decoding, SelfCritical, Training
+from keras_caption.training.settings import (
+    Decoding,
+    SelfCriticalSettings,
+    Training,
+)
 from keras_caption.training.strategies import whole_batches
 from keras_caption.training.task import Task
 
@@ -43,7 +47,19 @@ class Data(TypedDict):
     ]
 
 
-class CaptionRewards(SelfCritical):
+class CaptionSelfCritical(SelfCriticalSettings):
+    batch_size: Annotated[Count, Doc("images or videos in a batch")]
+    learning_rate: Annotated[
+        Positive | None,
+        Doc("constant learning rate of Adam; None continues the schedule before"),
+    ]
+    halved_after: Annotated[
+        CountOrZero,
+        Doc("epochs without a better score that halve the learning rate; 0 for never"),
+    ]
+    clip_value: Annotated[
+        NotNegative, Doc("greatest absolute value of a gradient; 0 for any")
+    ]
     reward: Annotated[
         Reward, Doc("cider_d or truth, or a sum such as cider_d+32*truth")
     ]
@@ -61,7 +77,7 @@ class Evaluation(TypedDict):
 GROUPS = {
     "data": Data,
     "training": Training,
-    "self_critical": CaptionRewards,
+    "self_critical": CaptionSelfCritical,
     "decoding": Decoding,
     "evaluation": Evaluation,
 }

@@ -14,8 +14,6 @@ from keras_caption.arguments import (
     Count,
     CountOrZero,
     Positive,
-    Samples,
-    Share,
     ShareBelowOne,
 )
 from keras_caption.data.token_batches import TokenizedPairs
@@ -26,7 +24,7 @@ from keras_caption.tasks.reports import translation as report
 from keras_caption.text.subwords import VocabularySize
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
-from keras_caption.training.settings import Decoding
+from keras_caption.training.settings import Decoding, SelfCriticalSettings
 from keras_caption.training.task import Task
 from keras_caption.training.validation_loss import ValidationLoss
 
@@ -85,19 +83,11 @@ class Training(TypedDict):
     ]
 
 
-class SelfCritical(TypedDict):
-    epochs: Annotated[CountOrZero, Doc("epochs of self-critical training; 0 for none")]
+class TranslationSelfCritical(SelfCriticalSettings):
     tokens_per_batch: Annotated[
         Count, Doc("tokens of references in a batch, padding included")
     ]
     learning_rate: Annotated[Positive, Doc("constant learning rate of Adam")]
-    baseline: Annotated[
-        Literal["greedy", "mean"],
-        Doc("what is subtracted from rewards: that of greedy search, or the mean"),
-    ]
-    samples: Annotated[Samples, Doc("translations sampled for a sentence")]
-    temperature: Annotated[Positive, Doc("sampling temperature")]
-    cross_entropy: Annotated[Share, Doc("share of cross-entropy in the loss")]
 
 
 class Evaluation(TypedDict):
@@ -110,7 +100,7 @@ class Evaluation(TypedDict):
 GROUPS = {
     "data": Data,
     "training": Training,
-    "self_critical": SelfCritical,
+    "self_critical": TranslationSelfCritical,
     "decoding": TranslationDecoding,
     "evaluation": Evaluation,
 }

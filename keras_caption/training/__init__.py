@@ -1,6 +1,6 @@
 """Training: losses, schedules, callbacks, phases, and what a run records."""
 
-from keras_caption.losses import AnswerCrossEntropy, CaptionCrossEntropy
+from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
 from keras_caption.replicas import sum_over_replicas
 from keras_caption.training.accumulation import AccumulatingTrainer
 from keras_caption.training.answer_validation import AnswerValidation, answer_questions
@@ -13,7 +13,7 @@ from keras_caption.training.callbacks import (
     StopIfNotFinite,
     TensorBoardLogs,
     TranslationValidation,
-    captioner_of,
+    model_of,
 )
 from keras_caption.training.early_stopping import StopEarly
 from keras_caption.training.inverse_square_root import InverseSquareRoot
@@ -28,7 +28,6 @@ __all__ = [
     "AnswerCrossEntropy",
     "AnswerValidation",
     "AveragedValidation",
-    "CaptionCrossEntropy",
     "CaptionValidation",
     "Checkpoint",
     "EpochSeeds",
@@ -37,6 +36,7 @@ __all__ = [
     "ScheduledSampling",
     "ScheduledSamplingTrainer",
     "SelfCritical",
+    "SequenceCrossEntropy",
     "StopEarly",
     "StopIfNotFinite",
     "Task",
@@ -45,6 +45,6 @@ __all__ = [
     "ValidationLoss",
     "WarmupStepDecay",
     "answer_questions",
-    "captioner_of",
+    "model_of",
     "sum_over_replicas",
 ]

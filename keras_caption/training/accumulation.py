@@ -26,7 +26,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
     for both.
 
     Args:
-        captioner: The model, whose loss is a mean over its targets.
+        model: The model, whose loss is a mean over its targets.
 
     Raises:
         InputError: If Keras runs on another backend than TensorFlow.
@@ -42,26 +42,24 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
     ```
     """
 
-    def __init__(self, captioner: Any, **kwargs: Any):
+    def __init__(self, model: Any, **kwargs: Any):
         if keras.backend.backend() != "tensorflow":
             raise InputError(
                 "Accumulation of gradients needs the TensorFlow backend of Keras: set "
                 "KERAS_BACKEND=tensorflow. The backend here is "
                 f"{keras.backend.backend()}."
             )
-        super().__init__(dtype=captioner.dtype_policy, **kwargs)
-        self.captioner = captioner
+        super().__init__(dtype=model.dtype_policy, **kwargs)
+        self.model = model
         self.tracker = keras.metrics.Mean(name="loss")
         self.built = True
-        if captioner.compiled:
-            self.compile(
-                captioner.optimizer, captioner.loss, jit_compile=captioner.jit_compile
-            )
+        if model.compiled:
+            self.compile(model.optimizer, model.loss, jit_compile=model.jit_compile)
 
     def compile(self, optimizer: Any, loss: Any, **kwargs: Any) -> None:
         """Compiles the model too, which saves optimizer and loss."""
         super().compile(optimizer, **kwargs)
-        self.captioner.compile(self.optimizer, loss, **kwargs)
+        self.model.compile(self.optimizer, loss, **kwargs)
 
     @property
     def metrics(self) -> list[keras.metrics.Metric]:
@@ -78,10 +76,8 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
         for (inputs, targets, weights), count in zip(batches, counts, strict=True):
             # One batch after the other: no two are in memory at once.
             with tf.control_dependencies(gradients), tf.GradientTape() as tape:
-                predictions = self.captioner(inputs, training=True)
-                part = self.captioner.compute_loss(
-                    inputs, targets, predictions, weights
-                )
+                predictions = self.model(inputs, training=True)
+                part = self.model.compute_loss(inputs, targets, predictions, weights)
                 part = part * (count / total)
                 scaled = self.optimizer.scale_loss(part)
             of_part = tape.gradient(

@@ -9,7 +9,7 @@ from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import read_npz
 from keras_caption.formats.faults import reading
-from keras_caption.training.callbacks import Checkpoint, captioner_of
+from keras_caption.training.callbacks import Checkpoint, model_of
 
 
 class AveragedValidation(keras.callbacks.Callback):
@@ -42,7 +42,7 @@ class AveragedValidation(keras.callbacks.Callback):
         self.validation.set_model(model)
 
     def on_epoch_end(self, epoch, logs=None):
-        model = captioner_of(self.model)
+        model = model_of(self.model)
         own = model.get_weights()
         mean = self._mean(epoch, own)
         model.set_weights(mean)

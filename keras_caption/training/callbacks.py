@@ -15,9 +15,9 @@ from keras_caption.formats.runs import SCALE, read_history
 from keras_caption.progress import ProgressLines, progress
 
 
-def captioner_of(model: Any) -> Any:
-    """The captioner that a model trains: a trainer's, or the model itself."""
-    return getattr(model, "captioner", model)
+def model_of(trained: Any) -> Any:
+    """The model that is trained: a trainer's, such as `SelfCritical`, or itself."""
+    return getattr(trained, "model", trained)
 
 
 def steps_done(model: Any) -> int:
@@ -74,9 +74,9 @@ class CaptionValidation(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         from keras_caption.evaluation import cider
 
-        captioner = captioner_of(self.model)
+        model = model_of(self.model)
         batches = progress(self.batches, "Validation", unit="batches", leave=False)
-        captions = captioner.caption(batches, **self.options)
+        captions = model.caption(batches, **self.options)
         score = cider(captions, self.references, self.characters)
         logs["val_cider"] = SCALE * score
         one_of_each = [self.references[image_id][0] for image_id in captions]
@@ -116,7 +116,7 @@ class TranslationValidation(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         from keras_caption.evaluation import score_translations
 
-        model = captioner_of(self.model)
+        model = model_of(self.model)
         translations = model.translate(self.sources, **self.options)
         scores, _ = score_translations(translations, self.references, self.tokenized)
         for name, metric in (("val_bleu", "BLEU"), ("val_exact", "exact")):
@@ -303,10 +303,10 @@ class Checkpoint(keras.callbacks.Callback):
         return len(epochs)
 
     def on_epoch_end(self, epoch, logs=None):
-        captioner = captioner_of(self.model)
+        model = model_of(self.model)
         previous = max((row[self.monitor] for row in self.history), default=-np.inf)
         # Not epochs times steps: in half precision steps that overflow are skipped.
-        iterations = steps_done(captioner)
+        iterations = steps_done(model)
         self.history.append(
             {
                 "epoch": epoch + 1,
@@ -316,8 +316,8 @@ class Checkpoint(keras.callbacks.Callback):
             }
         )
         if logs[self.monitor] > previous:
-            best = type(captioner).from_config(captioner.get_config())
-            best.set_weights(self.validated or captioner.get_weights())
+            best = type(model).from_config(model.get_config())
+            best.set_weights(self.validated or model.get_weights())
             best.save(self.folder / "best.keras")
         write_json(self.folder / "history.json", self.history)
-        captioner.save(self.folder / "last.keras")
+        model.save(self.folder / "last.keras")

@@ -21,7 +21,7 @@ from keras_caption.training.callbacks import (
     HalveOnPlateau,
     StopIfNotFinite,
     TensorBoardLogs,
-    captioner_of,
+    model_of,
     steps_done,
 )
 from keras_caption.training.early_stopping import StopEarly, has_stalled
@@ -149,7 +149,7 @@ def fit(
         task: The task.
         directory: `RunDirectory` of the phase.
         strategy: Distribution strategy.
-        trainer: A captioner, or what trains one.
+        trainer: A model, or what trains one.
         epoch: int, number of epochs done.
     """
     seed, checkpoint = task.config["seed"], directory.checkpoint
@@ -165,7 +165,7 @@ def fit(
     epochs = epoch if stalled else values["epochs"]
     if epoch < epochs:
         directory.begin()
-    model, before = captioner_of(trainer), steps_done(trainer)
+    model, before = model_of(trainer), steps_done(trainer)
     validation = task.validation(model)
     if values.get("average", 1) > 1:
         validation = AveragedValidation(validation, checkpoint, values["average"])

@@ -57,8 +57,8 @@ def describe(
     Args:
         config: dict, the whole configuration.
         objective: str, `"cross-entropy"`, `"self-critical"` or `"ensemble"`.
-        start: Saved captioner that self-critical training starts from.
-        members: Saved captioners of an ensemble.
+        start: Saved model that self-critical training starts from.
+        members: Saved models of an ensemble.
 
     Returns:
         dict.
@@ -78,7 +78,7 @@ def describe(
 
 
 def _digests(paths):
-    """Digests of saved captioners, which tell them from others at the same paths."""
+    """Digests of saved models, which tell them from others at the same paths."""
     found = {}
     for path in paths:
         with open(file_of(path), "rb") as file:

@@ -10,14 +10,14 @@ from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
 
 
 class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
-    """Cross-entropy training of a captioner, partly on tokens that it sampled.
+    """Cross-entropy training of a model, partly on tokens that it sampled.
 
-    Some tokens of the captions that it reads are replaced by samples of its own; the
-    targets stay. It trains with `fit` on the same data as the captioner, with the
-    captioner's optimizer and loss; `compile` replaces them for both.
+    Some tokens of the sequences that the decoder reads are replaced by the model's
+    samples; the targets stay. It trains with `fit` on the same data as the model, with
+    the model's optimizer and loss; `compile` replaces them for both.
 
     Args:
-        captioner: `keras_caption.models.Captioner`.
+        model: `keras_caption.models.Captioner` or `Translator`.
         schedule: Function from the number of training steps done to the probability
             that a token is replaced, `keras_caption.training.ScheduledSampling` say.
 
@@ -36,29 +36,27 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
         Neural Networks", NeurIPS 2015.
     """
 
-    def __init__(self, captioner: Any, schedule: Callable, **kwargs):
+    def __init__(self, model: Any, schedule: Callable, **kwargs):
         if keras.backend.backend() == "jax":
             raise InputError(
                 "Scheduled sampling needs the TensorFlow or PyTorch backend of Keras: "
                 "set KERAS_BACKEND=tensorflow. The backend here is jax."
             )
-        super().__init__(dtype=captioner.dtype_policy, autocast=False, **kwargs)
-        self.captioner = captioner
+        super().__init__(dtype=model.dtype_policy, autocast=False, **kwargs)
+        self.model = model
         self.schedule = schedule
         self.seeds = keras.random.SeedGenerator()
         self.built = True
-        if captioner.compiled:
-            self.compile(
-                captioner.optimizer, captioner.loss, jit_compile=captioner.jit_compile
-            )
+        if model.compiled:
+            self.compile(model.optimizer, model.loss, jit_compile=model.jit_compile)
 
     def compile(self, optimizer, loss, **kwargs):
-        """Compiles the captioner too, which saves optimizer and loss."""
+        """Compiles the model too, which saves optimizer and loss."""
         super().compile(optimizer, loss, **kwargs)
-        self.captioner.compile(self.optimizer, loss, **kwargs)
+        self.model.compile(self.optimizer, loss, **kwargs)
 
     def call(self, inputs, training=None):
-        return self.captioner(inputs, training=training)
+        return self.model(inputs, training=training)
 
     def train_step(self, data):
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
@@ -66,10 +64,10 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
         return super().train_step((inputs, targets, weights))
 
     def sample(self, inputs: dict[str, Any]) -> Any:
-        """The tokens of a batch, some of them replaced by the captioner's samples.
+        """The tokens of a batch, some of them replaced by the model's samples.
 
         Args:
-            inputs: dict of the captioner's inputs and `tokens`, int `(..., T)`.
+            inputs: dict of the model's inputs and `tokens`, int `(..., T)`.
 
         Returns:
             int32, of the shape of the tokens.
@@ -83,9 +81,9 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
             coins, numbers = (
                 keras.random.uniform(ops.shape(flat), seed=self.seeds) for _ in range(2)
             )
-            memory = self.captioner.encode(inputs)
+            memory = self.model.encode(inputs)
             replaced = scheduled_sampling(
-                self.captioner, memory, flat, coins, numbers, probability
+                self.model, memory, flat, coins, numbers, probability
             )
             return ops.reshape(replaced, shape)
 

@@ -15,7 +15,7 @@ from keras_caption.decoding import policy, sample
 from keras_caption.decoding.options import check_values
 from keras_caption.errors import InputError
 from keras_caption.keras_overrides import ReplicaTraining
-from keras_caption.losses import CaptionCrossEntropy
+from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.replicas import place_among_replicas, sum_over_replicas
 from keras_caption.rewards import reads_of
 from keras_caption.text import BOS, EOS, PAD
@@ -24,7 +24,7 @@ BASELINES = ("greedy", "mean")
 
 
 class SelfCritical(ReplicaTraining, keras.Model):
-    """Self-critical sequence training of a captioner.
+    """Self-critical sequence training of a captioner or translator.
 
     Descends the negative expected reward by REINFORCE with a baseline b,
 
@@ -47,7 +47,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
     what an uninterrupted one does. (XLA's random numbers differ from TensorFlow's.)
 
     Args:
-        captioner: A compiled or uncompiled `keras_caption.models.Captioner`.
+        model: `keras_caption.models.Captioner` or `Translator`, compiled or not.
         reward: Function of captions `(batch * C, T)` and references `(batch, R, T')`
             to float `(batch * C,)`, for instance `keras_caption.rewards.CiderD`, or
             a `keras_caption.rewards.WeightedSum` of several. If it has an attribute
@@ -65,7 +65,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         InputError: If there is no such baseline, a number is out of range, or Keras
             runs on another backend than TensorFlow.
 
-    A batch is a dict of the captioner's image inputs and `references`, int32
+    A batch is a dict of the model's inputs and `references`, int32
     `(B, R, T)`, PAD 0, as `CiderD` takes them, or a tuple that begins with it, as
     `keras_caption.data.train_batches` makes them. Logged are the means of `reward`,
     `baseline`, `advantage`, `length` (tokens without EOS) and `entropy` (nats a token).
@@ -85,7 +85,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
     def __init__(
         self,
-        captioner: Any,
+        model: Any,
         reward: Callable,
         baseline: str = "greedy",
         samples: int = 5,
@@ -101,7 +101,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
                 "KERAS_BACKEND=tensorflow. The backend here is "
                 f"{keras.backend.backend()}."
             )
-        super().__init__(dtype=captioner.dtype_policy, **kwargs)
+        super().__init__(dtype=model.dtype_policy, **kwargs)
         if baseline not in BASELINES:
             raise InputError(
                 f"`baseline` must be one of {', '.join(BASELINES)}. "
@@ -114,7 +114,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         check(Share, cross_entropy=cross_entropy)
         if baseline == "mean" and samples < 2:
             raise InputError("The baseline 'mean' needs 2 samples. Received: samples=1")
-        self.captioner = captioner
+        self.model = model
         self.reward = reward
         self.baseline = baseline
         self.samples = samples
@@ -128,10 +128,10 @@ class SelfCritical(ReplicaTraining, keras.Model):
         self.compile(keras.optimizers.Adam(1e-5))
 
     def compile(self, optimizer, **kwargs):
-        """Compiles the captioner too, which saves the optimizer."""
+        """Compiles the model too, which saves the optimizer."""
         super().compile(optimizer=optimizer, **kwargs)
-        loss = self.captioner.loss or CaptionCrossEntropy()
-        self.captioner.compile(optimizer=self.optimizer, loss=loss)
+        loss = self.model.loss or SequenceCrossEntropy()
+        self.model.compile(optimizer=self.optimizer, loss=loss)
 
     @property
     def metrics(self):
@@ -139,7 +139,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
     @property
     def trainable_variables(self):
-        return self.captioner.trainable_variables
+        return self.model.trainable_variables
 
     def train_step(self, data):
         import tensorflow as tf
@@ -149,10 +149,10 @@ class SelfCritical(ReplicaTraining, keras.Model):
         if not isinstance(batch, dict) or not {*needed} <= {*batch}:
             raise ValueError(
                 f"Self-critical training takes dicts that hold {', '.join(needed)} "
-                f"beside the captioner's inputs. Received: {batch}"
+                f"beside the model's inputs. Received: {batch}"
             )
         with tf.GradientTape() as tape:
-            memory = self.captioner.encode(batch)
+            memory = self.model.encode(batch)
             with tape.stop_recording():
                 tokens, rewards, baselines = self.explore(
                     memory, **{name: batch[name] for name in needed}
@@ -181,7 +181,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         """Samples captions and scores them.
 
         Args:
-            memory: What the captioner's `encode` returned.
+            memory: What the model's `encode` returned.
             references: int32 `(batch, R, T)`.
             **read: What else the reward reads of the batch.
 
@@ -192,7 +192,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         with_greedy = self.baseline == "greedy"
         per_image, batch = self.samples + with_greedy, ops.shape(references)[0]
         tokens, _ = sample(
-            self.captioner,
+            self.model,
             memory,
             self._numbers(batch, per_image),
             self.temperature,
@@ -220,11 +220,11 @@ class SelfCritical(ReplicaTraining, keras.Model):
         """The loss of sampled captions, and logs of them.
 
         Args:
-            memory: What the captioner's `encode` returned.
+            memory: What the model's `encode` returned.
             tokens: int32 `(batch * K, T)`, from the first to EOS, then PAD.
             advantages: float32 `(batch * K,)`.
         """
-        logits = self.captioner.logits(shift_right(tokens), memory)
+        logits = self.model.logits(shift_right(tokens), memory)
         log_policy = policy(logits, self.temperature)
         chosen = ops.take_along_axis(log_policy, ops.expand_dims(tokens, -1), axis=-1)
         terms = ops.squeeze(chosen, -1) * ops.expand_dims(advantages, 1)
@@ -239,7 +239,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
     def loss_of_references(self, memory, references):
         """Cross-entropy of the references, averaged over all their tokens."""
         tokens = ops.reshape(references, (-1, ops.shape(references)[-1]))
-        logits = self.captioner.logits(shift_right(tokens), memory)
+        logits = self.model.logits(shift_right(tokens), memory)
         losses = ops.sparse_categorical_crossentropy(tokens, logits, from_logits=True)
         return mean_over_tokens(losses, tokens)
 

@@ -79,27 +79,19 @@ class Training(Schedule):
     ]
 
 
-class SelfCritical(TypedDict):
+class SelfCriticalSettings(TypedDict):
+    """What every task's self-critical training has."""
+
     epochs: Annotated[CountOrZero, Doc("epochs of self-critical training; 0 for none")]
-    batch_size: Annotated[Count, Doc("images or videos in a batch")]
-    learning_rate: Annotated[
-        Positive | None,
-        Doc("constant learning rate of Adam; None continues the schedule before"),
-    ]
     baseline: Annotated[
         Literal["greedy", "mean"],
         Doc("what is subtracted from rewards: that of greedy search, or the mean"),
     ]
-    samples: Annotated[Samples, Doc("captions sampled for an image")]
+    samples: Annotated[
+        Samples, Doc("captions or translations sampled for each example")
+    ]
     temperature: Annotated[Positive, Doc("sampling temperature")]
     cross_entropy: Annotated[Share, Doc("share of cross-entropy in the loss")]
-    halved_after: Annotated[
-        CountOrZero,
-        Doc("epochs without a better score that halve the learning rate; 0 for never"),
-    ]
-    clip_value: Annotated[
-        NotNegative, Doc("greatest absolute value of a gradient; 0 for any")
-    ]
 
 
 Decoding = TypedDict(

@@ -9,7 +9,7 @@ import keras
 
 from keras_caption import models
 from keras_caption.errors import input_errors
-from keras_caption.losses import CaptionCrossEntropy
+from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.models.task_model import TaskModel
 from keras_caption.training.run_directory import RunDirectory
 
@@ -26,8 +26,8 @@ class Task(abc.ABC):
     - The configuration has the group `data` with `dataset`, a name, and the group
       `training` with `epochs`. The phases obey `scheduled_sampling`, `accumulation`,
       `average`, `patience`, `stop_on` and `warmup_epochs` there, if `groups` has them.
-    - Models are trained self-critically if there is the group `self_critical`, with
-      the values of `keras_caption.training.settings.SelfCritical`, and `decoding`.
+    - Models are trained self-critically if there are the groups `self_critical`, a
+      `keras_caption.training.settings.SelfCriticalSettings`, and `decoding`.
 
     Args:
         config: dict, the whole configuration.
@@ -164,7 +164,7 @@ class Task(abc.ABC):
     def make_loss(self) -> keras.losses.Loss:
         """The loss of the first phase: cross-entropy of tokens, unless overridden."""
         smoothing = self.config["training"].get("label_smoothing", 0.0)
-        return CaptionCrossEntropy(smoothing)
+        return SequenceCrossEntropy(smoothing)
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int

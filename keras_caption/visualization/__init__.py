@@ -1,7 +1,7 @@
 """Figures of what models attend to."""
 
 from keras_caption.visualization.attention import (
-    attention_over_regions,
+    attention_over_memory,
     attention_over_words,
 )
 from keras_caption.visualization.captions import attention_over_captions
@@ -9,7 +9,7 @@ from keras_caption.visualization.questions import attention_over_question
 
 __all__ = [
     "attention_over_captions",
+    "attention_over_memory",
     "attention_over_question",
-    "attention_over_regions",
     "attention_over_words",
 ]

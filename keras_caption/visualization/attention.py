@@ -12,7 +12,7 @@ TEXT = {"fontsize": 11, "parse_math": False}  # words, in which $ begins no form
 WIDTH = 20  # inches, of figures of wide images or of several captions
 
 
-def attention_over_regions(
+def attention_over_memory(
     model: Seq2Seq | Ensemble, inputs: dict[str, Any], tokens: Any
 ) -> tuple[list[str], np.ndarray]:
     """Computes what a captioner attends to, token by token.
@@ -52,7 +52,7 @@ def attention_over_words(
     wide as a film strip, one below another, with the words at their left.
 
     Args:
-        model, inputs, tokens: Of `attention_over_regions`. Inputs that the model does
+        model, inputs, tokens: Of `attention_over_memory`. Inputs that the model does
             not read may be shown too, such as `times` of frames.
         image: uint8 `(height, width, 3)`, shown in every panel. Defaults to that of
             `keras_caption.inputs.InputKind.blank`.
@@ -63,12 +63,12 @@ def attention_over_words(
         The figure; `figure.savefig(path)` writes a new one.
 
     Raises:
-        InputError: As `attention_over_regions` raises it, or if the kind of input does
+        InputError: As `attention_over_memory` raises it, or if the kind of input does
             not know how attention is drawn, see `keras_caption.inputs.InputKind.draw`.
     """
     check_one(model, inputs)
     inputs = {**inputs, **model.prepare_inputs(inputs)}
-    words, weights = attention_over_regions(model, inputs, tokens)
+    words, weights = attention_over_memory(model, inputs, tokens)
     kind = model.memory_kind
     if image is None:
         image = kind.blank(inputs)

@@ -269,7 +269,7 @@ except kc.InputError as error:
     assert "needs the TensorFlow backend" in str(error)
 else:
     raise AssertionError
-model.compile(keras.optimizers.SGD(0.1), kc.training.CaptionCrossEntropy())
+model.compile(keras.optimizers.SGD(0.1), kc.training.SequenceCrossEntropy())
 before = model.get_weights()
 x, y, weights = kc.text.teacher_forcing({**images, "tokens": np.full((3, 4), 4)})
 history = model.fit(x, y, sample_weight=weights, batch_size=3, verbose=0).history
@@ -281,7 +281,7 @@ x, y, weights = kc.text.teacher_forcing(sentences)
 model = kc.models.create(
     "lstm_256_area", source_size=7, target_size=6, model_dim=4, num_layers=1
 )
-model.compile(keras.optimizers.SGD(0.1), kc.training.CaptionCrossEntropy(0.1))
+model.compile(keras.optimizers.SGD(0.1), kc.training.SequenceCrossEntropy(0.1))
 losses = model.fit(x, y, 3, epochs=2, sample_weight=weights, verbose=0).history["loss"]
 assert losses[1] < losses[0]
 reward = kc.rewards.CiderD.from_references(images["references"])

@@ -164,7 +164,7 @@ assert keras.models.load_model(sys.argv[1] + "/model.keras").compute_dtype == "f
 def test_optimizer_is_saved_with_the_model(vocabulary, rng, tmp_path):
     model = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
     model.compile(
-        optimizer=keras.optimizers.SGD(0.5), loss=kc.training.CaptionCrossEntropy(0.2)
+        optimizer=keras.optimizers.SGD(0.5), loss=kc.training.SequenceCrossEntropy(0.2)
     )
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
@@ -203,7 +203,7 @@ def test_captioner_of_own_parts_is_checkpointed_loaded_and_cloned(
     vocabulary, rng, tmp_path
 ):
     model = kc.models.Captioner(own_encoder(), own_decoder(34), vocabulary)
-    model.compile("adam", kc.training.CaptionCrossEntropy())
+    model.compile("adam", kc.training.SequenceCrossEntropy())
     images = random_images(rng)
     checkpoint = kc.training.Checkpoint(tmp_path)
     checkpoint.set_model(model)

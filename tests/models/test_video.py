@@ -157,7 +157,7 @@ def test_videos_are_trained_as_images_are(rng, vocabulary):
     assert kc.inputs.sizes_of(examples.element_spec) == {"frame_dim": FRAME_DIM}
     model = create("video_nsa", vocabulary)
     optimizer = keras.optimizers.SGD(0.1)
-    model.compile(optimizer, kc.losses.CaptionCrossEntropy(), run_eagerly=True)
+    model.compile(optimizer, kc.losses.SequenceCrossEntropy(), run_eagerly=True)
     batches = kc.data.train_batches(examples, vocabulary, 3, inputs=model.input_specs)
     sampling = kc.training.ScheduledSamplingTrainer(model, lambda step: 0.5)
     sampling.run_eagerly = True
@@ -213,7 +213,7 @@ def test_attention_lights_the_frames_of_a_film_strip(rng, vocabulary):
     frames = rng.normal(size=(1, 5, FRAME_DIM)).astype("float32")
     inputs = {"frames": frames, "times": np.float32([[0, 0.5, 1, 1.5, 12.25]])}
     tokens = [5, 6, 7, kc.text.EOS, kc.text.PAD]
-    weights = kc.visualization.attention_over_regions(model, inputs, tokens)[1]
+    weights = kc.visualization.attention_over_memory(model, inputs, tokens)[1]
     strip = np.zeros((8, 53, 3), "uint8")  # frames of 10 or 11 columns
     figure = kc.visualization.attention_over_words(model, inputs, tokens, strip)
     panels = figure.axes
@@ -253,7 +253,7 @@ def test_attention_that_cannot_be_shown_is_named(rng):
         (unknown, tokens, "Video 0 of the batch has frames that are not finite"),
     ]:
         for show in (
-            kc.visualization.attention_over_regions,
+            kc.visualization.attention_over_memory,
             kc.visualization.attention_over_words,
             lambda model, *of_one: kc.visualization.attention_over_captions(
                 model, [(*of_one, None)]

@@ -34,7 +34,7 @@ def model_of(optimizer):
     keras.utils.set_random_seed(1)
     sizes = tiny("ngsan", num_layers=1)
     model = kc.models.create("ngsan", vocabulary_size=9, dropout=0.0, **sizes)
-    loss = kc.training.CaptionCrossEntropy(0.1)
+    loss = kc.training.SequenceCrossEntropy(0.1)
     model.compile(optimizer, loss, jit_compile=False)
     model.run_eagerly = True  # one step each
     return model
@@ -80,7 +80,7 @@ class Bias(keras.Model):
 def test_an_update_is_the_mean_over_all_tokens(weighted):
     """Of 1 and 9 tokens, where the mean of the batches' means is 44 % off."""
     model = Bias()
-    model.compile(keras.optimizers.SGD(1.0), kc.training.CaptionCrossEntropy())
+    model.compile(keras.optimizers.SGD(1.0), kc.training.SequenceCrossEntropy())
     targets = [np.array([[3]]), np.array([[4, 2, 2, 4, 4, 2, 4, 4, 4]])]
     batches = tuple(
         (np.ones(y.shape, "float32"), y, np.ones(y.shape, bool))[: 2 + weighted]
@@ -95,7 +95,7 @@ def test_an_update_is_the_mean_over_all_tokens(weighted):
 def test_an_overflow_skips_the_whole_update():
     model = Bias()
     optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(1.0))
-    model.compile(optimizer, kc.training.CaptionCrossEntropy())
+    model.compile(optimizer, kc.training.SequenceCrossEntropy())
     trainer = kc.training.AccumulatingTrainer(model)
     targets = np.array([[3]])
     for values, updates in ((np.inf, 0), (1.0, 1)):

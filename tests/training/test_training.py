@@ -31,7 +31,7 @@ def test_smoothed_cross_entropy_is_that_of_the_released_code(rng, smoothing):
     logits = rng.normal(size=(2, 5, 9))
     targets = rng.integers(2, 9, (2, 5))
     weights = rng.random((2, 5))
-    loss_of = kc.training.CaptionCrossEntropy(smoothing)
+    loss_of = kc.training.SequenceCrossEntropy(smoothing)
     variable = tf.Variable(logits, dtype="float32")
     with tf.GradientTape() as tape:
         loss = loss_of(targets, variable, weights.astype("float32"))
@@ -152,7 +152,7 @@ def test_resumed_scheduled_sampling_is_uninterrupted(rng, tmp_path):
         (lambda: kc.training.WarmupStepDecay(1, float("nan")), "`learning_rate`"),
         (lambda: kc.training.WarmupStepDecay(0), "`steps_per_epoch`"),
         (lambda: kc.training.ScheduledSampling(1, increase=2.0), "`increase`"),
-        (lambda: kc.training.CaptionCrossEntropy(2), "`label_smoothing`"),
+        (lambda: kc.training.SequenceCrossEntropy(2), "`label_smoothing`"),
         (lambda: kc.models.create("san", vocabulary_size=9, num_layers=0), "layers`"),
         (lambda: kc.models.create("san", vocabulary_size=9, num_heads=0), "heads`"),
         (lambda: kc.models.create("area", vocabulary_size=9, dropout=1.5), "dropout`"),
@@ -184,25 +184,6 @@ def test_resumes_after_the_epoch_of_the_optimizers_step(tmp_path, steps, epochs)
     checkpoint = kc.training.Checkpoint(tmp_path)
     assert checkpoint.resume(trained(steps)) == epochs
     assert checkpoint.history == HISTORY[:epochs]
-
-
-def test_scores_of_earlier_versions_are_brought_to_one_scale(tmp_path, monkeypatch):
-    earlier = [{**row, "val_cider": row["val_cider"] / 100} for row in HISTORY]
-    for row in earlier:
-        del row["scale"]
-    (tmp_path / "history.json").write_text(json.dumps(earlier))
-    checkpoint = kc.training.Checkpoint(tmp_path)
-    model = trained(6)
-    checkpoint.resume(model)
-    assert checkpoint.history == HISTORY
-    saved = []
-    model.save = saved.append
-    checkpoint.set_model(model)
-    checkpoint.on_epoch_end(2, {"val_cider": 74.0})  # not the best: less than 0.75
-    assert saved == [tmp_path / "last.keras"]
-    history = json.loads((tmp_path / "history.json").read_text())
-    assert history[:2] == HISTORY
-    assert kc.formats.runs.read_history(tmp_path)[2]["val_cider"] == 74.0
 
 
 def test_validation_is_in_the_scale_of_papers_and_notes_outputs_once(capsys):
@@ -340,7 +321,7 @@ def test_stalls_after_so_many_epochs_without_a_better_value(
 
 def test_validation_loss_is_the_mean_over_all_tokens(rng):
     model = kc.models.create("ngsan", vocabulary_size=9, **tiny("ngsan", num_layers=1))
-    model.compile("sgd", kc.training.CaptionCrossEntropy(0.1))
+    model.compile("sgd", kc.training.SequenceCrossEntropy(0.1))
     tokens = rng.integers(4, 9, (3, 2, 6)).astype("int32")
     tokens[0, :, 3:] = 0  # batches of different numbers of tokens
     images = random_images(rng)

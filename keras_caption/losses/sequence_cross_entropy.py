@@ -10,8 +10,8 @@ from keras_caption.text import EOS
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class CaptionCrossEntropy(keras.losses.Loss):
-    """Cross-entropy of the tokens of captions, with label smoothing.
+class SequenceCrossEntropy(keras.losses.Loss):
+    """Cross-entropy of the tokens of sequences, with label smoothing.
 
     The loss is the mean over all valid tokens of the global batch: with several
     replicas, their losses average to this mean, however unevenly the tokens are
@@ -47,7 +47,7 @@ class CaptionCrossEntropy(keras.losses.Loss):
     def __init__(
         self,
         label_smoothing: float = 0.0,
-        name: str = "caption_cross_entropy",
+        name: str = "sequence_cross_entropy",
         **kwargs: Any,
     ):
         super().__init__(name=name, **kwargs)
@@ -79,7 +79,7 @@ class CaptionCrossEntropy(keras.losses.Loss):
 def smoothed_cross_entropy(
     targets: Tensor, logits: Tensor, label_smoothing: float
 ) -> Tensor:
-    """Cross-entropy of each token, see `CaptionCrossEntropy`.
+    """Cross-entropy of each token, see `SequenceCrossEntropy`.
 
     Its gradient by the logits is p - q. Logits are the largest tensor of a training
     step: of their size, only exp(logits) is made and kept for the gradient, where
