@@ -56,30 +56,32 @@ def score(folder, data, output_dir=None):
     check_extractor(model, data)
     name = pathlib.Path(data["data_dir"] or data["dataset"]).name
     output = pathlib.Path(output_dir or folder / f"on_{name}")
-    about = {**run, "config": config, "trained_on": trained_on}
+    description = {**run, "config": config, "trained_on": trained_on}
     with exclusive(output):
-        refuse_others(output, about)
+        refuse_others(output, description)
         (output / "test_scores.json").unlink(missing_ok=True)
         scores = task.evaluate(model, output)
-        write_json(output / "config.json", about)
+        write_json(output / "config.json", description)
         write_json(output / "test_scores.json", scores)  # last: now all is there
     print(f"\nWrote captions, references, scores and a figure to {output}")
 
 
-def refuse_others(folder, about):
+def refuse_others(folder, description):
     """Refuses a folder that holds a run, or scores on another dataset."""
     recorded = read_begun(folder)
-    if recorded and data_of(recorded) != data_of(about):
+    if recorded and data_of(recorded) != data_of(description):
         raise kc.InputError(
             f"{folder} holds a run, or scores on another dataset: name another "
             "--output_dir."
         )
 
 
-def data_of(about):
+def data_of(description):
     """What a model was scored on, and what it was trained on."""
-    scored_on = [about["config"]["data"].get(name) for name in ("dataset", "data_dir")]
-    return scored_on, about.get("trained_on")
+    scored_on = [
+        description["config"]["data"].get(name) for name in ("dataset", "data_dir")
+    ]
+    return scored_on, description.get("trained_on")
 
 
 def check_extractor(model, data):

@@ -7,7 +7,7 @@ captions all images of the two datasets, which keras-caption prepare makes of
 captions_val2014.json and image_info_test2014.json, and writes
 captions_val2014_ngsan_results.json and captions_test2014_ngsan_results.json. Several
 models, separated by commas, caption as an ensemble. What is written is scored against
---references, such as the server's c5 and c40 captions, if any. A file of before is
+--references, such as the server's c5 and c40 captions, if any. An earlier file is
 scored with
 
     keras-caption score C5.json C40.json RESULTS.json

@@ -8,7 +8,7 @@ from keras_caption.commands.command_line import start
 from keras_caption.errors import hint
 
 COMMANDS = {
-    "prepare": "make a dataset of photos, of clips or of features of others",
+    "prepare": "make a dataset of photos, of clips or of third-party features",
     "run": "train a model, score it, show its predictions and export it",
     "caption": "caption photos or clips with a trained model",
     "answer": "answer questions about images with a trained model",

@@ -26,7 +26,7 @@ and of videos
 A photo becomes a grid of features and regions: its annotated boxes where --instances
 has any, else what a --detector finds, else windows of three sizes and the whole photo.
 A clip becomes features of --num_frames frames, those in the middle of as many equal
-parts of it, by number; of features of others, as many are taken in the same way, and
+parts of it, by number; of third-party features, as many are taken in the same way, and
 all where there are fewer. A frame's features are the means over the cells of its grid.
 The same command resumes where an interrupted one stopped. Photos and clips that are
 missing or cannot be read, clips that were cut or have one frame, and what has no

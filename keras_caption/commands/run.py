@@ -44,9 +44,13 @@ def main(arguments: Sequence[str]) -> None:
     ):
         start = options.start_from
         for objective, folder in folders.items():
-            about = describe(config, objective, start, options.ensemble or ())
+            description = describe(config, objective, start, options.ensemble or ())
             directory = RunDirectory(
-                folder, about, options.resume, is_chief(strategy), task.monitor
+                folder,
+                description,
+                options.resume,
+                is_chief(strategy),
+                task.monitor,
             )
             run_phase(task, directory, strategy, start, options.ensemble)
             start = folder / "best.keras"
@@ -89,7 +93,7 @@ def run_phase(task, directory, strategy, start, ensemble):
         start: Saved model that self-critical training starts from, or `None`.
         ensemble: Saved models, a list, or `None`.
     """
-    objective = directory.about["objective"]
+    objective = directory.description["objective"]
     if directory.resume:
         if directory.is_finished():
             print(f"{directory.folder} is finished: nothing to do")
@@ -108,13 +112,13 @@ def run_phase(task, directory, strategy, start, ensemble):
         finish(task, directory, model, parameters=parameters)
 
 
-def finish(task, directory, model, **about):
+def finish(task, directory, model, **more):
     """Scores and exports a model, records it, and says where everything is."""
     directory.reopen()
     scores = task.evaluate(model, directory.folder)
     decoding = task.config.get("decoding", {})  # the test split was decoded so
     kc.serving.export(model, directory.folder / "1", **decoding)
-    directory.finish(model.name, scores, **about)
+    directory.finish(model.name, scores, **more)
     print(f"\nEverything is in {directory.folder}:")
     for name, content in task.files.items():
         if (directory.folder / name).exists():

@@ -1,4 +1,4 @@
-"""Converts frame features of others to a prepared dataset."""
+"""Converts third-party frame features to a prepared dataset."""
 
 import os
 from typing import Any

@@ -66,8 +66,8 @@ def named_objects(caption: str) -> set[str]:
     Args:
         caption: str.
     """
-    found = PATTERN.findall(" ".join(caption.lower().split()))
-    return {_category(words) for words in found}
+    mentions = PATTERN.findall(" ".join(caption.lower().split()))
+    return {_category(words) for words in mentions}
 
 
 def _category(words):

@@ -23,23 +23,23 @@ def note_on_outputs(
     Returns:
         str, with what that usually means, or `None`.
     """
-    found = []
+    faults = []
     empty = len(outputs) - sum(bool(text.strip()) for text in outputs)
     if empty >= SHARE_EMPTY * len(outputs) and empty:
-        found.append(f"{empty:,} are empty")
+        faults.append(f"{empty:,} are empty")
     (most, count), *_ = collections.Counter(outputs).most_common(1)
     usual = max(collections.Counter(references).values()) / len(references)
     share = count / len(outputs)
     if most.strip() and count > 1 and share >= min(usual + SHARE, 1.0) > usual:
-        found.append(f"{count:,} are alike, {most[:80]!r}")
+        faults.append(f"{count:,} are alike, {most[:80]!r}")
     repeating = [text for text in outputs if repeats(text)]
     usual = sum(map(repeats, references)) / len(references)
     if repeating and len(repeating) / len(outputs) >= usual + SHARE:
-        found.append(f"{len(repeating):,} repeat a phrase, as {repeating[0][:80]!r}")
-    if not found:
+        faults.append(f"{len(repeating):,} repeat a phrase, as {repeating[0][:80]!r}")
+    if not faults:
         return None
     return (
-        f"note: of {len(outputs):,} {noun}, {' and '.join(found)}: usually a model is "
+        f"note: of {len(outputs):,} {noun}, {' and '.join(faults)}: usually a model is "
         "trained on too few examples, for too few epochs, or at a learning rate that "
         "is too large or too small."
     )

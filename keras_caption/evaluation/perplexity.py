@@ -85,11 +85,11 @@ def batches(
     indices: list[int], lengths: list[int], vocabulary_size: int
 ) -> list[list[int]]:
     """Splits sentences into batches of similar length, whose memory has a bound."""
-    found, batch = [], []
+    batches, batch = [], []
     for i in sorted(indices, key=lambda i: lengths[i]):
         size = lengths[i] * (vocabulary_size + WEIGHTS * lengths[i])
         if batch and (len(batch) + 1) * size > BATCH:
-            found.append(batch)
+            batches.append(batch)
             batch = []
         batch.append(i)
-    return [*found, batch]
+    return [*batches, batch]

@@ -1,4 +1,4 @@
-"""Frame features of others: a file for each video, or one HDF5 file for all."""
+"""Third-party frame features: a file for each video, or one HDF5 file for all."""
 
 import os
 import pathlib

@@ -106,10 +106,10 @@ def read_config(folder: pathlib.Path) -> dict[str, Any]:
     Raises:
         InputError: If `config.json` is missing, damaged, or has no model.
     """
-    about = read_begun(folder)
-    if about is None or "model" not in about:
+    description = read_begun(folder)
+    if description is None or "model" not in description:
         raise InputError(f"{folder / 'config.json'} is not that of a finished run.")
-    return about
+    return description
 
 
 def read_scores(folder: pathlib.Path) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def given_splits(
 
 
 def unclear(path: pathlib.Path, reason: str) -> InputError:
-    """The error for a file of which nobody knows what it is for.
+    """The error for a file whose split is neither named nor given.
 
     Args:
         path: `pathlib.Path` of the file or folder.

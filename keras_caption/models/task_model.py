@@ -123,7 +123,7 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
 
         ```python
         model.quantize("int8")
-        # Nearer to the captions of before, and faster on CPUs: weights only.
+        # Weights only: nearer to the captions of the float model, and faster on CPUs.
         model.quantize(
             config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
         )

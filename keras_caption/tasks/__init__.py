@@ -26,7 +26,7 @@ def of_model(name: str) -> type[Task]:
     Raises:
         InputError: If no task has a preset of that name; the nearest names are given.
     """
-    found = {preset: task for task in TASKS.values() for preset in task.presets()}
-    if name not in found:
-        raise InputError(f"There is no model named {name!r}. {hint(name, found)}")
-    return found[name]
+    task_of = {preset: task for task in TASKS.values() for preset in task.presets()}
+    if name not in task_of:
+        raise InputError(f"There is no model named {name!r}. {hint(name, task_of)}")
+    return task_of[name]

@@ -194,7 +194,7 @@ class Captioning(Task):
 
     @property
     def training_size(self) -> str:
-        """What there is to train on, for a message."""
+        """The size of the training data, for messages."""
         train, val, test = (
             f"{len(self.read(split)):,}" for split in ("train", "val", "test")
         )
@@ -284,16 +284,16 @@ class Captioning(Task):
     def _make_cider_d(self, model, directory, resumed):
         path = directory.folder / "document_frequencies.npz"
         if resumed:
-            found = kc.rewards.DocumentFrequencies.load(path, model.vocabulary)
-            return kc.rewards.CiderD(found)
-        found = kc.rewards.DocumentFrequencies.count(
+            frequencies = kc.rewards.DocumentFrequencies.load(path, model.vocabulary)
+            return kc.rewards.CiderD(frequencies)
+        frequencies = kc.rewards.DocumentFrequencies.count(
             kc.data.reference_tokens(
                 self.read("train"), model.vocabulary, self.data["max_words"]
             )
         )
         if directory.is_chief:
-            found.save(path, model.vocabulary)
-        return kc.rewards.CiderD(found)
+            frequencies.save(path, model.vocabulary)
+        return kc.rewards.CiderD(frequencies)
 
     # === Models ===
 

@@ -122,7 +122,7 @@ class QuestionAnswering(Task):
 
     @property
     def training_size(self) -> str:
-        """What there is to train on, for a message."""
+        """The size of the training data, for messages."""
         count, skipped = len(self.read("train")), self.questions.skipped
         without = f" ({skipped:,} without an image are skipped)" if skipped else ""
         return f"{count:,} training questions{without}"

@@ -215,7 +215,7 @@ class Translation(Task):
 
     @property
     def training_size(self) -> str:
-        """What there is to train on, for a message."""
+        """The size of the training data, for messages."""
         pairs = self._pairs
         return f"{len(pairs.lengths):,} training pairs ({pairs.dropped:,} too long)"
 

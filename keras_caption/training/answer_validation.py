@@ -50,12 +50,12 @@ def answer_questions(
     Returns:
         dict from question id to answer, in the order of the questions.
     """
-    found = {}
+    answer_of = {}
     batches = encoded.batches(BATCH_SIZE)
     total = -(-len(questions) // BATCH_SIZE)
     for inputs, numbers in progress(
         batches, "Answering", total, "batches", leave=False
     ):
         answers = model.answer(inputs, batch_size=BATCH_SIZE)
-        found |= dict(zip(numbers.numpy().tolist(), answers, strict=True))
-    return {q.question_id: found[number] for number, q in enumerate(questions)}
+        answer_of |= dict(zip(numbers.numpy().tolist(), answers, strict=True))
+    return {q.question_id: answer_of[number] for number, q in enumerate(questions)}

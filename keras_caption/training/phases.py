@@ -153,7 +153,7 @@ def fit(
         epoch: int, number of epochs done.
     """
     seed, checkpoint = task.config["seed"], directory.checkpoint
-    group = GROUPS[directory.about["objective"]]
+    group = GROUPS[directory.description["objective"]]
     values = task.config[group]
     if epoch > values["epochs"]:
         raise InputError(

@@ -63,27 +63,27 @@ def describe(
     Returns:
         dict.
     """
-    about = {
+    description = {
         "objective": objective,
         "start": _digests([] if start is None else [start]),
         "members": _digests(members),
         "config": {k: x for k, x in config.items() if k not in _UNUSED[objective]},
     }
     if objective == "ensemble":
-        about["member_objectives"] = [
+        description["member_objectives"] = [
             (read_begun(file_of(path).parent) or {}).get("objective")
             for path in members
         ]
-    return about
+    return description
 
 
 def _digests(paths):
     """Digests of saved models, which tell them from others at the same paths."""
-    found = {}
+    digests = {}
     for path in paths:
         with open(file_of(path), "rb") as file:
-            found[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+            digests[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
 
 
 @contextlib.contextmanager
@@ -120,7 +120,7 @@ class RunDirectory:
 
     Args:
         folder: `pathlib.Path`.
-        about: dict, what `describe` returned.
+        description: dict, what `describe` returned.
         resume: bool, whether to resume the run in the folder, if there is one.
         is_chief: bool, whether this process writes the files.
         monitor: str, name of the log whose greatest value is the best epoch's.
@@ -129,13 +129,13 @@ class RunDirectory:
     def __init__(
         self,
         folder: pathlib.Path,
-        about: dict[str, Any],
+        description: dict[str, Any],
         resume: bool = False,
         is_chief: bool = True,
         monitor: str = "val_cider",
     ):
         self.folder = folder
-        self.about = about
+        self.description = description
         self.resume = resume
         self.is_chief = is_chief
         self.checkpoint = Checkpoint(folder, monitor)
@@ -150,14 +150,14 @@ class RunDirectory:
             return False
         read_scores(self.folder)
         recorded = read_begun(self.folder)
-        return recorded is not None and settings(recorded) == settings(self.about)
+        return recorded is not None and settings(recorded) == settings(self.description)
 
     def check_resumable(self) -> None:
         """Raises `InputError` if the folder holds a run with other settings."""
         recorded = read_begun(self.folder)
         if recorded is None:
             return
-        begun, now = lasting(recorded), lasting(self.about)
+        begun, now = lasting(recorded), lasting(self.description)
         others = [
             f"{name}={begun.get(name)}, not {now.get(name)}"
             for name in begun | now
@@ -184,43 +184,44 @@ class RunDirectory:
         """Records what is trained here, before training."""
         if self.is_chief:
             self.reopen()
-            write_json(self.folder / "config.json", self.about)
+            write_json(self.folder / "config.json", self.description)
 
     def reopen(self) -> None:
         """Removes the scores of an earlier call: the run is unfinished again."""
         (self.folder / "test_scores.json").unlink(missing_ok=True)
 
-    def finish(self, model: str, scores: dict[str, Any], **about: Any) -> None:
+    def finish(self, model: str, scores: dict[str, Any], **more: Any) -> None:
         """Records the scores, last: they say that the run is finished.
 
         Args:
             model: str, name of the model.
             scores: dict from metric to float.
-            **about: What is recorded beside what `describe` returned.
+            **more: What is recorded beside what `describe` returned.
         """
-        about = {"model": model, **self.about, **about}
-        write_json(self.folder / "config.json", about)
+        description = {"model": model, **self.description, **more}
+        write_json(self.folder / "config.json", description)
         write_json(self.folder / "test_scores.json", scores)
 
 
-def settings(about: dict[str, Any]) -> dict[str, Any]:
+def settings(description: dict[str, Any]) -> dict[str, Any]:
     """All settings of a run, a flat dict from `group.name` to value."""
     # Digests without their paths: a run may have moved.
-    found = {"objective": about["objective"]} | {
-        name: sorted(about.get(name, {}).values()) for name in ("start", "members")
+    flat = {"objective": description["objective"]} | {
+        name: sorted(description.get(name, {}).values())
+        for name in ("start", "members")
     }
-    for group, values in about["config"].items():
+    for group, values in description["config"].items():
         if isinstance(values, dict):
-            found |= {f"{group}.{name}": value for name, value in values.items()}
+            flat |= {f"{group}.{name}": value for name, value in values.items()}
         else:
-            found[group] = values
-    return found
+            flat[group] = values
+    return flat
 
 
-def lasting(about: dict[str, Any]) -> dict[str, Any]:
+def lasting(description: dict[str, Any]) -> dict[str, Any]:
     """The settings that must not change on resume, a flat dict."""
-    objective = about["objective"]
+    objective = description["objective"]
     if objective not in FREE:
         return {"objective": objective}
-    found = settings(about)
-    return {name: x for name, x in found.items() if name not in FREE[objective]}
+    flat = settings(description)
+    return {name: x for name, x in flat.items() if name not in FREE[objective]}

@@ -92,7 +92,7 @@ class Task(abc.ABC):
     @property
     @abc.abstractmethod
     def training_size(self) -> str:
-        """What there is to train on, for a message."""
+        """The size of the training data, for messages."""
 
     @abc.abstractmethod
     def build_vocabularies(self) -> dict[str, Sized]:

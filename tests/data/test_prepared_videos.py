@@ -1,4 +1,4 @@
-"""Datasets prepared from clips and from frame features of others."""
+"""Datasets prepared from clips and from third-party frame features."""
 
 import json
 import shutil

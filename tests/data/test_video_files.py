@@ -1,4 +1,4 @@
-"""Caption files of videos, and frame features of others."""
+"""Caption files of videos, and third-party frame features."""
 
 import numpy as np
 import pytest

@@ -53,8 +53,8 @@ def evaluate(
     scores = kc.evaluation.score_answers(answers, questions)
     unanswered = data.questions.get("unanswered")
     if unanswered:
-        found = answer_questions(model, unanswered, encode(model, "unanswered"))
-        kc.evaluation.write_vqa_results(folder / "server_results.json", found)
+        unscored = answer_questions(model, unanswered, encode(model, "unanswered"))
+        kc.evaluation.write_vqa_results(folder / "server_results.json", unscored)
     if isinstance(model, kc.models.MCAN):
         draw_attention(model, data, folder / "attention.png")
 
