@@ -13,7 +13,7 @@ import collections
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.finished import distinctions, find_runs, label_of, task_of
+from experiments.papers.finished import distinctions, find_runs, label_of, task_of
 from keras_caption.atomic import creating
 from keras_caption.commands.command_line import Parser, new_figure, start
 from keras_caption.formats.runs import read_history

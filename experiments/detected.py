@@ -13,10 +13,10 @@ counted and skipped.
 import numpy as np
 
 import keras_caption as kc
-from experiments.finished import distinctions, find_runs, label_of, task_of
-from experiments.sections import text_of
+from experiments.papers.finished import distinctions, find_runs, label_of, task_of
+from experiments.papers.sections import text_of
 from keras_caption.commands.command_line import Parser, names, start
-from keras_caption.data.coco_objects import object_example
+from keras_caption.datasets.coco_objects import object_example
 from keras_caption.decoding import compile_function
 from keras_caption.formats.coco import read_instances
 from keras_caption.progress import progress
@@ -73,7 +73,7 @@ def main(arguments):
 
 def read_photos(options):
     """Records of the photos that can be read, and their pixels."""
-    records = kc.data.records_of_photos(options.photos, options.captions)
+    records = kc.prepare.records_of_photos(options.photos, options.captions)
     splits = [options.split] if options.split else list(records)
     if options.split and options.split not in records:
         raise kc.InputError(

@@ -12,7 +12,7 @@ experiments/tables.py shows the scores in a table of their own.
 import pathlib
 
 import keras_caption as kc
-from experiments.finished import task_of
+from experiments.papers.finished import task_of
 from keras_caption.atomic import exclusive, write_json
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_begun, read_config
@@ -88,7 +88,7 @@ def check_extractor(model, data):
     """Refuses photos whose features were made by another network than the model's."""
     if data["dataset"] != "prepared" or model.extractor is None:
         return
-    extractor = kc.data.load_extractor(data["data_dir"])
+    extractor = kc.prepare.load_extractor(data["data_dir"])
     if extractor is not None and not are_same(extractor, model.extractor):
         raise kc.InputError(
             f"The features in {data['data_dir']} were made by another network than "

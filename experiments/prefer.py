@@ -10,8 +10,8 @@ the share of pairs, in %, by kind. Chance is 50.
 """
 
 import keras_caption as kc
-from experiments.finished import distinctions, find_runs, label_of, task_of
-from experiments.sections import text_of
+from experiments.papers.finished import distinctions, find_runs, label_of, task_of
+from experiments.papers.sections import text_of
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.caption_pairs import read_caption_pairs
 from keras_caption.tasks import Captioning
@@ -43,7 +43,7 @@ def score(run, pairs, data_dir=None):
     data = {**data, "data_dir": data_dir or data["data_dir"]}
     task = Captioning({**run["config"], "data": data})
     model = task.load_model(run["folder"])
-    batches = kc.data.image_batches(task.read("test"), BATCH_SIZE, model.input_specs)
+    batches = kc.batches.image_batches(task.read("test"), BATCH_SIZE, model.input_specs)
     return kc.evaluation.preference(model, batches, pairs)
 
 

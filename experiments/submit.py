@@ -76,7 +76,7 @@ def submit(options):
         known = [
             reference
             for reference in options.references
-            if kc.data.read_captions(reference).keys() & captions.keys()
+            if kc.prepare.read_captions(reference).keys() & captions.keys()
         ]
         if known:
             print(kc.evaluation.score_table(known, path, options.spice))
@@ -84,9 +84,9 @@ def submit(options):
 
 def caption(model, name, folder, options):
     """Captions all images of a prepared dataset, a dict from image id to str."""
-    builder = kc.data.load("prepared", folder)
-    examples = kc.data.read(builder, "+".join(builder.info.splits))
-    batches = kc.data.image_batches(examples, options.batch_size, model.input_specs)
+    builder = kc.datasets.load("prepared", folder)
+    examples = kc.datasets.read(builder, "+".join(builder.info.splits))
+    batches = kc.batches.image_batches(examples, options.batch_size, model.input_specs)
     total = -(-len(examples) // options.batch_size)
     return model.caption(
         progress(batches, name, total, "batches"), beam_size=options.beam_size

@@ -21,11 +21,18 @@ import pathlib
 import subprocess
 import sys
 
-from experiments import papers
-from experiments.finished import distinctions, find_runs, label_of, task_of
-from experiments.papers import TABLES, Row
-from experiments.published import SELF_CRITICAL
-from experiments.sections import Section, show, write_csv
+from experiments.papers.finished import distinctions, find_runs, label_of, task_of
+from experiments.papers.published import SELF_CRITICAL
+from experiments.papers.rows import (
+    TABLES,
+    Row,
+    cells_of,
+    ensembles_of,
+    notes_of,
+    rows_of,
+    task_of_table,
+)
+from experiments.papers.sections import Section, show, write_csv
 from keras_caption.commands.command_line import Parser, names, new_file, start
 
 
@@ -59,9 +66,9 @@ def sections_of(dataset, runs, tables):
     if not tables:
         yield Section(dataset, metrics, rows_of_runs(runs))
     for table in tables:
-        if papers.task_of_table(table) is task:
+        if task_of_table(table) is task:
             title = f"{TABLES[table].title}: {dataset}"
-            rows, notes = papers.rows_of(table, runs), papers.notes_of(table)
+            rows, notes = rows_of(table, runs), notes_of(table)
             yield Section(title, metrics, rows, notes)
 
 
@@ -128,7 +135,7 @@ def rows_of_runs(runs):
 
 def train(table, options, arguments):
     """Makes the runs of a table; returns their folders."""
-    cells, ensembles = papers.cells_of(table), papers.ensembles_of(table)
+    cells, ensembles = cells_of(table), ensembles_of(table)
     most = max((row.members for row in ensembles), default=0)
     seeds = options.seeds or [str(seed) for seed in range(max(3, most))]
     folders = []

@@ -26,15 +26,28 @@ from keras_caption.errors import InputError
 
 if TYPE_CHECKING:  # for editors and type checkers: the names of LAZY
     from keras_caption import (  # noqa: F401
+        batches,
         convert,
-        data,
+        datasets,
         evaluation,
+        prepare,
         serving,
+        synthetic,
         tasks,
         visualization,
     )
 
-LAZY = ("convert", "data", "evaluation", "serving", "tasks", "visualization")
+LAZY = (
+    "batches",
+    "convert",
+    "datasets",
+    "evaluation",
+    "prepare",
+    "serving",
+    "synthetic",
+    "tasks",
+    "visualization",
+)
 
 __all__ = [
     "InputError",

@@ -117,7 +117,7 @@ def call_script(capfd, monkeypatch):
 def check_trains_and_saves(model, images, rng, folder):
     """A model of 34 words trains on three images, and captions alike once loaded."""
     tokens = rng.integers(4, 34, (3, 2, 6)).astype("int32")
-    batch = kc.data.teacher_forcing({**images, "tokens": tokens})
+    batch = kc.text.teacher_forcing({**images, "tokens": tokens})
     losses = [model.train_on_batch(*batch) for _ in range(2)]
     assert np.isfinite(losses).all()
     model.save(folder / "model.keras")

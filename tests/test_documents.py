@@ -16,7 +16,7 @@ from conftest import PROJECT
 import keras_caption as kc
 from experiments.results import TABLE, with_tables
 from keras_caption.commands import COMMANDS
-from keras_caption.data.datasets import DATASETS
+from keras_caption.datasets.registry import DATASETS
 from keras_caption.models.attention import GATES
 from keras_caption.models.presets import PRESETS
 from keras_caption.tasks import TASKS

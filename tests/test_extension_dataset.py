@@ -14,7 +14,7 @@ from keras_caption.arguments import Count, Share
 from keras_caption.commands import main
 from keras_caption.commands.configuration import make_config
 from keras_caption.commands.run_arguments import parse
-from keras_caption.data.datasets import DATASETS
+from keras_caption.datasets.registry import DATASETS
 from keras_caption.inputs import Regions
 from keras_caption.models import AttentionOptions, make_attention
 from keras_caption.models.attention import GATES
@@ -30,7 +30,9 @@ class Sides(tfds.core.GeneratorBasedBuilder):
     VERSION = tfds.core.Version("1.0.0")
 
     def _info(self):
-        return tfds.core.DatasetInfo(builder=self, features=kc.data.region_features(3))
+        return tfds.core.DatasetInfo(
+            builder=self, features=kc.datasets.region_features(3)
+        )
 
     def _split_generators(self, dl_manager):
         return {split: self._generate_examples() for split in ("train", "val", "test")}
@@ -100,7 +102,7 @@ class MyGate(keras.layers.Layer):
 
 GATES["mine"] = lambda options, num_heads, dtype: MyGate(dtype=dtype)
 PRESETS["scaled"] = Preset(Scaled, {{}})
-kc.data.register("sides", lambda folder: Sides(data_dir="{}"))
+kc.datasets.register("sides", lambda folder: Sides(data_dir="{}"))
 """
 
 
@@ -169,7 +171,7 @@ def test_an_experiment_trains_what_a_file_registers(
     [
         (None, "There is no Python file .*mine.py"),
         ("import nowhere", "mine.py fails: ModuleNotFoundError: No module named 'no"),
-        ("kc.data.register('scenes', None)", "fails: NameError: name 'kc'"),
+        ("kc.datasets.register('scenes', None)", "fails: NameError: name 'kc'"),
     ],
 )
 def test_a_file_that_fails_is_named(content, problem, tmp_path):
@@ -210,4 +212,4 @@ def test_help_describes_the_arguments_of_a_registered_model(capsys):
 
 def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match="There is a dataset 'scenes' already"):
-        kc.data.register("scenes", Sides)
+        kc.datasets.register("scenes", Sides)

@@ -101,11 +101,13 @@ def test_a_kind_of_input_is_trained_captioned_served_and_drawn(
     examples = make_examples(rng).cache()
     assert kc.inputs.sizes_of(examples.element_spec) == {"sound_dim": SOUND_DIM}
     model.compile("adam", kc.training.SequenceCrossEntropy(), run_eagerly=True)
-    batches = kc.data.train_batches(examples, vocabulary, 3, inputs=model.input_specs)
+    batches = kc.batches.train_batches(
+        examples, vocabulary, 3, inputs=model.input_specs
+    )
     history = model.fit(batches, steps_per_epoch=1, verbose=0)
     assert np.isfinite(history.history["loss"][0])
 
-    [batch] = kc.data.image_batches(examples, 3, model.input_specs)
+    [batch] = kc.batches.image_batches(examples, 3, model.input_specs)
     assert set(batch) == {"sounds", "image_id"}
     options = {"beam_size": 2, "max_length": 4}
     captions = model.generate(batch, **options)

@@ -68,7 +68,8 @@ def captions_of_the_saved_model():
     """Logits, greedy and beam captions of the repository's trained model."""
     model = keras.models.load_model(PROJECT / "saved_models" / "ngsan_scenes.keras")
     examples = [
-        kc.data.scenes.make_example(np.random.default_rng(seed)) for seed in range(8)
+        kc.synthetic.scenes.make_example(np.random.default_rng(seed))
+        for seed in range(8)
     ]
     count = min(len(example["boxes"]) for example in examples)
     images = {
@@ -115,7 +116,7 @@ def weights_after_training(name):
     for objective, trained in (("cross-entropy", model), ("self-critical", trainer)):
         loss = {"loss": kc.training.SequenceCrossEntropy()} if trained is model else {}
         trained.compile(keras.optimizers.SGD(0.1), run_eagerly=True, **loss)
-        data = dataset.map(kc.data.teacher_forcing) if trained is model else dataset
+        data = dataset.map(kc.text.teacher_forcing) if trained is model else dataset
         histories = [trained.fit(data, shuffle=False, verbose=0) for _ in range(3)]
         found[objective] = {
             "losses": [history.history["loss"][0] for history in histories],

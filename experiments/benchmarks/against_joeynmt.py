@@ -37,7 +37,7 @@ import keras_caption as kc
 from experiments.benchmarks.common import in_a_process
 from keras_caption.commands.command_line import Parser, count, start
 from keras_caption.commands.configuration import make_config
-from keras_caption.commands.memory import keep_freed_memory
+from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.models.sentence_reader import pad
 
 CONFIG = pathlib.Path(__file__).parents[1] / "configs/translation/multi30k_bpe.py"

@@ -27,7 +27,7 @@ from experiments.benchmarks.common import (
     peak_memory,
     seconds,
 )
-from keras_caption.data import teacher_forcing
+from keras_caption.text import teacher_forcing
 
 FRAMES, FRAME_DIM = 20, 1024
 VIDEOS, CAPTIONS, TOKENS = 10, 5, 17
@@ -61,7 +61,7 @@ def prepare(count, options):
         clips.mkdir()
         write_clips(clips, count)
         before, start = peak_memory(), time.monotonic()
-        kc.data.prepare_clips(clips, {}, extractor, output)
+        kc.prepare.prepare_clips(clips, {}, extractor, output)
         return time.monotonic() - start, peak_memory() - before
 
 

@@ -50,19 +50,19 @@ def write_source(folder, count):
 def prepare(folder):
     before = peak_memory()
     start = time.monotonic()
-    sources = [kc.data.open_regions(folder / "features.tsv")]
-    listed = kc.data.list_images([folder / "captions.json"])
-    kc.data.prepare_regions(listed, sources, folder / "prepared")
+    sources = [kc.prepare.open_regions(folder / "features.tsv")]
+    listed = kc.prepare.list_images([folder / "captions.json"])
+    kc.prepare.prepare_regions(listed, sources, folder / "prepared")
     return time.monotonic() - start, peak_memory() - before
 
 
 def read(folder):
     before = peak_memory()
-    builder = kc.data.load("prepared", folder / "prepared")
-    examples = kc.data.read(builder, "train")
+    builder = kc.datasets.load("prepared", folder / "prepared")
+    examples = kc.datasets.read(builder, "train")
     words = kc.text.Vocabulary([f"w{i}" for i in range(300)])
-    options = kc.data.BatchOptions(cache=False)
-    batches = iter(kc.data.train_batches(examples, words, BATCH, options))
+    options = kc.batches.BatchOptions(cache=False)
+    batches = iter(kc.batches.train_batches(examples, words, BATCH, options))
     next(batches)  # fills the window that is shuffled
     start, count = time.monotonic(), len(examples) // BATCH
     for _ in range(count):

@@ -31,7 +31,7 @@ def main(name="ngsan"):
     model.compile(keras.optimizers.Adam(0.0), loss=model.loss)
     trainer = SelfCritical(model, reward, samples=CAPTIONS, max_length=WORDS)
     trainer.compile(keras.optimizers.Adam(0.0))
-    data = tf.data.Dataset.from_tensors(kc.data.teacher_forcing(batch)).repeat()
+    data = tf.data.Dataset.from_tensors(kc.text.teacher_forcing(batch)).repeat()
 
     def step(trained):
         trained.make_train_function()

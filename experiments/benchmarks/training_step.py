@@ -23,7 +23,7 @@ from experiments.benchmarks.common import (
     matmul_rate,
     seconds,
 )
-from keras_caption.data import teacher_forcing
+from keras_caption.text import teacher_forcing
 
 IMAGES, CAPTIONS, TOKENS = 10, 5, 17
 
@@ -114,7 +114,7 @@ def input_seconds():
             "words": captions,
         }
     )
-    batches = kc.data.train_batches(examples, kc.text.Vocabulary(words), IMAGES)
+    batches = kc.batches.train_batches(examples, kc.text.Vocabulary(words), IMAGES)
     iterator = iter(batches)
     return seconds(lambda: next(iterator), repeats=100)
 

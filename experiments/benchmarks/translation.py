@@ -24,8 +24,7 @@ from experiments.benchmarks.common import (
     peak_and_seconds,
     seconds,
 )
-from keras_caption.data import teacher_forcing
-from keras_caption.text import EOS
+from keras_caption.text import EOS, teacher_forcing
 
 SUBWORDS, CHARACTERS = 10_000, 360  # vocabulary sizes
 TOKENS = 4096  # of a batch, in each language

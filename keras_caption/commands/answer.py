@@ -110,10 +110,10 @@ def of_photo(model, path):
 
 def prepared(folder, images):
     """Features of some images of a prepared dataset, by image id as str."""
-    builder = kc.data.load("prepared", folder)
-    found, ids = {}, kc.data.given_ids(builder)
+    builder = kc.datasets.load("prepared", folder)
+    found, ids = {}, kc.datasets.given_ids(builder)
     for split in builder.info.splits:
-        for example in kc.data.read(builder, split):
+        for example in kc.datasets.read(builder, split):
             number = int(example["image_id"])
             image = str(ids.get(number, number))
             if image in images:

@@ -177,9 +177,9 @@ def prepare(options):
 
 
 def prepare_features(options):
-    sources = [kc.data.open_regions(path) for path in options.features]
-    listed = kc.data.list_images(options.captions, options.strict)
-    return kc.data.prepare_regions(
+    sources = [kc.prepare.open_regions(path) for path in options.features]
+    listed = kc.prepare.list_images(options.captions, options.strict)
+    return kc.prepare.prepare_regions(
         listed,
         sources,
         options.output_dir,
@@ -203,15 +203,15 @@ def report_features(manifest, records, noun):
 
 def prepare_photos(options):
     if options.dataset:
-        records = kc.data.records_of_scenes(kc.data.load(options.dataset))
+        records = kc.prepare.records_of_scenes(kc.datasets.load(options.dataset))
     else:
-        records = kc.data.records_of_photos(
+        records = kc.prepare.records_of_photos(
             options.photos, options.captions, options.instances, options.strict
         )
     extractor = make_extractor(options)
     height, width, dim = extractor.grid_shape
     print(f"Grids of {height} x {width} x {dim}")
-    return kc.data.prepare(
+    return kc.prepare.prepare_photos(
         records,
         extractor,
         options.output_dir,
@@ -223,9 +223,9 @@ def prepare_photos(options):
 
 def prepare_videos(options):
     extractor = kc.features.ClipExtractor(make_extractor(options), options.num_frames)
-    return kc.data.prepare_clips(
+    return kc.prepare.prepare_clips(
         options.videos,
-        kc.data.list_videos(options.captions, options.language, options.strict),
+        kc.prepare.list_videos(options.captions, options.language, options.strict),
         extractor,
         options.output_dir,
         batch_size=options.batch_size,
@@ -235,9 +235,9 @@ def prepare_videos(options):
 
 
 def prepare_frames(options):
-    return kc.data.prepare_frames(
-        kc.data.list_videos(options.captions, options.language, options.strict),
-        [kc.data.open_frames(path) for path in options.frames],
+    return kc.prepare.prepare_frames(
+        kc.prepare.list_videos(options.captions, options.language, options.strict),
+        [kc.prepare.open_frames(path) for path in options.frames],
         options.output_dir,
         num_frames=options.num_frames,
         shard_size=options.shard_size,

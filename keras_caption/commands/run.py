@@ -22,7 +22,7 @@ import keras
 import keras_caption as kc
 from keras_caption.commands.command_line import continuing
 from keras_caption.commands.configuration import make_config
-from keras_caption.commands.memory import keep_freed_memory
+from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import parse
 from keras_caption.training import phases
 from keras_caption.training.run_directory import RunDirectory, describe, locked

@@ -22,7 +22,7 @@ def preference(
     Args:
         model: Captioner or ensemble of captioners, with a vocabulary.
         batches: Iterable of batches of images with `image_id`, as
-            `keras_caption.data.image_batches` makes them. Pairs of other images are
+            `keras_caption.batches.image_batches` makes them. Pairs of other images are
             skipped.
         pairs: Sequence of dict of `image_id`, `caption`, `negative_caption` and `kind`,
             as `keras_caption.formats.caption_pairs.read_caption_pairs` reads them.

@@ -30,8 +30,8 @@ GREY = 114  # beside photos that are not square
 class ObjectDetector(keras.Model):
     """Base of the detectors of COCO's objects in photos.
 
-    Its output is what `keras_caption.data.CocoObjects` has of annotated objects, so it
-    is the `extractor` of a captioner that was trained on those. Detectors are never
+    Its output is what `keras_caption.datasets.CocoObjects` has of annotated objects, so
+    it is the `extractor` of a captioner that was trained on those. Detectors are never
     trained here.
 
     Attributes:

@@ -3,7 +3,7 @@ import pathlib
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.formats.lines import LinesOfImages, decode, line_starts
+from keras_caption.formats.region_lines import LinesOfImages, decode, line_starts
 from keras_caption.formats.regions import divide
 
 

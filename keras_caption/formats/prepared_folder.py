@@ -140,7 +140,7 @@ def read_prepared(folder: str | os.PathLike) -> Any:
     """Opens a prepared dataset after comparing its checksums and counts.
 
     Args:
-        folder: Path of a folder written by `keras_caption.data.prepare` or
+        folder: Path of a folder written by `keras_caption.prepare.prepare_photos` or
             `prepare_regions`.
 
     Returns:

@@ -5,7 +5,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.json_files import parse_json
-from keras_caption.formats.lines import LINE_BYTES, LinesOfImages, decode
+from keras_caption.formats.region_lines import LINE_BYTES, LinesOfImages, decode
 
 
 class VinvlRecord(TypedDict):

@@ -60,7 +60,7 @@ class SequenceCrossEntropy(keras.losses.Loss):
         if y_true is None:
             raise InputError(
                 "The training batches hold no targets: map "
-                "`keras_caption.data.teacher_forcing` over them."
+                "`keras_caption.text.teacher_forcing` over them."
             )
         if sample_weight is not None:
             sample_weight = average_one(sample_weight)

@@ -181,7 +181,7 @@ class Generation(InputReader):
 
         Args:
             batches: Iterable of batches with `image_id` beside the model's inputs,
-                as `keras_caption.data.image_batches` makes them.
+                as `keras_caption.batches.image_batches` makes them.
             **options: Options of `generate_tokens`.
 
         Returns:

@@ -276,7 +276,7 @@ def create(name: str, **arguments: Any) -> TaskModel:
     ```python
     model = keras_caption.models.create("ngsan", vocabulary=vocabulary, num_layers=2)
     other = keras_caption.models.create("area", vocabulary=vocabulary, gate="aoa")
-    model.fit(batches.map(keras_caption.data.teacher_forcing))
+    model.fit(batches.map(keras_caption.text.teacher_forcing))
     captions = model.generate({"regions": regions, "boxes": boxes})
 
     model = keras_caption.models.create("transformer_tiny", source=en, target=de)

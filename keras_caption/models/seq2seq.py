@@ -16,7 +16,7 @@ class Seq2Seq(Generation, TaskModel):
 
     A Keras model over a batch, a dict of what the encoder reads and `tokens`. It maps
     them to the logits of the next token. Once compiled it trains with `fit`, on what
-    `keras_caption.data.teacher_forcing` makes of batches.
+    `keras_caption.text.teacher_forcing` makes of batches.
 
     The decoder is a layer with `start(memory, memory_mask, length) -> state` and
     `step(tokens, state, index) -> (logits, state)`, see

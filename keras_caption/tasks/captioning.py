@@ -168,19 +168,19 @@ class Captioning(Task):
 
     def __init__(self, config: dict[str, Any]):
         super().__init__(config)
-        self.builder = kc.data.load(self.data["dataset"], self.data["data_dir"])
-        self.statements = kc.data.statements_of(self.builder)
+        self.builder = kc.datasets.load(self.data["dataset"], self.data["data_dir"])
+        self.statements = kc.synthetic.statements_of(self.builder)
 
     def read(self, split: str) -> Any:
         """Examples of a split, a tf.data dataset."""
-        return kc.data.read(self.builder, split)
+        return kc.datasets.read(self.builder, split)
 
     # === Data ===
 
     def build_vocabularies(self) -> dict[str, kc.text.Tokenizer]:
         """The vocabulary of the captions, as argument of a model."""
         data = self.data
-        vocabulary = kc.data.build_vocabulary(
+        vocabulary = kc.datasets.build_vocabulary(
             self.builder, data["min_count"], data["vocabulary_split"], data["tokenizer"]
         )
         return {"vocabulary": vocabulary}
@@ -202,7 +202,7 @@ class Captioning(Task):
         if self.data["tokenizer"] == "words":
             return size
         longest = self.data["max_words"]
-        captions = kc.data.references(self.read("train")).values()
+        captions = kc.datasets.references(self.read("train")).values()
         captions = [*itertools.chain(*captions)]
         cut = sum(len(caption) > longest for caption in captions)
         return (
@@ -241,16 +241,16 @@ class Captioning(Task):
             )
 
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
-        """Endless batches for a model, see `keras_caption.data.train_batches`."""
+        """Endless batches for a model, see `keras_caption.batches.train_batches`."""
         examples, keep = self.read("train"), ()
         if self._rewards_truth(group):
             examples = self.statements.with_facts(examples)
             keep = self.statements.truth.reads
-        return kc.data.train_batches(
+        return kc.batches.train_batches(
             examples,
             model.vocabulary,
             self.config[group]["batch_size"],
-            kc.data.BatchOptions(
+            kc.batches.BatchOptions(
                 captions_per_image=self.data["captions_per_image"],
                 max_words=self.data["max_words"],
                 seed=self.config["seed"],
@@ -287,7 +287,7 @@ class Captioning(Task):
             frequencies = kc.rewards.DocumentFrequencies.load(path, model.vocabulary)
             return kc.rewards.CiderD(frequencies)
         frequencies = kc.rewards.DocumentFrequencies.count(
-            kc.data.reference_tokens(
+            kc.batches.reference_tokens(
                 self.read("train"), model.vocabulary, self.data["max_words"]
             )
         )
@@ -303,7 +303,7 @@ class Captioning(Task):
         return {
             "extractor": self._extractor(),
             "categories": self._categories(),
-            **kc.data.model_sizes(name, self.data["dataset"], self.builder),
+            **kc.datasets.model_sizes(name, self.data["dataset"], self.builder),
         }
 
     def make_optimizer(
@@ -322,17 +322,17 @@ class Captioning(Task):
     def check_reads(self, model: Any) -> None:
         """Raises `InputError` if a model reads other features than the dataset's."""
         first = self.read("test").take(1)
-        for batch in kc.data.image_batches(first, 1, model.input_specs):
+        for batch in kc.batches.image_batches(first, 1, model.input_specs):
             with input_errors():
                 model.prepare_inputs(batch)
 
     def _extractor(self):
         if self.data["dataset"] != "prepared":
             return None
-        return kc.data.load_extractor(self.data["data_dir"])
+        return kc.prepare.load_extractor(self.data["data_dir"])
 
     def _categories(self):
-        is_of_objects = isinstance(self.builder, kc.data.CocoObjects)
+        is_of_objects = isinstance(self.builder, kc.datasets.CocoObjects)
         return list(kc.features.CATEGORIES) if is_of_objects else None
 
     # === Evaluation ===
@@ -340,13 +340,13 @@ class Captioning(Task):
     def validation(self, model: Any) -> CaptionValidation:
         """The callback that scores captions of the validation split."""
         examples = self.read("val")
-        references = kc.data.references(examples)
+        references = kc.datasets.references(examples)
         characters = report.by_characters(model, references)
         for name, note in kc.evaluation.notes_on_references(references).items():
             if not (characters and name == "note"):
                 print(f"Validation, {name}: {note}")
         return CaptionValidation(
-            kc.data.image_batches(examples, BATCH_SIZE, model.input_specs),
+            kc.batches.image_batches(examples, BATCH_SIZE, model.input_specs),
             references,
             self.config["evaluation"]["validation_beam_size"],
             self.config["decoding"]["max_length"],

@@ -99,11 +99,11 @@ class QuestionAnswering(Task):
     def __init__(self, config: dict[str, Any]):
         super().__init__(config)
         data = self.data
-        self.questions = kc.data.load_questions(
+        self.questions = kc.datasets.load_questions(
             *(data["dataset"], data["data_dir"], data["images"], data["images_dir"])
         )
 
-    def read(self, split: str) -> list[kc.data.Question]:
+    def read(self, split: str) -> list[kc.datasets.Question]:
         """Questions of a split."""
         return self.questions.questions[split]
 
@@ -117,7 +117,7 @@ class QuestionAnswering(Task):
         # The validation questions may be the test questions too.
         every = {q.question_id: q for q in itertools.chain(*splits)}.values()
         tokenizer = kc.text.QuestionTokenizer.build([q.text for q in every], 1)
-        answers = kc.data.build_answers(every, self.data["min_count"])
+        answers = kc.batches.build_answers(every, self.data["min_count"])
         return {"question": tokenizer, "answers": answers}
 
     @property
@@ -141,10 +141,10 @@ class QuestionAnswering(Task):
         batch_size = self.config[group]["batch_size"]
         return whole_batches(len(self.read("train")), batch_size, replicas, "questions")
 
-    def encode(self, model: Any, split: str) -> kc.data.EncodedQuestions:
+    def encode(self, model: Any, split: str) -> kc.batches.EncodedQuestions:
         """The questions of a split, as numbers of a model."""
         questions = self.read(split)
-        return kc.data.EncodedQuestions(
+        return kc.batches.EncodedQuestions(
             questions,
             model.question_tokens([q.text for q in questions]),
             model.answers,
@@ -155,7 +155,7 @@ class QuestionAnswering(Task):
     def train_batches(
         self, model: Any, group: str, first_epoch: int
     ) -> tf.data.Dataset:
-        """Endless batches, see `keras_caption.data.EncodedQuestions`."""
+        """Endless batches, see `keras_caption.batches.EncodedQuestions`."""
         splits = self.questions.builder.info.splits.values()
         return self.encode(model, "train").train_batches(
             self.config[group]["batch_size"],
@@ -174,8 +174,8 @@ class QuestionAnswering(Task):
         name, data = self.config["model"]["name"], self.data
         extractor = None
         if data["images"] == "prepared":
-            extractor = kc.data.load_extractor(data["images_dir"])
-        sizes = kc.data.model_sizes(name, data["images"], self.questions.builder)
+            extractor = kc.prepare.load_extractor(data["images_dir"])
+        sizes = kc.datasets.model_sizes(name, data["images"], self.questions.builder)
         return {"extractor": extractor, **sizes}
 
     def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Classifier:

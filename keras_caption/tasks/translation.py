@@ -16,7 +16,7 @@ from keras_caption.arguments import (
     Positive,
     ShareBelowOne,
 )
-from keras_caption.data.token_batches import TokenizedPairs
+from keras_caption.batches.token_batches import TokenizedPairs
 from keras_caption.decoding.options import BeamSize, LengthMargin, LengthRatio
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.rewards.ngrams import MAX_WORDS
@@ -170,7 +170,7 @@ class Translation(Task):
     def __init__(self, config: dict[str, Any]):
         super().__init__(config)
         data = self.data
-        self.text = kc.data.load_parallel(
+        self.text = kc.datasets.load_parallel(
             data["dataset"], data["data_dir"], data["source"], data["target"]
         )
 

@@ -26,7 +26,7 @@ def teacher_forcing(
     Example:
 
     ```python
-    model.fit(batches.map(keras_caption.data.teacher_forcing))
+    model.fit(batches.map(keras_caption.text.teacher_forcing))
     ```
     """
     if not isinstance(batch, collections.abc.Mapping) or "tokens" not in batch:

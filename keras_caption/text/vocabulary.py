@@ -68,7 +68,7 @@ class Vocabulary(Tokenizer):
         first, words of the same frequency in alphabetical order.
 
         The number of words depends on the images of the captions:
-        `keras_caption.data.build_vocabulary` counts the captions of the training
+        `keras_caption.datasets.build_vocabulary` counts the captions of the training
         images or, as for the published vocabularies of COCO, of all images.
 
         Args:

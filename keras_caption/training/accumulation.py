@@ -32,12 +32,12 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
         InputError: If Keras runs on another backend than TensorFlow.
 
     A step takes a tuple of batches, each of inputs, targets and, if some of the targets
-    do not count, weights, see `keras_caption.data.grouped`.
+    do not count, weights, see `keras_caption.batches.grouped`.
 
     Example:
 
     ```python
-    groups = kc.data.grouped(batches, 4)
+    groups = kc.batches.grouped(batches, 4)
     kc.training.AccumulatingTrainer(model).fit(groups, steps_per_epoch=25)
     ```
     """

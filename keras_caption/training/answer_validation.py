@@ -17,8 +17,8 @@ class AnswerValidation(keras.callbacks.Callback):
     Adds their accuracy, times 100, to the epoch's logs as `val_accuracy`.
 
     Args:
-        questions: Sequence of `keras_caption.data.Question`, whose answers are known.
-        encoded: `keras_caption.data.EncodedQuestions` of the same.
+        questions: Sequence of `keras_caption.datasets.Question` with known answers.
+        encoded: `keras_caption.batches.EncodedQuestions` of the same.
     """
 
     def __init__(self, questions: Sequence[Question], encoded: Any):
@@ -44,8 +44,8 @@ def answer_questions(
 
     Args:
         model: `keras_caption.models.Classifier`, or an ensemble of them.
-        questions: Sequence of `keras_caption.data.Question`.
-        encoded: `keras_caption.data.EncodedQuestions` of the same.
+        questions: Sequence of `keras_caption.datasets.Question`.
+        encoded: `keras_caption.batches.EncodedQuestions` of the same.
 
     Returns:
         dict from question id to answer, in the order of the questions.

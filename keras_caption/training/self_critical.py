@@ -67,7 +67,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
     A batch is a dict of the model's inputs and `references`, int32
     `(B, R, T)`, PAD 0, as `CiderD` takes them, or a tuple that begins with it, as
-    `keras_caption.data.train_batches` makes them. Logged are the means of `reward`,
+    `keras_caption.batches.train_batches` makes them. Logged are the means of `reward`,
     `baseline`, `advantage`, `length` (tokens without EOS) and `entropy` (nats a token).
 
     Example:

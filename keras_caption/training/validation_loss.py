@@ -15,7 +15,7 @@ class ValidationLoss:
     Args:
         model: A compiled model.
         batches: Finite iterable of inputs, targets and weights, see
-            `keras_caption.data.teacher_forcing`.
+            `keras_caption.text.teacher_forcing`.
     """
 
     def __init__(self, model: Any, batches: Iterable[Any]):

@@ -196,7 +196,7 @@ def test_a_frame_is_the_mean_of_its_grid_and_padding_is_masked(tmp_path, extract
 
 def test_it_is_saved_with_its_number_of_frames(tmp_path, extractor):
     extractor.save(tmp_path / "extractor.keras")
-    loaded = kc.data.load_extractor(tmp_path)
+    loaded = kc.prepare.load_extractor(tmp_path)
     assert loaded.num_frames == 4
     images = np.zeros((1, 2, SIZE, SIZE, 3), "uint8") + 77
     batch = {

@@ -162,11 +162,11 @@ def test_photos_with_csv_are_prepared_saved_and_exported(call_script, rng, tmp_p
     counts = [line.split()[1] for line in done.stdout.splitlines() if " of " in line]
     assert sum(int(count) for count in counts if count.isdigit()) == 4
 
-    data = kc.data.load("prepared", tmp_path / "prepared")
+    data = kc.datasets.load("prepared", tmp_path / "prepared")
     model = kc.models.create(
         "spatial",
-        vocabulary=kc.data.build_vocabulary(data, min_count=1),
-        extractor=kc.data.load_extractor(tmp_path / "prepared"),
+        vocabulary=kc.datasets.build_vocabulary(data, min_count=1),
+        extractor=kc.prepare.load_extractor(tmp_path / "prepared"),
         **{"grid_height": 3, "grid_width": 3, "grid_dim": 16, "model_dim": 8},
         **{"num_heads": 2, "decoder_layers": 1, "feedforward_dim": 8},
     )

@@ -16,14 +16,9 @@ import numpy as np
 import region_files
 import torch_files
 
-from keras_caption import data
-from keras_caption.data import (
-    coco_objects,
-    list_images,
-    load_parallel,
-    records_of_photos,
-)
-from keras_caption.data.coco import CocoFiles
+import keras_caption as kc
+from keras_caption.datasets import coco_objects, load_parallel
+from keras_caption.datasets.coco import CocoFiles
 from keras_caption.errors import InputError
 from keras_caption.formats.caption_csv import read_caption_csv
 from keras_caption.formats.caption_texts import read_caption_texts
@@ -42,6 +37,7 @@ from keras_caption.formats.runs import read_finished, read_history
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.formats.vqa_results import read_vqa_results
 from keras_caption.formats.vsr import read_vsr
+from keras_caption.prepare import list_images, records_of_photos
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
 
@@ -147,7 +143,7 @@ FEATURES = {
 
 def read_regions(path):
     """Reads all region features; returns a list of problems."""
-    regions = data.open_regions(path)
+    regions = kc.prepare.open_regions(path)
     size = region_files.WIDTH, region_files.HEIGHT
     problems = list(regions.problems)
     for image_id in regions.ids:
@@ -203,7 +199,7 @@ def write_frames_hdf5(path):
 
 def read_frames(path):
     """Reads all frame features; returns a list of problems."""
-    source = data.open_frames(path)
+    source = kc.prepare.open_frames(path)
     problems = list(source.problems)
     for name in source.ids:
         try:
@@ -253,13 +249,15 @@ def write_infos(folder):
 
 def write_prepared(folder):
     source = region_files.write_tsv(folder / "features.tsv", FEATURES)
-    listed = [data.ListedImage(i, f"{i}.jpg", ["A dog."]) for i in FEATURES]
-    data.prepare_regions({"train": listed}, [data.open_regions(source)], folder)
+    listed = [kc.prepare.ListedImage(i, f"{i}.jpg", ["A dog."]) for i in FEATURES]
+    kc.prepare.prepare_regions(
+        {"train": listed}, [kc.prepare.open_regions(source)], folder
+    )
 
 
 def read_prepared(folder):
-    builder = data.load("prepared", folder)
-    for example in data.read(builder, "train").as_numpy_iterator():
+    builder = kc.datasets.load("prepared", folder)
+    for example in kc.datasets.read(builder, "train").as_numpy_iterator():
         assert np.isfinite(example["regions"]).all()
 
 
@@ -440,7 +438,7 @@ READERS = {
     "hdf5": regions_reader(region_files.write_hdf5, "features.h5"),
     "video_lists": Reader(
         write_video_lists,
-        lambda folder: data.list_videos(sorted(folder.glob("*.json"))),
+        lambda folder: kc.prepare.list_videos(sorted(folder.glob("*.json"))),
     ),
     "frames_folder": frames_reader(write_frames_folder, "frames"),
     "frames_hdf5": frames_reader(write_frames_hdf5, "frames.h5"),

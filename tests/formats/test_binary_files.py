@@ -75,7 +75,7 @@ def hdf5_with(kind, path):
 )
 def test_hdf5_of_a_wrong_kind_are_refused(kind, message, tmp_path):
     path = hdf5_with(kind, tmp_path / "a.h5")
-    regions = kc.data.open_regions(path)
+    regions = kc.prepare.open_regions(path)
     assert regions.problems == [f"{path}, other: neither ID_features nor ID_boxes."]
     with pytest.raises(kc.InputError, match=rf"a\.h5, image 7.*{message}"):
         regions.read(7, SIZE)
@@ -107,7 +107,7 @@ def test_npz_of_a_wrong_kind_are_refused(content, message, tmp_path):
         for name, value in content.items():
             archive.writestr(f"{name}.npy", value)
     with pytest.raises(kc.InputError, match=rf"7\.npz.*{message}"):
-        kc.data.open_regions(tmp_path).read(7, SIZE)
+        kc.prepare.open_regions(tmp_path).read(7, SIZE)
 
 
 def vinvl_line(**changes):
@@ -131,7 +131,7 @@ def test_vinvl_of_a_wrong_kind_are_refused(line, message, tmp_path):
     (tmp_path / "a.tsv").write_text(line)
     (tmp_path / "a.lineidx").write_text("0\n")
     with pytest.raises(kc.InputError, match=rf"line 1 \(image 7\).*{message}"):
-        kc.data.open_regions(tmp_path / "a.tsv").read(7)
+        kc.prepare.open_regions(tmp_path / "a.tsv").read(7)
 
 
 def test_a_wrong_index_never_finds_another_record(tmp_path):
@@ -139,7 +139,7 @@ def test_a_wrong_index_never_finds_another_record(tmp_path):
     path.write_text("10007\t{}\n8\t{}\n")
     # Byte offsets within an id, repeated, and beyond the file.
     index.write_text("2\n9\n9\n900\n")
-    regions = kc.data.open_regions(path)
+    regions = kc.prepare.open_regions(path)
     assert regions.ids == [8]
     assert len(regions) == 4
     assert regions.problems == [
@@ -153,7 +153,7 @@ def test_a_wrong_index_never_finds_another_record(tmp_path):
     ):
         index.write_text(text)
         with pytest.raises(kc.InputError, match=message):
-            kc.data.open_regions(path)
+            kc.prepare.open_regions(path)
 
 
 def nested_pairs(depth):
@@ -267,7 +267,7 @@ def test_damaged_saved_models_are_refused(saved, tmp_path):
 
 @pytest.fixture
 def listed():
-    image = [kc.data.ListedImage(i, f"{i}.jpg", ["A dog."], SIZE) for i in (7, 8)]
+    image = [kc.prepare.ListedImage(i, f"{i}.jpg", ["A dog."], SIZE) for i in (7, 8)]
     return {"train": image}
 
 
@@ -277,8 +277,8 @@ def prepare(folder, listed, largest=1.0):
         for i in (7, 8):
             file[f"{i}_features"], file[f"{i}_boxes"] = FEATURES, BOXES
         file["8_features"][0, 0] = largest
-    sources = [kc.data.open_regions(path)]
-    return kc.data.prepare_regions(listed, sources, folder / "out", shard_size=1)
+    sources = [kc.prepare.open_regions(path)]
+    return kc.prepare.prepare_regions(listed, sources, folder / "out", shard_size=1)
 
 
 def test_features_beyond_half_precision_are_skipped(listed, tmp_path):
@@ -296,14 +296,14 @@ def test_damaged_shards_are_named_and_prepared_again(listed, tmp_path):
     content = shard.read_bytes()
     shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(kc.InputError, match=f"{shard.name} is damaged, its checksum"):
-        kc.data.load("prepared", out)
+        kc.datasets.load("prepared", out)
     prepare(tmp_path, listed)
     assert shard.read_bytes() == content
-    assert len(kc.data.read(kc.data.load("prepared", out), "train")) == 2
+    assert len(kc.datasets.read(kc.datasets.load("prepared", out), "train")) == 2
     info = out / "dataset_info.json"
     info.write_text(info.read_text().replace("prepared", "Prepared"))
     with pytest.raises(kc.InputError, match=r"dataset_info\.json is missing or damag"):
-        kc.data.load("prepared", out)
+        kc.datasets.load("prepared", out)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_manifests_of_a_wrong_kind_are_refused(change, message, listed, tmp_path
     path = tmp_path / "out" / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(kc.InputError, match=message):
-        kc.data.load("prepared", tmp_path / "out")
+        kc.datasets.load("prepared", tmp_path / "out")
 
 
 def hold(folder, ready):

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from keras_caption.data import CocoFiles
+from keras_caption.datasets import CocoFiles
 from keras_caption.features import find_clips, find_photos
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.frame_files import open_frames

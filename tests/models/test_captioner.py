@@ -111,7 +111,7 @@ def test_loss_is_the_mean_over_tokens_and_eos(rng):
         for t in range(1, TOKENS)
         if batch["tokens"][i, c, t]
     ]
-    inputs, targets, weights = kc.data.teacher_forcing(batch)
+    inputs, targets, weights = kc.text.teacher_forcing(batch)
     loss = model.evaluate(inputs, targets, 2, sample_weight=weights, verbose=0)
     np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-5)
 
@@ -128,7 +128,7 @@ def test_half_precision_is_close_and_trains(captioner, vocabulary, rng, dtype):
     assert logits.dtype == "float32"
     np.testing.assert_allclose(logits, expected, atol=0.1)
     before = captioner.get_weights()
-    losses = [model.train_on_batch(*kc.data.teacher_forcing(batch)) for _ in range(5)]
+    losses = [model.train_on_batch(*kc.text.teacher_forcing(batch)) for _ in range(5)]
     assert np.isfinite(losses).all()
     assert any((a != b).any() for a, b in zip(model.get_weights(), before, strict=True))
 
@@ -172,7 +172,7 @@ def test_optimizer_is_saved_with_the_model(vocabulary, rng, tmp_path):
     assert loaded.loss.label_smoothing == 0.2
 
     model = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
-    model.train_on_batch(*kc.data.teacher_forcing(random_batch(rng)))
+    model.train_on_batch(*kc.text.teacher_forcing(random_batch(rng)))
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     for a, b in zip(model.optimizer.variables, loaded.optimizer.variables, strict=True):
@@ -207,7 +207,7 @@ def test_captioner_of_own_parts_is_checkpointed_loaded_and_cloned(
     images = random_images(rng)
     checkpoint = kc.training.Checkpoint(tmp_path)
     checkpoint.set_model(model)
-    model.train_on_batch(*kc.data.teacher_forcing(random_batch(rng)))
+    model.train_on_batch(*kc.text.teacher_forcing(random_batch(rng)))
     checkpoint.on_epoch_end(0, {"val_cider": 1.0})
     for name in ("best.keras", "last.keras"):
         loaded = kc.models.load(tmp_path / name)
@@ -303,6 +303,6 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
         nameless.generate(images)
     with pytest.raises(kc.InputError, match=r"no targets: map .*teacher_forcing"):
         nameless.train_on_batch(random_batch(rng))
-    for train in (nameless, kc.data.teacher_forcing, nameless.train_on_batch):
+    for train in (nameless, kc.text.teacher_forcing, nameless.train_on_batch):
         with pytest.raises(kc.InputError, match="hold `tokens`"):
             train(images)

@@ -3,8 +3,8 @@ import pytest
 from conftest import PROJECT, tiny
 
 import keras_caption as kc
-from keras_caption.data import Scenes, ScenesConfig, scenes
 from keras_caption.formats import keras_files
+from keras_caption.synthetic import Scenes, ScenesConfig, scenes
 
 # What a user's words may look like to a reader of configurations.
 WORDS = [
@@ -53,9 +53,9 @@ def test_the_trained_model_of_the_repository_captions_new_scenes(tmp_path):
     new = ScenesConfig(name="new", seed=1, train=1, val=1, test=60)
     builder = Scenes(config=new, data_dir=tmp_path)
     builder.download_and_prepare()
-    examples = kc.data.read(builder, "test")
+    examples = kc.datasets.read(builder, "test")
     model = keras.models.load_model(PROJECT / "saved_models" / "ngsan_scenes.keras")
-    captions = model.caption(kc.data.image_batches(examples, 60))
+    captions = model.caption(kc.batches.image_batches(examples, 60))
     share, count = scenes.statement_accuracy(captions, examples)["colours"]
     assert count >= 60
     assert share > 0.9

@@ -88,7 +88,7 @@ def test_it_trains_saves_and_loads(model, tmp_path):
     model.compile(keras.optimizers.SGD(0.1), loss, jit_compile=False)
     source = source_of(model)
     tokens = np.pad(source, ((0, 0), (1, 0)), constant_values=BOS)
-    batch = kc.data.teacher_forcing({"source": source, "tokens": tokens})
+    batch = kc.text.teacher_forcing({"source": source, "tokens": tokens})
     losses = [model.train_on_batch(*batch) for _ in range(4)]
     assert losses[-1] < losses[0]
     model.save(tmp_path / "model.keras")

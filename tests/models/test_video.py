@@ -158,10 +158,12 @@ def test_videos_are_trained_as_images_are(rng, vocabulary):
     model = create("video_nsa", vocabulary)
     optimizer = keras.optimizers.SGD(0.1)
     model.compile(optimizer, kc.losses.SequenceCrossEntropy(), run_eagerly=True)
-    batches = kc.data.train_batches(examples, vocabulary, 3, inputs=model.input_specs)
+    batches = kc.batches.train_batches(
+        examples, vocabulary, 3, inputs=model.input_specs
+    )
     sampling = kc.training.ScheduledSamplingTrainer(model, lambda step: 0.5)
     sampling.run_eagerly = True
-    references = kc.data.reference_tokens(examples, vocabulary)
+    references = kc.batches.reference_tokens(examples, vocabulary)
     reward = kc.rewards.CiderD.from_references(references)
     trainer = kc.training.SelfCritical(model, reward, samples=8, max_length=8)
     trainer.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
@@ -172,7 +174,7 @@ def test_videos_are_trained_as_images_are(rng, vocabulary):
         pairs = zip(before, model.get_weights(), strict=True)
         assert any((a != b).any() for a, b in pairs)
 
-    [batch] = kc.data.image_batches(examples, 3, model.input_specs)
+    [batch] = kc.batches.image_batches(examples, 3, model.input_specs)
     np.testing.assert_array_equal(np.sum(batch["frame_mask"], axis=1), LENGTHS)
     assert "times" not in batch
     short = {"beam_size": 2, "max_length": 4}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
-from keras_caption.data import datasets
+from keras_caption.datasets import registry
 from keras_caption.evaluation import metrics
 from keras_caption.tasks import Captioning
 from keras_caption.tasks.reports import captioning as report
@@ -33,12 +33,12 @@ def call(call_script, monkeypatch, tmp_path):
     """Runs an experiment on photos whose captions are Chinese."""
     sides = np.arange(24) % 2
     regions = np.repeat(sides[:, None, None] - 0.5, 3, axis=2).astype("float32")
-    dataset = kc.data.from_arrays(
+    dataset = kc.datasets.from_arrays(
         {"regions": regions, "boxes": np.tile([[[0.0, 0.0, 1.0, 1.0]]], (24, 1, 1))},
         [CAPTIONS[side] for side in sides],
         ["train"] * 16 + ["val"] * 4 + ["test"] * 4,
     )
-    monkeypatch.setattr(datasets, "DATASETS", {"photos": lambda folder: dataset})
+    monkeypatch.setattr(registry, "DATASETS", {"photos": lambda folder: dataset})
     monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)  # takes seconds
     monkeypatch.setattr(report, "draw_attention", lambda *_: None)
     monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
@@ -69,7 +69,7 @@ def test_a_captioner_of_characters_learns_and_is_scored_by_them(call, tmp_path):
 
 
 def test_a_score_that_means_nothing_is_noted_before_training(capsys, vocabulary):
-    dataset = kc.data.from_arrays(
+    dataset = kc.datasets.from_arrays(
         {"regions": np.ones((1, 1, 3))}, [CAPTIONS[0]], ["val"]
     )
     task = types.SimpleNamespace(
@@ -77,7 +77,7 @@ def test_a_score_that_means_nothing_is_noted_before_training(capsys, vocabulary)
             "evaluation": {"validation_beam_size": 1},
             "decoding": {"max_length": 5},
         },
-        read=lambda split: kc.data.read(dataset, split),
+        read=lambda split: kc.datasets.read(dataset, split),
     )
     model = types.SimpleNamespace(vocabulary=vocabulary, input_specs=["regions"])
     Captioning.validation(task, model)

@@ -27,7 +27,7 @@ def batch_of(captions, part):
     longest = max(LENGTHS[part])
     batch = {name: x[part] for name, x in captions.items()}
     batch["tokens"] = batch["tokens"][..., : longest + 1]
-    return kc.data.teacher_forcing(batch)
+    return kc.text.teacher_forcing(batch)
 
 
 def model_of(optimizer):
@@ -122,13 +122,13 @@ def test_means_of_batches_are_refused(captions, scaled):
 
 def test_groups_hold_batches_of_any_shape(monkeypatch):
     batches = tf.data.Dataset.range(1, 6).map(lambda n: ({"x": tf.fill([n], n)}, n))
-    groups = [*kc.data.grouped(batches, 2).as_numpy_iterator()]
+    groups = [*kc.batches.grouped(batches, 2).as_numpy_iterator()]
     assert [[int(n) for _, n in group] for group in groups] == [[1, 2], [3, 4]]
     assert [x["x"].tolist() for x, _ in groups[1]] == [[3] * 3, [4] * 4]
     said = []  # by AutoGraph
     monkeypatch.setattr(
         tf.get_logger(), "warning", lambda *text, **_: said.append(text)
     )
-    epochs = tf.data.Dataset.range(2).flat_map(lambda _: kc.data.grouped(batches, 2))
+    epochs = tf.data.Dataset.range(2).flat_map(lambda _: kc.batches.grouped(batches, 2))
     assert len(epochs.element_spec) == 2
     assert not said

@@ -48,7 +48,7 @@ def train(strategy, task, path):
         optimizer = keras.optimizers.Adam(1e-2, epsilon=1e-3, global_clipnorm=0.01)
         if task == "self_critical":
             words = ["a", "red", "star", "is", "left", "of", "ring", "large"]
-            truth = kc.data.scenes.StatementTruth(kc.text.Vocabulary(words))
+            truth = kc.synthetic.scenes.StatementTruth(kc.text.Vocabulary(words))
             cider_d = kc.rewards.CiderD.from_references(batch["references"])
             reward = kc.rewards.WeightedSum([cider_d, truth], [1.0, 5.0])
             trainer = kc.training.SelfCritical(
@@ -65,15 +65,15 @@ def train(strategy, task, path):
         tf.data.experimental.AutoShardPolicy.DATA
     )
     images = tf.data.Dataset.from_tensor_slices(batch)
-    data = images.batch(IMAGES).map(kc.data.teacher_forcing).repeat()
+    data = images.batch(IMAGES).map(kc.text.teacher_forcing).repeat()
     if task == "accumulated":
-        halves = images.batch(2).map(kc.data.teacher_forcing)
-        data = kc.data.grouped(halves, 2).repeat()
+        halves = images.batch(2).map(kc.text.teacher_forcing)
+        data = kc.batches.grouped(halves, 2).repeat()
     data = data.with_options(options)
     done = trainer.fit(data, epochs=1, steps_per_epoch=STEPS, shuffle=False, verbose=0)
     logs = {name: values[-1] for name, values in done.history.items()}
     if task == "cross_entropy":  # one replica gets two images, the other one
-        uneven = images.take(3).batch(3).map(kc.data.teacher_forcing)
+        uneven = images.take(3).batch(3).map(kc.text.teacher_forcing)
         trainer.fit(uneven.with_options(options), steps_per_epoch=1, verbose=0)
     np.savez(path, *model.get_weights(), **logs)
 
@@ -111,7 +111,7 @@ def overflow(strategy):
     images["regions"][1] = 1e30
     tokens = np.array([[1, 4, 5, 2]] * 2, "int32")
     batches = tf.data.Dataset.from_tensors({**images, "tokens": tokens})
-    batches = batches.map(kc.data.teacher_forcing)
+    batches = batches.map(kc.text.teacher_forcing)
     with strategy.scope():
         model = kc.models.create(
             "san", vocabulary_size=12, dtype="mixed_float16", **tiny("san")

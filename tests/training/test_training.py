@@ -103,7 +103,7 @@ def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
     model.compile(model.optimizer, loss=model.loss, jit_compile=False)
     schedule = kc.training.ScheduledSampling(1, 1.0, increase_every=1, maximum=1.0)
     trainer = kc.training.ScheduledSamplingTrainer(model, schedule)
-    batch = kc.data.teacher_forcing({**images, "tokens": tokens})
+    batch = kc.text.teacher_forcing({**images, "tokens": tokens})
     losses = [trainer.train_on_batch(*batch) for _ in range(2)]
     assert np.isfinite(losses).all()
     assert int(model.optimizer.iterations) == 2
@@ -114,7 +114,7 @@ def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
 
 def test_resumed_scheduled_sampling_is_uninterrupted(rng, tmp_path):
     tokens = rng.integers(4, 9, (3, 2, 6)).astype("int32")
-    batch = kc.data.teacher_forcing({**random_images(rng), "tokens": tokens})
+    batch = kc.text.teacher_forcing({**random_images(rng), "tokens": tokens})
     data = tf.data.Dataset.from_tensors(batch).repeat()
 
     def train(model, initial_epoch):
@@ -326,12 +326,12 @@ def test_validation_loss_is_the_mean_over_all_tokens(rng):
     tokens[0, :, 3:] = 0  # batches of different numbers of tokens
     images = random_images(rng)
     batches = [
-        kc.data.teacher_forcing(
+        kc.text.teacher_forcing(
             {**{k: x[part] for k, x in images.items()}, "tokens": tokens[part]}
         )
         for part in (slice(0, 1), slice(1, 3))
     ]
-    inputs, targets, weights = kc.data.teacher_forcing({**images, "tokens": tokens})
+    inputs, targets, weights = kc.text.teacher_forcing({**images, "tokens": tokens})
     expected = model.loss(targets, model(inputs), weights)
     loss = kc.training.ValidationLoss(model, batches)
     np.testing.assert_allclose(loss(), float(expected), rtol=1e-5)

@@ -42,19 +42,19 @@ def evaluate(
     Returns:
         dict from metric to score, and `statements`, a dict from category to share.
     """
-    examples = kc.data.read(builder, "test")
-    references = kc.data.references(examples)
-    batches = kc.data.image_batches(examples, 50, model.input_specs)
+    examples = kc.datasets.read(builder, "test")
+    references = kc.datasets.references(examples)
+    batches = kc.batches.image_batches(examples, 50, model.input_specs)
     shown = progress(batches, "Test split", unit="batches", leave=False)
     captions = model.caption(shown, **decoding)
-    ids = kc.data.given_ids(builder)
+    ids = kc.datasets.given_ids(builder)
     write_coco_files(
         *({ids.get(i, i): x for i, x in of.items()} for of in (captions, references)),
         folder,
     )
     characters = by_characters(model, references)
     scores, notes = kc.evaluation.score(captions, references, spice, characters)
-    judged = kc.data.statements_of(builder)
+    judged = kc.synthetic.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
     draw_attention(model, builder, decoding, folder / "attention.png")
 
@@ -112,7 +112,7 @@ def draw_attention(
 ) -> None:
     """Draws the attention weights of some captions of the test split."""
     count = min(CAPTIONS, builder.info.splits["test"].num_examples)
-    examples = kc.data.read(builder, f"test[:{count}]", images=True)
+    examples = kc.datasets.read(builder, f"test[:{count}]", images=True)
     names = [name for kind in model.kinds for name in kind.keys]
     captions = []
     for example in examples.as_numpy_iterator():

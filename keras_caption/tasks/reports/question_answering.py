@@ -31,15 +31,15 @@ TITLES = {"answer_types": "type of the answer", "kinds": "type of the question"}
 
 def evaluate(
     model: Any,
-    data: kc.data.ImageQuestions,
-    encode: Callable[[Any, str], kc.data.EncodedQuestions],
+    data: kc.datasets.ImageQuestions,
+    encode: Callable[[Any, str], kc.batches.EncodedQuestions],
     folder: pathlib.Path,
 ) -> dict[str, Any]:
     """Answers and scores the test questions, and prints the scores.
 
     Args:
         model: A trained model, or an ensemble.
-        data: `keras_caption.data.ImageQuestions`.
+        data: `keras_caption.datasets.ImageQuestions`.
         encode: Function of the model and a split to its encoded questions.
         folder: `pathlib.Path`, where the answers and a figure go.
 
@@ -85,7 +85,7 @@ def row(name, accuracy, count):
 
 
 def draw_attention(
-    model: kc.models.MCAN, data: kc.data.ImageQuestions, path: pathlib.Path
+    model: kc.models.MCAN, data: kc.datasets.ImageQuestions, path: pathlib.Path
 ) -> None:
     """Draws the attention weights of a question about each of some test images."""
     texts = collections.defaultdict(list)

@@ -1,0 +1,109 @@
+"""Every number of the papers' translation tables, as the papers print them.
+
+BLEU is times 100; log perplexity is negative, the greater the better.
+"""
+
+from experiments.papers.published import CROSS_ENTROPY, Published, Table
+
+TRANSFORMERS = {
+    "Tiny": "transformer_tiny",
+    "Small": "transformer_small",
+    "Base": "transformer_base",
+}
+LSTMS = {f"{cells} cells": f"lstm_{cells}" for cells in (256, 512, 1024)}
+# Columns of the area paper's tables: attention, suffix of the preset, and language.
+COLUMNS = (
+    ("regular", "", "de"),
+    ("regular", "", "fr"),
+    ("area", "_area", "de"),
+    ("area", "_area", "fr"),
+)
+TEST_SET = (
+    "The paper trains on WMT14; it names neither the test set nor how BLEU is computed."
+)
+
+
+def _text(tokenizer, language):
+    return {
+        "data.tokenizer": tokenizer,
+        "data.source": "en",
+        "data.target": language,
+    }
+
+
+def _grid(metric, tokenizer, models, *scores):
+    """Rows of a table that has a line of scores for each model."""
+    return tuple(
+        Published(
+            f"{label}, {attention}, En-{language.capitalize()}",
+            {metric: score},
+            model + suffix,
+            _text(tokenizer, language),
+            objective=CROSS_ENTROPY,
+        )
+        for (label, model), line in zip(models.items(), scores, strict=True)
+        for (attention, suffix, language), score in zip(COLUMNS, line, strict=True)
+    )
+
+
+TRANSLATION = {
+    "area_1": Table(
+        "Area Attention, Table 1, characters",
+        _grid(
+            "BLEU",
+            "characters",
+            TRANSFORMERS,
+            (6.97, 9.47, 7.39, 11.79),
+            (12.18, 18.75, 13.44, 21.24),
+            (24.65, 32.80, 25.03, 33.69),
+        ),
+        TEST_SET,
+    ),
+    "area_2": Table(
+        "Area Attention, Table 2, subwords",
+        _grid(
+            "BLEU",
+            "subwords",
+            TRANSFORMERS,
+            (18.60, 27.07, 18.80, 27.29),
+            (22.80, 31.91, 22.80, 32.28),
+            (27.96, 39.10, 28.17, 39.22),
+        ),
+        TEST_SET,
+    ),
+    "area_3": Table(
+        "Area Attention, Table 3, characters",
+        _grid(
+            "log_perplexity",
+            "characters",
+            LSTMS,
+            (-0.7984, -0.7770, -0.7981, -0.7655),
+            (-0.6506, -0.6343, -0.6504, -0.6318),
+            (-0.5585, -0.5527, -0.5603, -0.5521),
+        ),
+        "`log_perplexity` is the negative log perplexity of a character; the greater "
+        "the better. The paper's is of WMT14's validation data, ours of the test "
+        "split. The paper gives neither the base of the logarithm, of which ours is "
+        "natural, nor the size of the LSTM's areas: five is ours.",
+    ),
+    "ngsan_8": Table(
+        "NG-SAN, Table 8",
+        tuple(
+            Published(
+                label,
+                {"BLEU": score},
+                model,
+                _text("subwords", "de") if model else {},
+                objective=CROSS_ENTROPY,
+            )
+            for label, model, score in (
+                ("Transformer-Base, Vaswani et al.", None, 27.30),
+                ("Transformer-Big, Vaswani et al.", None, 28.40),
+                ("Transformer-Base", "transformer_base", 27.56),
+                ("+ NSA", "transformer_base_nsa", 27.92),
+            )
+        ),
+        "The paper trains on WMT14 and tests on newstest2014; it gives neither the "
+        "tokens, of which subwords are ours, nor how BLEU is computed.",
+    ),
+}

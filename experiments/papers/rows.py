@@ -1,0 +1,117 @@
+"""The rows of the papers' tables, and the runs that belong to them."""
+
+import dataclasses
+
+from experiments.papers.finished import OBJECTIVES, distinctions
+from experiments.papers.published import CAPTIONING, CROSS_ENTROPY, SELF_CRITICAL
+from experiments.papers.published_answers import ANSWERS
+from experiments.papers.published_translation import TRANSLATION
+from keras_caption import tasks
+from keras_caption.training.run_directory import settings
+
+TABLES = {**CAPTIONING, **TRANSLATION, **ANSWERS}
+PHASES = {
+    (CROSS_ENTROPY,): "All scores are after cross-entropy only, the paper's and ours.",
+    (SELF_CRITICAL,): (
+        "The paper's scores are after self-critical training. Of ours, rows with "
+        "+ SCST are, all others are after cross-entropy only."
+    ),
+    (CROSS_ENTROPY, SELF_CRITICAL): (
+        "Rows with + SCST are after self-critical training, all others after "
+        "cross-entropy only, the paper's and ours."
+    ),
+}
+
+
+@dataclasses.dataclass
+class Row:
+    """A row of a table.
+
+    Attributes:
+        label: What it is of.
+        runs: List of dicts, what the files of its finished runs hold.
+        published: dict from metric to score, as a paper prints it: times 100, except
+            `log_perplexity`; `parameters` are in millions.
+        objective: What its models were last trained with.
+    """
+
+    label: str
+    runs: list
+    published: dict = dataclasses.field(default_factory=dict)
+    objective: str = ""
+
+
+def cells_of(table):
+    """The models that a table compares: names of presets and their overrides."""
+    cells = []
+    for row in TABLES[table].rows:
+        cell = (row.model, row.overrides)
+        if row.model and cell not in cells:
+            cells.append(cell)
+    return cells
+
+
+def ensembles_of(table):
+    """The rows of a table that are of ensembles."""
+    return [row for row in TABLES[table].rows if row.model and row.members > 1]
+
+
+def task_of_table(table):
+    """The task of a table's models."""
+    return tasks.of_model(next(row.model for row in TABLES[table].rows if row.model))
+
+
+def notes_of(table):
+    """What a reader must know to compare ours with the paper's, str."""
+    table = TABLES[table]
+    return f"{PHASES[tuple(table.objectives)]} {table.notes}".strip()
+
+
+def rows_of(table, runs):
+    """The rows of a paper's table; those without runs of ours too."""
+    objectives = TABLES[table].objectives
+    distinct, rows = list(distinctions(runs)), []
+    for published in TABLES[table].rows:
+        if published.model and CROSS_ENTROPY not in objectives:
+            # What the paper does not report: ours before self-critical training.
+            before = dataclasses.replace(published, objective=CROSS_ENTROPY, scores={})
+            row = row_of(before, distinct)
+            rows += [row] if row.runs else []
+        rows.append(row_of(published, distinct))
+    return rows
+
+
+def row_of(published, distinct):
+    """A published row, with the runs that belong to it."""
+    label = published.label
+    if published.model:
+        label += f" ({published.model})"
+    for name, value in published.overrides.items():
+        if name.startswith("model."):
+            label += f", {name.removeprefix('model.')}={value}"
+    runs = [run for run, changed in distinct if is_of(published, run, changed)]
+    return Row(
+        label + OBJECTIVES[published.objective],
+        runs,
+        published.scores,
+        published.objective,
+    )
+
+
+def is_of(published, run, changed):
+    """Whether a run is of a published row's model, with its values and no others."""
+    if not published.model:
+        return False
+    if published.members > 1:
+        return (
+            run["objective"] == "ensemble"
+            and run["model"].split(" + ") == [published.model] * published.members
+            and run.get("member_objectives")
+            == [published.objective] * published.members
+        )
+    if (run["model"], run["objective"]) != (published.model, published.objective):
+        return False
+    return (
+        changed.keys() <= published.overrides.keys()
+        and published.overrides.items() <= settings(run).items()
+    )

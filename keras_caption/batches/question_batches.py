@@ -1,0 +1,193 @@
+"""From questions and the examples of images to the batches that models take."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.batches.answers import soft_scores
+from keras_caption.batches.pipeline import (
+    CACHED_SHUFFLE_BUFFER,
+    SHUFFLE_BUFFER,
+    endless,
+    in_float32,
+)
+from keras_caption.errors import InputError, hint
+from keras_caption.formats.question import Question
+from keras_caption.inputs import of_example
+from keras_caption.text import PAD
+
+
+class EncodedQuestions:
+    """Questions as arrays of numbers, to join with the features of their images.
+
+    Args:
+        questions: Sequence of `keras_caption.formats.question.Question`.
+        tokens: int32 `(questions, T)`, token ids, then PAD, see
+            `keras_caption.models.Classifier.question_tokens`.
+        answers: List of str, the answers of the model. Others are no targets: a
+            question whose answers are all unknown has targets of zeros.
+        images: tf.data dataset of examples, see
+            `keras_caption.datasets.region_features`, with all images that the questions
+            are about; others are skipped.
+        inputs: Names of what the model reads of an image, such as its `input_specs`.
+    """
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        tokens: np.ndarray,
+        answers: Sequence[str],
+        images: tf.data.Dataset,
+        inputs: Any = None,
+    ):
+        self._inputs = inputs
+        self._images = images
+        self._num_answers = len(answers)
+        # In the order of their images, to find those of one by bisection.
+        image_ids = np.array([q.image_id for q in questions], "int64")
+        self._order = np.argsort(image_ids, kind="stable")
+        self._image_ids = tf.constant(image_ids[self._order])
+        self._tokens = tf.constant(tokens[self._order], tf.int32)
+        self._kinds = [questions[i].kind for i in self._order]
+        id_of = {answer: i for i, answer in enumerate(answers)}
+        known = [
+            [(id_of[a], s) for a, s in soft_scores(questions[i]).items() if a in id_of]
+            if questions[i].answers
+            else []
+            for i in self._order
+        ]
+        most = max(map(len, known), default=0)
+        padded = [row + [(-1, 0.0)] * (most - len(row)) for row in known]
+        padded = np.array(padded, "float32").reshape(len(known), most, 2)
+        self._answer_ids = tf.constant(padded[..., 0], tf.int32)
+        self._scores = tf.constant(padded[..., 1])
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def train_batches(
+        self,
+        batch_size: int,
+        seed: int = 0,
+        first_epoch: int = 0,
+        cache: bool = True,
+        curriculum: Mapping[str, int] | None = None,
+    ) -> tf.data.Dataset:
+        """Endless batches for training, epoch after epoch in another order.
+
+        What an epoch holds depends on `seed` and the epoch's number alone, so that a
+        run resumed at epoch k sees what an uninterrupted one does. Each question is
+        asked once in every epoch; an incomplete last batch is dropped. While a
+        curriculum withholds some, the others are asked again, so that all epochs have
+        the same number of batches. No more than a window of images and one of
+        questions are in memory, unless `cache`.
+
+        Args:
+            batch_size: int, number of questions.
+            seed: int.
+            first_epoch: int, number of the epoch to begin with.
+            cache: bool, whether to keep the features of all images in memory. If not,
+                each epoch reads them anew.
+            curriculum: dict from kinds of questions to the number of the first epoch
+                that asks them. Others are asked from epoch 0 on.
+
+        Returns:
+            tf.data dataset of inputs and targets: a dict of what the model reads,
+            `question` int32 `(B, T)` and the inputs of the image, see
+            `keras_caption.inputs`; and soft scores, float32 `(B, answers)`.
+
+        Raises:
+            InputError: If the curriculum names a kind that no question has, or leaves
+                none to ask in epoch 0.
+        """
+        check(Count, batch_size=batch_size)
+        check(CountOrZero, seed=seed, first_epoch=first_epoch)
+        if curriculum:
+            asked_from = self._asked_from(curriculum)
+            size = len(self) // batch_size * batch_size
+        images, window = (
+            self._images.map(self._prepare, tf.data.AUTOTUNE),
+            SHUFFLE_BUFFER,
+        )
+        if cache:
+            images, window = images.cache(), CACHED_SHUFFLE_BUFFER
+
+        def with_targets(inputs, row):
+            return inputs, self._targets(row)
+
+        def batches_of_epoch(epoch):
+            # Of this graph alone: the order depends on no seed set elsewhere.
+            tf.random.set_seed(seed + 1)
+            order = images.shuffle(window, seed=epoch).flat_map(self._of_image)
+            if curriculum:
+                order = order.filter(lambda _, row: asked_from[row] <= epoch)
+                order = order.repeat().take(size)
+            batches = self._batches(order.shuffle(window, seed=epoch), batch_size, True)
+            return batches.map(with_targets, tf.data.AUTOTUNE)
+
+        return endless(batches_of_epoch, first_epoch)
+
+    def batches(self, batch_size: int) -> tf.data.Dataset:
+        """Batches to answer, each question once, in the order of the images.
+
+        Args:
+            batch_size: int, number of questions; the last batch may have fewer.
+
+        Returns:
+            tf.data dataset of inputs, as of `train_batches`, and the numbers of the
+            questions in the sequence that they came from, int64 `(B,)`.
+        """
+        images = self._images.map(self._prepare, tf.data.AUTOTUNE)
+        batches = self._batches(images.flat_map(self._of_image), batch_size, False)
+        order = tf.constant(self._order)
+        return batches.map(lambda inputs, row: (inputs, tf.gather(order, row)))
+
+    def _asked_from(self, curriculum):
+        """The first epoch of each question, int64, in the order of the images."""
+        kinds = sorted(set(self._kinds))
+        for kind, first in curriculum.items():
+            if kind not in kinds:
+                raise InputError(
+                    f"The curriculum names {kind!r}, which is no kind of the questions "
+                    f"to train on. {hint(kind, kinds)}"
+                )
+            check(CountOrZero, **{f"curriculum.{kind}": first})
+        first = [curriculum.get(kind, 0) for kind in self._kinds]
+        if 0 not in first:
+            raise InputError("The curriculum leaves no question to ask in epoch 0.")
+        return tf.constant(first, tf.int64)
+
+    def _prepare(self, example):
+        """What is read of an image, and the first and the last of its questions."""
+        image_id = example["image_id"][None]
+        first, end = (
+            tf.searchsorted(self._image_ids, image_id, side, tf.int64)[0]
+            for side in ("left", "right")
+        )
+        return of_example(example, self._inputs), first, end
+
+    @staticmethod
+    def _of_image(image, first, end):
+        """The image with each of its questions; the features are not copied."""
+        of_all = tf.data.Dataset.from_tensors(image).repeat()
+        return tf.data.Dataset.zip(of_all, tf.data.Dataset.range(first, end))
+
+    def _batches(self, asked, batch_size, drop_remainder):
+        def complete(image, row):
+            tokens = tf.gather(self._tokens, row)
+            length = tf.reduce_sum(tf.cast(tf.reduce_any(tokens != PAD, 0), tf.int32))
+            tokens = tokens[:, : tf.maximum(length, 1)]
+            return {**in_float32(image), "question": tokens}, row
+
+        batches = asked.padded_batch(batch_size, drop_remainder=drop_remainder)
+        return batches.map(complete, tf.data.AUTOTUNE)
+
+    def _targets(self, row):
+        ids, scores = tf.gather(self._answer_ids, row), tf.gather(self._scores, row)
+        places = tf.where(ids >= 0)
+        indices = tf.stack([places[:, 0], tf.cast(ids[ids >= 0], tf.int64)], axis=1)
+        shape = tf.shape(row, tf.int64)[0], self._num_answers
+        return tf.scatter_nd(indices, scores[ids >= 0], shape)

@@ -1,0 +1,160 @@
+"""From pairs of sentences to batches of similar length, with a budget of tokens."""
+
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.batches.pipeline import endless, grouped
+from keras_caption.errors import InputError
+from keras_caption.text import PAD, Tokenizer, teacher_forcing
+
+
+class TokenizedPairs:
+    """Pairs of sentences as token ids, for training a translator.
+
+    Args:
+        pairs: Finite tf.data dataset of dicts with `source` and `target`, string
+            scalars, as those of `ParallelText.read`.
+        source_tokenizer, target_tokenizer: Tokenizers; they may be the same.
+        max_length: int, greatest number of tokens of either sentence, with EOS. Pairs
+            that are longer are dropped, and counted.
+
+    Attributes:
+        lengths: int NumPy `(pairs,)`, number of tokens of the longer sentence.
+        dropped: int, number of pairs that are longer than `max_length`.
+
+    Raises:
+        InputError: If no pair is left.
+    """
+
+    def __init__(
+        self,
+        pairs,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        max_length: int = 256,
+    ):
+        check(Count, max_length=max_length)
+        self.max_length = max_length
+
+        sources, targets = [], []
+        for pair in pairs.as_numpy_iterator():
+            source = source_tokenizer.encode(pair["source"].decode())[1:]  # no BOS
+            target = target_tokenizer.encode(pair["target"].decode())
+            sources.append(np.array(source, "int32"))
+            targets.append(np.array(target, "int32"))
+        both = zip(sources, targets, strict=True)
+        lengths = np.array([max(len(x), len(y) - 1) for x, y in both])
+        kept = lengths <= max_length
+        if not kept.any():
+            raise InputError(
+                f"None of the {len(lengths):,} pairs of sentences has at most "
+                f"{max_length} tokens."
+            )
+        self.lengths = lengths[kept]
+        self.dropped = len(lengths) - len(self.lengths)
+        self._sources = to_ragged(itertools.compress(sources, kept))
+        self._targets = to_ragged(itertools.compress(targets, kept))
+
+    def steps_per_epoch(self, tokens_per_batch: int, group: int = 1) -> int:
+        """Number of batches of an epoch, or of groups of them, see `batches`."""
+        return len(self._starts(tokens_per_batch, group)) // group
+
+    def batches(
+        self,
+        tokens_per_batch: int,
+        seed: int = 0,
+        first_epoch: int = 0,
+        group: int = 1,
+    ):
+        """Endless batches of sentences of similar length, epoch after epoch.
+
+        Pairs are sorted by length, those of one length in random order, and cut into
+        batches, which come in random order. An epoch that ended with its longest
+        sentences would leave a model that translates at too great a length.
+
+        What an epoch holds depends on `seed` and the epoch's number alone, so that a
+        run resumed at epoch k sees what an uninterrupted one does. Each pair is in one
+        batch of every epoch.
+
+        Args:
+            tokens_per_batch: int, most tokens of a batch, padding included, in the
+                source or in the target, whichever are more.
+            seed: int.
+            first_epoch: int, number of the epoch to begin with.
+            group: int, number of batches that `AccumulatingTrainer` makes one update
+                of. An epoch has whole groups: the largest batches are halved until it
+                does. Defaults to 1, no groups.
+
+        Returns:
+            tf.data dataset of inputs, targets and weights, see
+            `keras_caption.text.teacher_forcing`, or of groups of them, see
+            `keras_caption.batches.grouped`. The inputs are a dict of `source`, int32
+            `(B, S)`, to EOS, then PAD, and `tokens`, int32 `(B, T)`.
+
+        Raises:
+            InputError: If a batch could not hold a pair of `max_length` tokens, or
+                there are fewer batches than a group has.
+        """
+        check(CountOrZero, seed=seed, first_epoch=first_epoch)
+        starts = self._starts(tokens_per_batch, group)
+        lengths = tf.constant(self.lengths)
+
+        def batches_of_epoch(epoch):
+            seeds = tf.stack([tf.constant(seed, tf.int64), epoch])
+            order = tf.random.experimental.stateless_shuffle(
+                tf.range(len(self.lengths)), seeds
+            )
+            by_length = tf.argsort(tf.gather(lengths, order), stable=True)
+            order = tf.RaggedTensor.from_row_starts(tf.gather(order, by_length), starts)
+
+            def batch(i):
+                rows = order[i]
+                return teacher_forcing(
+                    {
+                        "source": tf.gather(self._sources, rows).to_tensor(PAD),
+                        "tokens": tf.gather(self._targets, rows).to_tensor(PAD),
+                    }
+                )
+
+            numbers = tf.random.experimental.stateless_shuffle(
+                tf.range(len(starts)), seeds
+            )
+            numbers = tf.data.Dataset.from_tensor_slices(numbers)
+            batches = numbers.map(batch, tf.data.AUTOTUNE)
+            return batches if group == 1 else grouped(batches, group)
+
+        return endless(batches_of_epoch, first_epoch)
+
+    def _starts(self, tokens_per_batch, group):
+        """Places, among pairs sorted by length, where the batches of groups begin."""
+        check(Count, tokens_per_batch=tokens_per_batch, group=group)
+        if tokens_per_batch < self.max_length:
+            raise InputError(
+                f"A batch of {tokens_per_batch} tokens cannot hold a pair of "
+                f"max_length={self.max_length} tokens."
+            )
+        starts = [0]
+        for i, length in enumerate(np.sort(self.lengths).tolist()):
+            if (i + 1 - starts[-1]) * length > tokens_per_batch:
+                starts.append(i)
+        count = len(starts)
+        for _ in range(-count % group if group <= count else 0):
+            sizes = np.diff([*starts, len(self.lengths)])
+            largest = int(sizes.argmax())
+            starts.insert(largest + 1, starts[largest] + int(sizes[largest]) // 2)
+        if group > count or len({*starts}) < len(starts):
+            raise InputError(
+                f"An update of {group:,} batches does not fit an epoch: its "
+                f"{len(self.lengths):,} pairs of sentences make {count:,} batches of "
+                f"{tokens_per_batch:,} tokens."
+            )
+        return np.array(starts)
+
+
+def to_ragged(rows):
+    """Rows of different lengths, NumPy arrays, as a ragged tensor."""
+    rows = list(rows)
+    return tf.RaggedTensor.from_row_lengths(np.concatenate(rows), [*map(len, rows)])

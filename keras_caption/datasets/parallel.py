@@ -1,0 +1,125 @@
+import dataclasses
+import itertools
+from collections.abc import Callable
+
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+from keras_caption.datasets.building import build
+from keras_caption.errors import InputError, hint
+from keras_caption.formats.parallel_text import find_parallel
+from keras_caption.synthetic.scene_sentences import SceneSentences
+
+AT_ONCE = 1024  # pairs that TensorFlow takes from Python together
+DATASETS = ("scene_sentences", "parallel", "wmt14_translate")
+
+
+@dataclasses.dataclass(frozen=True)
+class ParallelText:
+    """Sentences in a source language, and their translations.
+
+    Attributes:
+        source, target: Languages, such as `"en"` and `"de"`.
+        read: Function from `"train"`, `"val"` or `"test"` to the pairs of that split, a
+            tf.data dataset of dicts with `source` and `target`, string scalars,
+            always in the same order.
+    """
+
+    source: str
+    target: str
+    read: Callable[[str], tf.data.Dataset]
+
+
+def load_parallel(
+    name: str, folder=None, source: str = "en", target: str = "de", **kwargs
+) -> ParallelText:
+    """Loads parallel text.
+
+    Args:
+        name: str. `"scene_sentences"`, which is built in, English and German;
+            `"parallel"`, files in `folder`; or `"wmt14_translate"`, which TFDS
+            downloads.
+        folder: Path. For `"parallel"`, the folder of `train.*`, `val.*` and `test.*`,
+            with the languages as suffixes, plain or as `.gz`.
+        source, target: Languages.
+        **kwargs: Of the TFDS builder, such as `data_dir`.
+
+    Raises:
+        InputError: If there is no such dataset or language, or the files of the
+            folder are missing, damaged, or of different numbers of lines.
+    """
+    if name not in DATASETS:
+        raise InputError(f"There is no parallel text {name!r}. {hint(name, DATASETS)}")
+    if (name == "parallel") != (folder is not None):
+        raise InputError("A folder of files is what the dataset 'parallel' reads.")
+    if folder is not None:
+        return from_folder(folder, source, target)
+    if name == "scene_sentences":
+        return from_builder(lambda: SceneSentences(**kwargs), source, target)
+    name = f"{name}/{find_languages(name, source, target)}"
+    return from_builder(lambda: tfds.builder(name, **kwargs), source, target)
+
+
+def find_languages(name, source, target):
+    """The TFDS config of two languages, one of them English."""
+    configs = [config.name for config in tfds.builder_cls(name).BUILDER_CONFIGS]
+    found = {f"{source}-{target}", f"{target}-{source}"} & {*configs}
+    if not found:
+        others = ", ".join(config.removesuffix("-en") for config in configs)
+        raise InputError(
+            f"The dataset {name} translates between en and one of {others}, not "
+            f"{source} and {target}."
+        )
+    return found.pop()
+
+
+def from_folder(folder, source, target):
+    """Parallel text of files in a folder; pairs with an empty sentence are skipped."""
+    files = find_parallel(folder, source, target)
+    for pair in files.values():
+        if not sum(1 for _ in sentences(pair)):  # reads it all
+            raise InputError(f"{pair.source} and {pair.target} have no sentences.")
+
+    def read(split):
+        def batches():
+            pairs = sentences(files[split])
+            while batch := list(itertools.islice(pairs, AT_ONCE)):
+                sources, targets = zip(*batch, strict=True)
+                yield {"source": [*sources], "target": [*targets]}
+
+        texts = tf.TensorSpec((None,), tf.string)
+        return tf.data.Dataset.from_generator(
+            batches, output_signature={"source": texts, "target": texts}
+        ).unbatch()
+
+    return ParallelText(source, target, read)
+
+
+def sentences(files):
+    """Pairs of sentences, neither of which is empty, without white space around."""
+    for pair in files:
+        source, target = (text.strip() for text in pair)
+        if source and target:
+            yield source, target
+
+
+def from_builder(make, source, target):
+    """Parallel text of the builder of `tfds.features.Translation` that is made."""
+    builder = make()
+    languages = builder.info.features.keys()
+    if {source, target} != set(languages):
+        raise InputError(
+            f"The dataset {builder.name} has the languages {' and '.join(languages)}, "
+            f"not {source} and {target}."
+        )
+    builder = build(make)
+
+    def read(split):
+        if split == "val" and split not in builder.info.splits:
+            split = "validation"
+        examples = builder.as_dataset(split=split, shuffle_files=False)
+        return examples.map(
+            lambda pair: {"source": pair[source], "target": pair[target]}
+        )
+
+    return ParallelText(source, target, read)

@@ -1,0 +1,224 @@
+"""Datasets of questions about the images of other datasets."""
+
+import collections
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from keras_caption.datasets.image_ids import given_ids
+from keras_caption.datasets.registry import load, read
+from keras_caption.errors import InputError, hint
+from keras_caption.formats.coco_qa import read_coco_qa
+from keras_caption.formats.question import Question
+from keras_caption.formats.vqa import find_vqa, read_vqa
+from keras_caption.formats.vsr import read_vsr
+from keras_caption.synthetic.scenes.questions import CURRICULUM, ask
+from keras_caption.synthetic.scenes.statements import scene_objects
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageQuestions:
+    """Questions about images, by split.
+
+    Attributes:
+        builder: TFDS builder of the images, from `load`.
+        split_of_image: dict from image id to the split of `builder` that it is in.
+        questions: dict from split to a list of
+            `keras_caption.formats.question.Question`. `train`, `val` and `test` have
+            known answers; `unanswered`, which a dataset may lack, has none.
+        skipped: int, number of questions whose image is not in `builder`.
+        curriculum: dict from kinds of questions to the first epochs that should ask
+            them, see `keras_caption.batches.EncodedQuestions`; empty for most datasets.
+    """
+
+    builder: Any
+    split_of_image: dict[int, str]
+    questions: dict[str, list[Question]]
+    skipped: int
+    curriculum: dict[str, int]
+
+    def images(self, split: str, images: bool = False) -> Any:
+        """Examples of the images that a split's questions are about, and of others.
+
+        Args:
+            split: str, one of `questions`.
+            images: bool, of `read`.
+
+        Returns:
+            `tf.data.Dataset`, see `read`, of all splits of the images that have
+            questions of this one.
+        """
+        of_images = {self.split_of_image[q.image_id] for q in self.questions[split]}
+        return read(self.builder, "+".join(sorted(of_images)), images)
+
+
+def _parts(builder, split, *names):
+    """Some features of the examples of a split, without decoding the others."""
+    parts = tfds.decode.PartialDecoding({*names})
+    examples = builder.as_dataset(split=split, decoders=parts, shuffle_files=False)
+    return examples.as_numpy_iterator()
+
+
+def _by_image(questions, split_of_image):
+    """Lists of questions by the split of their images; those without are skipped."""
+    splits = collections.defaultdict(list)
+    for question in questions:
+        splits[split_of_image.get(question.image_id, "train")].append(question)
+    return splits
+
+
+def _scene_questions(path, builder, split_of_image):
+    if path is not None:
+        raise InputError(
+            f"The questions of scene_questions are built in, and not read from {path}."
+        )
+    if "objects" not in builder.info.features:
+        raise InputError(
+            f"The images in {builder.data_path} have no known objects to ask about: "
+            "scene_questions are about scenes."
+        )
+    splits = {}
+    for split in dict.fromkeys(split_of_image.values()):
+        questions = splits[split] = []
+        for example in _parts(builder, split, "image_id", "boxes", "objects"):
+            image_id = int(example["image_id"])
+            asked = ask(scene_objects(example), np.random.default_rng(image_id))
+            for number, (kind, text, answer) in enumerate(asked):
+                number += 100 * image_id
+                questions.append(
+                    Question(number, image_id, text, (answer,), answer, kind)
+                )
+    return splits
+
+
+def _coco_qa(path, builder, split_of_image):
+    return _by_image(read_coco_qa(_needed(path, "coco_qa")), split_of_image)
+
+
+def _vsr(path, builder, split_of_image):
+    return _by_image(read_vsr(_needed(path, "vsr")), split_of_image)
+
+
+def _vqa(path, builder, split_of_image):
+    splits = {}
+    for split, files in find_vqa(_needed(path, "vqa")).items():
+        answered = files[1] is not None
+        splits[split if answered else "unanswered"] = read_vqa(*files)
+        print(f"{files[0]}: for {split}{'' if answered else ', without answers'}")
+    # The server knows the answers of VQA's test split, and nobody else.
+    return {"test": splits["val"], **splits}
+
+
+def _needed(path, name):
+    if path is None:
+        raise InputError(f"The questions of {name} need the path that they are at.")
+    return path
+
+
+QUESTIONS = {
+    "scene_questions": _scene_questions,
+    "coco_qa": _coco_qa,
+    "vsr": _vsr,
+    "vqa": _vqa,
+}
+CURRICULA = {"scene_questions": CURRICULUM}  # of those that have one
+
+
+def register_questions(
+    name: str,
+    make: Callable[..., dict[str, list]],
+    curriculum: Mapping[str, int] | None = None,
+) -> None:
+    """Adds a dataset of questions, which `load_questions` finds by its name.
+
+    Args:
+        name: str.
+        make: Function of the path of the questions, or `None`; of the TFDS builder of
+            the images; and of a dict from the ids of its images to their splits. It
+            returns a dict from split to a list of
+            `keras_caption.formats.question.Question`.
+        curriculum: dict from kinds of questions to the first epochs that should ask
+            them; the others are asked from the first epoch on.
+
+    Raises:
+        InputError: If there is a dataset of that name already.
+    """
+    if name in QUESTIONS:
+        raise InputError(f"There is a dataset of questions {name!r} already.")
+    QUESTIONS[name] = make
+    if curriculum:
+        CURRICULA[name] = dict(curriculum)
+
+
+def load_questions(
+    name: str,
+    path: str | os.PathLike | None = None,
+    images: str = "scenes",
+    images_dir: str | os.PathLike | None = None,
+    **kwargs: Any,
+) -> ImageQuestions:
+    """Loads questions about images.
+
+    | name | `path` | questions |
+    |---|---|---|
+    | `scene_questions` | `None` | about generated `scenes`, which know their answers |
+    | `coco_qa` | JSON file | COCO-QA, one-word answers; split as its images are |
+    | `vsr` | JSON file | statements, true or false; split as their images are |
+    | `vqa` | folder | VQA, see `keras_caption.formats.vqa.find_vqa` |
+
+    Questions about images that are not there are skipped and counted. VQA has splits
+    of its own, whatever split an image is in; its test split is `val` where the
+    answers of test are not known, whose questions are `unanswered`.
+
+    Args:
+        name: str, of the table, or one that was registered.
+        path: Path of the questions.
+        images: str, dataset of the images: a name that `load` knows.
+        images_dir: Path, `folder` of `load`.
+        **kwargs: Of `load`.
+
+    Returns:
+        `ImageQuestions`.
+
+    Raises:
+        InputError: If there is no such dataset, its files are missing or damaged, or
+            a split has no question about an image that is there.
+    """
+    if name not in QUESTIONS:
+        raise InputError(
+            f"There is no dataset of questions {name!r}. {hint(name, QUESTIONS)}"
+        )
+    builder = load(images, images_dir, **kwargs)
+    split_of_image = {
+        int(example["image_id"]): split
+        for split, info in builder.info.splits.items()
+        if info.num_examples
+        for example in _parts(builder, split, "image_id")
+    }
+    names = given_ids(builder)
+    number_of = {names.get(number, number): number for number in split_of_image}
+    given = {id_: split_of_image[number] for id_, number in number_of.items()}
+    splits, skipped = {}, set()
+    for split, questions in QUESTIONS[name](path, builder, given).items():
+        splits[split] = [
+            dataclasses.replace(q, image_id=number_of[q.image_id]) if names else q
+            for q in questions
+            if q.image_id in given
+        ]
+        skipped |= {q.question_id for q in questions} - {
+            q.question_id for q in splits[split]
+        }
+    for split in ("train", "val", "test"):
+        if not splits.get(split):
+            raise InputError(
+                f"None of the images in {builder.data_path} has a question for "
+                f"{split!r} in {path or name}."
+            )
+    counts = ", ".join(f"{len(of_split):,} {s}" for s, of_split in splits.items())
+    print(f"{path or name}: questions: {counts}; {len(skipped):,} of no image here")
+    curriculum = CURRICULA.get(name, {})
+    return ImageQuestions(builder, split_of_image, splits, len(skipped), curriculum)

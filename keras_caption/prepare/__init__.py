@@ -1,0 +1,36 @@
+"""From annotations with photos, clips or features to prepared datasets."""
+
+from keras_caption.formats.coco import read_captions
+from keras_caption.formats.frame_files import open_frames
+from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.formats.region_files import open_regions
+from keras_caption.prepare.clips import prepare_clips
+from keras_caption.prepare.frames import prepare_frames
+from keras_caption.prepare.listing import list_images
+from keras_caption.prepare.photo_records import (
+    PhotoRecord,
+    records_of_photos,
+    records_of_scenes,
+)
+from keras_caption.prepare.photos import load_extractor, prepare_photos
+from keras_caption.prepare.regions import prepare_regions
+from keras_caption.prepare.video_listing import list_videos
+
+__all__ = [
+    "ListedImage",
+    "ListedVideo",
+    "PhotoRecord",
+    "list_images",
+    "list_videos",
+    "load_extractor",
+    "open_frames",
+    "open_regions",
+    "prepare_clips",
+    "prepare_frames",
+    "prepare_photos",
+    "prepare_regions",
+    "read_captions",
+    "records_of_photos",
+    "records_of_scenes",
+]

@@ -1,0 +1,182 @@
+"""Photos and splits, listed by captions of a user's own: CSV, or text files."""
+
+import collections
+import dataclasses
+import hashlib
+import os
+import pathlib
+from collections.abc import Iterable, Sequence
+
+from keras_caption.errors import InputError
+from keras_caption.formats.caption_csv import read_caption_csv
+from keras_caption.formats.caption_texts import read_caption_texts
+from keras_caption.formats.captioned_photo import CaptionedPhoto
+from keras_caption.formats.listed_file import ListedFile
+from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.splits import SPLITS, given_splits, splits_in, unclear
+from keras_caption.prepare.matching import join_listings
+
+CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".token")
+
+
+def is_own(path: pathlib.Path) -> bool:
+    """Whether captions are CSV or a folder of text files, by the path."""
+    return path.is_dir() or path.suffix.lower() in CSV_SUFFIXES
+
+
+def list_own_photos(
+    paths: Sequence[str | os.PathLike],
+    photos: list[pathlib.PurePath],
+    strict: bool = False,
+) -> dict[str, list[ListedImage]]:
+    """Lists the photos of a user's own captions by split.
+
+    A photo's split is that of the column `split`; without one, that which a user gives
+    to the file or folder; or that which its name has as a word, see `splits_in`, such
+    as `captions_val.csv`. If no file has any, photos that exist are split by
+    `split_by_hash`. What each file is used for is printed.
+
+    Args:
+        paths: Sequence of paths of CSV files, see `read_caption_csv`, and of folders
+            of text files, see `read_caption_texts`; with a split, `"train=PATH"`,
+            `"val=PATH"` or `"test=PATH"`.
+        photos: List of the paths of all photos, relative to their folder.
+        strict: bool, whether to raise an error for a caption without words, or a row
+            that is cut, instead of skipping it. Defaults to `False`.
+
+    Returns:
+        dict from split to a list of `ListedImage`, numbered in the order of the files.
+        A text file that is blank, or of no photo or several, has a `problem`.
+
+    Raises:
+        InputError: If a file does not follow its format, a photo is listed twice,
+            captions of other formats are among them, or it is unclear what a file is
+            for.
+    """
+    read, skipped = {}, {}
+    for path, split in given_splits(paths).items():
+        read[path], skipped[path] = read_own(path, split, photos)
+    splits = {
+        path: {photo.split for photo in of_path} for path, of_path in read.items()
+    }
+    for path, of_path in splits.items():
+        for other in splits:
+            if None in of_path and splits[other] - {None}:
+                raise unclear(path, f"has no split, unlike {other}")
+    existing = {photo.name for photo in photos}
+    hashed = split_by_hash(
+        photo.file_name
+        for of_path in read.values()
+        for photo in of_path
+        if photo.split is None
+        and not photo.problem
+        and pathlib.PurePath(photo.file_name).name in existing
+    )
+    listings, number = {}, 0
+    for path, of_path in read.items():
+        listings[path] = ListedFile({split: [] for split in SPLITS}, skipped[path])
+        for photo in of_path:
+            split = photo.split or hashed.get(photo.file_name, "train")
+            listings[path].splits[split].append(
+                ListedImage(
+                    number, photo.file_name, photo.captions, problem=photo.problem
+                )
+            )
+            number += 1
+    return join_listings(listings, "photo", lambda i: f"photo {i.file_name}", strict)
+
+
+def read_own(
+    path: pathlib.Path, split: str | None, photos: list[pathlib.PurePath]
+) -> tuple[list[CaptionedPhoto], list[str]]:
+    """Reads a CSV file or a folder of text files, see `list_own_photos`.
+
+    Args:
+        path: `pathlib.Path`.
+        split: str that a user gives to the file or folder, or `None`.
+        photos: Of `list_own_photos`.
+
+    Returns:
+        A list of `CaptionedPhoto`, and a list of sentences about captions that are
+        skipped.
+    """
+    if not is_own(path):
+        raise InputError(
+            f"{path} cannot be combined with CSV files and folders of text files."
+        )
+    if path.is_dir():
+        texts, skipped = read_caption_texts(path)
+        captioned = find_photos_of_texts(path, texts, photos)
+    else:
+        captioned, skipped = read_caption_csv(path)
+    if any(photo.split for photo in captioned):
+        if split:
+            raise InputError(
+                f"{path} cannot be for {split} only: it has a column split."
+            )
+        return captioned, skipped
+    named = [split] if split else splits_in(path.name)
+    if len(named) > 1:
+        raise unclear(path, f"has {' and '.join(named)} in its name")
+    [split] = named or [None]
+    return [dataclasses.replace(photo, split=split) for photo in captioned], skipped
+
+
+def find_photos_of_texts(
+    folder: pathlib.Path, texts: list[CaptionedPhoto], photos: list[pathlib.PurePath]
+) -> list[CaptionedPhoto]:
+    """Finds the photo of every text file.
+
+    It has the path of the text file but for its suffix. If there is none, it is the
+    photo of the same name anywhere, provided that only one photo and only one text
+    file have this name.
+
+    Args:
+        folder: `pathlib.Path` of the text files, for messages.
+        texts: List of `CaptionedPhoto`, as `read_caption_texts` returns it.
+        photos: Of `list_own_photos`.
+
+    Returns:
+        List of `CaptionedPhoto` with suffixes; those whose photo is missing or
+        ambiguous have a `problem`.
+    """
+    by_path, by_name = (collections.defaultdict(list) for _ in range(2))
+    for photo in photos:
+        by_path[str(photo.with_suffix(""))].append(photo)
+        by_name[photo.stem].append(photo)
+    uses = collections.Counter(pathlib.PurePath(t.file_name).name for t in texts)
+    found = []
+    for text in texts:
+        name = pathlib.PurePath(text.file_name).name
+        candidates = by_path[text.file_name]
+        if not candidates and uses[name] == 1:
+            candidates = by_name[name]
+        if len(candidates) == 1:
+            changes = {"file_name": str(candidates[0])}
+        else:
+            problem = f"{folder / text.file_name}.txt has {len(candidates)} photos."
+            changes = {"problem": text.problem or problem}
+        found.append(dataclasses.replace(text, **changes))
+    return found
+
+
+def split_by_hash(names: Iterable[str]) -> dict[str, str]:
+    """Splits photos by the order of the SHA-256 of their names.
+
+    The first tenth is for test and the next for validation, each at least one photo;
+    the rest is for training.
+
+    Args:
+        names: Iterable of str.
+
+    Returns:
+        dict from name to split.
+    """
+    order = sorted(
+        {*names},
+        key=lambda name: hashlib.sha256(name.encode(errors="surrogateescape")).digest(),
+    )
+    tenth = max(1, len(order) // 10)
+    splits = ["test"] * tenth + ["val"] * tenth
+    splits += ["train"] * (len(order) - len(splits))
+    return dict(zip(order, splits, strict=False))

@@ -1,0 +1,67 @@
+"""Videos, captions and splits, listed by the files of VATEX, MSR-VTT and others."""
+
+import os
+import pathlib
+from collections.abc import Callable, Sequence
+
+from keras_caption.arguments import check
+from keras_caption.errors import InputError
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.formats.msrvtt import list_msrvtt_videos
+from keras_caption.formats.splits import given_splits
+from keras_caption.formats.vatex import Language, list_vatex_videos
+from keras_caption.formats.video_captions import list_captioned_videos
+from keras_caption.prepare.matching import join_listings
+
+
+def list_videos(
+    paths: Sequence[str | os.PathLike], language: Language = "en", strict: bool = False
+) -> dict[str, list[ListedVideo]]:
+    """Lists the videos of caption files by split, and prints what each file is for.
+
+    Args:
+        paths: Sequence of paths of JSON files: VATEX's, one for each split, whose
+            names have it as a word or that are given as `"train=PATH"`, `"val=PATH"`
+            or `"test=PATH"`; MSR-VTT's `videodatainfo.json`; or a plain list of `id`,
+            `split` (train, val or test) and `captions`.
+        language: `"en"` or `"zh"`, of VATEX's captions, see `list_vatex_videos`.
+            Defaults to `"en"`.
+        strict: bool, whether to raise an error for a caption without words instead of
+            skipping it. Defaults to `False`.
+
+    Returns:
+        dict from split to a list of `ListedVideo`. A video without captions in a file
+        with captions has a `problem` and is skipped when data are prepared.
+
+    Raises:
+        InputError: If a file does not follow its format, a video is listed twice, or
+            there is no such language.
+    """
+    check(Language, language=language)
+    listings = {}
+    for path, split in given_splits(paths).items():
+        read = reader_of(path)
+        if read is list_vatex_videos:
+            listings[path] = read(path, language, split)
+        elif split:
+            raise InputError(
+                f"{path} cannot be for {split} only: it says the split of each video."
+            )
+        else:
+            listings[path] = read(path)
+    return join_listings(listings, "video", lambda v: f"video {v.name}", strict)
+
+
+def reader_of(path: pathlib.Path) -> Callable:
+    """Chooses the reader of a caption file by its content."""
+    content = read_json(path, object)
+    if isinstance(content, dict) and "videos" in content:
+        return list_msrvtt_videos
+    if isinstance(content, list) and content:
+        is_vatex = isinstance(content[0], dict) and "videoID" in content[0]
+        return list_vatex_videos if is_vatex else list_captioned_videos
+    raise InputError(
+        f"{path} should list videos: VATEX's JSON, MSR-VTT's, or a list of id, split "
+        "and captions."
+    )

@@ -1,0 +1,32 @@
+"""Generated clips of which every object and every event is known."""
+
+from keras_caption.synthetic.moving_scenes.builder import (
+    MovingScenes,
+    MovingScenesConfig,
+    make_example,
+)
+from keras_caption.synthetic.moving_scenes.captions import describe
+from keras_caption.synthetic.moving_scenes.clip import VERBS, Clip, Event, MovingObject
+from keras_caption.synthetic.moving_scenes.statements import (
+    CATEGORIES,
+    judge,
+    objects_and_events,
+    statement_accuracy,
+)
+from keras_caption.synthetic.moving_scenes.stories import sample_clip
+
+__all__ = [
+    "CATEGORIES",
+    "VERBS",
+    "Clip",
+    "Event",
+    "MovingObject",
+    "MovingScenes",
+    "MovingScenesConfig",
+    "describe",
+    "judge",
+    "make_example",
+    "objects_and_events",
+    "sample_clip",
+    "statement_accuracy",
+]

@@ -1,0 +1,97 @@
+import collections
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_caption.synthetic.choice import choose
+from keras_caption.synthetic.moving_scenes.clip import (
+    DIRECTIONS,
+    FRAMES,
+    MOTIONS,
+    VERBS,
+    WITH_PARTNER,
+    Clip,
+    Event,
+    MovingObject,
+)
+from keras_caption.synthetic.moving_scenes.placement import sample_tracks
+from keras_caption.synthetic.scenes.scene import COLOURS, KINDS
+
+# Kinds that look different upside down.
+TURNING = ("triangle", "star", "heart", "moon", "tree", "house", "arrow")
+# Verbs that determine where their object is.
+PLACING = ("enter", "leave", *WITH_PARTNER)
+ATTEMPTS = 2  # at placing the objects of one story
+
+
+def sample_clip(rng: np.random.Generator) -> Clip:
+    """Samples the objects of a clip and what they do.
+
+    There are two to four objects, and two or three events, one after the other. The
+    reverse of a clip is as probable as the clip, so that a model that ignores the
+    order of the frames knows neither directions, nor the order of the events, nor what
+    enters and what leaves.
+
+    Args:
+        rng: `numpy.random.Generator`.
+
+    Returns:
+        `Clip`.
+    """
+    objects, count = sample_objects(rng), rng.integers(2, 4)
+    while True:
+        events = sample_events(objects, count, rng)
+        for _ in range(ATTEMPTS if events else 0):
+            tracks = sample_tracks(len(objects), events, rng)
+            if tracks is not None:
+                clip = Clip(objects, events, tracks)
+                return clip.reverse() if rng.random() < 0.5 else clip
+
+
+def sample_objects(rng: np.random.Generator) -> tuple[MovingObject, ...]:
+    """Samples two to four objects, no two of the same kind and colour."""
+    count, objects = rng.integers(2, 5), []
+    while len(objects) < count:
+        new = MovingObject(choose(rng, KINDS), choose(rng, list(COLOURS)))
+        if new not in objects:
+            objects.append(new)
+    return tuple(objects)
+
+
+def sample_events(
+    objects: Sequence[MovingObject], count: int, rng: np.random.Generator
+) -> tuple[Event, ...] | None:
+    """Samples so many events, or `None` if they do not make a story.
+
+    An object does nothing twice, enters before and leaves after all else, and meets
+    others, enters or leaves at most once; those that it meets do none of these.
+    """
+    events, done = [], collections.defaultdict(list)
+    for start, end in _sample_times(count, rng):
+        verb = choose(rng, list(VERBS))
+        actor, other = map(int, rng.choice(len(objects), 2, replace=False))
+        if verb == "pass behind":
+            actor, other = sorted((actor, other))
+        if verb == "turn" and objects[actor].kind not in TURNING:
+            return None
+        direction = choose(rng, list(DIRECTIONS)) if verb in MOTIONS else None
+        partner = other if verb in WITH_PARTNER else None
+        done[actor].append(verb)
+        events.append(Event(actor, verb, direction, partner, start, end))
+    for verbs in done.values():
+        if sum(verb in PLACING for verb in verbs) > 1 or len({*verbs}) < len(verbs):
+            return None
+        if "enter" in verbs[1:] or "leave" in verbs[:-1]:
+            return None
+    partners = {event.partner for event in events} - {None}
+    if any({*done[partner]} & {*PLACING} for partner in partners):
+        return None
+    return tuple(events)
+
+
+def _sample_times(count, rng):
+    """First and last frames of events, with pauses between them."""
+    durations = rng.integers(4, 8 if count == 2 else 6, count)
+    pauses = np.sort(rng.integers(0, FRAMES - durations.sum(), count))
+    starts = pauses + np.cumsum(durations) - durations
+    return [(int(a), int(a + b)) for a, b in zip(starts, durations, strict=True)]

@@ -1,0 +1,122 @@
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_caption as kc
+from keras_caption.batches.token_batches import TokenizedPairs
+from keras_caption.text import BOS, EOS, PAD
+
+WORDS = [f"w{i}" for i in range(200)]
+TOKENIZER = kc.text.WordTokenizer(WORDS)
+TOKENS = 60
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 30, (200, 2))
+    source = [" ".join(rng.choice(WORDS, length)) for length, _ in lengths]
+    target = [f"w{i} " + " ".join(["w0"] * (n - 1)) for i, (_, n) in enumerate(lengths)]
+    sentences = {"source": source, "target": target}
+    dataset = tf.data.Dataset.from_tensor_slices(sentences)
+    return TokenizedPairs(dataset, TOKENIZER, TOKENIZER, max_length=25)
+
+
+def epochs_of(pairs, count, **options):
+    """Batches of some epochs, a list of lists."""
+    steps = pairs.steps_per_epoch(TOKENS)
+    batches = pairs.batches(TOKENS, **options).as_numpy_iterator()
+    return [list(itertools.islice(batches, steps)) for _ in range(count)]
+
+
+def numbers(epoch):
+    """The number of each pair of an epoch, in order: its first target token."""
+    return [int(n) for _, targets, _ in epoch for n in targets[:, 0]]
+
+
+def test_every_pair_is_in_one_batch_of_an_epoch(pairs):
+    first, second = epochs_of(pairs, 2)
+    assert 0 < pairs.dropped == 200 - len(pairs.lengths)
+    assert len(set(numbers(first))) == len(numbers(first)) == len(pairs.lengths)
+    assert sorted(numbers(first)) == sorted(numbers(second))
+    assert numbers(first) != numbers(second)
+
+
+def test_epochs_end_with_sentences_of_any_length(pairs):
+    """Weights are scored at the end of an epoch: its last batches weigh most."""
+    last = [epoch[-1] for epoch in epochs_of(pairs, 8)]
+    lengths = [max(x["source"].shape[1], y.shape[1]) for x, y, _ in last]
+    assert min(lengths) < 17
+    assert max(lengths) > 22
+
+
+def test_a_batch_keeps_to_its_budget_and_holds_similar_lengths(pairs):
+    (epoch,) = epochs_of(pairs, 1)
+    padded = tokens = 0
+    for inputs, targets, weights in epoch:
+        assert max(inputs["source"].size, targets.size) <= TOKENS
+        longer = np.maximum(np.sum(inputs["source"] != PAD, 1), weights.sum(1))
+        assert longer.max() - longer.min() <= max(7, 0.1 * longer.max())
+        padded += targets.shape[0] * max(targets.shape[1], inputs["source"].shape[1])
+        tokens += longer.sum()
+    assert tokens / padded > 0.85
+
+
+def test_tokens_are_those_of_the_sentences(pairs):
+    (epoch,) = epochs_of(pairs, 1)
+    inputs, targets, weights = epoch[0]
+    assert (inputs["tokens"][:, 0] == BOS).all()
+    np.testing.assert_array_equal(
+        inputs["tokens"][:, 1:][weights[:, 1:]], targets[:, :-1][weights[:, 1:]]
+    )
+    for row, weight in zip(targets, weights, strict=True):
+        assert row[weight][-1] == EOS
+        assert (row[~weight] == PAD).all()
+    assert (np.sum(inputs["source"] == EOS, 1) == 1).all()
+
+
+def test_a_resumed_run_sees_the_same_batches(pairs):
+    _, second = epochs_of(pairs, 2, seed=3)
+    tf.random.set_seed(99)
+    (resumed,) = epochs_of(pairs, 1, seed=3, first_epoch=1)
+    tf.nest.map_structure(np.testing.assert_array_equal, second, resumed)
+    (other,) = epochs_of(pairs, 1, seed=4, first_epoch=1)
+    assert numbers(other) != numbers(second)
+
+
+@pytest.mark.parametrize("group", [4, 7])
+def test_an_epoch_has_whole_groups_of_batches(pairs, group):
+    steps = pairs.steps_per_epoch(TOKENS, group)
+    assert pairs.steps_per_epoch(TOKENS) % group
+    assert steps == -(-pairs.steps_per_epoch(TOKENS) // group)
+    groups = [*pairs.batches(TOKENS, group=group).take(steps).as_numpy_iterator()]
+    assert {len(batches) for batches in groups} == {group}
+    found = numbers(itertools.chain(*groups))
+    assert len(set(found)) == len(found) == len(pairs.lengths)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda pairs: pairs.steps_per_epoch(TOKENS, 1000),
+            r"update of 1,000 batches .* pairs of sentences make 4\d batches of 60 t",
+        ),
+        (lambda pairs: pairs.batches(20), "cannot hold a pair of max_length=25"),
+        (lambda pairs: pairs.batches(0), "tokens_per_batch"),
+        (
+            lambda pairs: TokenizedPairs(
+                tf.data.Dataset.from_tensors({"source": "w1 w2", "target": "w1 w2"}),
+                TOKENIZER,
+                TOKENIZER,
+                max_length=2,
+            ),
+            "None of the 1 pairs",
+        ),
+    ],
+)
+def test_impossible_batches_are_refused(pairs, make, message):
+    with pytest.raises(kc.InputError, match=message):
+        make(pairs)

@@ -1,0 +1,216 @@
+"""Captions of a user's own, as CSV or text files, and the splits of their photos."""
+
+import collections
+
+import pytest
+from PIL import Image
+
+import keras_caption as kc
+from keras_caption.prepare.own_captions import split_by_hash
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Photos in a folder `photos`, beside which captions are written."""
+    for name in ("dog.jpg", "cat.png", "trip/sea.jpg", "trip/dog.jpg"):
+        path = tmp_path / "photos" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(path)
+    return tmp_path
+
+
+def outcomes(folder, *captions):
+    """By split, the captions of each photo, or why it is skipped."""
+    photos = folder / "photos"
+    captions = [name if "=" in name else folder / name for name in captions]
+    records = kc.prepare.records_of_photos(photos, captions)
+    found, ids = collections.defaultdict(dict), set()
+    for split, of_split in records.items():
+        for record in of_split:
+            ids.add(record.image_id)
+            try:
+                record.read()
+                outcome = record.captions
+            except kc.InputError as error:
+                outcome = str(error).replace(f"{folder}/", "")
+            found[split][record.name.removeprefix(f"{photos}/")] = outcome
+    assert len(ids) == sum(map(len, records.values()))
+    return dict(found)
+
+
+def test_rows_of_csv_are_grouped_by_photo_and_split(folder):
+    (folder / "own.csv").write_text(
+        "\ufeffPhoto,text,split,rating\n"
+        'dog.jpg,"A dog, asleep.",train,5\n'
+        "./trip/sea.jpg,The sea.,val,4\n\n"
+        'dog.jpg,"A ""good"" dog.",train,3\n'
+        "away.jpg,Nobody.,test,1\n",
+        encoding="utf-8",
+    )
+    assert outcomes(folder, "own.csv") == {
+        "train": {
+            "dog.jpg": ["A dog, asleep.", 'A "good" dog.'],
+            "cat.png": "photos/cat.png has no captions.",
+            "trip/dog.jpg": "photos/trip/dog.jpg has no captions.",
+        },
+        "val": {"trip/sea.jpg": ["The sea."]},
+        "test": {"away.jpg": "There is no file photos/away.jpg."},
+    }
+
+
+def test_files_and_folders_are_named_after_splits(folder):
+    (folder / "train.txt").write_text("image,caption\ndog.jpg,A dog.\n")
+    (folder / "my_val").mkdir()
+    (folder / "my_val" / "sea.txt").write_text("The sea.\n\nThe beach.")
+    found = outcomes(folder, "train.txt", "my_val")
+    assert found["train"]["dog.jpg"] == ["A dog."]
+    assert found["val"] == {"trip/sea.jpg": ["The sea.", "The beach."]}
+    (folder / "val.csv").write_text("image,caption\ndog.jpg,A dog.\n")
+    with pytest.raises(kc.InputError, match=r"val\.csv: photo dog\.jpg is listed in"):
+        outcomes(folder, "train.txt", "val.csv")
+
+
+FLICKR = {  # as their authors, and spreadsheets, write them
+    "Flickr8k.token.txt": (
+        'dog.jpg#0\tA dog , asleep .\ndog.jpg#1\t" Good " dog .\ncut\n'
+        "sea.jpg#0\tSea .\n"
+    ),
+    "results.csv": (
+        "image_name| comment_number| comment\n"
+        'dog.jpg| 0| A dog , asleep .\ndog.jpg| 1| " Good " dog .\n'
+        "dog.jpg| 2   Cut .\nsea.jpg| 0| Sea .\n"
+    ),
+    "tabs.tsv": (
+        'image\tcaption\ndog.jpg\tA dog , asleep .\ndog.jpg\t""" Good "" dog ."\n'
+        "trip/sea.jpg\tSea .\ndog.jpg\t...\n"
+    ),
+    "semicolons.csv": (
+        "\ufefffile_name;rating;text\r\ndog.jpg;5;A dog , asleep .\r\n"
+        'dog.jpg;5;""" Good "" dog ."\r\n'
+        '"C:\\My photos\\trip\\sea.jpg";;Sea .\r\ncut\r\n'
+    ),
+    "Windows.csv": (
+        'image,caption\ndog.jpg,"A dog , asleep ."\n.\\dog.jpg,""" Good "" dog ."\n'
+        "trip\\sea.jpg,Sea .\ntrip\\sea.jpg,\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLICKR)
+def test_captions_are_read_as_people_have_them(folder, capsys, name):
+    (folder / name).write_text(FLICKR[name], encoding="utf-8", newline="")
+    found = outcomes(folder, f"train={folder / name}")["train"]
+    assert found.pop("dog.jpg") == ["A dog , asleep .", '" Good " dog .']
+    assert found.pop("trip/sea.jpg") == ["Sea ."]
+    assert all("has no captions" in problem for problem in found.values())
+    printed = capsys.readouterr().out
+    assert f"{folder / name}: photos: 2 for train\n" in printed
+    assert printed.count("skipped: ") == 1
+    with pytest.raises(kc.InputError, match=r"is cut: it|has no words"):
+        kc.prepare.records_of_photos(folder / "photos", [folder / name], strict=True)
+
+
+def test_what_a_file_is_for_is_said_and_printed(folder, capsys):
+    for name in ("a", "b", "test_and_val", "dev"):
+        photo = {"a": "dog.jpg", "b": "cat.png", "dev": "sea.jpg"}.get(name, "x.jpg")
+        (folder / f"{name}.csv").write_text(f"image,caption\n{photo},Text.\n")
+    found = outcomes(folder, f"test={folder / 'a.csv'}", "dev.csv")
+    assert found["test"] == {"dog.jpg": ["Text."]}
+    assert found["val"] == {"trip/sea.jpg": ["Text."]}
+    printed = capsys.readouterr().out
+    assert f"{folder / 'a.csv'}: photos: 1 for test\n" in printed
+    assert f"{folder / 'dev.csv'}: photos: 1 for val\n" in printed
+    (folder / "c.csv").write_text("image,caption,split\nsea.jpg,Text.,val\n")
+    for captions, message in {
+        ("dev.csv", "b.csv"): r"b\.csv has no split, unlike .*dev\.csv: say what it is "
+        r"for, as in --captions train=\S*b\.csv \(or val=, test=\)\.",
+        ("c.csv", "b.csv"): r"b\.csv has no split, unlike .*c\.csv: say",
+        ("test_and_val.csv",): r"has test and val in its name: say",
+        (f"val={folder / 'c.csv'}",): "cannot be for val only: it has a column split",
+        ("valid=a.csv",): "valid=a.csv: a split is train, val or test",
+    }.items():
+        with pytest.raises(kc.InputError, match=message):
+            outcomes(folder, *captions)
+
+
+def test_text_files_beside_photos(folder):
+    texts = {"dog": "A dog.\n", "trip/dog": "Another dog.", "cat": " \n", "no": "No."}
+    for name, text in texts.items():
+        (folder / "photos" / f"{name}.txt").write_text(text)
+    found = {k: v for of in outcomes(folder, "photos").values() for k, v in of.items()}
+    assert found == {
+        "dog.jpg": ["A dog."],
+        "trip/dog.jpg": ["Another dog."],
+        "cat.png": "photos/cat.txt has no captions.",
+        "no": "photos/no.txt has 0 photos.",
+        "trip/sea.jpg": "photos/trip/sea.jpg has no captions.",
+    }
+
+
+def test_missing_photos_take_no_place_in_a_split(folder):
+    rows = [f"{name},Text." for name in ("dog.jpg", "cat.png", "trip/sea.jpg")]
+    rows += [f"{i}.jpg,Text." for i in range(40)]
+    (folder / "own.csv").write_text("\n".join(["file_name,text", *rows]))
+    found = outcomes(folder, "own.csv")
+    assert list(found["val"].values()) == list(found["test"].values()) == [["Text."]]
+    assert len(found["train"]) == 42
+
+
+def test_splits_by_hash_are_tenths_and_never_empty():
+    names = [f"{i}.jpg" for i in range(40)]
+    splits = split_by_hash(names)
+    assert splits == split_by_hash(reversed(names))
+    counts = collections.Counter(splits.values())
+    assert counts == {"train": 32, "val": 4, "test": 4}
+    assert sorted(split_by_hash(names[:3]).values()) == ["test", "train", "val"]
+    assert len(split_by_hash([*names, "Mu\udcf1oz.jpg"])) == len(names) + 1
+    # Known values: a split must not change with the version.
+    test = [name for name in names if splits[name] == "test"]
+    assert test == ["26.jpg", "34.jpg", "36.jpg", "38.jpg"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"one column file_name or .* in its header, which is ''"),
+        (b"image,title\n", "one column caption or text"),
+        (b"image,photo,text\n", "one column file_name or image"),
+        (b"image,text\n", "has no rows of captions"),
+        (b"image,text\na.jpg,\n", r"line 2 has no words: ''"),
+        (b"image;text\na.jpg\n", "line 2 is cut: it has 1 cells, and the header 2"),
+        (b"a.jpg#0\tA dog\n../a.jpg#1\tA dog\n", "line 2: file_name: .* stay within"),
+        (b"image,text\na.jpg,A dog, asleep.\n", "line 2 has 3 cells, and the header 2"),
+        (b"image,text\na.jpg,caf\xe9\n", "line 2, is not UTF-8 at byte 10"),
+        (b'image,text\na.jpg,"A dog\n', "line 2: unexpected end of data"),
+        (b"image,text\n../a.jpg,A dog\n", "line 2: file_name: .* stay within"),
+        (b"image,text,split\na.jpg,A dog,dev\n", "line 2: split: .* 'val' or 'test'"),
+        (
+            b"image,text,split\na.jpg,A,train\na.jpg,B,val\n",
+            r"line 3: a\.jpg is for val, and for train above",
+        ),
+        (b"image,text\naway.jpg,A dog\n", r"No photo has captions: there is no file"),
+    ],
+)
+def test_faults_of_csv_are_named(folder, content, message):
+    (folder / "own.csv").write_bytes(content)
+    with pytest.raises(kc.InputError, match=message):
+        outcomes(folder, "own.csv")
+
+
+def test_faults_of_text_files_are_named(folder):
+    with pytest.raises(kc.InputError, match=r"no text file in .*photos \(\.txt\)"):
+        outcomes(folder, "photos")
+    (folder / "photos" / "dog.txt").write_bytes(b"A dog.\ncaf\xe9\n")
+    with pytest.raises(kc.InputError, match=r"dog\.txt, line 2, is not UTF-8"):
+        outcomes(folder, "photos")
+    (folder / "photos" / "dog.txt").write_text("")
+    with pytest.raises(kc.InputError, match=r"No photo has captions: .*dog\.txt has"):
+        outcomes(folder, "photos")
+    with pytest.raises(kc.InputError, match=r"There is no file .*away\.csv"):
+        outcomes(folder, "away.csv")
+    with pytest.raises(kc.InputError, match="cannot be combined with CSV"):
+        outcomes(folder, "photos", "captions.json")
+    with pytest.raises(kc.InputError, match=r"by ids, which .*photos does not have"):
+        kc.prepare.records_of_photos(
+            folder / "photos", [folder / "photos"], ["instances.json"]
+        )
