@@ -1,18 +1,25 @@
 r"""Answers questions about images with a trained model.
 
-    keras-caption answer saved_models/mcan_photos photo.jpg "What is on the table?"
-    keras-caption answer MODEL --questions questions.csv --output answers.txt
-    keras-caption answer MODEL --questions questions.csv --regions features.tsv
+    keras-caption answer photo.jpg "What colour is the dog?"
+    keras-caption answer photo.jpg "What is it?" --model saved_models/mcan_mine
+    keras-caption answer --questions questions.csv --output answers.txt
+    keras-caption answer --questions questions.csv --regions features.tsv --model MODEL
+
+Without --model, mcan_photos answers, about the objects that --detector finds and their
+colours: see `keras-caption caption` for detectors. Another model must know how its
+features are made, as models trained on what `keras-caption prepare` made of photos do,
+or have learned from objects; or --regions names its features. A folder stands for the
+best.keras in it; several models, separated by commas, answer as an ensemble.
 
 A file of questions is a CSV with two columns, image and question; an image is the path
 of a photo or, with --regions, an image id: of a folder that `keras-caption prepare`
-made, or of a .tsv of features. Models without an extractor of photos need --regions.
+made, or of a .tsv of features.
 
-Prints one line for each question or, with --n_best, a line for each answer: the
-question's number, from 1, the probability and the answer, between tabs, the best first.
-A folder stands for the best.keras in it; several models, separated by commas, answer as
-an ensemble. Where an image cannot be read, the answer is empty, and an error is
-reported.
+Prints one line for each question: the answer and how probable it is or, where that is
+less than the threshold that the model was saved with, "unsure" before the answer. With
+--n_best, prints a line for each answer: the question's number, from 1, the probability
+and the answer, between tabs, the best first. Where an image cannot be read, the line is
+empty, and an error is reported.
 """
 
 import functools
@@ -26,25 +33,30 @@ import keras_caption as kc
 from keras_caption.commands.command_line import (
     Parser,
     count,
-    names,
     new_file,
     write_lines,
+)
+from keras_caption.commands.detection import (
+    add_detector,
+    add_detector_options,
+    add_model_option,
+    default_model,
 )
 from keras_caption.commands.skipped import Skipped
 from keras_caption.formats.fields import image_id_of
 from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.region_files import open_regions
 
+MODEL = "mcan_photos.keras"
 AT_ONCE = 64  # questions in memory with their images
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = Parser("keras-caption answer", __doc__, imports=True)
-    parser.add_argument(
-        "model", type=names, help="saved model, or several separated by commas"
-    )
     parser.add_argument("photo", nargs="?", help="file of a photo")
     parser.add_argument("question", nargs="*", help="questions about this photo")
+    add_model_option(parser, MODEL)
+    add_detector_options(parser)
     parser.add_argument("--questions", help="CSV of images and questions, or its .gz")
     parser.add_argument("--regions", help="prepared folder, or .tsv of features")
     parser.add_argument("--output", type=new_file, help="new file for the answers")
@@ -60,11 +72,16 @@ def main(arguments: Sequence[str]) -> int:
         rows = read_question_rows(options.questions)
     else:
         rows = [(options.photo, question) for question in options.question]
+    if options.regions and options.detector:
+        parser.error("--regions are of features, which need no --detector")
     skipped = Skipped.beside(options.output)
+    options.model = options.model or default_model(MODEL)
     model = kc.models.ClassifierEnsemble(options.model)
     if model.question is None:
         raise kc.InputError(f"{','.join(options.model)} reads no questions.")
     model.check_number_of_answers(options.n_best or 1)
+    if options.regions is None:
+        add_detector(model, options, "; --regions should name features of the images")
     read_image = image_reader(model, options.regions, {image for image, _ in rows})
     answerer = RowAnswerer(model, read_image, options.n_best, skipped)
     write_lines(answerer(rows), options.output)
@@ -83,11 +100,6 @@ def image_reader(
         images: All images of the rows.
     """
     if regions is None:
-        if model.extractor is None:
-            raise kc.InputError(
-                f"The model '{model.name}' has no extractor of photos: --regions "
-                "should name features of the images."
-            )
         return functools.lru_cache(AT_ONCE)(lambda path: of_photo(model, path))
     if (pathlib.Path(regions) / "manifest.json").exists():
         found = prepared(regions, images)
@@ -148,8 +160,8 @@ class RowAnswerer:
     Args:
         model: `keras_caption.models.ClassifierEnsemble`.
         read_image: Function from an image to the model's inputs.
-        n_best: int, number of answers to a question, or `None` for one, without its
-            number and probability.
+        n_best: int, number of answers to a question, or `None` for one, which the
+            model may be unsure of.
         skipped: `Skipped`, to which questions whose image cannot be read are added.
     """
 
@@ -171,10 +183,15 @@ class RowAnswerer:
             found = self._answer(rows[start : start + AT_ONCE], start + 1)
             for number, best in enumerate(found, start=start + 1):
                 if self.n_best is None:
-                    yield best[0][0] if best else ""
+                    yield self._line(*best[0]) if best else ""
                     continue
                 for answer, probability in best:
                     yield f"{number}\t{probability:.4f}\t{answer}"
+
+    def _line(self, answer, probability):
+        """An answer and how probable it is."""
+        unsure = "" if probability >= self.model.threshold else "unsure: "
+        return f"{unsure}{answer} ({probability:.0%})"
 
     def _answer(self, rows, first):
         """The best answers to some questions; none where the image cannot be read.

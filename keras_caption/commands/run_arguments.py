@@ -16,7 +16,7 @@ SHORT = {
     "dataset": (
         "data.dataset",
         "scenes or moving_scenes (built in), coco_objects or prepared; of questions: "
-        "scene_questions (built in), coco_qa, vsr or vqa",
+        "scene_questions (built in), coco_qa, vsr, vqa or vqa_coco_qa",
     ),
     "data_dir": (
         "data.data_dir",

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import os
+import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from keras_caption.datasets.image_ids import given_ids
 from keras_caption.datasets.registry import load, read
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.coco_qa import read_coco_qa
+from keras_caption.formats.folders import list_files
 from keras_caption.formats.question import Question
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.formats.vsr import read_vsr
@@ -64,10 +66,11 @@ def _parts(builder, split, *names):
 
 
 def _by_image(questions, split_of_image):
-    """Lists of questions by the split of their images; those without are skipped."""
+    """Lists of questions by the split that they say, or that of their images."""
     splits = collections.defaultdict(list)
     for question in questions:
-        splits[split_of_image.get(question.image_id, "train")].append(question)
+        split = question.split or split_of_image.get(question.image_id, "train")
+        splits[split].append(question)
     return splits
 
 
@@ -113,6 +116,25 @@ def _vqa(path, builder, split_of_image):
     return {"test": splits["val"], **splits}
 
 
+def _vqa_coco_qa(path, builder, split_of_image):
+    splits = _vqa(path, builder, split_of_image)
+    files = list_files(pathlib.Path(path), (".json", ".json.gz"))
+    files = [file for file in files if "cocoqa" in file.name]
+    if len(files) != 1:
+        raise InputError(
+            f"{path} has {len(files)} files of COCO-QA, named *cocoqa*.json; it should "
+            "have one."
+        )
+    for split, questions in _coco_qa(files[0], builder, split_of_image).items():
+        splits[split] = splits.get(split, []) + [
+            dataclasses.replace(
+                q, question_id=-1 - q.question_id, answer_type=f"COCO-QA, {q.kind}"
+            )
+            for q in questions
+        ]
+    return splits
+
+
 def _needed(path, name):
     if path is None:
         raise InputError(f"The questions of {name} need the path that they are at.")
@@ -124,6 +146,7 @@ QUESTIONS = {
     "coco_qa": _coco_qa,
     "vsr": _vsr,
     "vqa": _vqa,
+    "vqa_coco_qa": _vqa_coco_qa,
 }
 CURRICULA = {"scene_questions": CURRICULUM}  # of those that have one
 
@@ -166,13 +189,16 @@ def load_questions(
     | name | `path` | questions |
     |---|---|---|
     | `scene_questions` | `None` | about generated `scenes`, which know their answers |
-    | `coco_qa` | JSON file | COCO-QA, one-word answers; split as its images are |
+    | `coco_qa` | JSON file | COCO-QA, one-word answers; split as it or its images are |
     | `vsr` | JSON file | statements, true or false; split as their images are |
     | `vqa` | folder | VQA, see `keras_caption.formats.vqa.find_vqa` |
+    | `vqa_coco_qa` | folder | both, COCO-QA in a file `*cocoqa*.json` |
 
     Questions about images that are not there are skipped and counted. VQA has splits
     of its own, whatever split an image is in; its test split is `val` where the
-    answers of test are not known, whose questions are `unanswered`.
+    answers of test are not known, whose questions are `unanswered`. In `vqa_coco_qa`,
+    the ids of COCO-QA's questions are below 0, and their answer types are
+    `COCO-QA, object` and so on.
 
     Args:
         name: str, of the table, or one that was registered.

@@ -2,6 +2,7 @@
 
 from keras_caption.features.clip_extractor import ClipExtractor
 from keras_caption.features.clips import Clip, find_clips, read_clip
+from keras_caption.features.coloured_objects import ColouredObjects
 from keras_caption.features.detectors import load_detector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
@@ -24,6 +25,7 @@ __all__ = [
     "MAX_PIXELS",
     "Clip",
     "ClipExtractor",
+    "ColouredObjects",
     "Extractor",
     "HubDetector",
     "HubNetwork",

@@ -36,6 +36,7 @@ class ObjectDetector(keras.Model):
 
     Attributes:
         made: tuple of str, names of the outputs.
+        dimensions: tuple of str, what the values of a region's vector stand for.
 
     Args:
         image_size: int, height and width of the square that is searched.
@@ -56,6 +57,7 @@ class ObjectDetector(keras.Model):
     """
 
     made = ("regions", "boxes")
+    dimensions = CATEGORIES
 
     def __init__(
         self,
@@ -140,7 +142,7 @@ class ObjectDetector(keras.Model):
         )
         return [
             {
-                "category": CATEGORIES[region.argmax()],
+                "category": CATEGORIES[region[: len(CATEGORIES)].argmax()],
                 "score": round(float(score), 4),
                 "box": [round(float(x), 4) for x in box],
             }

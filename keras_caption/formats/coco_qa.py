@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
@@ -16,6 +16,7 @@ from keras_caption.formats.fields import (
 )
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.question import Question
+from keras_caption.formats.splits import SPLITS
 
 Word = Annotated[str, Field(min_length=1), AfterValidator(sys.intern)]
 
@@ -26,6 +27,7 @@ class Record(TypedDict):
     question: TextWithWords
     answer: Word
     type: Word
+    split: NotRequired[Literal[SPLITS]]
 
 
 class File(TypedDict):
@@ -37,7 +39,7 @@ def read_coco_qa(path: str | os.PathLike) -> list[Question]:
 
     Args:
         path: Path of a JSON file with `questions` (`question_id`, `image_id`,
-            `question`, `answer`, `type`), plain or as `.gz`.
+            `question`, `answer`, `type`, perhaps `split`), plain or as `.gz`.
 
     Returns:
         A list of `Question`; the kind is the `type`.
@@ -59,6 +61,7 @@ def read_coco_qa(path: str | os.PathLike) -> list[Question]:
             (record["answer"],),
             record["answer"],
             record["type"],
+            split=record.get("split"),
         )
         for record in records
     ]

@@ -16,6 +16,7 @@ class Question:
         kind: str, type of the question, such as `"how many"`.
         answer_type: str, type of the answer, such as `"yes/no"`; empty if the dataset
             has none.
+        split: str, `"train"`, `"val"` or `"test"`; `None` if the file does not say it.
     """
 
     question_id: int
@@ -25,3 +26,4 @@ class Question:
     main_answer: str = ""
     kind: str = ""
     answer_type: str = ""
+    split: str | None = None

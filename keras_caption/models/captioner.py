@@ -19,8 +19,9 @@ class Captioner(PhotoReader, Seq2Seq):
         encoder, decoder, vocabulary: Of `keras_caption.models.Seq2Seq`.
         extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
             out of photos, or `None`.
-        categories: List of str, if regions are objects: the categories that their
-            features are one-hot vectors of. An object detector finds them in photos.
+        categories: List of str, if regions are objects that a detector finds in
+            photos: what the values of their features stand for, the `dimensions` of
+            `keras_caption.features.ObjectDetector` or `ColouredObjects`.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:

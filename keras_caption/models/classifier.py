@@ -3,6 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_caption.arguments import Share
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
@@ -32,6 +33,10 @@ class Classifier(Answering, TaskModel):
             and the probabilities are a softmax. Defaults to False.
         extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
             out of photos, or `None`.
+        categories: List of str, if regions are objects: what the values of their
+            features stand for, see `keras_caption.models.Captioner`.
+        threshold: float in [0, 1], the probability below which an answer should not
+            be relied on; `answer` does not heed it, the command does. Defaults to 0.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:
@@ -63,6 +68,8 @@ class Classifier(Answering, TaskModel):
         multi_label: bool = False,
         *,
         extractor: Extractor | None = None,
+        categories: list[str] | None = None,
+        threshold: Share = 0.0,
         **kwargs: Any,
     ):
         answers = list(check_strings(answers, "`answers`"))

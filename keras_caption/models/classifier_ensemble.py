@@ -39,6 +39,11 @@ class ClassifierEnsemble(Members, Answering):
     def answers(self) -> list[str]:
         return self.members[0].answers
 
+    @property
+    def threshold(self) -> float:
+        """The greatest of the members', see `Classifier`."""
+        return max(member.threshold for member in self.members)
+
     def check_member(self, member: Classifier, who: str) -> None:
         if member.answers != self.answers:
             raise InputError(f"{who} has other answers than the first.")

@@ -11,9 +11,10 @@ from keras_caption.prepare.listing import list_images
 from keras_caption.prepare.photo_records import (
     PhotoRecord,
     records_of_photos,
+    records_of_questions,
     records_of_scenes,
 )
-from keras_caption.prepare.photos import load_extractor, prepare_photos
+from keras_caption.prepare.photos import load_extractor, prepare_photos, reader_of
 from keras_caption.prepare.regions import prepare_regions
 from keras_caption.prepare.video_listing import list_videos
 
@@ -31,6 +32,8 @@ __all__ = [
     "prepare_photos",
     "prepare_regions",
     "read_captions",
+    "reader_of",
     "records_of_photos",
+    "records_of_questions",
     "records_of_scenes",
 ]

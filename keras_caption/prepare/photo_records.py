@@ -1,6 +1,7 @@
 """Photos with captions and boxes, listed by caption files."""
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import os
@@ -14,8 +15,11 @@ from keras_caption.datasets.coco import merge
 from keras_caption.errors import InputError
 from keras_caption.features import find_photos, read_photo
 from keras_caption.formats.coco import read_instances, read_sizes
+from keras_caption.formats.coco_qa import read_coco_qa
+from keras_caption.formats.fields import image_id_of
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.splits import SPLITS, given_split
+from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.prepare.listing import list_images
 from keras_caption.prepare.matching import use_of
 from keras_caption.prepare.own_captions import is_own, list_own_photos
@@ -155,6 +159,73 @@ def records_of_photos(
         )
 
     return {split: list(map(record, images)) for split, images in listed.items()}
+
+
+def records_of_questions(
+    folder: str | os.PathLike,
+    questions: collections.abc.Sequence[str | os.PathLike],
+) -> dict[str, list[PhotoRecord]]:
+    """Lists the records of the photos that questions are about, without captions.
+
+    The photo of an image is the one whose name is the image's id: `42.jpg`,
+    `000000000042.jpg` or `COCO_val2014_000000000042.jpg`, anywhere in the folder.
+
+    Args:
+        folder: Path of a folder with photos, at any depth.
+        questions: Sequence of paths: of folders with the files of VQA, see
+            `keras_caption.formats.vqa.find_vqa`, and of JSON files of COCO-QA, whose
+            questions say their splits.
+
+    Returns:
+        dict from split to a list of `PhotoRecord`, as `records_of_photos`.
+
+    Raises:
+        InputError: If a file does not follow its format, a question says no split, or
+            the questions about an image are of several.
+    """
+    paths = collections.defaultdict(list)
+    for path in find_photos(folder):
+        with contextlib.suppress(ValueError):
+            paths[image_id_of(path.stem)].append(path)
+    splits, records = {}, {split: [] for split in SPLITS}
+    for source, split, image_id in _asked(questions):
+        if image_id not in splits:
+            splits[image_id] = split
+            records[split].append(_of_question(folder, image_id, paths[image_id]))
+        elif splits[image_id] != split:
+            raise InputError(
+                f"{source}: image {image_id} is for {split}, and for "
+                f"{splits[image_id]} by another question."
+            )
+    print(f"{folder}: {use_of(records, 'photo')}")
+    return records
+
+
+def _asked(questions):
+    """Yields path, split and image id of every question."""
+    for source in map(pathlib.Path, questions):
+        if source.is_dir():
+            for split, files in find_vqa(source).items():
+                for question in read_vqa(*files):
+                    yield files[0], split, question.image_id
+        else:
+            for question in read_coco_qa(source):
+                if question.split is None:
+                    raise InputError(
+                        f"{source}: question {question.question_id} says no split."
+                    )
+                yield source, question.split, question.image_id
+
+
+def _of_question(folder, image_id, paths):
+    if len(paths) == 1:
+        return PhotoRecord(
+            image_id, str(paths[0]), functools.partial(read_photo, paths[0]), []
+        )
+    problem = f"{folder} has {len(paths)} photos that are called {image_id}."
+    return PhotoRecord(
+        image_id, f"image {image_id}", functools.partial(refuse, problem), []
+    )
 
 
 def add_uncaptioned(

@@ -5,22 +5,28 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_datasets as tfds
-from keras import ops
+from keras import ops, tree
 
 from keras_caption.batches.examples import (
     captions_and_words,
     in_half_precision,
     region_features,
 )
+from keras_caption.datasets.coco_objects import CocoObjects
 from keras_caption.datasets.image_ids import number_images
 from keras_caption.errors import InputError
-from keras_caption.features import ClipExtractor, Extractor, resize_photo
+from keras_caption.features import (
+    CATEGORIES,
+    ClipExtractor,
+    Extractor,
+    ObjectDetector,
+)
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.prepare.photo_records import PhotoRecord
 from keras_caption.prepare.shards import Content, write_shards
@@ -32,7 +38,7 @@ THUMBNAIL = 160  # pixels, the longer side of the images stored for display
 
 def prepare_photos(
     records: dict[str, list[PhotoRecord]],
-    extractor: Extractor,
+    extractor: Extractor | ObjectDetector,
     folder: str | os.PathLike,
     *,
     batch_size: int = 16,
@@ -42,11 +48,12 @@ def prepare_photos(
 
     An example has a `grid` of features, and `regions`: the annotated objects of the
     photo; the whole photo if it has none; or, if its objects are not annotated, the
-    regions proposed by the extractor.
+    regions proposed by the extractor. By an `ObjectDetector`, it has the objects that
+    are found, and no grid.
 
     Args:
         records: dict from split to a list of `PhotoRecord`.
-        extractor: `keras_caption.features.Extractor`.
+        extractor: `keras_caption.features.Extractor` or `ObjectDetector`.
         folder: Path of the folder of the dataset, where the extractor is saved too.
         batch_size: int, number of photos whose features are extracted together.
             Defaults to 16.
@@ -57,8 +64,12 @@ def prepare_photos(
 
     Raises:
         InputError: As `write_shards`: if the folder was begun with other photos or
-            another extractor; with `strict`, if a photo cannot be read.
+            another extractor; with `strict`, if a photo cannot be read. If boxes are
+            annotated and a detector is to find them.
     """
+    finds = isinstance(extractor, ObjectDetector)
+    if finds and any(r.boxes is not None for rs in records.values() for r in rs):
+        raise InputError("Objects are annotated, or found by a detector, not both.")
     with_objects = any(
         record.objects for split_records in records.values() for record in split_records
     )
@@ -71,7 +82,7 @@ def prepare_photos(
     }
     content = Content(
         numbered,
-        PhotoExamples(extractor, batch_size),
+        (ObjectExamples if finds else PhotoExamples)(extractor, batch_size),
         features_of(extractor, with_objects),
         source_of(records, extractor),
         files={EXTRACTOR: extractor.save, **files},
@@ -79,15 +90,17 @@ def prepare_photos(
     return write_shards(content, folder, **options)
 
 
-def load_extractor(folder: str | os.PathLike) -> Extractor | ClipExtractor | None:
+def load_extractor(
+    folder: str | os.PathLike,
+) -> Extractor | ClipExtractor | ObjectDetector | None:
     """Loads the extractor of a prepared dataset of photos or clips.
 
     Args:
         folder: Path of the folder of the dataset.
 
     Returns:
-        `keras_caption.features.Extractor` or `ClipExtractor`, or `None` if the dataset
-        has none.
+        `keras_caption.features.Extractor`, `ClipExtractor` or `ObjectDetector`, or
+        `None` if the dataset has none.
 
     Raises:
         InputError: If the file of the extractor is damaged.
@@ -96,13 +109,37 @@ def load_extractor(folder: str | os.PathLike) -> Extractor | ClipExtractor | Non
     if not path.exists():
         return None
     extractor = load_keras(path)
-    if not isinstance(extractor, Extractor | ClipExtractor):
+    if not isinstance(extractor, Extractor | ClipExtractor | ObjectDetector):
         raise InputError(f"{path} is a {type(extractor).__name__}, not an extractor.")
     return extractor
 
 
-def features_of(extractor: Extractor, with_objects: bool) -> Any:
+def reader_of(name: str, folder: str | os.PathLike | None, builder: Any) -> dict:
+    """Arguments of a model that say how photos become what it reads of a dataset.
+
+    Args:
+        name: str, name of the dataset, see `keras_caption.datasets.load`.
+        folder: Path of the dataset's folder.
+        builder: Its TFDS builder.
+
+    Returns:
+        dict of `extractor` and `categories`, of a dataset without them `None`.
+    """
+    extractor, categories = None, None
+    if name == "prepared":
+        extractor = load_extractor(folder)
+    if isinstance(extractor, ObjectDetector):
+        categories = list(extractor.dimensions)
+    elif isinstance(builder, CocoObjects):
+        categories = list(CATEGORIES)
+    return {"extractor": extractor, "categories": categories}
+
+
+def features_of(extractor: Extractor | ObjectDetector, with_objects: bool) -> Any:
     """Makes the TFDS features of the examples."""
+    image = tfds.features.Image(shape=(None, None, 3), encoding_format="jpeg")
+    if isinstance(extractor, ObjectDetector):
+        return region_features(len(extractor.dimensions), np.float16, image=image)
     height, width, dim = extractor.grid_shape
     further = {}
     if with_objects:
@@ -113,12 +150,14 @@ def features_of(extractor: Extractor, with_objects: bool) -> Any:
         grid=tfds.features.Tensor(
             shape=(height, width, dim), dtype=np.float16, encoding="bytes"
         ),
-        image=tfds.features.Image(shape=(None, None, 3), encoding_format="jpeg"),
+        image=image,
         **further,
     )
 
 
-def source_of(records: dict[str, list[PhotoRecord]], extractor: Extractor) -> list:
+def source_of(
+    records: dict[str, list[PhotoRecord]], extractor: Extractor | ObjectDetector
+) -> list:
     """Identifies photos, captions, boxes and extractor, as JSON."""
     listed = {
         split: [
@@ -130,7 +169,7 @@ def source_of(records: dict[str, list[PhotoRecord]], extractor: Extractor) -> li
     return [*identity_of(extractor), listed]
 
 
-def identity_of(extractor: Extractor | ClipExtractor) -> list:
+def identity_of(extractor: Extractor | ClipExtractor | ObjectDetector) -> list:
     """Identifies an extractor, as JSON: configuration, and a hash of its weights."""
     weights = hashlib.sha256()
     for weight in extractor.get_weights():
@@ -149,10 +188,9 @@ class PhotoExamples:
     def __init__(self, extractor: Extractor, batch_size: int):
         self.extractor = extractor
         self.batch_size = batch_size
-        self.extract, self.propose = (
-            tf.function(function, reduce_retracing=True, autograph=False)
-            for function in (extractor, extractor.propose)
-        )
+        self.extract = in_graph(extractor)
+        if isinstance(extractor, Extractor):
+            self.propose = in_graph(extractor.propose)
 
     def __call__(self, records: list[PhotoRecord]) -> Iterator[dict | InputError]:
         """Yields the example, or the error, of each record."""
@@ -170,7 +208,7 @@ class PhotoExamples:
         example = {
             "image_id": record.image_id,
             "image": shrink(photo, THUMBNAIL),
-            "photo": np.array(resize_photo(photo, self.extractor.image_size)),
+            "photo": tree.map_structure(np.array, self.extractor.place(photo)),
             "boxes": record.boxes,
             **captions_and_words(record.captions),
         }
@@ -209,6 +247,29 @@ class PhotoExamples:
             except InputError as error:
                 examples[i] = error
         return examples
+
+
+class ObjectExamples(PhotoExamples):
+    """Makes examples of the objects that an `ObjectDetector` finds in photos."""
+
+    def examples_of(self, records, examples):
+        valid = [e for e in examples if not isinstance(e, InputError)]
+        if not valid:
+            return examples
+        photos = [example.pop("photo") for example in valid]
+        photos = tree.map_structure(lambda *parts: np.stack(parts), *photos)
+        found = self.extract(photos)
+        regions, boxes = (found[name].numpy() for name in ("regions", "boxes"))
+        for example, of_regions, of_boxes in zip(valid, regions, boxes, strict=True):
+            there = of_boxes.any(axis=-1)
+            example["regions"] = of_regions[there].astype("float16")
+            example["boxes"] = of_boxes[there]
+        return examples
+
+
+def in_graph(function: Callable) -> Any:
+    """Compiles a function of photos."""
+    return tf.function(function, reduce_retracing=True, autograph=False)
 
 
 def shrink(photo: np.ndarray, side: int) -> np.ndarray:

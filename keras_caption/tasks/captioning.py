@@ -300,10 +300,10 @@ class Captioning(Task):
     def data_arguments(self) -> dict[str, Any]:
         """Sizes of the features, and what makes them out of photos."""
         name = self.config["model"]["name"]
+        dataset, folder = self.data["dataset"], self.data["data_dir"]
         return {
-            "extractor": self._extractor(),
-            "categories": self._categories(),
-            **kc.datasets.model_sizes(name, self.data["dataset"], self.builder),
+            **kc.prepare.reader_of(dataset, folder, self.builder),
+            **kc.datasets.model_sizes(name, dataset, self.builder),
         }
 
     def make_optimizer(
@@ -325,15 +325,6 @@ class Captioning(Task):
         for batch in kc.batches.image_batches(first, 1, model.input_specs):
             with input_errors():
                 model.prepare_inputs(batch)
-
-    def _extractor(self):
-        if self.data["dataset"] != "prepared":
-            return None
-        return kc.prepare.load_extractor(self.data["data_dir"])
-
-    def _categories(self):
-        is_of_objects = isinstance(self.builder, kc.datasets.CocoObjects)
-        return list(kc.features.CATEGORIES) if is_of_objects else None
 
     # === Evaluation ===
 

@@ -21,7 +21,9 @@ KEPT_IN_MEMORY = 2 * 2**30  # bytes of training images, at most
 
 
 class Data(TypedDict):
-    dataset: Annotated[str, Doc("scene_questions (built in), coco_qa, vsr or vqa")]
+    dataset: Annotated[
+        str, Doc("scene_questions (built in), coco_qa, vsr, vqa or vqa_coco_qa")
+    ]
     data_dir: Annotated[str | None, Doc("folder of the questions")]
     images: Annotated[str, Doc("dataset of the images")]
     images_dir: Annotated[str | None, Doc("folder of the images' dataset")]
@@ -171,12 +173,12 @@ class QuestionAnswering(Task):
 
     def data_arguments(self) -> dict[str, Any]:
         """Sizes of the features, and what makes them out of photos."""
-        name, data = self.config["model"]["name"], self.data
-        extractor = None
-        if data["images"] == "prepared":
-            extractor = kc.prepare.load_extractor(data["images_dir"])
-        sizes = kc.datasets.model_sizes(name, data["images"], self.questions.builder)
-        return {"extractor": extractor, **sizes}
+        name, builder = self.config["model"]["name"], self.questions.builder
+        images, folder = self.data["images"], self.data["images_dir"]
+        return {
+            **kc.prepare.reader_of(images, folder, builder),
+            **kc.datasets.model_sizes(name, images, builder),
+        }
 
     def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Classifier:
         """A new model, with pretrained word vectors if the configuration names some."""

@@ -1,3 +1,4 @@
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Any, Self
@@ -12,6 +13,21 @@ from keras_caption.text.normalization import (
 from keras_caption.text.vocabulary import Vocabulary
 
 MAX_TOKENS = 14  # of a question; MCAN's code cuts longer ones
+# British and American spellings of words that people ask about photos with.
+SPELLINGS = (
+    ("aeroplane", "airplane"),
+    ("aeroplanes", "airplanes"),
+    ("centre", "center"),
+    ("colour", "color"),
+    ("coloured", "colored"),
+    ("colours", "colors"),
+    ("doughnut", "donut"),
+    ("doughnuts", "donuts"),
+    ("grey", "gray"),
+    ("moustache", "mustache"),
+    ("tyre", "tire"),
+    ("tyres", "tires"),
+)
 DELETED = r"[.,'!?\"()*#:;]"
 
 
@@ -20,8 +36,10 @@ class QuestionTokenizer(Vocabulary):
     """Tokenizer of questions, normalized as in MCAN's released code.
 
     Words are in lower case; the characters `. , ' ! ? " ( ) * # : ;` are deleted;
-    hyphens and slashes separate words. The first 14 words are kept. A question has
-    neither BOS nor EOS: `to_ids` gives its tokens, and `tokenize` those of a batch.
+    hyphens and slashes separate words. The first 14 words are kept. A word of which
+    only another spelling is known, such as `colour` or `color`, is read as that. A
+    question has neither BOS nor EOS: `to_ids` gives its tokens, and `tokenize` those
+    of a batch.
 
     Args:
         words: Iterable of distinct str without white space, without the special
@@ -37,6 +55,13 @@ class QuestionTokenizer(Vocabulary):
     tokens = tokenizer.to_ids("What's the man's t-shirt?")   # whats the mans t shirt
     ```
     """
+
+    def __init__(self, words: Iterable[str]):
+        super().__init__(words)
+        for spellings in SPELLINGS:
+            for known, other in itertools.permutations(spellings):
+                if known in self._ids:
+                    self._ids.setdefault(other, self._ids[known])
 
     @classmethod
     def build(cls, questions: Iterable[str], min_count: int = 1) -> Self:

@@ -146,12 +146,11 @@ class Vocabulary(Tokenizer):
     def _table(self):
         import tensorflow as tf
 
-        first = len(SPECIAL_TOKENS)
         with tf.init_scope():
             return tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(self.words[first:], tf.string),
-                    tf.range(first, len(self.words)),
+                    tf.constant([*self._ids], tf.string),
+                    tf.constant([*self._ids.values()], tf.int32),
                 ),
                 default_value=UNK,
             )

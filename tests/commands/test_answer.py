@@ -1,13 +1,15 @@
 """The command `answer`, as a person runs it."""
 
 import gzip
+import re
 
 import keras
 import numpy as np
 import pytest
 import region_files
-from conftest import random_boxes, tiny
+from conftest import PROJECT, random_boxes, tiny
 from PIL import Image
+from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.commands import main
@@ -41,37 +43,41 @@ def test_questions_of_a_file_are_answered(tmp_path, capsys, rng):
     lines = ["image,question", '7,"is it, red?"', "8,", "9,red", "7,It?"]
     with gzip.open(tmp_path / "questions.csv.gz", "wt") as file:
         file.write("\n".join(lines))
-    options = ["--questions", tmp_path / "questions.csv.gz"]
+    options = ["--model", tmp_path, "--questions", tmp_path / "questions.csv.gz"]
     options += ["--regions", tmp_path / "regions.tsv"]
     path = tmp_path / "answers.txt"
-    code, _, errors = call(capsys, tmp_path, *options, "--output", path)
+    code, _, errors = call(capsys, *options, "--output", path)
     assert code == 1
     assert "regions.tsv has no image '9'" in errors
     best = [
         model.answer_n_best({"regions": features[i][0][None]}, [question], 2)[0]
         for i, question in zip((7, 8, 7), QUESTIONS, strict=True)
     ]
-    first = [row[0][0] for row in best]
+    first = [f"{row[0][0]} ({row[0][1]:.0%})" for row in best]
     assert path.read_text().splitlines() == [*first[:2], "", first[2]]
     whole = path.read_bytes()
-    code, _, _ = call(capsys, tmp_path, *options, "--output", path)
+    code, _, _ = call(capsys, *options, "--output", path)
     assert "answers.txt exists already and is not replaced" in code
     assert path.read_bytes() == whole
-    code, _, _ = call(capsys, tmp_path, *options, "--n_best", 5)
+    code, _, _ = call(capsys, *options, "--n_best", 5)
     assert "knows 4 answers, not 5" in code
-    _, printed, _ = call(capsys, tmp_path, *options, "--n_best", 2)
+    _, printed, _ = call(capsys, *options, "--n_best", 2)
     rows = [line.split("\t") for line in printed.splitlines()]
     assert [row[0] for row in rows] == list("112244")
     assert [row[2] for row in rows] == [pair[0] for row in best for pair in row]
     scores = [pair[1] for row in best for pair in row]
     np.testing.assert_allclose([float(row[1]) for row in rows], scores, atol=1e-4)
 
-    code, _, _ = call(capsys, tmp_path, "photo.jpg", "is it?")
-    assert "no extractor of photos: --regions should name features" in code
+    of_model = "--model", tmp_path
+    code, _, _ = call(capsys, *of_model, "photo.jpg", "is it?")
+    assert "has no extractor" in code
+    assert "--regions should name features of the images" in code
     (tmp_path / "q.csv").write_text("7,red,x\n")
-    code, _, _ = call(capsys, tmp_path, "--questions", tmp_path / "q.csv")
+    code, _, _ = call(capsys, *of_model, "--questions", tmp_path / "q.csv")
     assert "q.csv, line 1, has 3 columns; it should have two" in code
-    code, _, _ = call(capsys, tmp_path, "photo.jpg")
+    code, _, _ = call(capsys, *of_model, *options[2:], "--detector", "x.keras")
+    assert "--regions are of features, which need no --detector" in code
+    code, _, _ = call(capsys, *of_model, "photo.jpg")
     assert "give a photo and questions about it, or --questions" in code
 
 
@@ -84,6 +90,59 @@ def test_questions_about_a_photo_are_answered(tmp_path, capsys, rng):
     pixels = rng.integers(0, 256, (40, 50, 3)).astype("uint8")
     path = tmp_path / "photo.png"
     Image.fromarray(pixels).save(path)
-    code, printed, _ = call(capsys, tmp_path, path, *QUESTIONS)
+    code, printed, _ = call(capsys, "--model", tmp_path, path, *QUESTIONS)
     assert code == 0
-    assert printed.splitlines() == model.answer([path] * 3, QUESTIONS)
+    best = model.answer_n_best([path] * 3, QUESTIONS, 1)
+    assert printed.splitlines() == [f"{a} ({p:.0%})" for [(a, p)] in best]
+    code, _, _ = call(capsys, "--model", tmp_path, path, "?", "--detector=x.keras")
+    assert "extracts features of photos by itself: it takes no --detector" in code
+
+
+@pytest.mark.parametrize("coloured", [False, True])
+def test_a_detector_finds_what_is_asked_about(tmp_path, capsys, coloured):
+    white_yolox(image_size=None).save(tmp_path / "yolox.keras")
+    Image.fromarray(photo(416, 208, [(3, 4), (9, 9)])).save(tmp_path / "photo.png")
+    detector = kc.features.load_detector(
+        str(tmp_path / "yolox.keras"), coloured=coloured
+    )
+    reads = list(detector.dimensions)
+    model = make(tmp_path, categories=reads, region_dim=len(reads), threshold=0.25)
+    inputs = detector(detector.to_pixels([tmp_path / "photo.png"] * 3))
+    best = [row[0] for row in model.answer_n_best(inputs, QUESTIONS, 1)]
+    model.threshold = sum(sorted(p for _, p in best)[:2]) / 2  # the least is below
+    model.save(tmp_path / "best.keras")
+    code, printed, _ = call(
+        *(capsys, tmp_path / "photo.png", *QUESTIONS, "--model", tmp_path),
+        *("--detector", tmp_path / "yolox.keras"),
+    )
+    assert code == 0
+    assert printed.splitlines() == [
+        f"{'' if p >= model.threshold else 'unsure: '}{answer} ({p:.0%})"
+        for answer, p in best
+    ]
+    assert printed.count("unsure") == 1
+
+
+def test_the_model_in_the_box_answers_about_a_photo(tmp_path, capsys):
+    white_yolox(image_size=None).save(tmp_path / "yolox.keras")
+    Image.fromarray(photo(416, 416, [(30, 40)])).save(tmp_path / "photo.png")
+    questions = ["What colour is the dog?", "Why?"]
+    code, printed, _ = call(
+        *(capsys, tmp_path / "photo.png", *questions),
+        *("--detector", tmp_path / "yolox.keras"),
+    )
+    assert code == 0
+    lines = printed.splitlines()
+    assert all(re.fullmatch(r"(unsure: )?[\w ]+ \(\d+%\)", line) for line in lines)
+    assert [line.startswith("unsure: ") for line in lines] == [False, True]
+    code, printed, _ = call(
+        *(capsys, tmp_path / "photo.png", *questions, "--n_best=2"),
+        *("--detector", tmp_path / "yolox.keras"),
+    )
+    rows = [line.split("\t") for line in printed.splitlines()]
+    model = kc.models.load(PROJECT / "saved_models" / "mcan_photos.keras")
+    assert 0 < model.threshold < 1
+    assert model.extractor is None
+    for line, (_, probability, answer) in zip(lines, rows[::2], strict=True):
+        assert line.endswith(f"{answer} ({float(probability):.0%})")
+        assert line.startswith("unsure") == (float(probability) < model.threshold)

@@ -50,6 +50,37 @@ def test_boxes_are_shares_of_photos_of_any_proportions(tmp_path):
         np.testing.assert_allclose(values, found[name], atol=1e-5)
 
 
+def test_objects_have_scores_and_colours():
+    objects = Yolox(white_yolox(), image_size=64)
+    detector = kc.features.ColouredObjects(objects)
+    shot = photo(64, 32, [(1, 2), (7, 0)])
+    shot[32:, 16:] = (200, 30, 30)
+    inputs = detector.to_pixels([shot, photo(20, 30, [])])
+    found = {k: np.array(x) for k, x in detector(inputs).items()}
+    plain = {k: np.array(x) for k, x in objects(inputs).items()}
+    assert found["regions"].shape == (2, 37, 112) == (2, 37, len(detector.dimensions))
+    np.testing.assert_array_equal(found["boxes"][:, 0], [[0, 0, 1, 1]] * 2)
+    np.testing.assert_array_equal(found["boxes"][0, 1:], plain["boxes"][0])
+    assert not found["boxes"][1, 1:].any()
+    scores = plain["regions"] * plain["scores"][..., None]
+    np.testing.assert_allclose(found["regions"][:, 1:, :80], scores, atol=1e-6)
+    assert not found["regions"][:, 0, :80].any()
+
+    def share(region, colour):
+        return found["regions"][0, region, detector.dimensions.index(colour)]
+
+    np.testing.assert_allclose(
+        [share(0, "red"), share(0, "white"), share(0, "black")],
+        [1 / 4, 2 / 32, 1 - 1 / 4 - 2 / 32],
+        atol=0.06,  # at edges are other colours
+    )
+    assert min(share(i, "white in the middle") for i in (1, 2)) > 0.75
+    valid = found["boxes"].any(axis=-1)
+    np.testing.assert_allclose(found["regions"][valid][:, 80:].sum(-1), 2, atol=1e-5)
+    assert not found["regions"][~valid].any()
+    assert [x["category"] for x in detector.objects_of(found, 0)] == ["dog", "dog"]
+
+
 @pytest.mark.parametrize(("width", "count"), [(3.0, 2), (6.0, 1)])
 def test_of_overlapping_boxes_the_best_remains(width, count):
     # Two cells side by side overlap by 1/2 of their union, and by 5/7.

@@ -1,5 +1,6 @@
 """The photos of the images of a caption file."""
 
+import gzip
 import json
 
 import coco_files
@@ -109,3 +110,34 @@ def test_boxes_are_relative_to_the_photo_rotated_by_its_orientation(
     else:
         with pytest.raises(kc.InputError, match=r"12 x 16 .* of 640 x 480"):
             record.read()
+
+
+def test_photos_that_questions_are_about(folder, capsys):
+    """Files of VQA name splits, questions of COCO-QA say them; photos name ids."""
+    questions = folder / "questions"
+    questions.mkdir()
+    for split, image_id in (("train", 2), ("val", 7)):
+        asked = {"question_id": image_id, "image_id": image_id, "question": "What?"}
+        answers = {"answers": [{"answer": "dog"}] * 10, "question_type": "what"}
+        annotation = {**asked, **answers, "answer_type": "other"}
+        for kind, record in (("questions", asked), ("annotations", annotation)):
+            with gzip.open(questions / f"{split}_{kind}.json.gz", "wt") as file:
+                json.dump({kind: [record]}, file)
+    Image.new("RGB", (4, 4), (40,) * 3).save(folder / "COCO_val2014_000000000009.jpg")
+    record = {"question_id": 1, "image_id": 9, "question": "what is it"}
+    record |= {"answer": "cat", "type": "object"}
+    path = questions / "cocoqa.json"
+    for split in ({"split": "test"}, {}, {"split": "train", "image_id": 7}):
+        path.write_text(json.dumps({"questions": [{**record, **split}]}))
+        if split == {"split": "test"}:
+            records = kc.prepare.records_of_questions(folder, [questions, path])
+        else:
+            with pytest.raises(kc.InputError, match=r"says no split|is for train, and"):
+                kc.prepare.records_of_questions(folder, [questions, path])
+    printed = capsys.readouterr().out
+    assert f"{folder}: photos: 1 for train, 1 for val, 1 for test" in printed
+    [[train], [val], [test]] = records.values()
+    assert (train.image_id, train.captions, train.read()[0, 0, 0]) == (2, [], 30)
+    assert (test.image_id, test.read()[0, 0, 0]) == (9, 40)
+    with pytest.raises(kc.InputError, match="has 0 photos that are called 7"):
+        val.read()

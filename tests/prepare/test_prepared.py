@@ -1,5 +1,6 @@
 """From photos to a model that captions photos."""
 
+import dataclasses
 import json
 
 import keras
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from PIL import Image
+from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.evaluation import metrics
@@ -104,6 +106,33 @@ def test_all_of_a_split_may_be_skipped_but_not_all_examples(folder, tmp_path):
         kc.datasets.read(builder, "test")
     with pytest.raises(kc.InputError, match=r"no examples: .*photo_2\.jpg cannot be"):
         kc.prepare.prepare_photos({"test": broken}, new_extractor(), tmp_path / "none")
+
+
+def test_what_a_detector_finds_is_prepared(tmp_path):
+    (tmp_path / "photos").mkdir()
+    for i, cells in enumerate(([(1, 2), (7, 0)], [])):
+        Image.fromarray(photo(128, 64, cells, 16)).save(
+            tmp_path / "photos" / f"{i}.png"
+        )
+    records = kc.prepare.records_of_photos(tmp_path / "photos")
+    yolox = kc.features.Yolox(white_yolox(), image_size=64)
+    folder = tmp_path / "prepared"
+    kc.prepare.prepare_photos(records, kc.features.ColouredObjects(yolox), folder)
+    builder = kc.datasets.load("prepared", folder)
+    reader = kc.prepare.reader_of("prepared", folder, builder)
+    extractor = reader["extractor"]
+    assert reader["categories"] == list(extractor.dimensions)
+    examples = list(kc.datasets.read(builder, "test").as_numpy_iterator())
+    assert [len(example["regions"]) for example in examples] == [3, 1]
+    files = [tmp_path / "photos" / f"{example['image_id']}.png" for example in examples]
+    found = extractor(extractor.to_pixels(files))
+    for i, example in enumerate(examples):
+        for name in ("regions", "boxes"):
+            expected = np.array(found[name])[i, : len(example["boxes"])]
+            np.testing.assert_allclose(example[name], expected, atol=1e-3)
+    annotated = {"test": [dataclasses.replace(records["test"][0], boxes=[])]}
+    with pytest.raises(kc.InputError, match="annotated, or found by a detector"):
+        kc.prepare.prepare_photos(annotated, extractor, tmp_path / "other")
 
 
 def test_features_beyond_half_precision_are_skipped(folder):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
+from experiments.declining import threshold_for
 from keras_caption.tasks import QuestionAnswering
 from keras_caption.tasks.reports import question_answering as report
 
@@ -111,7 +112,8 @@ def check_report(output, printed):
     assert scores.keys() == {"accuracy", "kinds", "answer_types"}
     assert scores["kinds"].keys() == {"dog", "ball"}
     assert scores["accuracy"] == pytest.approx(np.mean([*scores["kinds"].values()]))
-    row = f"| all | {100 * scores['accuracy']:.2f} | 12 |"
+    half = 196 * np.sqrt(scores["accuracy"] * (1 - scores["accuracy"]) / 12)
+    row = f"| all | {100 * scores['accuracy']:.2f} | ± {half:.1f} | 12 |"
     assert row in " ".join(printed.split())
     results = kc.evaluation.read_vqa_results(output / "test_results.json")
     # Images 13, 17, ... are those of the test split.
@@ -138,6 +140,22 @@ def test_runs_are_averaged_and_shown(folder, call, call_script):
     assert "| + GSA, test-std (mcan_gsa) " in shown.stdout
     shown = call_script("experiments/tables.py", folder / "whole", folder / "both")
     assert "Accuracy by type of the question" in shown.stdout
+
+
+def test_a_model_declines_below_a_threshold(folder, call, call_script):
+    assert (folder / "whole").exists(), "needs the run above"
+    command = "experiments/declining.py", folder / "whole", "--save"
+    done = call_script(*command, folder / "kept.keras", "--accuracy=0.1")
+    assert done.returncode == 0, done.stderr
+    model = kc.models.load(folder / "kept.keras")
+    assert f"12 test questions, threshold {model.threshold:.4f}" in done.stdout
+    assert "the surest 50%" in done.stdout
+    certain, right = np.array([0.9, 0.2, 0.8, 0.5]), np.array([0.9, 0.7, 0, 1.0])
+    assert threshold_for(certain, right, 0.6) == 0.2
+    assert threshold_for(certain, right, 0.64) == 0.2
+    assert threshold_for(certain, right, 0.7) == 0.9
+    with pytest.raises(kc.InputError, match="no part of the validation questions"):
+        threshold_for(certain, right, 0.95)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,16 @@ def test_graph_and_python_tokenize_alike():
     assert len(tokenizer.tokenize(tf.constant([b"what\xff\xfe", "is"])).to_list()) == 2
 
 
+def test_another_spelling_of_a_word_is_known():
+    tokenizer = QuestionTokenizer(["color", "grey", "tyre", "tire"])
+    texts = ["Colour color", "grey gray", "tyre tire", "colours"]
+    expected = [[4, 4], [5, 5], [6, 7], [UNK]]
+    assert [tokenizer.to_ids(text) for text in texts] == expected
+    assert tokenizer.tokenize(tf.constant(texts)).to_list() == expected
+    assert len(tokenizer) == 8
+    assert tokenizer == QuestionTokenizer(tokenizer.words[4:])
+
+
 def test_questions_are_read_as_tokens():
     kind = kc.inputs.Question(kc.inputs.Question.symbolic())
     tokens = kind.complete({"question": [[5, PAD], [PAD, PAD]]})["question"]

@@ -1,6 +1,7 @@
 """Scores, answers and figures of a model on the test questions of a dataset."""
 
 import collections
+import math
 import pathlib
 import random
 from collections.abc import Callable
@@ -25,7 +26,7 @@ FILES = {
     "attention.png": "which regions attend to which words of a question",
     "config.json": "how the run was configured",
 }
-COLUMNS = "accuracy", "questions"
+COLUMNS = "accuracy", "95 %", "questions"
 TITLES = {"answer_types": "type of the answer", "kinds": "type of the question"}
 
 
@@ -81,7 +82,9 @@ def evaluate(
 
 
 def row(name, accuracy, count):
-    return name, f"{100 * accuracy:.2f}", f"{count:,}"
+    """A line of a table; its interval is that of as many questions, right or wrong."""
+    half = 1.96 * math.sqrt(accuracy * (1 - accuracy) / count)
+    return name, f"{100 * accuracy:.2f}", f"± {100 * half:.1f}", f"{count:,}"
 
 
 def draw_attention(

@@ -1,0 +1,93 @@
+r"""Chooses below which probability a model of questions declines, and what that costs.
+
+    python experiments/declining.py saved_models/photos_0 --accuracy 0.5 \
+        --save saved_models/mcan_photos.keras
+
+The threshold is the least one above which at least the share --accuracy of the
+validation questions is answered right. Prints the accuracy over the test questions that
+are answered, for this threshold and for several shares of them, and writes the model
+with its threshold; without its detector, which `keras-caption answer` takes as
+--detector.
+"""
+
+import pathlib
+
+import numpy as np
+
+import keras_caption as kc
+from experiments.finished import task_of
+from keras_caption.commands.command_line import Parser, new_file, share, start
+from keras_caption.evaluation.vqa import answer_accuracy
+from keras_caption.formats.runs import read_config
+from keras_caption.tasks import QuestionAnswering
+
+BATCH_SIZE = 128
+SHARES = (0.25, 0.5, 0.75, 1.0)
+
+
+def main(arguments):
+    parser = Parser("experiments/declining.py", __doc__, imports=True)
+    parser.add_argument("run", help="folder of a finished run")
+    parser.add_argument(
+        "--accuracy", type=share, default=0.5, help="least accuracy of what is answered"
+    )
+    parser.add_argument("--save", type=new_file, help="new file for the model")
+    options = parser.parse_intermixed_args(arguments)
+    run = read_config(pathlib.Path(options.run))
+    if task_of(run) is not QuestionAnswering:
+        raise kc.InputError(f"{options.run} holds no model that answers questions.")
+    task = QuestionAnswering(run["config"])
+    model = kc.models.load(options.run)
+    model.threshold = threshold_for(*outcomes(task, model, "val"), options.accuracy)
+    certain, right = outcomes(task, model, "test")
+    print(f"\n{len(right):,} test questions, threshold {model.threshold:.4f}\n")
+    least = [(f"at least {model.threshold:.2f}", model.threshold)]
+    least += [(f"the surest {s:.0%}", np.quantile(certain, 1 - s)) for s in SHARES]
+    rows = [
+        (name, *(f"{100 * x:.1f}" for x in (np.mean(kept), right[kept].mean())))
+        for name, kept in ((name, certain >= bound) for name, bound in least)
+        if kept.any()
+    ]
+    print(kc.evaluation.markdown_table(["probability", "answered", "accuracy"], rows))
+    if options.save:
+        if isinstance(model.extractor, kc.features.ObjectDetector):
+            model.extractor = None
+        model.save(options.save)
+        print(f"\nWrote {options.save}")
+
+
+def outcomes(task, model, split):
+    """How sure the model is of each answer to a split's questions, and how right."""
+    questions, certain, right = task.read(split), [], []
+    for inputs, numbers in task.encode(model, split).batches(BATCH_SIZE):
+        best = model.answer_n_best(inputs, None, 1, BATCH_SIZE)
+        for [(answer, probability)], number in zip(best, numbers.numpy(), strict=True):
+            certain.append(probability)
+            right.append(answer_accuracy(answer, questions[number].answers))
+    return np.array(certain), np.array(right)
+
+
+def threshold_for(certain, right, accuracy):
+    """The least probability from which on answers have an accuracy, on average.
+
+    Args:
+        certain: float `(questions,)`, probabilities of the answers.
+        right: float `(questions,)`, how right they are.
+        accuracy: float.
+
+    Raises:
+        InputError: If no threshold leads to that accuracy.
+    """
+    order = np.argsort(-certain, kind="stable")
+    means = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
+    enough = np.flatnonzero(means >= accuracy)
+    if not len(enough):
+        raise kc.InputError(
+            f"The answers to no part of the validation questions have an accuracy of "
+            f"{accuracy:.0%}; the best part has {means.max():.0%}."
+        )
+    return float(certain[order[enough[-1]]])
+
+
+if __name__ == "__main__":
+    start(main)

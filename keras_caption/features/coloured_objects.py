@@ -1,0 +1,144 @@
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
+from keras_caption.features.roi_align import roi_align
+
+# Red, green and blue of the colours that people name, and shades of grey between.
+_RGB = {
+    "black": (0, 0, 0),
+    "dark grey": (70, 70, 70),
+    "grey": (128, 128, 128),
+    "light grey": (195, 195, 195),
+    "white": (255, 255, 255),
+    "red": (200, 30, 30),
+    "orange": (230, 120, 30),
+    "yellow": (235, 220, 60),
+    "green": (40, 130, 50),
+    "blue": (60, 110, 200),
+    "light blue": (110, 170, 230),
+    "dark blue": (30, 40, 80),
+    "purple": (100, 50, 140),
+    "pink": (230, 140, 170),
+    "brown": (110, 70, 40),
+    "tan": (200, 175, 140),
+}
+COLOURS = tuple(_RGB)
+INNER = 0.55  # of an object's width and height, where less of the background is
+REDUCED = 4  # pixels in each direction that become one, before colours are named
+SPREAD = 12.0  # standard deviation of a colour in CIELAB
+# From linear sRGB to XYZ, relative to the white of D65.
+_TO_XYZ = (
+    (0.433953, 0.376219, 0.189828),
+    (0.212673, 0.715152, 0.072175),
+    (0.017758, 0.109477, 0.872766),
+)
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class ColouredObjects(ObjectDetector):
+    """Describes the objects in photos by category, score and colours.
+
+    The whole image is the first region, the objects that a detector finds are the
+    others. A region's feature is the one-hot vector of its category times the score,
+    zeros for the whole image; and the shares of 16 colours, in the middle of the box
+    and in all of it. A pixel's share in a colour falls with their distance d in
+    CIELAB, as `softmax(-d^2 / (2 * 12^2))`.
+
+    Args:
+        detector: `keras_caption.features.ObjectDetector`.
+        name: str.
+
+    Call arguments:
+        inputs: dict, what `to_pixels` returns.
+
+    Returns:
+        dict of `regions`, float32 `(batch, 1 + N, 112)`, `boxes`, float32
+        `(batch, 1 + N, 4)`, and `scores`, float32 `(batch, 1 + N)`, see
+        `ObjectDetector`; the score of the whole image is 0.
+    """
+
+    dimensions = (
+        *CATEGORIES,
+        *(f"{colour} in the middle" for colour in COLOURS),
+        *COLOURS,
+    )
+
+    def __init__(
+        self, detector: ObjectDetector, name: str = "coloured_objects", **kwargs: Any
+    ):
+        super().__init__(
+            detector.image_size,
+            detector.keeps_proportions,
+            detector.confidence,
+            detector.max_objects,
+            name,
+            **kwargs,
+        )
+        self.detector = detector
+        self.trainable = False
+
+    def detect(self, images: Any) -> tuple[Any, Any, Any]:
+        return self.detector.detect(images)
+
+    def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        boxes, scores, categories = self.find(inputs)
+        one_hot = ops.one_hot(categories, len(CATEGORIES))  # of -1 zeros
+        regions = _after_whole(one_hot * ops.expand_dims(scores, -1), 0.0)
+        boxes = _after_whole(boxes, [0.0, 0.0, 1.0, 1.0])
+        scores = _after_whole(ops.expand_dims(scores, -1), 0.0)
+        small = ops.average_pool(inputs["images"], REDUCED, padding="same")
+        colours = shares_of_colours(small)
+        extents = ops.expand_dims(ops.tile(inputs["extents"], (1, 2)), 1)
+        parts = [roi_align(colours, x * extents) for x in (_middles(boxes), boxes)]
+        regions = ops.concatenate([regions, *parts], axis=-1)
+        valid = ops.any(boxes != 0, axis=-1, keepdims=True)
+        regions = ops.where(valid, regions, 0.0)
+        return {"regions": regions, "boxes": boxes, "scores": scores[..., 0]}
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "detector": keras.saving.serialize_keras_object(self.detector),
+        }
+
+
+def shares_of_colours(images: Any) -> Any:
+    """How much of each of `COLOURS` the pixels of images have.
+
+    Args:
+        images: float32 `(batch, height, width, 3)`, 0 to 255, RGB.
+
+    Returns:
+        float32 `(batch, height, width, 16)`, which add up to 1.
+    """
+    named = to_lab(ops.convert_to_tensor(list(_RGB.values()), "float32"))
+    lab = ops.expand_dims(to_lab(images), -2)
+    distances = ops.sum(ops.square(lab - named), axis=-1)
+    return ops.softmax(-distances / (2 * SPREAD**2), axis=-1)
+
+
+def to_lab(colours: Any) -> Any:
+    """Converts sRGB, float32 `(..., 3)`, 0 to 255, to CIELAB under D65."""
+    x = ops.clip(colours / 255.0, 0.0, 1.0)
+    x = ops.where(x <= 0.04045, x / 12.92, ops.power((x + 0.055) / 1.055, 2.4))
+    x = ops.matmul(x, ops.transpose(ops.convert_to_tensor(_TO_XYZ, "float32")))
+    root = ops.power(ops.maximum(x, 1e-6), 1 / 3)
+    x, y, z = ops.split(ops.where(x > 0.008856, root, 7.787 * x + 16 / 116), 3, axis=-1)
+    return ops.concatenate([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
+
+
+def _after_whole(values, whole):
+    """Values of regions `(batch, N, dim)`, after one more, of the whole image."""
+    first = ops.zeros_like(values[:, :1]) + ops.convert_to_tensor(whole, values.dtype)
+    return ops.concatenate([first, values], axis=1)
+
+
+def _middles(boxes):
+    """The middle of each box."""
+    low, high = boxes[..., :2], boxes[..., 2:]
+    centres, halves = (low + high) / 2, (high - low) / 2
+    return ops.concatenate([centres - INNER * halves, centres + INNER * halves], -1)
