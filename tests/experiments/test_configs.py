@@ -1,5 +1,6 @@
 """The papers' experiments, against what the papers say."""
 
+import ast
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from conftest import PROJECT
 
 import keras_caption as kc
+from experiments.papers.rows import TABLES
 from keras_caption.commands.configuration import describe, make_config
 from keras_caption.training.caption_reward import reward_weights
 from keras_caption.training.schedules import schedule_of
@@ -274,3 +276,23 @@ def test_every_value_is_described_in_one_line():
         for value, (_, text) in described.items():
             assert 0 < len(text) < 80, f"{name}, {value}: {text}"
     assert described["model.key_norm"] == (None, "norm of the input's keys, or None")
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*/*.py")), ids=lambda p: p.stem)
+def test_heads_say_what_is_reached_and_how_long_it_takes(path):
+    head = " ".join(ast.get_docstring(ast.parse(path.read_text())).split())
+    reaches, takes = re.search(r"Reaches: (.+) Takes: (.+\.)$", head).groups()
+    file, table = re.search(r"\((\S+\.csv)\)|\((\w+)\)|$", reaches).groups()
+    scores = re.findall(
+        r"(?:,|CIDEr-D|accuracy|BLEU(?:-4)?|French) (\d+\.\d+)", reaches
+    )
+    if file:
+        results = (PROJECT / file).read_text()
+        assert scores
+        assert all(score in results for score in scores)
+    elif table:
+        rows = TABLES[table].rows
+        assert float(*scores) in {x for row in rows for x in row.scores.values()}
+        assert "not measured here: the data is not at hand" in reaches
+    measured = re.fullmatch(r".*\d (s|minutes|hours)\b.*|.* hours\b.*", takes)
+    assert measured or takes.startswith("not measured")

@@ -316,7 +316,7 @@ def test_a_translator_is_not_scored_on_other_data(call_script, translations):
 def test_curves_show_what_a_run_was_validated_by(call_script, translations, tmp_path):
     for folder in translations.iterdir():
         score = "val_cider" if folder.name == "san" else "val_bleu"
-        epoch = {"epoch": 1, "iterations": 5, score: 0.5}
+        epoch = {"epoch": 1, "iterations": 5, "scale": 100, score: 50.0}
         (folder / "history.json").write_text(json.dumps([epoch]))
     figure = tmp_path / "curves.svg"
     done = call_script("experiments/curves.py", f"--figure={figure}", translations)

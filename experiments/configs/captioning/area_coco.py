@@ -12,6 +12,10 @@ are kept apart, as Karpathy's split has them, is ours. It gives the model's laye
 heads and size, but no feed-forward size, dropout, learning rate, batch size, number of
 epochs, vocabulary or search, nor whether the network is trained further: values marked
 as ours.
+
+Reaches: CIDEr-D 36.5 in the paper, on Flickr 1K (area_4); not measured here: the data
+    is not at hand.
+Takes: not measured here: the data is not at hand.
 """
 
 

@@ -4,6 +4,9 @@ r"""COCO's annotated objects, at a size that fits a few thousand images.
         --data_dir coco
 
 All values are ours, for two cores.
+
+Reaches: CIDEr-D 83.4 ± 2.7 on val2017 (docs/results/coco_objects.csv).
+Takes: not measured.
 """
 
 

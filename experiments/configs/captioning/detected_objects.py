@@ -4,6 +4,10 @@ r"""A small captioner of COCO's annotated objects.
         --config experiments/configs/captioning/detected_objects.py --data_dir coco
 
 What it trains captions any photo, given a detector. All values are ours, for two cores.
+
+Reaches: CIDEr-D 91.9 ± 3.5 on 80 other images of annotated objects, 79.6 ± 2.8 of
+    detected ones (docs/results/detected.csv).
+Takes: not measured.
 """
 
 

@@ -5,6 +5,10 @@ r"""Features of videos, at a size that fits about a hundred of them.
     python experiments/run.py --config experiments/configs/captioning/msvd.py
 
 All values are ours, for two cores.
+
+Reaches: CIDEr-D 20.0 ± 18.2, 27.6 ± 7.1 with --model video_aoa, on 100 videos
+    (docs/results/msvd.csv).
+Takes: not measured.
 """
 
 

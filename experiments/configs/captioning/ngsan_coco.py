@@ -6,6 +6,10 @@ The paper gives neither the batch size nor what decides which words are known; i
 "follows" Transformer-Base and MT, another captioner, in what it does not state. Values
 marked as ours are not in the paper. All models of the paper train so: --model san,
 gsan and others.
+
+Reaches: CIDEr-D 132.1 in the paper (ngsan_6); not measured here: the data is not at
+    hand.
+Takes: not measured here: the data is not at hand.
 """
 
 

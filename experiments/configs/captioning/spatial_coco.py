@@ -9,6 +9,10 @@ pre-trained VGG-11; VGG16 has a layer of the same shape, `block5_conv3`:
 
 The paper gives no split, batch size, number of epochs, vocabulary or search: values
 marked as ours. It trains with cross-entropy only.
+
+Reaches: BLEU-4 22.6 in the paper (spatial_1); not measured here: the data is not at
+    hand.
+Takes: not measured here: the data is not at hand.
 """
 
 

@@ -5,6 +5,9 @@ r"""COCO-QA about COCO's annotated objects, at a size that fits a few thousand i
         --data_dir cocoqa_val2017.json --config.data.images_dir=coco
 
 The questions are split as their images are. All values are ours, for two cores.
+
+Reaches: accuracy 45.7 ± 1.2 on val2017 (docs/results/coco_qa.csv).
+Takes: not measured.
 """
 
 

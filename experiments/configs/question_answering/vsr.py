@@ -6,6 +6,9 @@ r"""Statements about where COCO's annotated objects are, true or false.
 
 Statements are split as their images are. All values are ours, for a few hundred
 statements.
+
+Reaches: accuracy 51.0 ± 11.1, chance, on 330 statements (docs/results/vsr.csv).
+Takes: not measured.
 """
 
 

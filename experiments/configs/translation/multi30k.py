@@ -10,6 +10,9 @@ four times as long:
 
     --config.data.tokenizer=characters --config.data.max_tokens=256 \
         --config.decoding.max_length=256
+
+Reaches: BLEU 35.2 ± 0.7, to French 52.2 ± 0.2 (docs/results/area_2.csv).
+Takes: 13 to 19 minutes on one core (docs/results/translation.md).
 """
 
 

@@ -12,6 +12,10 @@ not marked as ours are those of its recipe.
 
 One thing differs: theirs divides the scores of sentences by their lengths. BLEU is
 counted on the words as they are, as theirs is.
+
+Reaches: BLEU 41.8 after 70 epochs (docs/results/multi30k_bpe.csv).
+Takes: one and a half to two hours for 70 epochs on one or two cores
+    (docs/results/translation.md).
 """
 
 

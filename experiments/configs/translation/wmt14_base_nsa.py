@@ -5,6 +5,9 @@ r"""NG-SAN's translation of WMT14, English to German: section 6.2 of the paper.
 TFDS downloads the text, which is validated on newstest2013 and tested on newstest2014
 as in 6.2; --model transformer_base is the paper's baseline. The paper follows fairseq
 and gives nothing but the text, the model and its layers: values marked as ours.
+
+Reaches: BLEU 27.92 in the paper (ngsan_8); not measured here: the data is not at hand.
+Takes: not measured here: the data is not at hand.
 """
 
 
