@@ -1,31 +1,47 @@
-r"""Converts checkpoints of the authors' code to Keras.
+r"""Converts checkpoints of other code to Keras.
 
     keras-caption convert aoanet model-best.pth \
         --infos infos_aoanet-best.pkl --output aoanet.keras
     keras-caption convert mcan epoch13.pkl \
         --tokens token_to_ix.json --answers answer_dict.json --output mcan.keras
+    keras-caption convert transformer model-best.pth \
+        --infos infos_transformer-best.pkl --output transformer.keras
+    keras-caption convert marian opus-mt-en-de --output en_de.keras
 
 writes a model for `keras.models.load_model`. MCAN's code makes `token_to_ix` anew in
-every run: save the one of the training with `json.dump`.
+every run: save the one of the training with `json.dump`. `transformer` is of Luo's
+ImageCaptioning.pytorch, `marian` a folder of Hugging Face's MarianMT.
 """
 
 import argparse
 from collections.abc import Sequence
 
 from keras_caption.commands.command_line import Parser, count, new_file
-from keras_caption.convert import convert_aoanet, convert_mcan, read_infos, read_tensors
+from keras_caption.convert import (
+    convert_aoanet,
+    convert_luo_transformer,
+    convert_marian,
+    convert_mcan,
+    read_infos,
+    read_marian,
+    read_tensors,
+    training_options,
+)
 from keras_caption.errors import InputError
 from keras_caption.formats.dictionaries import read_answers, read_token_ids
-from keras_caption.models import MCAN, AoANet
+from keras_caption.models import MCAN, NGSAN, AoANet, TransformerTranslator
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = Parser("keras-caption convert", __doc__)
     parser.add_argument("model", choices=CONVERTERS)
     parser.add_argument(
-        "checkpoint", help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors"
+        "checkpoint",
+        help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; marian: a folder",
     )
-    parser.add_argument("--infos", help="aoanet: infos_*.pkl, or JSON of it")
+    parser.add_argument(
+        "--infos", help="aoanet, transformer: infos_*.pkl, or JSON of it"
+    )
     parser.add_argument("--tokens", help="mcan: JSON of token_to_ix")
     parser.add_argument("--answers", help="mcan: answer_dict.json")
     parser.add_argument(
@@ -56,6 +72,21 @@ def aoanet(options: argparse.Namespace) -> tuple[AoANet, str]:
     return model, f"{len(model.vocabulary):,} words"
 
 
+def transformer(options: argparse.Namespace) -> tuple[NGSAN, str]:
+    """Converts a Transformer of Luo's toolkit; prints how it was trained."""
+    words, values = read_infos(options.infos)
+    model = convert_luo_transformer(read_tensors(options.checkpoint), words, values)
+    trained = training_options(values).items()
+    print("Trained with", ", ".join(f"{name}={value}" for name, value in trained))
+    return model, f"{len(model.vocabulary):,} words"
+
+
+def marian(options: argparse.Namespace) -> tuple[TransformerTranslator, str]:
+    """Converts a folder of a MarianMT."""
+    model = convert_marian(read_marian(options.checkpoint))
+    return model, f"{len(model.target):,} subwords"
+
+
 def mcan(options: argparse.Namespace) -> tuple[MCAN, str]:
     """Converts an MCAN; returns it, and what it knows as text."""
     model = convert_mcan(
@@ -70,5 +101,7 @@ def mcan(options: argparse.Namespace) -> tuple[MCAN, str]:
 # Functions by name, with the options that they need and that they may have.
 CONVERTERS = {
     "aoanet": (aoanet, ["infos"], []),
+    "transformer": (transformer, ["infos"], []),
+    "marian": (marian, [], []),
     "mcan": (mcan, ["tokens", "answers"], ["num_heads"]),
 }

@@ -2,14 +2,11 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.convert.assignment import Assignment
+from keras_caption.convert.assignment import Assignment, check_shapes
+from keras_caption.convert.luo import make_vocabulary, pair_words
 from keras_caption.errors import InputError
 from keras_caption.models import AoANet
 from keras_caption.models.constructors import check_arguments, parameters_of
-from keras_caption.text import BOS, PAD, UNK, Vocabulary
-
-# The logit of tokens that the original lacks: their probability is 0.
-MISSING_LOGIT = -100.0
 
 
 def convert_aoanet(
@@ -83,22 +80,17 @@ def _sizes(options):
 def _check_tensors(tensors, words, sizes):
     """Compares the options with the tensors before a model allocates memory."""
     dim, width = sizes["model_dim"], sizes["embedding_dim"]
-    for name, shape in {
+    shapes = {
         "att_embed.0.weight": (dim, sizes["region_dim"]),
         "ctx2att.weight": (2 * dim, dim),
         "embed.0.weight": (len(words) + 1, width),
-    }.items():
-        actual = tensors[name].shape if name in tensors else "nothing"
-        if actual != shape:
-            raise InputError(
-                f"the checkpoint's {name} should have shape {shape}, received {actual}."
-            )
+    }
+    check_shapes(tensors, shapes)
 
 
 def _model(words, sizes):
     """Makes the model of these sizes with random weights."""
-    vocabulary = Vocabulary([word for word in words if word != "UNK"])
-    return AoANet(vocabulary, name="aoanet", **sizes)
+    return AoANet(make_vocabulary(words), name="aoanet", **sizes)
 
 
 def _pair(assignment, model, words):
@@ -128,18 +120,11 @@ def _pair(assignment, model, words):
 
     assignment.lstm(decoder.cell, "core.att_lstm")
 
-    # Their index of each of our tokens, EOS at 0. They do not scale embeddings.
-    theirs = {word: i for i, word in enumerate(words, start=1)}
-    ours = np.zeros(model.vocabulary_size, "int64")
-    ours[4:] = [theirs[word] for word in model.vocabulary.words[4:]]
-    ours[UNK] = theirs.get("UNK", 0)
-    width = model.embedding_dim
-    table = take("embed.0.weight", (len(words) + 1, width)) / width**0.5
-    assignment.add(decoder.embedding.embeddings, table[ours])
-    kernel = take("logit.weight", (len(words) + 1, dim))[ours].T
-    bias = take("logit.bias", (len(words) + 1,))[ours].copy()
-    missing = [PAD, BOS] if "UNK" in theirs else [PAD, BOS, UNK]
-    bias[missing] = MISSING_LOGIT
-    kernel[:, missing] = 0.0
-    assignment.add(decoder.output_dense.kernel, kernel)
-    assignment.add(decoder.output_dense.bias, bias)
+    pair_words(
+        assignment,
+        words,
+        model.vocabulary,
+        (decoder.embedding, "embed.0"),
+        (decoder.output_dense, "logit"),
+        scale=model.embedding_dim**0.5,  # they do not scale embeddings
+    )

@@ -6,6 +6,26 @@ import numpy as np
 from keras_caption.errors import InputError
 
 
+def check_shapes(
+    tensors: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]
+) -> None:
+    """Compares some tensors with a model's sizes, before one allocates memory.
+
+    Args:
+        tensors: dict from name to NumPy array.
+        shapes: dict from name to shape.
+
+    Raises:
+        InputError: If a tensor is missing, or has another shape.
+    """
+    for name, shape in shapes.items():
+        actual = tensors[name].shape if name in tensors else "nothing"
+        if actual != shape:
+            raise InputError(
+                f"the checkpoint's {name} should have shape {shape}, received {actual}."
+            )
+
+
 class Assignment:
     """Pairs the variables of a model with the tensors of a PyTorch checkpoint.
 

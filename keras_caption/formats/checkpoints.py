@@ -56,4 +56,5 @@ READERS = {
     ".pth": read_torch,
     ".pt": read_torch,
     ".pkl": read_torch,
+    ".bin": read_torch,
 }

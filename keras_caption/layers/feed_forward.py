@@ -1,28 +1,57 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
+from keras_caption.layers.unbiased_layer_normalization import (
+    UnbiasedLayerNormalization,
+)
+
+ACTIVATIONS = {
+    "relu": "relu",
+    "swish": "silu",
+    # Keras's own, by name, is an approximation.
+    "gelu": lambda x: ops.gelu(x, approximate=False),
+}
+# Make the norm of a branch from its epsilon and keywords of any layer.
+BLOCK_NORMS = {
+    "layer": lambda epsilon, **kwargs: keras.layers.LayerNormalization(
+        epsilon=epsilon, **kwargs
+    ),
+    "unbiased": lambda epsilon, **kwargs: UnbiasedLayerNormalization(**kwargs),
+}
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class FeedForward(keras.layers.Layer):
-    """The position-wise feed-forward part of a post-norm Transformer block.
+    """The position-wise feed-forward part of a Transformer block.
 
-        y = LayerNorm(x + Dropout(W_2 ReLU(W_1 x + b_1) + b_2))
+        y = LayerNorm(x + Dropout(W_2 f(W_1 x + b_1) + b_2))      (post-norm)
+        y = x + Dropout(W_2 f(W_1 LayerNorm(x) + b_1) + b_2)      (pre-norm)
 
     Args:
         hidden_dim: int, size of the hidden layer.
         dropout: float, dropout rate of the residual branch. Defaults to 0.1.
         kernel_initializer: Keras initializer, or its name, of W_1 and W_2. Defaults to
             `"glorot_uniform"`.
+        norm_position: str, `"post"` or `"pre"`. Defaults to `"post"`.
+        norm: str, kind of `LayerNorm`, one of `BLOCK_NORMS`. Defaults to `"layer"`.
+        norm_epsilon: float, what it adds to the variance. Defaults to 1e-3. Of
+            `"unbiased"` it is always 1e-6, added to the deviation.
+        activation: str, f, one of `ACTIVATIONS`. Defaults to `"relu"`.
+        activation_dropout: float, dropout rate of the hidden layer. Defaults to 0.
 
     Call arguments:
         inputs: float `(..., dim)`.
 
     Returns:
         float `(..., dim)`.
+
+    Raises:
+        InputError: If there is no such activation, norm or position of it.
     """
 
     def __init__(
@@ -30,23 +59,43 @@ class FeedForward(keras.layers.Layer):
         hidden_dim: int,
         dropout: float = 0.1,
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
+        norm_position: str = "post",
+        norm: str = "layer",
+        norm_epsilon: float = 1e-3,
+        activation: str = "relu",
+        activation_dropout: float = 0.0,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        for name, value, known in (
+            ("activation", activation, ACTIVATIONS),
+            ("norm", norm, BLOCK_NORMS),
+            ("norm_position", norm_position, ("post", "pre")),
+        ):
+            if value not in known:
+                raise InputError(
+                    f"`{name}` must be one of {', '.join(known)}. Received: {value!r}"
+                )
         self.supports_masking = True
         self.hidden_dim = hidden_dim
         self.dropout = dropout
         self.kernel_initializer = kernel_initializer
+        self.norm_position = norm_position
+        self.norm_kind = norm
+        self.norm_epsilon = norm_epsilon
+        self.activation = activation
+        self.activation_dropout = activation_dropout
         policy = self.dtype_policy
         self.hidden_dense = MatrixDense(
             hidden_dim,
-            activation="relu",
+            activation=ACTIVATIONS[activation],
             kernel_initializer=kernel_initializer,
             dtype=policy,
             name="hidden",
         )
+        self.hidden_dropout = keras.layers.Dropout(activation_dropout, dtype=policy)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
-        self.norm = keras.layers.LayerNormalization(dtype=policy)
+        self.norm = BLOCK_NORMS[norm](norm_epsilon, dtype=policy)
 
     def build(self, input_shape: Shape) -> None:
         dim = input_shape[-1]
@@ -61,8 +110,11 @@ class FeedForward(keras.layers.Layer):
         self.norm.build(input_shape)
 
     def call(self, inputs: Tensor) -> Tensor:
-        branch = self.output_dense(self.hidden_dense(inputs))
-        return self.norm(inputs + self.dropout_layer(branch))
+        is_pre = self.norm_position == "pre"
+        hidden = self.hidden_dense(self.norm(inputs) if is_pre else inputs)
+        branch = self.output_dense(self.hidden_dropout(hidden))
+        x = inputs + self.dropout_layer(branch)
+        return x if is_pre else self.norm(x)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return input_shape
@@ -74,4 +126,9 @@ class FeedForward(keras.layers.Layer):
             "hidden_dim": self.hidden_dim,
             "dropout": self.dropout,
             "kernel_initializer": serialize(self.kernel_initializer),
+            "norm_position": self.norm_position,
+            "norm": self.norm_kind,
+            "norm_epsilon": self.norm_epsilon,
+            "activation": self.activation,
+            "activation_dropout": self.activation_dropout,
         }

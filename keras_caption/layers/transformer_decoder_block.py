@@ -1,20 +1,26 @@
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
-from keras_caption.layers.feed_forward import FeedForward
 from keras_caption.layers.sockets import build_once
+from keras_caption.layers.transformer_block import TransformerBlock
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class TransformerDecoderBlock(keras.layers.Layer):
-    """A post-norm Transformer decoder block around two attention layers.
+class TransformerDecoderBlock(TransformerBlock):
+    """A Transformer decoder block around two attention layers.
 
         x = LayerNorm(x + Dropout(SelfAttention(x)))
         x = LayerNorm(x + Dropout(CrossAttention(x, memory)))
         x = LayerNorm(x + Dropout(FeedForward(x)))
+
+    or, with `norm_position="pre"`,
+
+        x = x + Dropout(SelfAttention(LayerNorm(x)))
+        x = x + Dropout(CrossAttention(LayerNorm(x), memory))
+        x = x + Dropout(FeedForward(LayerNorm(x)))
 
     Several sequences may share one memory, as the five training captions of an image
     and the hypotheses of a beam search do: the batch size of `inputs` is then a
@@ -32,6 +38,8 @@ class TransformerDecoderBlock(keras.layers.Layer):
         dropout: float, dropout rate of the three residual branches. Defaults to 0.1.
         kernel_initializer: Keras initializer, or its name, of the feed-forward part.
             Defaults to `"glorot_uniform"`.
+        norm_position, norm, norm_epsilon, activation, activation_dropout: As of
+            `TransformerEncoderBlock`.
 
     Call arguments:
         inputs: float `(batch * C, T, dim)`, C sequences for each memory.
@@ -58,20 +66,14 @@ class TransformerDecoderBlock(keras.layers.Layer):
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
+        super().__init__(feedforward_dim, dropout, kernel_initializer, **kwargs)
         self.self_attention = self_attention
         self.cross_attention = cross_attention
-        self.feedforward_dim = feedforward_dim
-        self.dropout = dropout
-        self.kernel_initializer = kernel_initializer
-        policy = self.dtype_policy
-        self.self_norm = keras.layers.LayerNormalization(dtype=policy)
-        self.cross_norm = keras.layers.LayerNormalization(dtype=policy)
-        self.self_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.cross_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.feedforward = FeedForward(
-            feedforward_dim, dropout, kernel_initializer, dtype=policy
-        )
+        self.self_norm = self.make_norm()
+        self.cross_norm = self.make_norm()
+        self.self_dropout = self.make_dropout()
+        self.cross_dropout = self.make_dropout()
+        self.feedforward = self.make_feedforward()
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         build_once(self.self_attention, inputs_shape)
@@ -90,7 +92,8 @@ class TransformerDecoderBlock(keras.layers.Layer):
         positions = ops.arange(ops.shape(inputs)[1])
         causal = ops.expand_dims(positions, 1) >= positions
         attended = self.self_attention(
-            inputs, attention_mask=ops.expand_dims(causal, 0)
+            self.before(self.self_norm, inputs),
+            attention_mask=ops.expand_dims(causal, 0),
         )
         items = self.read_memory(memory, memory_mask)
         x, scores = self._after_self_attention(inputs, attended, items)
@@ -132,25 +135,27 @@ class TransformerDecoderBlock(keras.layers.Layer):
         attention = self.self_attention
         positions = ops.arange(ops.shape(cache[0])[2])
         current = ops.expand_dims(positions == index, 1)
-        new = attention.project(inputs)
+        read = self.before(self.self_norm, inputs)
+        new = attention.project(read)
         cache = tuple(ops.where(current, n, c) for n, c in zip(new, cache, strict=True))
         past = ops.reshape(positions <= index, (1, 1, -1))
         keys, values, mask = attention.items(*cache, past)
-        attended = attention.attend(inputs, keys, values, mask=mask)
+        attended = attention.attend(read, keys, values, mask=mask)
         x, _ = self._after_self_attention(inputs, attended, items)
         return x, cache
 
     def _after_self_attention(self, inputs, attended, items):
-        x = self.self_norm(inputs + self.self_dropout(attended))
+        x = self.after(self.self_norm, inputs + self.self_dropout(attended))
         keys, values, mask = items
         length, dim = ops.shape(x)[1], x.shape[-1]
         # The queries of all sequences that share a memory become one row.
-        queries = ops.reshape(x, (ops.shape(keys)[0], -1, dim))
+        queries = self.before(self.cross_norm, x)
+        queries = ops.reshape(queries, (ops.shape(keys)[0], -1, dim))
         attended, scores = self.cross_attention.attend(
             queries, keys, values, mask=mask, return_attention_scores=True
         )
         attended = ops.reshape(attended, (-1, length, dim))
-        x = self.cross_norm(x + self.cross_dropout(attended))
+        x = self.after(self.cross_norm, x + self.cross_dropout(attended))
         return self.feedforward(x), scores
 
     def get_config(self) -> dict[str, Any]:
@@ -159,11 +164,4 @@ class TransformerDecoderBlock(keras.layers.Layer):
             **super().get_config(),
             "self_attention": serialize(self.self_attention),
             "cross_attention": serialize(self.cross_attention),
-            "feedforward_dim": self.feedforward_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": serialize(self.kernel_initializer),
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**keras.saving.deserialize_keras_object(config))

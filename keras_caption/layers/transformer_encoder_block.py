@@ -1,19 +1,24 @@
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
-from keras_caption.layers.feed_forward import FeedForward
 from keras_caption.layers.sockets import build_once
+from keras_caption.layers.transformer_block import TransformerBlock
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class TransformerEncoderBlock(keras.layers.Layer):
-    """A post-norm Transformer encoder block around a self-attention layer.
+class TransformerEncoderBlock(TransformerBlock):
+    """A Transformer encoder block around a self-attention layer.
 
         x = LayerNorm(x + Dropout(Attention(x)))
         x = LayerNorm(x + Dropout(FeedForward(x)))
+
+    or, with `norm_position="pre"`,
+
+        x = x + Dropout(Attention(LayerNorm(x)))
+        x = x + Dropout(FeedForward(LayerNorm(x)))
 
     Args:
         attention: `keras_caption.layers.MultiHeadAttention`, with any sockets filled.
@@ -21,6 +26,14 @@ class TransformerEncoderBlock(keras.layers.Layer):
         dropout: float, dropout rate of both residual branches. Defaults to 0.1.
         kernel_initializer: Keras initializer, or its name, of the feed-forward part.
             Defaults to `"glorot_uniform"`.
+        norm_position: str, where branches are normalized, `"post"` or `"pre"`. Defaults
+            to `"post"`. Behind the last pre-norm block a model normalizes once more.
+        norm: str, kind of `LayerNorm`: `"layer"`, or `"unbiased"`, which is an
+            `UnbiasedLayerNormalization`. Defaults to `"layer"`.
+        norm_epsilon: float, what `"layer"` adds to the variance. Defaults to 1e-3.
+        activation: str, of the feed-forward part: `"relu"`, `"swish"` or `"gelu"`.
+            Defaults to `"relu"`.
+        activation_dropout: float, dropout rate behind it. Defaults to 0.
 
     Call arguments:
         inputs: float `(batch, N, dim)`.
@@ -44,18 +57,14 @@ class TransformerEncoderBlock(keras.layers.Layer):
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
     ):
-        super().__init__(autocast=False, **kwargs)
+        super().__init__(
+            feedforward_dim, dropout, kernel_initializer, autocast=False, **kwargs
+        )
         self.supports_masking = True
         self.attention = attention
-        self.feedforward_dim = feedforward_dim
-        self.dropout = dropout
-        self.kernel_initializer = kernel_initializer
-        policy = self.dtype_policy
-        self.attention_norm = keras.layers.LayerNormalization(dtype=policy)
-        self.attention_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.feedforward = FeedForward(
-            feedforward_dim, dropout, kernel_initializer, dtype=policy
-        )
+        self.attention_norm = self.make_norm()
+        self.attention_dropout = self.make_dropout()
+        self.feedforward = self.make_feedforward()
 
     def build(self, inputs_shape: Shape) -> None:
         build_once(self.attention, inputs_shape)
@@ -71,22 +80,17 @@ class TransformerEncoderBlock(keras.layers.Layer):
     ) -> Tensor | tuple[Tensor, Tensor]:
         inputs = ops.cast(inputs, self.compute_dtype)
         attended, scores = self.attention(
-            inputs, query_mask=mask, boxes=boxes, return_attention_scores=True
+            self.before(self.attention_norm, inputs),
+            query_mask=mask,
+            boxes=boxes,
+            return_attention_scores=True,
         )
-        x = self.attention_norm(inputs + self.attention_dropout(attended))
-        x = self.feedforward(x)
+        x = inputs + self.attention_dropout(attended)
+        x = self.feedforward(self.after(self.attention_norm, x))
         return (x, scores) if return_attention_scores else x
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
-            "attention": serialize(self.attention),
-            "feedforward_dim": self.feedforward_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": serialize(self.kernel_initializer),
+            "attention": keras.saving.serialize_keras_object(self.attention),
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**keras.saving.deserialize_keras_object(config))

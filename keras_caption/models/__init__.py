@@ -3,6 +3,7 @@
 from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.classifier_ensemble import ClassifierEnsemble
@@ -33,6 +34,7 @@ __all__ = [
     "AoADecoder",
     "AoANet",
     "AttentionOptions",
+    "BlockOptions",
     "Captioner",
     "Classifier",
     "ClassifierEnsemble",

@@ -8,7 +8,7 @@ in `keras_caption.layers.NORMS`.
 """
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import keras
 
@@ -87,7 +87,7 @@ class Parts:
 
 
 class Needs(Parts):
-    """Makes a field of `AttentionOptions` a keyword of all models with these parts."""
+    """Makes a field of options a keyword of all models with these parts."""
 
 
 class Without(Parts):
@@ -271,13 +271,14 @@ def options_of(kind: Any) -> dict[str, dataclasses.Field]:
     """The options that are keywords of a model, by name.
 
     Args:
-        kind: Type of the model's argument `mechanisms`: `AttentionOptions`, or an
-            `Annotated` one with `Without`.
+        kind: Type of a model's argument: `AttentionOptions`, another dataclass like
+            it, or an `Annotated` one with `Without`.
     """
     lacking = notes_of(kind, Without)
+    options = kind.__origin__ if get_origin(kind) is Annotated else kind
     return {
         field.name: field
-        for field in dataclasses.fields(AttentionOptions)
+        for field in dataclasses.fields(options)
         if (needed := notes_of(field.type, Needs)) and not needed & lacking
     }
 

@@ -7,6 +7,7 @@ the model's config, and the settings of an experiment.
 
 import functools
 import inspect
+import operator
 import re
 from collections.abc import Callable
 from types import NoneType, UnionType
@@ -17,15 +18,18 @@ import keras
 from keras_caption.arguments import check
 from keras_caption.errors import InputError, hint
 from keras_caption.models.attention import AttentionOptions, options_of
+from keras_caption.models.blocks import BlockOptions
 
 OF_KERAS = "name", "trainable", "dtype"  # arguments that `keras.Model` keeps
+OPTIONS = AttentionOptions, BlockOptions
 VARIABLE = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     """Makes a constructor check its arguments, and keep them as attributes.
 
-    An argument `mechanisms: AttentionOptions` is given as its options, each a keyword.
+    An argument of a type of `OPTIONS`, such as `mechanisms: AttentionOptions`, is given
+    as its options, each a keyword.
     What `**kwargs` takes are the arguments of the base class that have default values;
     with `*args`, all of its arguments. `dtype` arrives as a dtype policy.
 
@@ -52,9 +56,9 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
             if name not in OF_KERAS:
                 setattr(self, name, value)
         for name, parameter in named.items():
-            if _is_options(parameter):
-                options = options_of(parameter.annotation)
-                values[name] = AttentionOptions(**{x: values.pop(x) for x in options})
+            if options := _options(parameter):
+                names = options_of(parameter.annotation)
+                values[name] = options(**{x: values.pop(x) for x in names})
         if "dtype" in values:
             values["dtype"] = keras.dtype_policies.get(values["dtype"])
         init(self, **values, **given)
@@ -79,9 +83,10 @@ def descriptions_of(model: type) -> dict[str, str]:
 
     Returns:
         dict from name to the first sentence of its entry in the class's docstring or,
-        for mechanisms, in that of `AttentionOptions`, without its type.
+        for options, in that of their class, without its type.
     """
-    return _entries(AttentionOptions) | _entries(model)
+    described = [_entries(documented) for documented in (*OPTIONS, model)]
+    return functools.reduce(operator.or_, described)
 
 
 def _entries(documented):
@@ -127,16 +132,16 @@ def check_arguments(
             check(parameters[name].annotation, **{name: value})
 
 
-def _is_options(parameter):
+def _options(parameter):
+    """The class of `OPTIONS` that a parameter is of, or `None`."""
     kind = parameter.annotation
-    return (get_args(kind)[0] if get_origin(kind) is Annotated else kind) is (
-        AttentionOptions
-    )
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return kind if kind in OPTIONS else None
 
 
 def _flatten(parameter):
     """The arguments that a constructor is called with in place of one of its own."""
-    if not _is_options(parameter):
+    if not _options(parameter):
         return [parameter]
     return [
         inspect.Parameter(

@@ -15,6 +15,7 @@ from keras_caption.layers import (
     TransformerEncoderBlock,
 )
 from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_decoder import TransformerDecoder
@@ -65,6 +66,7 @@ class GridTransformer(Captioner):
             `dropout`.
         mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
             keyword. Items are cells, and have boxes; there is no `"absolute"` geometry.
+        blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
@@ -96,6 +98,7 @@ class GridTransformer(Captioner):
         branch_dropout: ShareBelowOne | None = None,
         *,
         mechanisms: AttentionOptions,
+        blocks: BlockOptions,
         dtype: Any = None,
         **kwargs: Any,
     ):
@@ -137,23 +140,33 @@ class GridTransformer(Captioner):
                 on_branches,
                 dtype=dtype,
                 name=f"encoder_{i}",
+                **blocks.for_block(),
             )(x, boxes=boxes)
+        if norm := blocks.final_norm("encoded", dtype):
+            x = norm(x)
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, boxes)
 
         # === Decoder ===
-        blocks = [
+        decoder_blocks = [
             TransformerDecoderBlock(
                 attention(of_captions, i),
                 attention(of_memory, i),
                 feedforward_dim,
                 on_branches,
                 dtype=dtype,
+                **blocks.for_block(),
             )
             for i in range(decoder_layers or num_layers)
         ]
         decoder = TransformerDecoder(
-            vocabulary_size, model_dim, blocks, dropout, dtype=dtype, name="decoder"
+            vocabulary_size,
+            model_dim,
+            decoder_blocks,
+            dropout,
+            final_norm=blocks.final_norm("decoded", dtype),
+            dtype=dtype,
+            name="decoder",
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)

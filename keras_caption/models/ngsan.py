@@ -12,6 +12,7 @@ from keras_caption.layers import (
     TransformerEncoderBlock,
 )
 from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_decoder import TransformerDecoder
@@ -23,7 +24,7 @@ class NGSAN(Captioner):
     """Normalized and geometry-aware self-attention network over image regions.
 
     A linear layer with ReLU and dropout brings region features to the model's
-    size; post-norm Transformer encoder blocks, whose self-attention may be
+    size; Transformer encoder blocks, post-norm in the paper, whose attention may be
     normalized (NSA), geometry-aware (GSA) or both, refine them; a Transformer
     decoder generates the caption. With neither it is the paper's SAN.
 
@@ -35,13 +36,16 @@ class NGSAN(Captioner):
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
         vocabulary_size: int, number of tokens, needed without a `vocabulary`.
         region_dim: int, size of a region's feature vector.
-        num_layers: int, number of blocks of the encoder, and of the decoder.
+        num_layers: int, number of encoder blocks.
+        decoder_layers: int, number of decoder blocks. Defaults to `num_layers`.
         model_dim: int, size of the hidden states.
         num_heads: int, number of attention heads; divides `model_dim`.
         feedforward_dim: int, inner size of the feed-forward layers.
         dropout: float, dropout rate of embeddings, branches and attention weights.
+        region_dropout: float, dropout rate of embedded regions. Defaults to `dropout`.
         mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
             keyword.
+        blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
@@ -63,12 +67,15 @@ class NGSAN(Captioner):
         vocabulary_size: Count | None = None,
         region_dim: Count = 2048,
         num_layers: Count = 4,
+        decoder_layers: Count | None = None,
         model_dim: Count = 512,
         num_heads: Count = 8,
         feedforward_dim: Count = 2048,
         dropout: ShareBelowOne = 0.1,
+        region_dropout: ShareBelowOne | None = None,
         *,
         mechanisms: AttentionOptions,
+        blocks: BlockOptions,
         dtype: Any = None,
         **kwargs: Any,
     ):
@@ -95,7 +102,8 @@ class NGSAN(Captioner):
         )
         if of_regions.absolute_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
-        x = keras.layers.Dropout(dropout, dtype=dtype)(x)
+        of_embedded = dropout if region_dropout is None else region_dropout
+        x = keras.layers.Dropout(of_embedded, dtype=dtype)(x)
         for i in range(num_layers):
             block = TransformerEncoderBlock(
                 attention(of_regions, i),
@@ -103,24 +111,34 @@ class NGSAN(Captioner):
                 dropout,
                 dtype=dtype,
                 name=f"encoder_{i}",
+                **blocks.for_block(),
             )
             x = block(x, mask=mask, boxes=inputs["boxes"])
+        if norm := blocks.final_norm("encoded", dtype):
+            x = norm(x)
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
 
         # === Decoder ===
-        blocks = (
+        decoder_blocks = (
             TransformerDecoderBlock(
                 attention(of_captions, i),
                 attention(of_memory, i),
                 feedforward_dim,
                 dropout,
                 dtype=dtype,
+                **blocks.for_block(),
             )
-            for i in range(num_layers)
+            for i in range(decoder_layers or num_layers)
         )
         decoder = TransformerDecoder(
-            vocabulary_size, model_dim, blocks, dropout, dtype=dtype, name="decoder"
+            vocabulary_size,
+            model_dim,
+            decoder_blocks,
+            dropout,
+            final_norm=blocks.final_norm("decoded", dtype),
+            dtype=dtype,
+            name="decoder",
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)

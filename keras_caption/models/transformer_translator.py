@@ -13,6 +13,7 @@ from keras_caption.layers import (
     WordEmbedding,
 )
 from keras_caption.models.attention import AttentionOptions, Without, make_attention
+from keras_caption.models.blocks import Activation, BlockOptions
 from keras_caption.models.initializers import LINEAR, PROJECTIONS
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_decoder import TransformerDecoder
@@ -22,7 +23,7 @@ from keras_caption.text import Tokenizer
 
 @keras.saving.register_keras_serializable("keras_caption")
 class TransformerTranslator(Translator):
-    """Transformer encoder-decoder for translation, post-norm.
+    """Transformer encoder-decoder for translation, by default post-norm.
 
     Embeddings, scaled by `sqrt(model_dim)`, plus sinusoidal positions go through
     Transformer blocks. Two papers change its attention:
@@ -43,15 +44,24 @@ class TransformerTranslator(Translator):
         decoder_layers: int, number of decoder blocks. Defaults to `num_layers`.
         model_dim: int, size of hidden states and embeddings.
         num_heads: int, number of attention heads; divides `model_dim`.
+        decoder_heads: int, that of the decoder. Defaults to `num_heads`.
         feedforward_dim: int, inner size of the feed-forward layers.
+        decoder_feedforward_dim: int, that of the decoder. Defaults to
+            `feedforward_dim`.
+        decoder_activation: str, that of the decoder. Defaults to `activation`.
         dropout: float, dropout rate of embeddings and branches.
         attention_dropout: float, dropout rate of attention weights. Defaults to
             `dropout`.
         shared_embeddings: bool, whether source, target and softmax share one table.
             This needs a joint vocabulary, the same tokenizer of both. Defaults to
             `False`: all three are separate.
+        tied_softmax: bool, whether target and softmax share one table, as they do
+            with `shared_embeddings` too.
+        logit_bias: bool, whether a softmax that shares its table has a bias. One of its
+            own has in any case.
         mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
             geometry and temperature, each a keyword.
+        blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
@@ -82,15 +92,25 @@ class TransformerTranslator(Translator):
         dropout: ShareBelowOne = 0.1,
         attention_dropout: ShareBelowOne | None = None,
         shared_embeddings: bool = False,
+        tied_softmax: bool = False,
+        logit_bias: bool = False,
+        decoder_heads: Count | None = None,
+        decoder_feedforward_dim: Count | None = None,
+        decoder_activation: Activation | None = None,
         *,
         mechanisms: Annotated[AttentionOptions, Without("bias", "temperature")],
+        blocks: BlockOptions,
         dtype: Any = None,
         **kwargs: Any,
     ):
+        decoder_heads = decoder_heads or num_heads
         check_heads(model_dim, num_heads)
+        check_heads(model_dim, decoder_heads)
         source_size = self.source_size = resolve_size("source", source, source_size)
         target_size = self.target_size = resolve_size("target", target, target_size)
-        differ = source_size != target_size or (source and target and source != target)
+        differ = source_size != target_size or (
+            source and target and not source.shares_ids(target)
+        )
         if shared_embeddings and differ:
             raise InputError(
                 "Shared embeddings need one vocabulary of source and target: of two, "
@@ -106,10 +126,10 @@ class TransformerTranslator(Translator):
         of_memory = of_source.for_memory()
         of_target = of_source.for_output()
 
-        def attention(options, i):
+        def attention(options, i, heads=decoder_heads):
             return make_attention(
-                num_heads,
-                model_dim // num_heads,
+                heads,
+                model_dim // heads,
                 options.in_block(i),
                 kernel_initializer=PROJECTIONS,
                 dtype=dtype,
@@ -126,32 +146,42 @@ class TransformerTranslator(Translator):
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers):
             x = TransformerEncoderBlock(
-                attention(of_source, i),
+                attention(of_source, i, num_heads),
                 feedforward_dim,
                 dropout,
                 LINEAR,
                 dtype=dtype,
                 name=f"encoder_{i}",
+                **blocks.for_block(),
             )(x, mask=mask)
+        if norm := blocks.final_norm("encoded", dtype):
+            x = norm(x)
 
         # === Decoder ===
-        blocks = [
+        decoder_blocks = [
             TransformerDecoderBlock(
                 attention(of_target, i),
                 attention(of_memory, i),
-                feedforward_dim,
+                decoder_feedforward_dim or feedforward_dim,
                 dropout,
                 LINEAR,
                 dtype=dtype,
+                **blocks.for_block(activation=decoder_activation),
             )
             for i in range(decoder_layers or num_layers)
         ]
+        if tied_softmax and not shared_embeddings:
+            embedding = WordEmbedding(
+                target_size, model_dim, dtype=dtype, name="target_embedding"
+            )
         decoder = TransformerDecoder(
             target_size,
             model_dim,
-            blocks,
+            decoder_blocks,
             dropout,
-            embedding=embedding if shared_embeddings else None,
+            embedding=embedding if shared_embeddings or tied_softmax else None,
+            logit_bias=logit_bias,
+            final_norm=blocks.final_norm("decoded", dtype),
             dtype=dtype,
             name="decoder",
         )

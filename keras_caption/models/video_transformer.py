@@ -12,6 +12,7 @@ from keras_caption.layers import (
     TransformerEncoderBlock,
 )
 from keras_caption.models.attention import AttentionOptions, Without, make_attention
+from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_decoder import TransformerDecoder
@@ -44,6 +45,7 @@ class VideoTransformer(Captioner):
         positions: bool, whether the encoder knows the order of the frames.
         mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
             geometry, each a keyword.
+        blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
@@ -71,6 +73,7 @@ class VideoTransformer(Captioner):
         positions: bool = True,
         *,
         mechanisms: Annotated[AttentionOptions, Without("bias")],
+        blocks: BlockOptions,
         dtype: Any = None,
         **kwargs: Any,
     ):
@@ -105,21 +108,31 @@ class VideoTransformer(Captioner):
                 dropout,
                 dtype=dtype,
                 name=f"encoder_{i}",
+                **blocks.for_block(),
             )(x, mask=mask)
+        if norm := blocks.final_norm("encoded", dtype):
+            x = norm(x)
 
         # === Decoder ===
-        blocks = [
+        decoder_blocks = [
             TransformerDecoderBlock(
                 attention(of_captions, i),
                 attention(of_memory, i),
                 feedforward_dim,
                 dropout,
                 dtype=dtype,
+                **blocks.for_block(),
             )
             for i in range(num_layers)
         ]
         decoder = TransformerDecoder(
-            vocabulary_size, model_dim, blocks, dropout, dtype=dtype, name="decoder"
+            vocabulary_size,
+            model_dim,
+            decoder_blocks,
+            dropout,
+            final_norm=blocks.final_norm("decoded", dtype),
+            dtype=dtype,
+            name="decoder",
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)

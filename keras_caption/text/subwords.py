@@ -35,6 +35,8 @@ class SubwordTokenizer(Tokenizer):
     Args:
         model: str, the SentencePiece model in base64, with the ids of special tokens
             as here. `build` makes one.
+        size: int, number of tokens. Pieces of the model from there on are UNK, as
+            those that a converted model has no embedding of. Defaults to all.
 
     Raises:
         InputError: If it is no such model.
@@ -52,10 +54,11 @@ class SubwordTokenizer(Tokenizer):
         "Neural Machine Translation of Rare Words with Subword Units", ACL 2016.
     """
 
-    def __init__(self, model: str):
+    def __init__(self, model: str, size: int | None = None):
         from sentencepiece import SentencePieceProcessor
 
         self.model = model
+        self.size = size
         self._traced = []
         try:
             self._proto = base64.b64decode(model, validate=True)
@@ -109,20 +112,32 @@ class SubwordTokenizer(Tokenizer):
         return cls(base64.b64encode(model.getvalue()).decode())
 
     def __len__(self) -> int:
-        return self._processor.get_piece_size()
+        return self.size or self._processor.get_piece_size()
 
     def to_ids(self, text: str) -> list[int]:
-        return self._processor.encode(canonical(text))
+        ids = self._processor.encode(canonical(text))
+        return [i if i < len(self) else UNK for i in ids]
 
     def is_known(self, token: int) -> bool:
         is_byte = self._processor.is_byte(token)
         return token > UNK and not is_byte and self._processor.decode([token]) != ""
 
+    def shares_ids(self, other: Tokenizer) -> bool:
+        return isinstance(other, SubwordTokenizer) and self._pieces() == other._pieces()
+
+    def _pieces(self):
+        return [self._processor.id_to_piece(i) for i in range(len(self))]
+
     def to_text(self, ids: list[int]) -> str:
         return self._processor.decode(ids)
 
     def tokenize(self, texts: Any) -> Any:
-        return self._in_graph().tokenize(canonical_in_graph(texts))
+        import tensorflow as tf
+
+        ids = self._in_graph().tokenize(canonical_in_graph(texts))
+        if self.size is None:
+            return ids
+        return tf.ragged.map_flat_values(lambda i: tf.where(i < len(self), i, UNK), ids)
 
     def join_pieces(self, ids: Any) -> Any:
         return self._in_graph().detokenize(ids)
@@ -146,4 +161,4 @@ class SubwordTokenizer(Tokenizer):
         return tokenizer
 
     def get_config(self) -> dict[str, Any]:
-        return {"model": self.model}
+        return {"model": self.model, **({"size": self.size} if self.size else {})}

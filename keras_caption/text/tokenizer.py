@@ -71,6 +71,10 @@ class Tokenizer(abc.ABC):
         """Whether a token id stands for something of the text the tokenizer knows."""
         return token > UNK
 
+    def shares_ids(self, other: "Tokenizer") -> bool:
+        """Whether a token id stands for the same with another tokenizer."""
+        return self == other
+
     def encode(self, text: str, max_tokens: int | None = None) -> list[int]:
         """Token ids of a text, from BOS to EOS.
 

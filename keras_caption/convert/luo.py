@@ -1,0 +1,128 @@
+"""What the captioners of Luo's ImageCaptioning.pytorch have in common."""
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_caption.convert.assignment import Assignment
+from keras_caption.errors import InputError
+from keras_caption.text import BOS, PAD, UNK, Vocabulary
+
+# The logit of tokens that the original lacks: their probability is 0.
+MISSING_LOGIT = -100.0
+
+# Options that change what a model computes, with the only value that can be converted.
+FIXED = {
+    "logit_layers": 1,
+    "use_bn": 0,
+    "norm_att_feat": 0,
+    "use_box": 0,
+    "rnn_type": "lstm",
+}
+# Options that describe the training: they are printed, not obeyed.
+TRAINING = frozenset(
+    """
+    max_epochs batch_size grad_clip grad_clip_mode grad_clip_value
+    self_critical_after seq_per_img optim learning_rate learning_rate_decay_start
+    learning_rate_decay_every learning_rate_decay_rate optim_alpha optim_beta
+    optim_epsilon weight_decay label_smoothing noamopt noamopt_warmup noamopt_factor
+    reduce_on_plateau reduce_on_plateau_factor reduce_on_plateau_patience use_warmup
+    scheduled_sampling_start scheduled_sampling_increase_every
+    scheduled_sampling_increase_prob scheduled_sampling_max_prob cider_reward_weight
+    bleu_reward_weight structure_loss_weight structure_after structure_loss_type
+    struc_use_logsoftmax entropy_reward_weight self_cider_reward_weight use_ppo
+    ppo_old_model_path ppo_cliprange ppo_kl_coef train_sample_n train_sample_method
+    train_beam_size sc_sample_method sc_beam_size drop_worst_after drop_worst_rate
+    current_lr ss_prob
+    """.split()  # noqa: SIM905
+)
+# Files, sizes that the tensors have too, and how their programs evaluate and decode.
+IGNORED = frozenset(
+    """
+    input_json input_fc_dir input_att_dir input_box_dir input_label_h5
+    data_in_memory start_from cached_tokens caption_model num_layers fc_feat_size
+    norm_box_feat sample_method beam_size max_length length_penalty group_size
+    diversity_lambda temperature decoding_constraint block_trigrams
+    remove_bad_endings suppress_UNK unk_idx cached_transformer val_images_use
+    save_checkpoint_every save_every_epoch save_history_ckpt checkpoint_path
+    language_eval losses_log_every load_best_score id train_only sample_n
+    sample_n_method eval_oracle cfg set_cfgs REFORWARD use_fc use_att vocab_size
+    seq_length N_enc N_dec d_model d_ff num_att_heads dropout rnn_size
+    input_encoding_size att_hid_size att_feat_size drop_prob_lm
+    """.split()  # noqa: SIM905
+)
+
+
+def training_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that describe the training, which a converted model does not have."""
+    return {name: value for name, value in options.items() if name in TRAINING}
+
+
+def check_options(options: dict[str, Any], models: tuple[str, ...]) -> None:
+    """Refuses options of a model that cannot be converted.
+
+    Args:
+        options: dict, `opt` of the training.
+        models: Names that `caption_model` may have.
+
+    Raises:
+        InputError: If an option has a value that cannot be converted, or is unknown.
+    """
+    if options.get("caption_model") not in models:
+        raise InputError(
+            f"The infos should be of caption_model={' or '.join(models)}, not "
+            f"{options.get('caption_model')}."
+        )
+    for name, value in options.items():
+        if value != FIXED.get(name, value):
+            raise InputError(
+                f"Only models with {name}={FIXED[name]} can be converted; this one has "
+                f"{name}={value}."
+            )
+        if name not in (*FIXED, *TRAINING, *IGNORED):
+            raise InputError(f"opt has an unknown option {name!r}: {value!r:.60}.")
+
+
+def make_vocabulary(words: list[str]) -> Vocabulary:
+    """Their vocabulary: the word UNK becomes the token UNK."""
+    return Vocabulary([word for word in words if word != "UNK"])
+
+
+def pair_words(
+    assignment: Assignment,
+    words: list[str],
+    vocabulary: Vocabulary,
+    embedding: tuple[keras.layers.Layer, str],
+    output: tuple[keras.layers.Layer, str],
+    scale: float = 1.0,
+) -> None:
+    """Pairs embedding and output with theirs, whose rows are in another order.
+
+    Their index 0, which is BOS, EOS and PAD in one, becomes these three tokens. Their
+    word UNK becomes UNK.
+
+    Args:
+        assignment: `Assignment`.
+        words: List of str, their vocabulary from index 1 on.
+        vocabulary: `keras_caption.text.Vocabulary`, from `make_vocabulary`.
+        embedding: `keras_caption.layers.WordEmbedding`, and the name of theirs.
+        output: Dense layer of logits, and the name of theirs.
+        scale: float, what our layer multiplies embeddings by and theirs does not.
+    """
+    theirs = {word: i for i, word in enumerate(words, start=1)}
+    ours = np.zeros(len(vocabulary), "int64")  # EOS at 0
+    ours[UNK + 1 :] = [theirs[word] for word in vocabulary.words[UNK + 1 :]]
+    ours[UNK] = theirs.get("UNK", 0)
+    rows = len(words) + 1
+    layer, name = embedding
+    table = assignment.take(f"{name}.weight", (rows, layer.embeddings.shape[1]))
+    assignment.add(layer.embeddings, table[ours] / scale)
+    layer, name = output
+    kernel = assignment.take(f"{name}.weight", (rows, layer.kernel.shape[0]))[ours].T
+    bias = assignment.take(f"{name}.bias", (rows,))[ours].copy()
+    missing = [PAD, BOS] if "UNK" in theirs else [PAD, BOS, UNK]
+    bias[missing] = MISSING_LOGIT
+    kernel[:, missing] = 0.0
+    assignment.add(layer.kernel, kernel)
+    assignment.add(layer.bias, bias)

@@ -1,0 +1,126 @@
+from typing import Any
+
+import numpy as np
+
+from keras_caption.convert.assignment import Assignment, check_shapes
+from keras_caption.convert.luo import check_options, make_vocabulary, pair_words
+from keras_caption.errors import InputError
+from keras_caption.models import NGSAN
+from keras_caption.models.constructors import check_arguments, parameters_of
+
+
+def convert_luo_transformer(
+    tensors: dict[str, np.ndarray], words: list[str], options: dict[str, Any]
+) -> NGSAN:
+    """Makes an NGSAN, without NSA and GSA, of a Transformer of Luo's toolkit.
+
+    Args:
+        tensors: dict from name to NumPy array, the state dict of `TransformerModel`.
+        words: List of str, their vocabulary from index 1 on.
+        options: dict, the options `opt` of the training.
+
+    Returns:
+        `keras_caption.models.NGSAN`, pre-norm.
+
+    Raises:
+        InputError: If a model with these options cannot be converted, or if tensors
+            are missing, unknown, not finite or of another shape; the message names all
+            of them.
+    """
+    check_options(options, ("transformer",))
+    # A table of sinusoids, which is no weight.
+    tensors = {n: x for n, x in tensors.items() if n != "model.tgt_embed.1.pe"}
+    sizes = _sizes(options)
+    try:
+        check_arguments(parameters_of(NGSAN), sizes)
+        dim = sizes["model_dim"]
+        # Compared before a model allocates memory.
+        expected = {
+            "att_embed.0.weight": (dim, sizes["region_dim"]),
+            "model.tgt_embed.0.lut.weight": (len(words) + 1, dim),
+            "model.encoder.layers.0.feed_forward.w_1.weight": (
+                sizes["feedforward_dim"],
+                dim,
+            ),
+        }
+        for stack in ("encoder", "decoder"):
+            count = sizes["num_layers" if stack == "encoder" else "decoder_layers"]
+            name = f"model.{stack}.layers.{count - 1}.self_attn.linears.0.weight"
+            expected[name] = (dim, dim)
+        check_shapes(tensors, expected)
+        vocabulary = make_vocabulary(words)
+        model = NGSAN(vocabulary, name="luo_transformer", **sizes)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The infos describe no model: {error}") from None
+    assignment = Assignment(tensors)
+    _pair(assignment, model)
+    pair_words(
+        assignment,
+        words,
+        vocabulary,
+        (model.decoder.embedding, "model.tgt_embed.0.lut"),
+        (model.decoder.output_dense, "model.generator.proj"),
+    )
+    assignment.run("its options")
+    return model
+
+
+def _sizes(options):
+    """The constructor arguments of the model with these options."""
+
+    def get(name, older, default=None):
+        """An option, or the one that was in its place when there was no `N_enc`."""
+        if name in options:
+            return options[name]
+        if older is None:
+            return default
+        if older not in options:
+            raise InputError(f"The options lack {name!r}.")
+        return options[older]
+
+    return {
+        "region_dim": options.get("att_feat_size", 2048),
+        "num_layers": get("N_enc", "num_layers"),
+        "decoder_layers": get("N_dec", "num_layers"),
+        "model_dim": get("d_model", "input_encoding_size"),
+        "feedforward_dim": get("d_ff", "rnn_size"),
+        "num_heads": get("num_att_heads", None, 8),
+        "dropout": get("dropout", None, 0.1),
+        "activation_dropout": get("dropout", None, 0.1),
+        "region_dropout": options.get("drop_prob_lm", 0.5),
+        "norm_position": "pre",
+        "norm": "unbiased",
+    }
+
+
+def _pair(assignment, model):
+    """Pairs the variables of the model with the tensors, except those of words."""
+    dense, norm = assignment.dense, assignment.norm
+    dense(model.encoder.get_layer("region_embedding"), "att_embed.0")
+
+    def attention(layer, name):
+        for i, part in enumerate(("query", "key", "value", "output")):
+            dense(getattr(layer, f"{part}_dense"), f"{name}.linears.{i}")
+
+    def feedforward(layer, name, norm_name):
+        dense(layer.hidden_dense, f"{name}.feed_forward.w_1")
+        dense(layer.output_dense, f"{name}.feed_forward.w_2")
+        norm(layer.norm, norm_name)
+
+    for i in range(model.num_layers):
+        block, name = (
+            model.encoder.get_layer(f"encoder_{i}"),
+            f"model.encoder.layers.{i}",
+        )
+        attention(block.attention, f"{name}.self_attn")
+        norm(block.attention_norm, f"{name}.sublayer.0.norm")
+        feedforward(block.feedforward, name, f"{name}.sublayer.1.norm")
+    norm(model.encoder.get_layer("encoded"), "model.encoder.norm")
+    for i, block in enumerate(model.decoder.blocks):
+        name = f"model.decoder.layers.{i}"
+        attention(block.self_attention, f"{name}.self_attn")
+        attention(block.cross_attention, f"{name}.src_attn")
+        norm(block.self_norm, f"{name}.sublayer.0.norm")
+        norm(block.cross_norm, f"{name}.sublayer.1.norm")
+        feedforward(block.feedforward, name, f"{name}.sublayer.2.norm")
+    norm(model.decoder.final_norm, "model.decoder.norm")

@@ -1,0 +1,258 @@
+import base64
+
+import numpy as np
+
+from keras_caption.convert.assignment import Assignment, check_shapes
+from keras_caption.convert.luo import MISSING_LOGIT
+from keras_caption.errors import InputError
+from keras_caption.formats.marian import MarianFolder
+from keras_caption.models import TransformerTranslator
+from keras_caption.models.constructors import check_arguments, parameters_of
+from keras_caption.text import BOS, EOS, PAD, UNK, SubwordTokenizer
+from keras_caption.text.tokenizer import SPECIAL_TOKENS
+
+# Options that change what a model computes, with the only value that can be converted.
+FIXED = {
+    "scale_embedding": True,
+    "share_encoder_decoder_embeddings": True,
+    "tie_word_embeddings": True,
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "add_final_layer_norm": False,
+}
+ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
+# Copies of the shared table, and tables of sinusoids, in older files.
+COPIES = (
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+    "lm_head.weight",
+)
+SINUSOIDS = "embed_positions.weight"
+
+
+def convert_marian(folder: MarianFolder) -> TransformerTranslator:
+    """Makes a TransformerTranslator with the weights of a MarianMT.
+
+    Their end is EOS, their `<unk>` UNK, and their `<pad>`, with which their decoder
+    starts, BOS: its logit is kept, as their `forward` has it, though their `generate`
+    removes it. The first half of their positions are sines, the second cosines; ours
+    alternate, and the model's channels are reordered accordingly.
+
+    Args:
+        folder: `keras_caption.formats.marian.MarianFolder`.
+
+    Returns:
+        `keras_caption.models.TransformerTranslator`.
+
+    Raises:
+        InputError: If a model with this configuration cannot be converted, or if
+            tensors are missing, unknown, not finite or of another shape; the message
+            names all of them.
+    """
+    config = folder.config
+    for name, value in FIXED.items():
+        if config.get(name, value) != value:
+            raise InputError(
+                f"Only a Marian with {name}={value} can be converted; this one has "
+                f"{name}={config[name]}."
+            )
+    tensors = _own_tensors(folder.tensors)
+    rows = _their_rows(folder.ids, config)
+    sizes = _sizes(config)
+    try:
+        check_arguments(parameters_of(TransformerTranslator), sizes)
+    except InputError as error:
+        raise InputError(f"The configuration describes no model: {error}") from None
+    dim = sizes["model_dim"]
+    expected = {
+        "model.shared.weight": (len(folder.ids), dim),
+        "model.encoder.layers.0.fc1.weight": (sizes["feedforward_dim"], dim),
+        "model.decoder.layers.0.fc1.weight": (sizes["decoder_feedforward_dim"], dim),
+    }
+    for stack, key in (("encoder", "num_layers"), ("decoder", "decoder_layers")):
+        last = f"model.{stack}.layers.{sizes[key] - 1}.self_attn.q_proj.weight"
+        expected[last] = (dim, dim)
+    check_shapes(tensors, expected)
+    names = [name for name, _ in sorted(folder.ids.items(), key=lambda item: item[1])]
+    pieces = [names[i] for i in rows[len(SPECIAL_TOKENS) :]]
+    model = TransformerTranslator(
+        make_tokenizer(folder.source, pieces, "source.spm"),
+        make_tokenizer(folder.target, pieces, "target.spm"),
+        name="marian",
+        **sizes,
+    )
+    assignment = Assignment(tensors)
+    _pair(assignment, model, rows)
+    assignment.run("its configuration")
+    return model
+
+
+def _own_tensors(tensors):
+    """Tensors without copies of others and without constants."""
+    shared = tensors.get("model.shared.weight")
+    for name in COPIES:
+        if name in tensors and not np.array_equal(tensors[name], shared):
+            raise InputError(
+                f"The checkpoint's {name} should equal model.shared.weight: only tied "
+                "embeddings can be converted."
+            )
+    return {
+        name: x
+        for name, x in tensors.items()
+        if name not in COPIES and not name.endswith(SINUSOIDS)
+    }
+
+
+def _their_rows(ids, config):
+    """Their id of each of our tokens; PAD, which they lack, has their `<pad>`."""
+    pad, eos = config["pad_token_id"], config["eos_token_id"]
+    unk = ids.get("<unk>")
+    if sorted(ids.values()) != list(range(len(ids))):
+        raise InputError(
+            f"The {len(ids):,} ids of vocab.json should be 0 to {len(ids) - 1:,}."
+        )
+    if unk is None or ids.get("<pad>") != pad or ids.get("</s>") != eos:
+        raise InputError(
+            f"vocab.json should hold <unk>, <pad> at pad_token_id={pad} and </s> at "
+            f"eos_token_id={eos}."
+        )
+    if config["decoder_start_token_id"] != pad:
+        raise InputError(
+            "Only a Marian whose decoder starts with <pad> can be converted; "
+            f"decoder_start_token_id={config['decoder_start_token_id']}."
+        )
+    special = {PAD: pad, BOS: pad, EOS: eos, UNK: unk}
+    rest = [i for i in range(len(ids)) if i not in special.values()]
+    return np.array([special[i] for i in range(len(special))] + rest)
+
+
+def _sizes(config):
+    """The constructor arguments of the model with this configuration."""
+    activation = config["activation_function"]
+    if activation not in ACTIVATIONS:
+        raise InputError(
+            f"activation_function={activation!r:.60} is none of "
+            f"{', '.join(ACTIVATIONS)}: it cannot be converted."
+        )
+    return {
+        "num_layers": config["encoder_layers"],
+        "decoder_layers": config["decoder_layers"],
+        "model_dim": config["d_model"],
+        "num_heads": config["encoder_attention_heads"],
+        "decoder_heads": config["decoder_attention_heads"],
+        "feedforward_dim": config["encoder_ffn_dim"],
+        "decoder_feedforward_dim": config["decoder_ffn_dim"],
+        "activation": ACTIVATIONS[activation],
+        "dropout": config["dropout"],
+        "attention_dropout": config["attention_dropout"],
+        "activation_dropout": config["activation_dropout"],
+        "norm_epsilon": 1e-5,
+        "shared_embeddings": True,
+        "logit_bias": True,
+    }
+
+
+def make_tokenizer(model: bytes, pieces: list[str], name: str) -> SubwordTokenizer:
+    """Makes a tokenizer that splits as a SentencePiece model, with ids of its own.
+
+    Args:
+        model: bytes, the SentencePiece model.
+        pieces: List of str, the pieces by id, from id 4 on. Those that the model lacks
+            are never the result of its splitting; what it splits off and is not among
+            them is UNK.
+        name: str, name of the file, for messages.
+    """
+    from google.protobuf.message import DecodeError
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto()
+    try:
+        proto.ParseFromString(model)
+    except DecodeError:
+        raise InputError(f"{name} is no SentencePiece model.") from None
+    kinds = sentencepiece_model_pb2.ModelProto.SentencePiece
+    known = {
+        piece.piece: piece
+        for piece in proto.pieces
+        if piece.type in (kinds.NORMAL, kinds.USER_DEFINED)
+    }
+    if not known:
+        raise InputError(f"{name} is no SentencePiece model.")
+    special = [
+        kinds(
+            piece=piece,
+            score=0.0,
+            type=kinds.UNKNOWN if i == UNK else kinds.CONTROL,
+        )
+        for i, piece in enumerate(SPECIAL_TOKENS)
+    ]
+    own = [
+        known.pop(piece, None) or kinds(piece=piece, score=0.0, type=kinds.UNUSED)
+        for piece in pieces
+    ]
+    reordered = [*special, *own, *known.values()]
+    del proto.pieces[:]
+    proto.pieces.extend(reordered)
+    spec = proto.trainer_spec
+    spec.pad_id, spec.bos_id, spec.eos_id, spec.unk_id = PAD, BOS, EOS, UNK
+    spec.pad_piece, spec.bos_piece, spec.eos_piece, spec.unk_piece = SPECIAL_TOKENS
+    spec.vocab_size = len(reordered)
+    return SubwordTokenizer(
+        base64.b64encode(proto.SerializeToString()).decode(),
+        size=len(special) + len(own),
+    )
+
+
+def _pair(assignment, model, rows):
+    """Pairs the variables of the model with the tensors."""
+    dim = model.model_dim
+    # Their channel of each of ours: sine i is at 2 i, cosine i at 2 i + 1.
+    channels = np.arange(dim).reshape(2, -1).T.ravel()
+    take, add = assignment.take, assignment.add
+
+    def dense(layer, name, reads=False, writes=False):
+        """Pairs a dense layer that reads or writes the model's channels."""
+        units_in, units_out = layer.kernel.shape
+        kernel = take(f"{name}.weight", (units_out, units_in)).T
+        bias = take(f"{name}.bias", (units_out,))
+        if reads:
+            kernel = kernel[channels]
+        if writes:
+            kernel, bias = kernel[:, channels], bias[channels]
+        add(layer.kernel, kernel)
+        add(layer.bias, bias)
+
+    def norm(layer, name):
+        add(layer.gamma, take(f"{name}.weight", (dim,))[channels])
+        add(layer.beta, take(f"{name}.bias", (dim,))[channels])
+
+    def attention(layer, norm_layer, name):
+        for part in "query", "key", "value":
+            dense(getattr(layer, f"{part}_dense"), f"{name}.{part[0]}_proj", reads=True)
+        dense(layer.output_dense, f"{name}.out_proj", writes=True)
+        norm(norm_layer, f"{name}_layer_norm")
+
+    def feedforward(layer, name):
+        dense(layer.hidden_dense, f"{name}.fc1", reads=True)
+        dense(layer.output_dense, f"{name}.fc2", writes=True)
+        norm(layer.norm, f"{name}.final_layer_norm")
+
+    count = len(rows) - 1  # they have no row for PAD
+    table = take("model.shared.weight", (count, dim))[rows][:, channels]
+    table[PAD] = 0.0
+    bias = take("final_logits_bias", (1, count))[0, rows]
+    bias[PAD] = MISSING_LOGIT
+    add(model.decoder.embedding.embeddings, table)
+    add(model.decoder.bias, bias)
+    for i in range(model.num_layers):
+        block, name = (
+            model.encoder.get_layer(f"encoder_{i}"),
+            f"model.encoder.layers.{i}",
+        )
+        attention(block.attention, block.attention_norm, f"{name}.self_attn")
+        feedforward(block.feedforward, name)
+    for i, block in enumerate(model.decoder.blocks):
+        name = f"model.decoder.layers.{i}"
+        attention(block.self_attention, block.self_norm, f"{name}.self_attn")
+        attention(block.cross_attention, block.cross_norm, f"{name}.encoder_attn")
+        feedforward(block.feedforward, name)

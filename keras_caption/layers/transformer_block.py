@@ -1,0 +1,95 @@
+from typing import Any, Self
+
+import keras
+
+from keras_caption.arguments import Tensor
+from keras_caption.layers.feed_forward import BLOCK_NORMS, FeedForward
+
+
+class TransformerBlock(keras.layers.Layer):
+    """What the blocks of Transformer encoders and decoders share.
+
+    The feed-forward part, and where branches are normalized: post-norm, as in the
+    paper, or pre-norm, as in tensor2tensor. The output of the last pre-norm block is
+    not normalized: a model does that behind it.
+
+    Args:
+        feedforward_dim: int, size of the hidden layer of the feed-forward part.
+        dropout: float, dropout rate of all residual branches. Defaults to 0.1.
+        kernel_initializer: Keras initializer, or its name, of the feed-forward part.
+            Defaults to `"glorot_uniform"`.
+        norm_position, norm, norm_epsilon, activation, activation_dropout: Of
+            `FeedForward`; the first three hold for attention too.
+    """
+
+    def __init__(
+        self,
+        feedforward_dim: int,
+        dropout: float = 0.1,
+        kernel_initializer: str | keras.Initializer = "glorot_uniform",
+        *,
+        norm_position: str = "post",
+        norm: str = "layer",
+        norm_epsilon: float = 1e-3,
+        activation: str = "relu",
+        activation_dropout: float = 0.0,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.feedforward_dim = feedforward_dim
+        self.dropout = dropout
+        self.kernel_initializer = kernel_initializer
+        self.norm_position = norm_position
+        self.norm = norm
+        self.norm_epsilon = norm_epsilon
+        self.activation = activation
+        self.activation_dropout = activation_dropout
+
+    def make_norm(self) -> keras.layers.Layer:
+        """Makes the norm of a branch."""
+        return BLOCK_NORMS[self.norm](self.norm_epsilon, dtype=self.dtype_policy)
+
+    def make_dropout(self) -> keras.layers.Layer:
+        """Makes the dropout of a branch."""
+        return keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
+
+    def make_feedforward(self) -> FeedForward:
+        """Makes the feed-forward part."""
+        return FeedForward(
+            self.feedforward_dim,
+            self.dropout,
+            self.kernel_initializer,
+            self.norm_position,
+            self.norm,
+            self.norm_epsilon,
+            self.activation,
+            self.activation_dropout,
+            dtype=self.dtype_policy,
+        )
+
+    def before(self, norm: keras.layers.Layer, x: Tensor) -> Tensor:
+        """What a branch reads."""
+        return norm(x) if self.norm_position == "pre" else x
+
+    def after(self, norm: keras.layers.Layer, x: Tensor) -> Tensor:
+        """The sum of a branch and its input, as the next branch takes it."""
+        return x if self.norm_position == "pre" else norm(x)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "feedforward_dim": self.feedforward_dim,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.saving.serialize_keras_object(
+                self.kernel_initializer
+            ),
+            "norm_position": self.norm_position,
+            "norm": self.norm,
+            "norm_epsilon": self.norm_epsilon,
+            "activation": self.activation,
+            "activation_dropout": self.activation_dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(**keras.saving.deserialize_keras_object(config))

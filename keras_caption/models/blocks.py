@@ -1,0 +1,49 @@
+"""How Transformer blocks are built around attention: keywords of every Transformer."""
+
+import dataclasses
+from typing import Annotated, Any, Literal
+
+import keras
+
+from keras_caption.arguments import Positive, ShareBelowOne
+from keras_caption.layers.feed_forward import BLOCK_NORMS
+from keras_caption.models.attention import Needs
+
+Activation = Literal["relu", "swish", "gelu"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BlockOptions:
+    """Options of Transformer blocks beside attention, keywords of every Transformer.
+
+    Attributes:
+        norm_position: str, where a branch is normalized: `"post"`, behind its sum, as
+            in the Transformer's paper and here by default; or `"pre"`, before it, as in
+            tensor2tensor, with one more norm behind the last block.
+        norm: str, kind of layer normalization: `"layer"`; or `"unbiased"`, with the
+            unbiased deviation, as in the released code of AoANet and Luo's toolkit.
+        norm_epsilon: float, what `"layer"` adds to the variance.
+        activation: str, of the feed-forward layers.
+        activation_dropout: float, dropout rate behind the activation.
+    """
+
+    norm_position: Annotated[Literal["post", "pre"], Needs("blocks")] = "post"
+    norm: Annotated[Literal["layer", "unbiased"], Needs("blocks")] = "layer"
+    norm_epsilon: Annotated[Positive, Needs("blocks")] = 1e-3
+    activation: Annotated[Activation, Needs("blocks")] = "relu"
+    activation_dropout: Annotated[ShareBelowOne, Needs("blocks")] = 0.0
+
+    def for_block(self, **changes: Any) -> dict[str, Any]:
+        """Keywords of `keras_caption.layers.TransformerEncoderBlock` and its decoder's.
+
+        Args:
+            **changes: Options of this block that differ; `None` for none.
+        """
+        changes = {name: x for name, x in changes.items() if x is not None}
+        return dataclasses.asdict(dataclasses.replace(self, **changes))
+
+    def final_norm(self, name: str, dtype: Any) -> keras.layers.Layer | None:
+        """The norm behind the last pre-norm block; post-norm blocks need none."""
+        if self.norm_position == "post":
+            return None
+        return BLOCK_NORMS[self.norm](self.norm_epsilon, dtype=dtype, name=name)
