@@ -71,7 +71,7 @@ def tiny(name, **more):
         "geometry_dim": 4,
     }
     full = kc.models.arguments(name)
-    if full.get("decoder_heads", 1) > 1:
+    if (full.get("decoder_heads") or 1) > 1:
         values["decoder_heads"] = 2
     sizes = {key: value for key, value in values.items() if key in full}
     return {**sizes, "region_dim": REGION_DIM, **more}

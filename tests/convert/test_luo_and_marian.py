@@ -1,0 +1,247 @@
+"""Checkpoints of Luo's toolkit and of MarianMT, held to what their code computes.
+
+The folder that the environment variable KERAS_CAPTION_ORACLES names has the
+checkpoints, with inputs and outputs of the official code; without it these tests are
+skipped.
+"""
+
+import os
+import pathlib
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_caption as kc
+from keras_caption.commands import main
+from keras_caption.convert import (
+    convert_luo_transformer,
+    convert_marian,
+    read_infos,
+    read_marian,
+    read_tensors,
+)
+from keras_caption.text import BOS, EOS, PAD, UNK
+
+
+def oracle(name):
+    """The arrays of an oracle, and the folder of its checkpoint."""
+    folder = pathlib.Path(os.environ.get("KERAS_CAPTION_ORACLES", ""))
+    path = folder / f"{name}.npz"
+    if "KERAS_CAPTION_ORACLES" not in os.environ or not path.exists():
+        pytest.skip(f"KERAS_CAPTION_ORACLES names no folder with {name}.npz in it")
+    with np.load(path) as data:
+        return dict(data), folder / f"{name}_ckpt"
+
+
+@pytest.fixture(scope="module")
+def luo():
+    data, folder = oracle("luo_transformer")
+    tensors = read_tensors(folder / "model-best.pth")
+    words, options = read_infos(next(folder.glob("infos*.pkl")))
+    return data, tensors, words, options
+
+
+@pytest.fixture(scope="module")
+def captioner(luo):
+    _, tensors, words, options = luo
+    return convert_luo_transformer(tensors, words, options)
+
+
+def ours_of(model, words):
+    """Our token of each of Luo's ids."""
+    known = model.vocabulary.words
+    return np.array([EOS, *(UNK if w == "UNK" else known.index(w) for w in words)])
+
+
+def images_of(data, prefix=""):
+    mask = data["att_masks"] > 0
+    return {
+        "regions": data["att_feats"],
+        "region_mask": np.ones_like(mask) if prefix else mask,
+    }
+
+
+@pytest.mark.parametrize("prefix", ["", "nomask."])
+def test_luos_transformer_computes_the_same(luo, captioner, prefix):
+    data, _, words, _ = luo
+    ours, images = ours_of(captioner, words), images_of(data, prefix)
+    tokens = ours[data["labels"][..., :-1]].astype("int32")
+    tokens[..., 0] = BOS
+    log_probs = ops.log_softmax(captioner({**images, "tokens": tokens}))
+    expected = data[f"{prefix}tf.logprobs"].reshape(*tokens.shape, -1)
+    is_valid = data["masks"][..., 1:] > 0
+    np.testing.assert_allclose(
+        np.array(log_probs)[..., ours][is_valid], expected[is_valid], atol=1e-5
+    )
+    # An image alone, of one region.
+    one = {name: x[:1, :1] for name, x in images.items()}
+    assert np.isfinite(np.array(captioner({**one, "tokens": tokens[:1]}))).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("beam3", {"beam_size": 3}),
+        ("beam5", {"beam_size": 5}),
+        ("beam5_wu0.9", {"beam_size": 5, "length_penalty": 0.9}),
+    ],
+)
+def test_luos_transformer_generates_the_same(luo, captioner, name, options):
+    data, _, words, _ = luo
+    tokens, scores = captioner.generate_tokens(
+        images_of(data), max_length=data[f"{name}.seq"].shape[1], **options
+    )
+    theirs = data[f"{name}.seq"]
+    expected = np.where(theirs == 0, PAD, ours_of(captioner, words)[theirs])
+    np.testing.assert_array_equal(np.where(tokens == EOS, PAD, tokens), expected)
+    if "length_penalty" not in options:  # of a score that is not normalized
+        np.testing.assert_allclose(scores, data[f"{name}.done_p"][:, 0], atol=1e-4)
+
+
+def test_a_converted_captioner_is_trained_saved_and_served(
+    captioner, tmp_path, monkeypatch, capsys
+):
+    data, folder = oracle("luo_transformer")
+    monkeypatch.chdir(tmp_path)
+    command = ["convert", "transformer", str(folder / "model-best.pth"), "--infos"]
+    command += [str(next(folder.glob("infos*.pkl"))), "--output", "luo.keras"]
+    with pytest.raises(SystemExit) as end:
+        main(command)
+    assert end.value.code is None
+    assert "learning_rate_decay_every=3" in capsys.readouterr().out
+    loaded = keras.models.load_model("luo.keras")
+    images = images_of(data)
+    short = {"beam_size": 2, "max_length": 4}
+    captions = captioner.generate(images, **short)
+    assert loaded.generate(images, **short) == captions
+
+    import tensorflow as tf
+
+    kc.serving.export(loaded, "served", **short)
+    served = tf.saved_model.load("served").signatures["serving_default"]
+    found = served(
+        regions=tf.constant(images["regions"]),
+        num_regions=tf.constant(images["region_mask"].sum(axis=1), tf.int32),
+    )
+    assert [text.decode() for text in found["captions"].numpy()] == captions
+
+    tokens = np.full((4, 5), EOS + 2, "int32")
+    tokens[:, 0] = BOS
+    loaded.compile("adam", kc.losses.SequenceCrossEntropy())
+    batch = kc.data.teacher_forcing({**images, "tokens": tokens})
+    losses = [loaded.train_on_batch(*batch) for _ in range(3)]
+    assert losses[-1] < losses[0]
+
+    # Areas and NSA start from the weights of the converted model.
+    config = captioner.get_config() | {"query_norm": "instance", "input_area": 2}
+    changed = kc.models.NGSAN.from_config(config)
+    changed.set_weights(captioner.get_weights())
+    assert len(changed.generate(images, **short)) == 4
+
+
+def test_what_is_no_transformer_of_luos_is_named(luo):
+    _, tensors, words, options = luo
+    for changes, message in (
+        ({"caption_model": "updown"}, "caption_model=transformer, not updown"),
+        ({"use_bn": 1}, "Only models with use_bn=0"),
+        ({"my_option": 3}, "unknown option 'my_option'"),
+        ({"d_model": 64}, "should have shape"),
+        ({"N_dec": 4}, r"decoder\.layers\.3\.self_attn.*received nothing"),
+        ({"num_att_heads": 5}, "cannot be divided"),
+    ):
+        with pytest.raises(kc.InputError, match=message):
+            convert_luo_transformer(tensors, words, {**options, **changes})
+    fewer = {n: x for n, x in tensors.items() if n != "model.encoder.norm.a_2"}
+    with pytest.raises(kc.InputError, match=r"model\.encoder\.norm\.a_2 is missing"):
+        convert_luo_transformer(fewer, words, options)
+
+
+@pytest.fixture(scope="module")
+def translator():
+    data, folder = oracle("marian")
+    return data, convert_marian(read_marian(folder))
+
+
+def marian_ours(model):
+    """Our token of each of the oracle's 60 ids: the end, UNK, pieces, `<pad>`."""
+    return np.array([EOS, UNK, *range(4, len(model.target)), BOS])
+
+
+def test_marian_computes_the_same(translator):
+    data, model = translator
+    ours = marian_ours(model)
+    source = np.where(data["attention_mask"] > 0, ours[data["input_ids"]], PAD)
+    tokens = ours[data["decoder_input_ids"]].astype("int32")
+    is_valid = data["labels"] != -100
+    for rows in (slice(None), slice(3, 4)):  # the last has three tokens
+        longest = data["attention_mask"][rows].sum(axis=1).max()
+        batch = {"source": source[rows, :longest], "tokens": tokens[rows]}
+        log_probs = np.array(ops.log_softmax(model(batch)))[..., ours]
+        np.testing.assert_allclose(
+            log_probs[is_valid[rows]],
+            data["tf.logprobs"][rows][is_valid[rows]],
+            atol=1e-5,
+        )
+
+
+def test_marian_splits_and_joins_text_the_same(translator):
+    data, model = translator
+    ours = marian_ours(model)
+    for text, ids, mask in zip(
+        data["tok.text"], data["tok.input_ids"], data["tok.attention_mask"], strict=True
+    ):
+        assert model.source.encode(str(text))[1:] == ours[ids[mask > 0]].tolist()
+    in_graph = model.source.tokenize(data["tok.text"].tolist()).to_list()
+    assert in_graph == [model.source.encode(str(x))[1:-1] for x in data["tok.text"]]
+    for ids, text in zip(
+        data["tok.target_ids"], data["tok.target_decoded"], strict=True
+    ):
+        assert model.target.decode(ours[ids]) == text
+    # A piece that has no id is UNK.
+    short = kc.text.SubwordTokenizer(model.source.model, size=10)
+    assert set(short.encode("the cat sits")) <= set(range(10))
+
+
+def test_a_converted_translator_is_saved_served_and_trained(translator, tmp_path):
+    import tensorflow as tf
+
+    data, model = translator
+    texts = [str(text) for text in data["tok.text"]]
+    short = {"beam_size": 2, "max_length": 4}
+    expected = model.generate(texts, **short)
+    model.save(tmp_path / "marian.keras")
+    loaded = keras.models.load_model(tmp_path / "marian.keras")
+    assert loaded.generate(texts, **short) == expected
+    kc.serving.export(loaded, tmp_path / "served", **short)
+    served = tf.saved_model.load(tmp_path / "served").signatures["serving_default"]
+    found = served(source=tf.constant(texts))["translations"].numpy()
+    assert [text.decode() for text in found] == expected
+    table = loaded.decoder.embedding.embeddings
+    before = np.array(table)
+    loaded.compile("sgd", kc.losses.SequenceCrossEntropy())
+    tokens = np.array([model.target.encode("eine alte katze")], "int32")
+    batch = {"source": np.array([model.source.encode("a bike")[1:]]), "tokens": tokens}
+    assert np.isfinite(loaded.train_on_batch(*kc.data.teacher_forcing(batch)))
+    assert not np.array_equal(before, np.array(table))
+
+
+def test_what_is_no_marian_is_named(translator):
+    _, folder = oracle("marian")
+    read = read_marian(folder)
+    for changes, message in (
+        ({"scale_embedding": False}, "Only a Marian with scale_embedding=True"),
+        ({"activation_function": "mish"}, "activation_function='mish'"),
+        ({"encoder_ffn_dim": 45}, r"layers\.0\.fc1\.weight should have shape"),
+        ({"decoder_start_token_id": 0}, "starts with <pad>"),
+    ):
+        with pytest.raises(kc.InputError, match=message):
+            convert_marian(read._replace(config={**read.config, **changes}))
+    with pytest.raises(kc.InputError, match=r"source\.spm is no SentencePiece model"):
+        convert_marian(read._replace(source=b"nothing"))
+    fewer = {n: x for n, x in read.tensors.items() if n != "final_logits_bias"}
+    with pytest.raises(kc.InputError, match="final_logits_bias is missing"):
+        convert_marian(read._replace(tensors=fewer))
+    with pytest.raises(kc.InputError, match="There is no folder"):
+        read_marian("nowhere")
