@@ -76,8 +76,8 @@ def convert_marian(folder: MarianFolder) -> TransformerTranslator:
     names = [name for name, _ in sorted(folder.ids.items(), key=lambda item: item[1])]
     pieces = [names[i] for i in rows[len(SPECIAL_TOKENS) :]]
     model = TransformerTranslator(
-        make_tokenizer(folder.source, pieces, "source.spm"),
-        make_tokenizer(folder.target, pieces, "target.spm"),
+        make_tokenizer(folder.source, pieces),
+        make_tokenizer(folder.target, pieces),
         name="marian",
         **sizes,
     )
@@ -152,7 +152,7 @@ def _sizes(config):
     }
 
 
-def make_tokenizer(model: bytes, pieces: list[str], name: str) -> SubwordTokenizer:
+def make_tokenizer(model: bytes, pieces: list[str]) -> SubwordTokenizer:
     """Makes a tokenizer that splits as a SentencePiece model, with ids of its own.
 
     Args:
@@ -160,24 +160,16 @@ def make_tokenizer(model: bytes, pieces: list[str], name: str) -> SubwordTokeniz
         pieces: List of str, the pieces by id, from id 4 on. Those that the model lacks
             are never the result of its splitting; what it splits off and is not among
             them is UNK.
-        name: str, name of the file, for messages.
     """
-    from google.protobuf.message import DecodeError
     from sentencepiece import sentencepiece_model_pb2
 
-    proto = sentencepiece_model_pb2.ModelProto()
-    try:
-        proto.ParseFromString(model)
-    except DecodeError:
-        raise InputError(f"{name} is no SentencePiece model.") from None
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     kinds = sentencepiece_model_pb2.ModelProto.SentencePiece
     known = {
         piece.piece: piece
         for piece in proto.pieces
         if piece.type in (kinds.NORMAL, kinds.USER_DEFINED)
     }
-    if not known:
-        raise InputError(f"{name} is no SentencePiece model.")
     special = [
         kinds(
             piece=piece,

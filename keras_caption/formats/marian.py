@@ -85,14 +85,20 @@ def read_marian(folder: str | os.PathLike) -> MarianFolder:
         read_tensors(found[0]),
         config,
         read_json(folder / "vocab.json", dict[str, int]),
-        _read_bytes(folder / "source.spm"),
-        _read_bytes(folder / "target.spm"),
+        _read_pieces(folder / "source.spm"),
+        _read_pieces(folder / "target.spm"),
     )
 
 
-def _read_bytes(path):
+def _read_pieces(path):
+    """The bytes of a SentencePiece model."""
+    from sentencepiece import SentencePieceProcessor
+
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     refuse_pipe(path)
     with reading(path):
-        return path.read_bytes()
+        content = path.read_bytes()
+        if not SentencePieceProcessor(model_proto=content).get_piece_size():
+            raise ValueError("it is empty")
+        return content

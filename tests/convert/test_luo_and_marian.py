@@ -7,6 +7,7 @@ skipped.
 
 import os
 import pathlib
+import shutil
 
 import keras
 import numpy as np
@@ -130,7 +131,7 @@ def test_a_converted_captioner_is_trained_saved_and_served(
     tokens = np.full((4, 5), EOS + 2, "int32")
     tokens[:, 0] = BOS
     loaded.compile("adam", kc.losses.SequenceCrossEntropy())
-    batch = kc.data.teacher_forcing({**images, "tokens": tokens})
+    batch = kc.text.teacher_forcing({**images, "tokens": tokens})
     losses = [loaded.train_on_batch(*batch) for _ in range(3)]
     assert losses[-1] < losses[0]
 
@@ -223,11 +224,11 @@ def test_a_converted_translator_is_saved_served_and_trained(translator, tmp_path
     loaded.compile("sgd", kc.losses.SequenceCrossEntropy())
     tokens = np.array([model.target.encode("eine alte katze")], "int32")
     batch = {"source": np.array([model.source.encode("a bike")[1:]]), "tokens": tokens}
-    assert np.isfinite(loaded.train_on_batch(*kc.data.teacher_forcing(batch)))
+    assert np.isfinite(loaded.train_on_batch(*kc.text.teacher_forcing(batch)))
     assert not np.array_equal(before, np.array(table))
 
 
-def test_what_is_no_marian_is_named(translator):
+def test_what_is_no_marian_is_named(tmp_path):
     _, folder = oracle("marian")
     read = read_marian(folder)
     for changes, message in (
@@ -238,8 +239,12 @@ def test_what_is_no_marian_is_named(translator):
     ):
         with pytest.raises(kc.InputError, match=message):
             convert_marian(read._replace(config={**read.config, **changes}))
-    with pytest.raises(kc.InputError, match=r"source\.spm is no SentencePiece model"):
-        convert_marian(read._replace(source=b"nothing"))
+    (tmp_path / "marian").mkdir()
+    for path in folder.iterdir():
+        shutil.copyfile(path, tmp_path / "marian" / path.name)
+    (tmp_path / "marian" / "source.spm").write_bytes(b"nothing")
+    with pytest.raises(kc.InputError, match=r"source\.spm cannot be read"):
+        read_marian(tmp_path / "marian")
     fewer = {n: x for n, x in read.tensors.items() if n != "final_logits_bias"}
     with pytest.raises(kc.InputError, match="final_logits_bias is missing"):
         convert_marian(read._replace(tensors=fewer))
