@@ -233,8 +233,8 @@ class InputKind:
         Args:
             panel: `matplotlib.axes.Axes` that shows the image; may be added to.
             inputs: dict of tensors for one example: those that `complete` returns,
-                and others that the example has.
-            weights: float `(M,)`, over the items, the greatest of which is 1.
+                others that the example has, and `labels`, a list of str, of the items.
+            weights: float `(M,)`, over the items; 1 is the greatest of all panels.
             size: Height and width of the image.
 
         Returns:

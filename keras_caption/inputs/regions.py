@@ -1,4 +1,3 @@
-import math
 from typing import Any
 
 import keras
@@ -17,6 +16,8 @@ from keras_caption.inputs.input_kind import (
 # and half a pixel. A box in pixels reaches further.
 BOX_MARGIN = 0.01
 FRAMES = 3  # regions that are framed in figures
+LABELLED = 0.25  # weight of a region that is labelled too
+COLOUR = "#b3123c"
 
 
 class Regions(InputKind):
@@ -154,23 +155,24 @@ class Regions(InputKind):
         weights: np.ndarray,
         size: tuple[int, int],
     ) -> np.ndarray:
-        """Lights every region by its weight, and frames the greatest weights."""
+        """Frames the regions of the greatest weights, and labels them."""
         from matplotlib.patches import Rectangle
 
         height, width = size
         boxes = ops.convert_to_numpy(inputs["boxes"])[0]
-        brightness = np.zeros((height, width, 1))
-        order = np.argsort(weights)
-        for region in order:
+        for region in np.argsort(weights)[-FRAMES:]:  # the greatest last
             x1, y1, x2, y2 = boxes[region] * [width, height, width, height]
-            inside = (slice(int(y1), math.ceil(y2)), slice(int(x1), math.ceil(x2)))
-            brightness[inside] = weights[region]  # the greatest last
-            if region in order[-FRAMES:]:
-                frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
-                alpha = float(weights[region]) ** 2
-                frame.set(edgecolor="crimson", linewidth=2, alpha=alpha)
-                panel.add_patch(frame)
-        return brightness
+            frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
+            alpha = float(weights[region])
+            frame.set(edgecolor=COLOUR, linewidth=1 + 2 * alpha, alpha=alpha)
+            panel.add_patch(frame)
+            if alpha >= LABELLED:
+                ground = {"facecolor": COLOUR, "edgecolor": "none", "pad": 1}
+                text = {"color": "white", "fontsize": 8, "parse_math": False}
+                place = {"va": "top", "clip_on": True}
+                label = inputs["labels"][region]
+                panel.text(x1, y1, label, bbox=ground, **text, **place)
+        return np.ones((height, width, 1))
 
 
 def valid_regions(regions: Any, boxes: Any = None, region_mask: Any = None) -> Any:

@@ -10,6 +10,15 @@ from keras_caption.text import BOS, EOS, PAD
 
 TEXT = {"fontsize": 11, "parse_math": False}  # words, in which $ begins no formula
 WIDTH = 20  # inches, of figures of wide images or of several captions
+PANEL, HEIGHT = 2.2, 2.7  # inches, of others
+MIN_WIDTH = 9  # inches, for the caption and the legend
+LEGEND_HEIGHT = 0.4  # inches
+OWN = 0.2  # of a word's attention that is elsewhere than that of all words
+EOS_WORD = "<eos>"
+LEGEND = (
+    "Shares of attention, on one scale for each caption: of all its words together, "
+    "and of each word of whose attention a fifth or more is elsewhere."
+)
 
 
 def attention_over_memory(
@@ -44,54 +53,136 @@ def attention_over_words(
     inputs: dict[str, Any],
     tokens: Any,
     image: np.ndarray | None = None,
-    figure: Figure | SubFigure | None = None,
-) -> Figure | SubFigure:
-    """Plots what a captioner attends to, a panel for each word of a caption.
+) -> Figure:
+    """Plots what a captioner attends to, for the words that differ in it.
 
-    What is not attended to is pale. Panels stand side by side or, if the image is as
-    wide as a film strip, one below another, with the words at their left.
+    The first panel is the mean over all words of the caption; then there is one for
+    each word of whose attention a fifth or more is elsewhere. All share one scale.
+    Panels stand side by side or, if the image is as wide as a film strip, one below
+    another, with the words at their left.
 
     Args:
         model, inputs, tokens: Of `attention_over_memory`. Inputs that the model does
             not read may be shown too, such as `times` of frames.
         image: uint8 `(height, width, 3)`, shown in every panel. Defaults to that of
             `keras_caption.inputs.InputKind.blank`.
-        figure: `matplotlib.figure.Figure` or `SubFigure` to plot into. Defaults to a
-            new one.
 
     Returns:
-        The figure; `figure.savefig(path)` writes a new one.
+        `matplotlib.figure.Figure`; `figure.savefig(path)` writes it.
 
     Raises:
         InputError: As `attention_over_memory` raises it, or if the kind of input does
             not know how attention is drawn, see `keras_caption.inputs.InputKind.draw`.
     """
-    check_one(model, inputs)
-    inputs = {**inputs, **model.prepare_inputs(inputs)}
-    words, weights = attention_over_memory(model, inputs, tokens)
-    kind = model.memory_kind
-    if image is None:
-        image = kind.blank(inputs)
-    stacked = is_wide(image)
-    if figure is None:
-        width = WIDTH if stacked else 1.6 * len(words)
-        size = width, height_of(image, len(words))
-        figure = Figure(figsize=size, layout="constrained")
-    shape = (len(words), 1) if stacked else (1, len(words))
-    panels = figure.subplots(*shape, squeeze=False).ravel()
-    for panel, word, of_word in zip(panels, words, weights, strict=True):
-        panel.set(xticks=[], yticks=[], anchor="W" if stacked else "C")
-        panel.spines[:].set_visible(False)
-        brightness = kind.draw(panel, inputs, relative(of_word), image.shape[:2])
-        pale = (255 - image) * (0.15 + 0.85 * brightness)
-        panel.imshow((255 - pale).astype("uint8"))
-        if stacked:
-            panel.set_ylabel(word, rotation=0, ha="right", va="center", **TEXT)
-            panel.tick_params(labelbottom=panel is panels[-1], bottom=False)
-        else:
-            panel.set_title(word, **TEXT)
-            panel.tick_params(labelbottom=False, bottom=False)
+    row = Row(model, inputs, tokens, image)
+    width = WIDTH if row.is_stacked else max(PANEL * len(row.panels), MIN_WIDTH)
+    figure = Figure(figsize=(width, row.height + LEGEND_HEIGHT), layout="constrained")
+    row.plot(model, figure, len(row.panels))
+    add_legend(figure)
     return figure
+
+
+class Row:
+    """A caption, and the panels that show what it attends to.
+
+    Args:
+        model, inputs, tokens, image: Of `attention_over_words`.
+
+    Attributes:
+        panels: List of pairs of a word and its weights, the first of all words.
+        is_stacked: bool, whether panels stand one below another.
+        height: float, in inches.
+    """
+
+    def __init__(self, model, inputs, tokens, image):
+        words, weights = attention_over_memory(model, inputs, tokens)
+        self.inputs = {**inputs, **model.prepare_inputs(inputs)}
+        self.image = model.memory_kind.blank(self.inputs) if image is None else image
+        self.panels = own_panels(words, weights)
+        self.caption = " ".join(word for word in words if word != EOS_WORD)
+        height, width = self.image.shape[:2]
+        self.is_stacked = width > 3 * height
+        self.height = HEIGHT
+        if self.is_stacked:
+            strip = min(1.3 * WIDTH * height / width, 1.5)
+            self.height = len(self.panels) * strip + 0.6
+
+    def plot(self, model: Any, figure: Figure | SubFigure, columns: int) -> None:
+        """Plots the panels into a figure that has place for so many in a row."""
+        shape = (len(self.panels), 1) if self.is_stacked else (1, columns)
+        axes = figure.subplots(*shape, squeeze=False).ravel()
+        figure.suptitle(self.caption, x=0.01, ha="left", **{**TEXT, "fontsize": 13})
+        most = max(weights.max() for _, weights in self.panels)
+        names = names_of(model, self.inputs)
+        for panel in axes[len(self.panels) :]:
+            panel.axis("off")
+        for panel, (word, weights) in zip(axes, self.panels, strict=False):
+            inputs = {**self.inputs, "labels": labels_of(names, weights)}
+            show(
+                panel, model.memory_kind, inputs, weights / max(most, 1e-9), self.image
+            )
+            if self.is_stacked:
+                panel.set_anchor("W")
+                panel.set_ylabel(word, rotation=0, ha="right", va="center", **TEXT)
+                panel.tick_params(labelbottom=panel is axes[-1], bottom=False)
+            else:
+                panel.set_title(word, **TEXT)
+                panel.tick_params(labelbottom=False, bottom=False)
+
+
+def own_panels(words: list[str], weights: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """The mean over words, and the words that attend to something of their own.
+
+    Args:
+        words: List of str.
+        weights: float `(words, M)`, which add up to 1 for each word.
+
+    Returns:
+        List of pairs of a word, the first of which is `"all words"`, and weights.
+    """
+    spoken = [i for i, word in enumerate(words) if word != EOS_WORD] or [0]
+    mean = weights[spoken].mean(axis=0)
+    elsewhere = np.abs(weights - mean).sum(axis=1) / 2
+    own = [(words[i], weights[i]) for i in spoken if elsewhere[i] >= OWN]
+    return [("all words", mean), *own]
+
+
+def names_of(model: Any, inputs: dict[str, Any]) -> list[str] | None:
+    """Categories of the regions of a model of objects."""
+    categories = getattr(model, "categories", None)
+    if not categories or "regions" not in inputs:
+        return None
+    regions = ops.convert_to_numpy(inputs["regions"])[0]
+    return [categories[r.argmax()] if r.any() else "" for r in regions]
+
+
+def labels_of(names: list[str] | None, weights: np.ndarray) -> list[str]:
+    """What is written at items of a memory: their names, if any, and shares."""
+    names = [""] * len(weights) if names is None else names
+    return [
+        f"{name} {share:.0%}".strip()
+        for name, share in zip(names, weights, strict=True)
+    ]
+
+
+def show(
+    panel: Any,
+    kind: Any,
+    inputs: dict[str, Any],
+    weights: np.ndarray,
+    image: np.ndarray,
+) -> None:
+    """Shows an image in a panel, with what is attended to."""
+    panel.set(xticks=[], yticks=[])
+    panel.spines[:].set_visible(False)
+    brightness = kind.draw(panel, inputs, weights, image.shape[:2])
+    pale = (255 - image) * (0.15 + 0.85 * brightness)
+    panel.imshow((255 - pale).astype("uint8"))
+
+
+def add_legend(figure: Figure) -> None:
+    """Says below a figure what its panels show."""
+    figure.supxlabel(LEGEND, x=0.01, ha="left", fontsize=10)
 
 
 def check_one(model: Any, inputs: dict[str, Any]) -> None:
@@ -127,22 +218,3 @@ def tokens_of(caption: Any) -> list[int]:
     if not len(tokens):
         raise InputError("Attention is shown word by word: the caption has no tokens.")
     return tokens.tolist()
-
-
-def relative(weights: np.ndarray) -> np.ndarray:
-    """Attention weights, divided by the greatest."""
-    return weights / max(weights.max(), 1e-9)
-
-
-def is_wide(image: np.ndarray) -> bool:
-    """Whether an image is so wide that panels of it are stacked."""
-    height, width = image.shape[:2]
-    return width > 3 * height
-
-
-def height_of(image: np.ndarray, panels: int) -> float:
-    """Height in inches of as many panels of an image as a caption has words."""
-    if not is_wide(image):
-        return 2.2
-    height, width = image.shape[:2]
-    return panels * min(WIDTH * height / width, 1.25) + 0.3

@@ -7,11 +7,10 @@ from matplotlib.figure import Figure
 from keras_caption.errors import InputError
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.visualization.attention import (
+    LEGEND_HEIGHT,
     WIDTH,
-    attention_over_words,
-    check_one,
-    height_of,
-    tokens_of,
+    Row,
+    add_legend,
 )
 
 
@@ -32,15 +31,15 @@ def attention_over_captions(
     Raises:
         InputError: If there are none, or as `attention_over_words` raises it.
     """
-    captions, heights = list(captions), []
-    if not captions:
+    rows = [Row(model, *caption) for caption in captions]
+    if not rows:
         raise InputError("There is no caption to show attention for.")
-    for inputs, tokens, image in captions:
-        check_one(model, inputs)
-        shown = model.memory_kind.blank(inputs) if image is None else image
-        heights.append(height_of(shown, len(tokens_of(tokens))))
-    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
-    parts = figure.subfigures(len(captions), height_ratios=heights, squeeze=False)
-    for part, (inputs, tokens, image) in zip(parts[:, 0], captions, strict=True):
-        attention_over_words(model, inputs, tokens, image, part)
+    heights = [row.height for row in rows]
+    size = WIDTH, sum(heights) + LEGEND_HEIGHT
+    figure = Figure(figsize=size, layout="constrained")
+    parts = figure.subfigures(len(rows), height_ratios=heights, squeeze=False)
+    columns = max(len(row.panels) for row in rows)
+    for part, row in zip(parts[:, 0], rows, strict=True):
+        row.plot(model, part, columns)
+    add_legend(figure)
     return figure

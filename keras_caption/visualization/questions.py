@@ -6,7 +6,14 @@ from matplotlib.figure import Figure, SubFigure
 
 from keras_caption.errors import InputError
 from keras_caption.inputs import Regions
-from keras_caption.visualization.attention import TEXT, check_one, relative
+from keras_caption.visualization.attention import (
+    PANEL,
+    TEXT,
+    check_one,
+    labels_of,
+    names_of,
+    show,
+)
 
 SHOWN = 2  # regions
 
@@ -20,8 +27,9 @@ def attention_over_question(
 ) -> Figure | SubFigure:
     """Plots the two regions that attend most to each word of a question.
 
-    Each word has a panel. The two regions are bright in proportion to the weight that
-    they give the word in the last block, and framed.
+    Each word has a panel. The two regions are framed, the more clearly the greater the
+    share of their attention that they give the word in the last block, which is written
+    beside them.
 
     Args:
         model: `keras_caption.models.MCAN` with a tokenizer.
@@ -51,14 +59,14 @@ def attention_over_question(
     if image is None:
         image = kind.blank(inputs)
     if figure is None:
-        figure = Figure(figsize=(1.6 * len(words), 2), layout="constrained")
+        figure = Figure(figsize=(PANEL * len(words), PANEL), layout="constrained")
     panels = figure.subplots(1, len(words), squeeze=False)[0]
+    names = names_of(model, inputs)
     for number, (panel, word) in enumerate(zip(panels, words, strict=True)):
-        of_word = relative(weights[:, number])
+        of_word = weights[:, number]
+        labels = labels_of(names, of_word)
+        of_word = of_word / max(of_word.max(), 1e-9)
         of_word[np.argsort(of_word)[:-SHOWN]] = 0.0
-        brightness = kind.draw(panel, inputs, of_word, image.shape[:2])
-        pale = (255 - image) * (0.15 + 0.85 * brightness)
-        panel.imshow((255 - pale).astype("uint8"))
+        show(panel, kind, {**inputs, "labels": labels}, of_word, image)
         panel.set_title(word, **TEXT)
-        panel.axis("off")
     return figure
