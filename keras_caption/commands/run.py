@@ -24,6 +24,7 @@ from keras_caption.commands.command_line import continuing
 from keras_caption.commands.configuration import make_config
 from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import parse
+from keras_caption.models.loading import file_of
 from keras_caption.training import phases
 from keras_caption.training.run_directory import RunDirectory, describe, locked
 from keras_caption.training.strategies import is_chief, make_strategy
@@ -59,14 +60,16 @@ def main(arguments: Sequence[str]) -> None:
 def folders_of(options, config):
     """The phases of a run, a dict from objective to folder."""
     self_critical = config.get("self_critical", {}).get("epochs")
-    if options.start_from is not None and not self_critical:
-        raise kc.InputError("--start_from is for self-critical training only.")
     name = "ensemble" if options.ensemble else config["model"]["name"]
     default = f"saved_models/{name}_{config['data']['dataset']}"
     folder = pathlib.Path(options.output_dir or default)
     if options.ensemble:
         return {"ensemble": folder}
-    folders = {} if options.start_from is not None else {"cross-entropy": folder}
+    if options.start_from is not None:
+        file_of(options.start_from)
+    if options.start_from is not None and self_critical:
+        return {"self-critical": folder / "scst"}
+    folders = {"cross-entropy": folder}
     if self_critical:
         folders["self-critical"] = folder / "scst"
     return folders
@@ -90,7 +93,7 @@ def run_phase(task, directory, strategy, start, ensemble):
         task: The task.
         directory: `RunDirectory` of the phase.
         strategy: Distribution strategy.
-        start: Saved model that self-critical training starts from, or `None`.
+        start: Saved model that the phase starts from, or `None`.
         ensemble: Saved models, a list, or `None`.
     """
     objective = directory.description["objective"]
@@ -103,7 +106,7 @@ def run_phase(task, directory, strategy, start, ensemble):
         finish(task, directory, task.load_ensemble(ensemble))
         return
     if objective == "cross-entropy":
-        phases.train_cross_entropy(task, directory, strategy)
+        phases.train_cross_entropy(task, directory, strategy, start)
     else:
         phases.train_self_critically(task, directory, strategy, start)
     if directory.is_chief:

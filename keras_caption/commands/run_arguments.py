@@ -111,8 +111,8 @@ def make_parser(description):
     parser.add_argument(
         "--start_from",
         metavar="MODEL",
-        help="saved model, or a run's folder, that self-critical training starts from, "
-        "in place of cross-entropy",
+        help="saved model, or a run's folder, to train on; with --scst_epochs, "
+        "self-critically and in place of cross-entropy",
     )
     parser.add_argument(
         "--ensemble",

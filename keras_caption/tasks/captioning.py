@@ -319,6 +319,15 @@ class Captioning(Task):
             rate = schedule_of(training, steps_per_epoch, training["epochs"])
         return keras.optimizers.Adam(rate, clipvalue=values["clip_value"] or None)
 
+    def load_model(self, path: Any) -> Any:
+        """A saved model, which reads photos as the prepared dataset was made of them."""
+        model = super().load_model(path)
+        if model.extractor is None:
+            dataset, folder = self.data["dataset"], self.data["data_dir"]
+            reader = kc.prepare.reader_of(dataset, folder, self.builder)
+            model.extractor = reader["extractor"]
+        return model
+
     def check_reads(self, model: Any) -> None:
         """Raises `InputError` if a model reads other features than the dataset's."""
         first = self.read("test").take(1)

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 
 from keras_caption.errors import InputError, input_errors
-from keras_caption.text import Tokenizer
+from keras_caption.text import Tokenizer, Vocabulary
 from keras_caption.training.accumulation import AccumulatingTrainer
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
@@ -32,6 +32,9 @@ from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.strategies import wait_for_all
 from keras_caption.training.task import Task
 
+# Attributes of models whose tokens training data are encoded by, whatever their words.
+KEPT = ("vocabulary", "question")
+SHOWN = 8  # unknown words
 GROUPS = {"cross-entropy": "training", "self-critical": "self_critical"}
 
 
@@ -51,16 +54,21 @@ def check_data(task: Task, objectives: Iterable[str], strategy: Any) -> None:
         check_warmup(task.config[group], steps, group)
 
 
-def train_cross_entropy(task: Task, directory: RunDirectory, strategy: Any) -> None:
-    """Trains a new model with cross-entropy, or resumes that.
+def train_cross_entropy(
+    task: Task, directory: RunDirectory, strategy: Any, start: Any = None
+) -> None:
+    """Trains a model with cross-entropy, or resumes that.
 
     Args:
         task: The task.
         directory: `RunDirectory` of the phase.
         strategy: Distribution strategy.
+        start: Path of a saved model to begin with, which keeps its vocabulary.
+            Defaults to a new model.
 
     Raises:
-        InputError: If the run in the directory has another vocabulary.
+        InputError: If the run in the directory has another vocabulary, or the saved
+            model other tokenizers or answers than the training data.
     """
     values = task.config["training"]
     steps = task.steps_per_epoch("training", strategy.num_replicas_in_sync)
@@ -69,16 +77,21 @@ def train_cross_entropy(task: Task, directory: RunDirectory, strategy: Any) -> N
         model, epoch = directory.load()
         if model is None:
             keras.utils.set_random_seed(task.config["seed"])
-            model = task.create_model(vocabularies)
+            if start is None:
+                model = task.create_model(vocabularies)
+            else:
+                model = task.load_model(start)
             model.compile(
                 optimizer=task.make_optimizer("training", steps),
                 loss=task.make_loss(),
                 jit_compile=False,  # XLA would compile anew for each shape of a batch
             )
+        if start is not None:
+            vocabularies |= kept_vocabularies(model, vocabularies)
         for name, vocabulary in vocabularies.items():
             if getattr(model, name) != vocabulary:
                 raise InputError(
-                    f"{directory.folder / 'last.keras'}: its {name} "
+                    f"{start or directory.folder / 'last.keras'}: its {name} "
                     f"({len(getattr(model, name)):,}) and the training data's "
                     f"({len(vocabulary):,}) differ."
                 )
@@ -99,6 +112,28 @@ def train_cross_entropy(task: Task, directory: RunDirectory, strategy: Any) -> N
         f"{task.training_size}"
     )
     fit(task, directory, strategy, trainer, epoch)
+
+
+def kept_vocabularies(
+    model: Any, vocabularies: dict[str, Any]
+) -> dict[str, Vocabulary]:
+    """The vocabularies that a saved model keeps, whatever the words of the data.
+
+    Args:
+        model: The saved model.
+        vocabularies: dict from attribute to what the training data have.
+    """
+    kept = {name: getattr(model, name) for name in KEPT if name in vocabularies}
+    for name, vocabulary in kept.items():
+        words, known = vocabularies[name].words, {*vocabulary.words}
+        unknown = [word for word in words if word not in known]
+        if unknown:
+            print(
+                f"{len(unknown):,} of {len(words):,} words of the training data are "
+                f"not in the {name} of the model, which it keeps: "
+                f"{', '.join(unknown[:SHOWN])}{', ...' * (len(unknown) > SHOWN)}"
+            )
+    return kept
 
 
 def train_self_critically(

@@ -20,6 +20,7 @@ import keras_caption as kc
 from keras_caption.atomic import exclusive
 from keras_caption.commands import COMMANDS, main, run
 from keras_caption.evaluation import metrics
+from keras_caption.tasks.reports import captioning
 
 EPOCHS = 4
 # A run as a process of its own, that does not spend seconds on its report.
@@ -172,13 +173,13 @@ MISTAKES = {
     "--config.decoding.length_penalty=-1": "--config.decoding.length_penalty: Input",
     "--seed=-1": "--config.seed: Input should be greater than or equal to 0",
     "--ensemble=": "argument --ensemble: there is no name in ''",
-    "--start_from=": "--start_from is for self-critical training only.",
+    "--start_from=nowhere": "There is no saved model nowhere.",
 }
 
 
 @pytest.mark.parametrize("flag", MISTAKES)
 def test_mistakes_are_reported_in_one_sentence(folder, call, flag):
-    done = call("mistake", f"--scst_epochs={0 if 'start_from' in flag else 1}", flag)
+    done = call("mistake", "--scst_epochs=1", flag)
     assert done.returncode == 1
     [line] = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert MISTAKES[flag] in line
@@ -195,6 +196,28 @@ def test_a_run_is_not_resumed_on_other_data(folder, call):
     done = call("whole", "--resume", f"--data_dir={folder / 'other'}")
     assert done.returncode == 1
     assert "its vocabulary (" in done.stderr.splitlines()[-1]
+
+
+def test_a_saved_model_is_trained_on_other_data(folder, call, monkeypatch):
+    assert (folder / "whole").exists(), "needs the run above"
+    monkeypatch.setattr(captioning, "draw_attention", lambda *_: None)
+    monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
+    captions, instances, split = coco_files.contents(images=48)
+    for annotation in captions["annotations"]:
+        annotation["caption"] = annotation["caption"].replace("dog", "axolotl")
+    coco_files.write(folder / "axolotls", captions, instances, split)
+    options = [f"--data_dir={folder / 'axolotls'}", f"--start_from={folder / 'whole'}"]
+    options += ["--config.training.learning_rate=1e-12", "--config.model.dropout=0"]
+    done = call("tuned", *options, "--epochs=1")
+    assert done.returncode == 0, done.stderr
+    assert "words of the training data are not in the vocabulary" in done.stdout
+    assert "axolotl" in done.stdout
+    start, tuned = (kc.models.load(folder / name) for name in ("whole", "tuned"))
+    assert tuned.vocabulary == start.vocabulary
+    for x, y in zip(start.get_weights(), tuned.get_weights(), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-6)
+    begun = json.loads((folder / "tuned" / "config.json").read_text())
+    assert [*begun["start"]] == [str(folder / "whole")]
 
 
 def test_a_run_is_not_resumed_with_other_values(folder, call):
