@@ -74,6 +74,9 @@ class Evaluation(TypedDict):
     ]
 
 
+# Images, below which a new model has learned little more than to repeat frequent words.
+FEW = 500
+
 GROUPS = {
     "data": Data,
     "training": Training,
@@ -306,6 +309,16 @@ class Captioning(Task):
             **kc.datasets.model_sizes(name, dataset, self.builder),
         }
 
+    def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Captioner:
+        """A new model; says so if there are few examples for one."""
+        count = len(self.read("train"))
+        if count < FEW:
+            print(
+                f"note: {count:,} training {self.noun}s are few for a new model, which "
+                f"learns to caption from {FEW:,} on: --start_from a saved one"
+            )
+        return super().create_model(vocabularies)
+
     def make_optimizer(
         self, group: str, steps_per_epoch: int
     ) -> keras.optimizers.Optimizer:
@@ -320,7 +333,7 @@ class Captioning(Task):
         return keras.optimizers.Adam(rate, clipvalue=values["clip_value"] or None)
 
     def load_model(self, path: Any) -> Any:
-        """A saved model, which reads photos as the prepared dataset was made of them."""
+        """A saved model, with the extractor of the dataset if it has none."""
         model = super().load_model(path)
         if model.extractor is None:
             dataset, folder = self.data["dataset"], self.data["data_dir"]

@@ -101,6 +101,7 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
     options = [f"--scst_epochs={EPOCHS}"]
     whole = call("whole", *options)
     assert whole.returncode == 0, whole.stderr
+    assert "images are few for a new model" in whole.stdout
     check_report(folder / "whole", whole.stdout)
     scores = check_report(folder / "whole" / "scst", whole.stdout)
     model = kc.models.load(folder / "whole" / "scst")
@@ -212,6 +213,7 @@ def test_a_saved_model_is_trained_on_other_data(folder, call, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "words of the training data are not in the vocabulary" in done.stdout
     assert "axolotl" in done.stdout
+    assert "few for a new model" not in done.stdout
     start, tuned = (kc.models.load(folder / name) for name in ("whole", "tuned"))
     assert tuned.vocabulary == start.vocabulary
     for x, y in zip(start.get_weights(), tuned.get_weights(), strict=True):
