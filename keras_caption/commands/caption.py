@@ -46,7 +46,7 @@ from keras_caption.commands.detection import (
 )
 from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress, report
-from keras_caption.results import open_caption_file, to_text
+from keras_caption.results import Sidecars, open_caption_file, to_text
 
 BATCH_SIZE = 8  # files that are captioned at once
 MODEL = "ngsan_coco.keras"
@@ -70,6 +70,12 @@ def main(arguments: Sequence[str]) -> int:
         help="file for the captions: .csv, .jsonl or .html; may be given several times",
     )
     parser.add_argument(
+        "--sidecar",
+        action="store_true",
+        help="write the caption of dog.jpg to dog.txt beside it, and pass over photos "
+        "that have such a file",
+    )
+    parser.add_argument(
         "--figure",
         type=new_figure,
         help="new file for a figure of the attention weights",
@@ -88,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_intermixed_args(arguments)
     with contextlib.ExitStack() as stack:
-        if options.output:
+        if options.output or options.sidecar:
             stack.enter_context(continuing())
         # A file that is named twice is written once.
         paths = {os.path.realpath(path): path for path in options.output}.values()
@@ -113,6 +119,8 @@ def caption(options, outputs):
         raise kc.InputError(missing[0])
     for error in missing:
         report(f"error: {error}")
+    if options.sidecar:
+        outputs = [*outputs, Sidecars(files)]
     left = [
         name
         for name in files

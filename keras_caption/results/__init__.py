@@ -3,9 +3,11 @@
 from keras_caption.results.caption_files import CaptionFile, open_caption_file
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.labels import places_of_labels
+from keras_caption.results.sidecars import Sidecars
 
 __all__ = [
     "CaptionFile",
+    "Sidecars",
     "from_text",
     "open_caption_file",
     "places_of_labels",

@@ -195,6 +195,27 @@ def test_a_figure_is_a_new_file(files, tmp_path, capsys):
     assert figure.read_bytes() == before
 
 
+def test_captions_stand_beside_photos_and_replace_nothing(files, tmp_path, capsys):
+    shutil.copytree(files / "photos", tmp_path / "photos")
+    mine = tmp_path / "photos" / "1.txt"
+    mine.write_text("mine")
+    flags = ["--sidecar", f"--output={tmp_path / 'c.jsonl'}", "--beam_size=1"]
+    code, printed, _ = call(capsys, files, tmp_path / "photos", *flags)
+    assert code == 1  # one is broken
+    assert "Captioned 10 of 11 files" in printed
+    assert mine.read_text() == "mine"
+    written = sorted(path.name for path in (tmp_path / "photos").glob("*.txt"))
+    assert written == [f"{i}.txt" for i in (1, 2, 4, 5, 7, 8)]  # in 0, 3, 6 is nothing
+    two = tmp_path / "photos" / "2.png"
+    rows = map(json.loads, (tmp_path / "c.jsonl").read_text().splitlines())
+    said = {row["photo"]: row["caption"] for row in rows}
+    assert two.with_suffix(".txt").read_text() == said[str(two)] + "\n"
+    shutil.copy(two, two.with_suffix(".jpg"))
+    code, _, _ = call(capsys, files, two, two.with_suffix(".jpg"), "--sidecar")
+    assert "2.png and" in code
+    assert "would share one text file, 2.txt" in code
+
+
 def test_labels_of_a_sheet_do_not_cover_each_other():
     boxes = [[0, 0, 1, 1], [0, 0, 1, 1], [0.9, 0.9, 1, 1], [0.9, 0.95, 1, 1]]
     names = ["dog", "cat", "a & b", "dog"]
