@@ -66,9 +66,9 @@ def folders_of(options, config):
     if options.ensemble:
         return {"ensemble": folder}
     if options.start_from is not None:
-        file_of(options.start_from)
-    if options.start_from is not None and self_critical:
-        return {"self-critical": folder / "scst"}
+        file_of(options.start_from)  # an error, before the folder is made
+        if self_critical:
+            return {"self-critical": folder / "scst"}
     folders = {"cross-entropy": folder}
     if self_critical:
         folders["self-critical"] = folder / "scst"
