@@ -15,7 +15,7 @@ import pathlib
 import numpy as np
 
 import keras_caption as kc
-from experiments.finished import task_of
+from experiments.papers.finished import task_of
 from keras_caption.commands.command_line import Parser, new_file, share, start
 from keras_caption.evaluation.vqa import answer_accuracy
 from keras_caption.formats.runs import read_config
