@@ -122,7 +122,7 @@ def train_batches(
         batches = order.map(choose, tf.data.AUTOTUNE).padded_batch(
             batch_size, drop_remainder=True
         )
-        return batches.map(_to_train_on, tf.data.AUTOTUNE)
+        return batches.map(_with_targets, tf.data.AUTOTUNE)
 
     return endless(batches_of_epoch, first_epoch)
 
@@ -229,7 +229,7 @@ def _tokenizer(vocabulary, max_words):
     return tokens_of
 
 
-def _to_train_on(batch):
+def _with_targets(batch):
     """Inputs, targets and weights, without positions that are padding in all rows."""
     used = tf.reduce_any(batch["tokens"] != PAD, axis=(0, 1))
     length = tf.reduce_sum(tf.cast(used, tf.int32))

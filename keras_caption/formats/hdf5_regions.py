@@ -4,10 +4,10 @@ import numpy as np
 
 from keras_caption.formats.arrays import check_numbers
 from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
-from keras_caption.formats.regions import RECORD_BYTES, Regions, divide
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 
 
-class Hdf5Regions(Regions):
+class Hdf5Regions(RegionRecords):
     """Reader of HDF5 files with datasets `ID_features` and `ID_boxes`.
 
     Args:

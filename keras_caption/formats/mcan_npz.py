@@ -5,10 +5,10 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_npz
 from keras_caption.formats.folders import list_files
-from keras_caption.formats.regions import RECORD_BYTES, Regions, divide
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 
 
-class McanRegions(Regions):
+class McanRegions(RegionRecords):
     """Reader of the features of MCAN's code and of OpenVQA, `ID.npz` for each image.
 
     An archive has `x`, features `(N, D)` or, as in MCAN's, `(D, N)`; `bbox`, `(N, 4)`

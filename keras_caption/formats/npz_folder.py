@@ -6,10 +6,10 @@ from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_array, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.folders import list_files
-from keras_caption.formats.regions import RECORD_BYTES, Regions, divide
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 
 
-class NpzRegions(Regions):
+class NpzRegions(RegionRecords):
     """Reader of the self-critical toolkits' folders `*_att/ID.npz`, `*_box/ID.npy`.
 
     Args:

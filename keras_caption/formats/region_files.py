@@ -7,11 +7,11 @@ from keras_caption.formats.faults import reading
 from keras_caption.formats.hdf5_regions import Hdf5Regions
 from keras_caption.formats.mcan_npz import McanRegions
 from keras_caption.formats.npz_folder import NpzRegions
-from keras_caption.formats.regions import Regions
+from keras_caption.formats.regions import RegionRecords
 from keras_caption.formats.vinvl import VinvlRegions
 
 
-def open_regions(path: str | os.PathLike) -> Regions:
+def open_regions(path: str | os.PathLike) -> RegionRecords:
     """Opens bottom-up attention features in any of the supported formats.
 
     | path | format |
@@ -27,8 +27,8 @@ def open_regions(path: str | os.PathLike) -> Regions:
         path: Path of a file or folder.
 
     Returns:
-        `keras_caption.formats.regions.Regions`, with `ids`, a list of int or str, and
-        `read(image_id, size)`, which returns features and boxes.
+        `keras_caption.formats.regions.RegionRecords`, with `ids`, a list of int or str,
+        and `read(image_id, size)`, which returns features and boxes.
 
     Raises:
         InputError: If the file is missing, has none of these formats, or cannot be
@@ -41,7 +41,7 @@ def open_regions(path: str | os.PathLike) -> Regions:
         return reader_for(path)(path)
 
 
-def reader_for(path: pathlib.Path) -> type[Regions]:
+def reader_for(path: pathlib.Path) -> type[RegionRecords]:
     """Chooses the reader of a file or folder of region features."""
     if path.is_dir():
         has_att = any(f.name.endswith("_att") and f.is_dir() for f in path.iterdir())

@@ -9,13 +9,13 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.fields import ID_BYTES
-from keras_caption.formats.regions import RECORD_BYTES, Regions
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
 
 LINE_BYTES = 2 * RECORD_BYTES  # base64 takes 4/3
 NAME_BYTES = ID_BYTES + 1  # the tab included
 
 
-class LinesOfImages(Regions):
+class LinesOfImages(RegionRecords):
     """Reader of files with a line for each image: its id, a tab, and further fields.
 
     Args:

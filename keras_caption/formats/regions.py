@@ -15,7 +15,7 @@ RECORD_BYTES = 16 * 2**20
 MAX_PROBLEMS = 1_000_000
 
 
-class Regions(FeatureRecords):
+class RegionRecords(FeatureRecords):
     """The records of a file or folder of region features, by image id.
 
     A subclass calls `add_named` for each record in its constructor, and implements

@@ -11,7 +11,7 @@ from keras_caption.errors import InputError
 from keras_caption.inputs.frames import Frames
 from keras_caption.inputs.grid import Grid
 from keras_caption.inputs.input_kind import InputKind
-from keras_caption.inputs.question import Question
+from keras_caption.inputs.question import QuestionText
 from keras_caption.inputs.reading import (
     check_inputs,
     complete_inputs,
@@ -24,14 +24,14 @@ from keras_caption.inputs.regions import Regions
 from keras_caption.inputs.text import Text
 from keras_caption.text import Tokenizer
 
-KINDS: list[type[InputKind]] = [Regions, Grid, Frames, Text, Question]
+KINDS: list[type[InputKind]] = [Regions, Grid, Frames, Text, QuestionText]
 
 __all__ = [
     "KINDS",
     "Frames",
     "Grid",
     "InputKind",
-    "Question",
+    "QuestionText",
     "Regions",
     "Text",
     "check_inputs",

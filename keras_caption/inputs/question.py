@@ -8,7 +8,7 @@ from keras_caption.text import PAD, UNK
 from keras_caption.text.questions import MAX_TOKENS
 
 
-class Question(Text):
+class QuestionText(Text):
     """Questions about images, as token ids.
 
     | key | type and shape | meaning |

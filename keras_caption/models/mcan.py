@@ -9,7 +9,7 @@ from keras import ops
 from keras_caption.arguments import Count, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.formats.glove import read_glove
-from keras_caption.inputs import Question, Regions
+from keras_caption.inputs import QuestionText, Regions
 from keras_caption.layers import (
     AttentionPooling,
     BoxEncoding,
@@ -63,7 +63,7 @@ class MCAN(Classifier):
     Call arguments:
         inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
             optionally a mask, see `keras_caption.inputs.Regions`; and `question`, see
-            `keras_caption.inputs.Question`.
+            `keras_caption.inputs.QuestionText`.
 
     Raises:
         InputError: If an option has no such value.
@@ -127,9 +127,9 @@ class MCAN(Classifier):
             )
             return layer(x, mask=mask)
 
-        inputs = {**Regions.symbolic(region_dim), **Question.symbolic()}
+        inputs = {**Regions.symbolic(region_dim), **QuestionText.symbolic()}
         region_mask = Regions(inputs).memory_mask(inputs)
-        word_mask = Question(inputs).memory_mask(inputs)
+        word_mask = QuestionText(inputs).memory_mask(inputs)
 
         # === Question ===
         words = WordEmbedding(

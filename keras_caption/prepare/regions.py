@@ -15,7 +15,7 @@ from keras_caption.batches.examples import (
 from keras_caption.datasets.image_ids import number_images
 from keras_caption.errors import InputError
 from keras_caption.formats.listed_image import ListedImage
-from keras_caption.formats.regions import Regions
+from keras_caption.formats.regions import RegionRecords
 from keras_caption.prepare.matching import match
 from keras_caption.prepare.shards import Content, write_shards
 
@@ -37,7 +37,7 @@ class RegionRecord:
 
 def prepare_regions(
     listed: dict[str, list[ListedImage]],
-    sources: list[Regions],
+    sources: list[RegionRecords],
     folder: str | os.PathLike,
     *,
     strict: bool = False,
@@ -107,7 +107,7 @@ class RegionExamples:
 
     def __init__(
         self,
-        source_by_id: dict[int | str, Regions],
+        source_by_id: dict[int | str, RegionRecords],
         dim: int,
         numbers: dict[int | str, int],
     ):

@@ -148,7 +148,7 @@ def test_whoever_ignores_the_order_of_frames_guesses(clips):
         assert 0.5 <= (true + still_true) / (count + again) < 0.54
 
 
-STORY = moving_scenes.Clip(
+STORY = moving_scenes.MovingScene(
     (
         moving_scenes.MovingObject("star", "red"),
         moving_scenes.MovingObject("ring", "blue"),

@@ -42,7 +42,7 @@ def test_another_spelling_of_a_word_is_known():
 
 
 def test_questions_are_read_as_tokens():
-    kind = kc.inputs.Question(kc.inputs.Question.symbolic())
+    kind = kc.inputs.QuestionText(kc.inputs.QuestionText.symbolic())
     tokens = kind.complete({"question": [[5, PAD], [PAD, PAD]]})["question"]
     assert tokens.numpy().tolist() == [[5, PAD], [UNK, PAD]]
     assert kind.complete({"question": [[5] * 20]})["question"].shape == (1, 14)

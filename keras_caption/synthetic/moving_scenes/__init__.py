@@ -6,7 +6,12 @@ from keras_caption.synthetic.moving_scenes.builder import (
     make_example,
 )
 from keras_caption.synthetic.moving_scenes.captions import describe
-from keras_caption.synthetic.moving_scenes.clip import VERBS, Clip, Event, MovingObject
+from keras_caption.synthetic.moving_scenes.clip import (
+    VERBS,
+    Event,
+    MovingObject,
+    MovingScene,
+)
 from keras_caption.synthetic.moving_scenes.statements import (
     CATEGORIES,
     judge,
@@ -18,9 +23,9 @@ from keras_caption.synthetic.moving_scenes.stories import sample_clip
 __all__ = [
     "CATEGORIES",
     "VERBS",
-    "Clip",
     "Event",
     "MovingObject",
+    "MovingScene",
     "MovingScenes",
     "MovingScenesConfig",
     "describe",

@@ -62,7 +62,7 @@ class Event:
 
 
 @dataclasses.dataclass(frozen=True)
-class Clip:
+class MovingScene:
     """Objects and what they do.
 
     Attributes:
@@ -77,7 +77,7 @@ class Clip:
     events: tuple[Event, ...]
     tracks: np.ndarray
 
-    def reverse(self) -> "Clip":
+    def reverse(self) -> "MovingScene":
         """The clip with its frames in the opposite order."""
         last = FRAMES - 1
         events = tuple(
@@ -90,4 +90,4 @@ class Clip:
             )
             for event in reversed(self.events)
         )
-        return Clip(self.objects, events, self.tracks[:, ::-1])
+        return MovingScene(self.objects, events, self.tracks[:, ::-1])

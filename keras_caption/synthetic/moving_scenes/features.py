@@ -19,7 +19,7 @@ def clip_features(frames: np.ndarray, tracks: np.ndarray) -> np.ndarray:
 
     Args:
         frames: uint8 `(T, height, width, 3)`.
-        tracks: float `(objects, T, 4)`, see `Clip`.
+        tracks: float `(objects, T, 4)`, see `MovingScene`.
 
     Returns:
         float32 `(T, FRAME_DIM)`.

@@ -29,8 +29,8 @@ def sample_tracks(
         rng: `numpy.random.Generator`.
 
     Returns:
-        float `(count, FRAMES, 4)`, see `Clip`, or `None` if there is not enough space
-        for what was sampled.
+        float `(count, FRAMES, 4)`, see `MovingScene`, or `None` if there is not
+        enough space for what was sampled.
     """
     tracks = np.zeros((count, FRAMES, 4))
     for i, track in enumerate(tracks):

@@ -1,17 +1,17 @@
 import numpy as np
 from PIL import Image, ImageDraw
 
-from keras_caption.synthetic.moving_scenes.clip import FRAMES, Clip
+from keras_caption.synthetic.moving_scenes.clip import FRAMES, MovingScene
 from keras_caption.synthetic.scenes.rendering import SCALE, draw_object, sample_shade
 
 SIDE = 64
 
 
-def render(clip: Clip, rng: np.random.Generator) -> np.ndarray:
+def render(clip: MovingScene, rng: np.random.Generator) -> np.ndarray:
     """Renders the frames of a clip.
 
     Args:
-        clip: `Clip`.
+        clip: `MovingScene`.
         rng: `numpy.random.Generator`, for the background and shades of colours.
 
     Returns:

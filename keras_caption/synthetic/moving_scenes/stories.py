@@ -10,9 +10,9 @@ from keras_caption.synthetic.moving_scenes.clip import (
     MOTIONS,
     VERBS,
     WITH_PARTNER,
-    Clip,
     Event,
     MovingObject,
+    MovingScene,
 )
 from keras_caption.synthetic.moving_scenes.placement import sample_tracks
 from keras_caption.synthetic.scenes.scene import COLOURS, KINDS
@@ -24,7 +24,7 @@ PLACING = ("enter", "leave", *WITH_PARTNER)
 ATTEMPTS = 2  # at placing the objects of one story
 
 
-def sample_clip(rng: np.random.Generator) -> Clip:
+def sample_clip(rng: np.random.Generator) -> MovingScene:
     """Samples the objects of a clip and what they do.
 
     There are two to four objects, and two or three events, one after the other. The
@@ -36,7 +36,7 @@ def sample_clip(rng: np.random.Generator) -> Clip:
         rng: `numpy.random.Generator`.
 
     Returns:
-        `Clip`.
+        `MovingScene`.
     """
     objects, count = sample_objects(rng), rng.integers(2, 4)
     while True:
@@ -44,7 +44,7 @@ def sample_clip(rng: np.random.Generator) -> Clip:
         for _ in range(ATTEMPTS if events else 0):
             tracks = sample_tracks(len(objects), events, rng)
             if tracks is not None:
-                clip = Clip(objects, events, tracks)
+                clip = MovingScene(objects, events, tracks)
                 return clip.reverse() if rng.random() < 0.5 else clip
 
 
