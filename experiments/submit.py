@@ -17,7 +17,14 @@ import pathlib
 
 import keras_caption as kc
 from keras_caption.atomic import check_new
-from keras_caption.commands.command_line import Parser, count, names, start
+from keras_caption.commands.command_line import (
+    Parser,
+    add_decoding,
+    count,
+    decoding_of,
+    names,
+    start,
+)
 from keras_caption.progress import progress
 
 SETS = {"val2014": 40_504, "test2014": 40_775}
@@ -48,11 +55,9 @@ def main(arguments):
     )
     parser.add_argument("--output_dir", default=".", help="where the files go")
     parser.add_argument(
-        "--beam_size", type=count, default=3, help="beam width; 1 is greedy search"
-    )
-    parser.add_argument(
         "--batch_size", type=count, default=50, help="images captioned at once"
     )
+    add_decoding(parser)
     submit(parser.parse_intermixed_args(arguments))
 
 
@@ -89,7 +94,7 @@ def caption(model, name, folder, options):
     batches = kc.batches.image_batches(examples, options.batch_size, model.input_specs)
     total = -(-len(examples) // options.batch_size)
     return model.caption(
-        progress(batches, name, total, "batches"), beam_size=options.beam_size
+        progress(batches, name, total, "batches"), **decoding_of(options)
     )
 
 

@@ -1,5 +1,7 @@
 """Types of arguments: names for type hints, and numbers validated by pydantic."""
 
+import inspect
+import re
 from typing import Annotated, Any
 
 import numpy as np
@@ -55,3 +57,26 @@ def check(kind: Any, **arguments: Any) -> None:
         except ValidationError as error:
             problem = describe(error).removeprefix("content: ")
             raise InputError(f"`{name}`: {problem}.") from None
+
+
+def entries(documented: Any) -> dict[str, str]:
+    """What the arguments of a class are, by name.
+
+    Args:
+        documented: Class whose docstring has entries of `Args:` or `Attributes:`.
+
+    Returns:
+        dict from name to the first sentence of its entry, without its type.
+    """
+    _, *sections = re.split(
+        r"^(?:Args|Attributes):\n", inspect.getdoc(documented) or "", flags=re.M
+    )
+    found = {}
+    for section in sections:
+        for names, text in re.findall(
+            r"^    ([\w, ]+):((?:.*\n?)(?:^     .*\n?)*)", section, re.M
+        ):
+            text = re.sub(r"^(int|float|bool|str), ", "", " ".join(text.split()))
+            sentence = re.split(r"\. (?=[A-Z`])", text)[0].rstrip(".").replace("`", "")
+            found |= dict.fromkeys(names.split(", "), sentence)
+    return found

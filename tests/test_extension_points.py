@@ -250,7 +250,7 @@ def test_mechanisms_work_in_presets_and_in_models_of_own_parts(
         )
         [layer] = [x.attention for x in model.encoder.layers if hasattr(x, "attention")]
         check_sockets(layer)
-        memory = model.encode(images)
+        memory = model.encode(model.read(images))
         assert model.attention(np.int32([[1, 4]] * 3), memory).shape == (3, 2, 5)
 
 

@@ -18,10 +18,11 @@ from keras import ops
 
 import keras_caption as kc
 from experiments.benchmarks.common import VOCABULARY_SIZE, images, seconds
-from keras_caption.decoding import beam_search, greedy_search
+from keras_caption.decoding import Decoding, beam_search, greedy_search
 from keras_caption.text import BOS, EOS
 
 BATCH, BEAMS, LENGTH = 50, 3, 20
+OPTIONS = Decoding(beam_size=BEAMS, max_length=LENGTH)
 
 
 class WholePrefix:
@@ -80,17 +81,18 @@ def main(name="ngsan"):
 
     def compiled(search):
         return functools.partial(
-            tf.function(lambda x: search(model.encode(x)), autograph=False), batch
+            tf.function(lambda x: search(model.encode(model.read(x))), autograph=False),
+            batch,
         )
 
     ways = {
-        "keras_caption": lambda m: beam_search(model, m, BEAMS, LENGTH),
+        "keras_caption": lambda m: beam_search(model, m, OPTIONS),
         "keras_hub BeamSampler, same cache": lambda m: with_beam_sampler(model, m),
         "tokens so far again, every token": lambda m: beam_search(
-            WholePrefix(model), m, BEAMS, LENGTH
+            WholePrefix(model), m, OPTIONS
         ),
         "all positions again, every token": lambda m: beam_search(
-            WholeCaption(model), m, BEAMS, LENGTH
+            WholeCaption(model), m, OPTIONS
         ),
     }
     rates = {}
@@ -101,7 +103,7 @@ def main(name="ngsan"):
         print(f"{name:36} {rates[name]:6.1f} images/s   ours is {ratio:4.1f} x")
 
     _, beams = compiled(ways["keras_caption"])()
-    _, greedy = compiled(lambda m: greedy_search(model, m, LENGTH))()
+    _, greedy = compiled(lambda m: greedy_search(model, m, OPTIONS))()
     gain = np.array(beams[:, 0]) - np.array(greedy)
     print(
         f"log-probability of beam {BEAMS} over greedy: mean {gain.mean():+.4f}, "

@@ -42,7 +42,7 @@ def main(name="ngsan"):
     print(f"cross-entropy step   {plain:6.2f} s")
     print(f"self-critical step   {critical:6.2f} s, {critical / plain:.2f} x")
 
-    encode = tf.function(lambda: model.encode(batch), autograph=False)
+    encode = tf.function(lambda: model.encode(model.read(batch)), autograph=False)
     memory = encode()
     explore = tf.function(
         lambda: trainer.explore(memory, batch["references"]), autograph=False

@@ -34,8 +34,9 @@ import keras_caption as kc
 from keras_caption.atomic import creating, exclusive_file
 from keras_caption.commands.command_line import (
     Parser,
+    add_decoding,
     continuing,
-    decoding,
+    decoding_of,
     new_figure,
 )
 from keras_caption.commands.detection import (
@@ -80,18 +81,7 @@ def main(arguments: Sequence[str]) -> int:
         type=new_figure,
         help="new file for a figure of the attention weights",
     )
-    parser.add_argument(
-        "--beam_size",
-        type=decoding("beam_size"),
-        default=3,
-        help="beam width; 1 is greedy search",
-    )
-    parser.add_argument(
-        "--max_length",
-        type=decoding("max_length"),
-        default=20,
-        help="greatest number of tokens",
-    )
+    add_decoding(parser)
     options = parser.parse_intermixed_args(arguments)
     with contextlib.ExitStack() as stack:
         if options.output or options.sidecar:
@@ -204,7 +194,7 @@ class Captions:
 
     def __init__(self, model: kc.models.Ensemble, options: Any, skipped: Skipped):
         self.model = model
-        self.search = {"beam_size": options.beam_size, "max_length": options.max_length}
+        self.search = decoding_of(options)
         self.draws = bool(options.figure)
         self.skipped = skipped
         self.drawn = []

@@ -1,5 +1,6 @@
 import argparse
 import contextlib
+import functools
 import io
 import os
 import pathlib
@@ -8,13 +9,16 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from absl import logging
+from pydantic import ValidationError
+from typing_extensions import Doc
 
 from keras_caption.atomic import check_new, creating
-from keras_caption.decoding.options import check_values
+from keras_caption.decoding.options import types
 from keras_caption.errors import InputError
+from keras_caption.validation import adapter, describe
 
 
 class Parser(argparse.ArgumentParser):
@@ -123,22 +127,33 @@ def new_figure(text: str) -> str:
     return new_file(text)
 
 
-def decoding(name: str, kind: type = int) -> Callable[[str], int | float]:
-    """A decoding option on the command line, within the library's bounds.
+def add_decoding(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `keras_caption.decoding.Decoding`, see `decoding_of`."""
+    group = parser.add_argument_group(
+        "decoding", "where omitted, those that the model was saved with"
+    )
+    for name, kind in types().items():
+        group.add_argument(
+            f"--{name}",
+            type=functools.partial(option, name),
+            metavar="VALUE",
+            help=next(x.documentation for x in get_args(kind) if isinstance(x, Doc)),
+        )
 
-    Args:
-        name: str, of an option of `generate_tokens`.
-        kind: type of its values.
-    """
 
-    def parse(text):
-        value = kind(text)
-        with _refusing(f"`{name}`: "):  # argparse names the option
-            check_values(**{name: value})
-        return value
+def decoding_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of decoding that the command line has, a dict."""
+    given = {name: getattr(options, name) for name in types()}
+    return {name: value for name, value in given.items() if value is not None}
 
-    parse.__name__ = kind.__name__  # for the error of a text that is no number
-    return parse
+
+def option(name: str, text: str) -> Any:
+    """The value of an option of decoding on the command line."""
+    try:
+        return adapter(types()[name]).validate_python(text)
+    except ValidationError as error:
+        problem = describe(error).removeprefix("content: ")
+        raise argparse.ArgumentTypeError(problem) from None
 
 
 @contextlib.contextmanager

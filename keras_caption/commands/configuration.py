@@ -45,6 +45,8 @@ def make_config(
     config = RUN | copy.deepcopy(config or task.get_config(model))
     groups = groups_of(task, model)
     config["model"] = complete_model(task, model, config.get("model", {}), where)
+    if isinstance(config.get("decoding"), dict):
+        config["decoding"] = {**models.decoding(model), **config["decoding"]}
     config = validate(config, groups, where)
     for name, value in settings.items():
         apply(config, name, value)

@@ -103,7 +103,9 @@ def run_phase(task, directory, strategy, start, ensemble):
             return
         directory.check_resumable()
     if objective == "ensemble":
-        finish(task, directory, task.load_ensemble(ensemble))
+        model = task.load_ensemble(ensemble)
+        phases.set_decoding(task, model)
+        finish(task, directory, model)
         return
     if objective == "cross-entropy":
         phases.train_cross_entropy(task, directory, strategy, start)
@@ -111,6 +113,8 @@ def run_phase(task, directory, strategy, start, ensemble):
         phases.train_self_critically(task, directory, strategy, start)
     if directory.is_chief:
         model = kc.models.load(directory.folder)
+        if phases.set_decoding(task, model):  # changed on resume
+            model.save(directory.folder / "best.keras")
         parameters = phases.count_parameters(model)
         finish(task, directory, model, parameters=parameters)
 
@@ -119,8 +123,7 @@ def finish(task, directory, model, **more):
     """Scores and exports a model, records it, and says where everything is."""
     directory.reopen()
     scores = task.evaluate(model, directory.folder)
-    decoding = task.config.get("decoding", {})  # the test split was decoded so
-    kc.serving.export(model, directory.folder / "1", **decoding)
+    kc.serving.export(model, directory.folder / "1")
     directory.finish(model.name, scores, **more)
     print(f"\nEverything is in {directory.folder}:")
     for name, content in task.files.items():

@@ -14,6 +14,7 @@ translated, counted and reported.
 
 import argparse
 import contextlib
+import functools
 import itertools
 import pathlib
 import sys
@@ -23,18 +24,18 @@ from typing import Any
 import keras_caption as kc
 from keras_caption.commands.command_line import (
     Parser,
-    decoding,
+    add_decoding,
+    decoding_of,
     names,
     new_file,
+    option,
     write_lines,
 )
 from keras_caption.commands.skipped import Skipped
 from keras_caption.formats.text_lines import lines, lines_of
-from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.progress import progress
 
 AT_ONCE = 1024  # lines in memory
-LIMIT = {"length_ratio": 2.0, "length_margin": 10}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,23 +49,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--input", help="text file, a sentence in a line, or its .gz")
     parser.add_argument("--output", type=new_file, help="new file for the translations")
     parser.add_argument(
-        "--beam_size",
-        type=decoding("beam_size"),
-        default=4,
-        help="beam width; 1 is greedy search",
-    )
-    parser.add_argument(
         "--n_best",
-        type=decoding("beam_size"),
+        type=functools.partial(option, "beam_size"),
         metavar="N",
         help="print N translations of a sentence",
     )
-    parser.add_argument(
-        "--length_penalty",
-        type=decoding("length_penalty", float),
-        default=0.6,
-        help="0 ranks by log-probability",
-    )
+    add_decoding(parser)
     options = parser.parse_intermixed_args(arguments)
     if options.sentences and options.input:
         parser.error("sentences are given on the command line or by --input, not both")
@@ -117,8 +107,7 @@ class LineTranslator:
         self.model = model
         self.name = name
         self.n_best = options.n_best
-        self.search = {"length_penalty": options.length_penalty, **LIMIT}
-        self.search["beam_size"] = max(options.beam_size, options.n_best or 1)
+        self.options = decoding_of(options)
         self.skipped = skipped
         self.unknown = []
 
@@ -136,32 +125,16 @@ class LineTranslator:
 
     def _translate(self, sentences, first):
         """Translations of some sentences, the first of which has the number `first`."""
-        groups = {}  # by the greatest length of the output, rounded up
-        tokens = self.model.source_tokens(sentences)
-        for i, ids in enumerate(tokens):
-            if len(ids) > MAX_TOKENS:
-                which = f"{self.name} {first + i}"
-                self.skipped.add(
-                    which,
-                    f"{which} has more than {MAX_TOKENS:,} tokens and is not "
-                    "translated.",
-                )
-                continue
-            words = ids[:-1]  # without EOS
-            if words and not any(map(self.model.source.is_known, words)):
-                self.unknown.append(first + i)
-            longest = LIMIT["length_ratio"] * len(ids) + LIMIT["length_margin"]
-            groups.setdefault(1 << int(longest - 1).bit_length(), []).append(i)
-        found = ["" if self.n_best is None else [] for _ in sentences]
-        for max_length, indices in groups.items():
-            texts = [sentences[i] for i in indices]
-            options = {"max_length": max_length, **self.search}
-            if self.n_best is None:
-                translations = self.model.translate(texts, **options)
+
+        def report(place, problem, translated):
+            number = first + place
+            if translated:
+                self.unknown.append(number)
             else:
-                translations = self.model.translate_n_best(
-                    texts, self.n_best, **options
-                )
-            for i, translation in zip(indices, translations, strict=True):
-                found[i] = translation
-        return found
+                which = f"{self.name} {number}"
+                self.skipped.add(which, f"{which} {problem}.")
+
+        options = {"report": report, **self.options}
+        if self.n_best is None:
+            return self.model.translate(sentences, **options)
+        return self.model.translate_n_best(sentences, self.n_best, **options)

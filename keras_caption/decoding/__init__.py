@@ -8,19 +8,19 @@ written in `keras.ops`: they run under any backend and compile as one graph.
 from keras_caption.decoding.beam_search import beam_search
 from keras_caption.decoding.compilation import compile_function
 from keras_caption.decoding.greedy_search import greedy_search
-from keras_caption.decoding.length_limit import LengthLimit, length_limits
-from keras_caption.decoding.options import check_options
+from keras_caption.decoding.length_limits import length_limits
+from keras_caption.decoding.options import Decoding, with_decoding
 from keras_caption.decoding.sampling import policy, sample
 from keras_caption.decoding.scheduled_sampling import scheduled_sampling
 
 __all__ = [
-    "LengthLimit",
+    "Decoding",
     "beam_search",
-    "check_options",
     "compile_function",
     "greedy_search",
     "length_limits",
     "policy",
     "sample",
     "scheduled_sampling",
+    "with_decoding",
 ]

@@ -2,157 +2,158 @@ from typing import Any
 
 from keras import ops, tree
 
-from keras_caption.decoding.options import check_values
-from keras_caption.decoding.token_by_token import (
-    NEG_INF,
+from keras_caption.decoding.options import Decoding
+from keras_caption.decoding.rules import NEG_INF, choosing_scores
+from keras_caption.decoding.search import (
+    Search,
     batch_size,
-    forbidden_log_probs,
-    repeat_state,
+    chosen_log_probs,
+    repeat_rows,
 )
 from keras_caption.text import BOS, EOS, PAD
 
 
 def beam_search(
-    decoder: Any,
-    memory: Any,
-    beam_size: int = 3,
-    max_length: int = 20,
-    length_penalty: float = 0.0,
-    block_trigrams: bool = False,
+    decoder: Any, memory: Any, options: Decoding | None = None, limits: Any = None
 ) -> tuple[Any, Any]:
     """Searches for the most probable captions with a beam of hypotheses.
-
-    A finished hypothesis leaves its place to the next best one, and joins the best
-    `beam_size` finished ones; the search ends once no unfinished hypothesis can join
-    them any more. PAD, BOS and UNK are never chosen. The memory is shared by the
-    hypotheses of an image; only what the decoder keeps per caption is reordered.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
         memory: What the decoder starts from.
-        beam_size: int, beam width.
-        max_length: int, greatest number of tokens; a caption of that many has no EOS.
-        length_penalty: float, exponent alpha of the length normalization of Wu et al.,
-            2016: finished hypotheses are ranked by
-            `log p / ((5 + length) / 6) ** alpha`.
-            0 ranks by log-probability, as AoANet's released code does.
-        block_trigrams: bool, whether to forbid repeating three tokens in a row.
+        options: `Decoding`; those of sampling are not read. Defaults to `Decoding()`.
+        limits: int `(batch,)`, greatest numbers of tokens, EOS included, or `None`.
 
     Returns:
         Tokens, int32 `(batch, beam_size, max_length)`, from the first to
         EOS, then PAD, the best caption first; and their log-probabilities, EOS
         included, never normalized, float32 `(batch, beam_size)`. If there are fewer
         captions, the last are PAD only, their log-probability -1e9.
-
-    Raises:
-        InputError: If an option has a wrong value.
     """
-    check_values(
-        beam_size=beam_size,
-        max_length=max_length,
-        length_penalty=length_penalty,
-        block_trigrams=block_trigrams,
-    )
-    state = decoder.start(memory, length=max_length)
-    batch = batch_size(state)
-    first_rows = ops.expand_dims(ops.arange(batch) * beam_size, 1)
-    positions = ops.arange(max_length)
+    return BeamSearch(decoder, options or Decoding()).run(memory, limits)
 
-    def rank(scores, lengths):
-        return scores / ((5.0 + lengths) / 6.0) ** length_penalty
 
-    def rank_done(done, done_scores):
-        return rank(done_scores, ops.sum(ops.cast(done != PAD, "float32"), axis=-1))
+class BeamSearch(Search):
+    """Beam search, see `beam_search`.
 
-    def is_unfinished(index, beam):
-        hopes = rank(ops.max(beam["scores"], axis=1), float(max_length))
-        worst = ops.min(rank_done(beam["done"], beam["done_scores"]), axis=1)
-        return ops.any(hopes > worst)
+    A finished hypothesis leaves its place to the next best one, and joins the best
+    `beam_size` finished ones; the search ends once no unfinished hypothesis can join
+    them any more. PAD, BOS and UNK are never chosen. The memory is shared by the
+    hypotheses of an image; only what the decoder keeps per caption is reordered.
 
-    def next_step(index, beam):
-        # Right before it is written to: nothing else holds the reordered cache.
-        rows = beam["rows"]
-        cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), beam["cache"])
-        flat_tokens = ops.reshape(beam["tokens"], (-1, max_length))
+    Its values are, of `beam_size` unfinished hypotheses of each image, `"tokens"`,
+    their `"scores"`, which they are ranked by, and `"log_probs"`; the same of the
+    finished ones, `"done"`; and `"rows"`, those of the decoder's `"cache"` that the
+    hypotheses continue.
+    """
+
+    def begin(self, state: dict[str, Any], limits: Any) -> dict[str, Any]:
+        width, batch = self.options.beam_size, batch_size(state)
+        only_first = ops.where(ops.arange(width) == 0, 0.0, NEG_INF)
+        none = {
+            "tokens": ops.zeros((batch, width, self.options.max_length), "int32"),
+            "scores": ops.full((batch, width), NEG_INF, "float32"),
+            "log_probs": ops.full((batch, width), NEG_INF, "float32"),
+        }
+        values = {
+            "tokens": none["tokens"],
+            "scores": ops.broadcast_to(only_first, (batch, width)),
+            "log_probs": ops.zeros((batch, width), "float32"),
+            "done": none,
+            "rows": ops.arange(batch * width),
+            "cache": repeat_rows(state["cache"], width),
+        }
+        if limits is not None:
+            values["limits"] = ops.repeat(limits, width)
+        return values
+
+    def is_unfinished(self, values: dict[str, Any]) -> Any:
+        longest = float(self.options.max_length)
+        best = self._rank(ops.max(values["scores"], axis=1), longest)
+        worst = ops.min(self._rank_done(values["done"]), axis=1)
+        return ops.any(best > worst)
+
+    def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
+        width, length = self.options.beam_size, self.options.max_length
+        # === Probabilities of the next token ===
+        # The cache is reordered right before it is written to: nothing else holds it.
+        rows = values["rows"]
+        cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), values["cache"])
+        flat_tokens = ops.reshape(values["tokens"], (-1, length))
         last = ops.take(flat_tokens, ops.maximum(index - 1, 0), axis=1)
         last = ops.where(index == 0, BOS, last)
-        logits, new_state = decoder.step(last, {**state, "cache": cache}, index)
-        vocabulary_size = logits.shape[-1]
-        log_probs = ops.log_softmax(logits) + forbidden_log_probs(vocabulary_size)
-        if block_trigrams:
-            repeated = repeated_trigrams(flat_tokens, index, vocabulary_size)
-            log_probs = ops.where(repeated, NEG_INF, log_probs)
-
-        # The best hypotheses of an image are among the best tokens of each.
-        width = min(beam_size, vocabulary_size)
-        token_scores, added = ops.top_k(log_probs, width)
-        token_scores = ops.reshape(token_scores, (-1, beam_size, width))
-        totals = ops.expand_dims(beam["scores"], 2) + token_scores
-        totals = ops.reshape(totals, (-1, beam_size * width))
-        added = ops.reshape(ops.cast(added, "int32"), (-1, beam_size * width))
-        scores, chosen = ops.top_k(totals, beam_size)
-        chosen = ops.cast(chosen, "int32")
-        added = ops.take_along_axis(added, chosen, axis=1)
-        rows = ops.reshape(chosen // width + first_rows, (-1,))
-        tokens = ops.take(flat_tokens, rows, axis=0)
-        tokens = ops.reshape(tokens, ops.shape(beam["tokens"]))
-        tokens = ops.where(positions == index, ops.expand_dims(added, 2), tokens)
-
-        # Finished hypotheses leave the beam, and compete with those finished before.
-        ends = ops.logical_or(added == EOS, index == max_length - 1)
-        done = ops.concatenate([beam["done"], tokens], axis=1)
-        done_scores = ops.concatenate(
-            [beam["done_scores"], ops.where(ends, scores, NEG_INF)], axis=1
+        state = {"memory": memory, "cache": cache}
+        logits, state = self.decoder.step(last, state, index)
+        log_probs = ops.log_softmax(logits)
+        scores = choosing_scores(
+            log_probs, flat_tokens, index, self.options, values.get("limits")
         )
-        best = ops.top_k(rank_done(done, done_scores), beam_size)[1]
-        return index + 1, {
+
+        # === The best hypotheses, one token longer ===
+        # Those of an image are among the best tokens of each.
+        per_row = min(width, log_probs.shape[-1])
+        scores, added = ops.top_k(scores, per_row)
+        log_probs = chosen_log_probs(ops.expand_dims(log_probs, 1), added)
+        scores = ops.reshape(scores, (-1, width, per_row))
+        scores = ops.expand_dims(values["scores"], 2) + scores
+        log_probs = ops.reshape(log_probs, (-1, width, per_row))
+        log_probs = ops.expand_dims(values["log_probs"], 2) + log_probs
+        flat = -1, width * per_row
+        scores, chosen = ops.top_k(ops.reshape(scores, flat), width)
+        chosen = ops.cast(chosen, "int32")
+        log_probs = ops.take_along_axis(ops.reshape(log_probs, flat), chosen, axis=1)
+        added = ops.reshape(ops.cast(added, "int32"), flat)
+        added = ops.take_along_axis(added, chosen, axis=1)
+        first_rows = ops.expand_dims(ops.arange(ops.shape(chosen)[0]) * width, 1)
+        rows = ops.reshape(chosen // per_row + first_rows, (-1,))
+        tokens = ops.take(flat_tokens, rows, axis=0)
+        tokens = ops.reshape(tokens, ops.shape(values["tokens"]))
+        tokens = ops.where(
+            ops.arange(length) == index, ops.expand_dims(added, 2), tokens
+        )
+
+        # === Finished hypotheses leave the beam, and compete with those before ===
+        ends = ops.logical_or(added == EOS, index == length - 1)
+        ended = ops.where(ends, scores, NEG_INF)
+        done = self._best_of(
+            values["done"], {"tokens": tokens, "scores": ended, "log_probs": log_probs}
+        )
+        return {
+            **values,
             "tokens": tokens,
             "scores": ops.where(ends, NEG_INF, scores),
-            "done": ops.take_along_axis(done, ops.expand_dims(best, 2), axis=1),
-            "done_scores": ops.take_along_axis(done_scores, best, axis=1),
+            "log_probs": log_probs,
+            "done": done,
             "rows": rows,
-            "cache": new_state["cache"],
+            "cache": state["cache"],
         }
 
-    only_first = ops.where(ops.arange(beam_size) == 0, 0.0, NEG_INF)
-    no_tokens = ops.zeros((batch, beam_size, max_length), "int32")
-    beam = {
-        "tokens": no_tokens,
-        "scores": ops.broadcast_to(only_first, (batch, beam_size)),
-        "done": no_tokens,
-        "done_scores": ops.full((batch, beam_size), NEG_INF, "float32"),
-        "rows": ops.arange(batch * beam_size),
-        "cache": repeat_state(state, beam_size)["cache"],
-    }
-    _, beam = ops.while_loop(
-        is_unfinished, next_step, (0, beam), maximum_iterations=max_length
-    )
-    is_finished = ops.expand_dims(is_hypothesis(beam["done_scores"]), 2)
-    return ops.where(is_finished, beam["done"], PAD), beam["done_scores"]
+    def results(self, values: dict[str, Any]) -> tuple[Any, Any]:
+        done = values["done"]
+        is_finished = is_hypothesis(done["scores"])
+        tokens = ops.where(ops.expand_dims(is_finished, 2), done["tokens"], PAD)
+        return tokens, ops.where(is_finished, done["log_probs"], NEG_INF)
+
+    def _best_of(self, done, ended):
+        """The best `beam_size` of two lots of finished hypotheses."""
+        both = {n: ops.concatenate([done[n], ended[n]], axis=1) for n in done}
+        best = ops.top_k(self._rank_done(both), self.options.beam_size)[1]
+        return {
+            "tokens": ops.take_along_axis(
+                both["tokens"], ops.expand_dims(best, 2), axis=1
+            ),
+            "scores": ops.take_along_axis(both["scores"], best, axis=1),
+            "log_probs": ops.take_along_axis(both["log_probs"], best, axis=1),
+        }
+
+    def _rank_done(self, done):
+        lengths = ops.sum(ops.cast(done["tokens"] != PAD, "float32"), axis=-1)
+        return self._rank(done["scores"], lengths)
+
+    def _rank(self, scores, lengths):
+        return scores / ((5.0 + lengths) / 6.0) ** self.options.length_penalty
 
 
 def is_hypothesis(scores: Any) -> Any:
     """Which scores of a beam are those of captions, not of free places."""
     return scores > NEG_INF / 2
-
-
-def repeated_trigrams(tokens, index, vocabulary_size):
-    """Tokens that would repeat a trigram, bool `(captions, vocabulary_size)`.
-
-    Args:
-        tokens: int `(captions, length)`, of which the first `index` are generated.
-        index: int scalar, position of the next token.
-        vocabulary_size: int, number of tokens.
-    """
-    length = tokens.shape[1]
-    before = ops.take(tokens, ops.maximum(index - 2, 0), axis=1)
-    last = ops.take(tokens, ops.maximum(index - 1, 0), axis=1)
-    same = ops.logical_and(
-        tokens[:, :-2] == ops.expand_dims(before, 1),
-        tokens[:, 1:-1] == ops.expand_dims(last, 1),
-    )
-    # Only trigrams that are complete before the next token.
-    same = ops.logical_and(same, ops.arange(2, max(length, 2)) < index)
-    third = ops.where(same, tokens[:, 2:], PAD)
-    repeated = ops.one_hot(third, vocabulary_size, dtype="bool")
-    return ops.any(repeated, axis=1)

@@ -2,22 +2,18 @@ from typing import Any
 
 from keras import ops
 
-from keras_caption.decoding.options import check_values
-from keras_caption.decoding.token_by_token import (
-    NEG_INF,
-    captions_per_image,
-    forbidden_log_probs,
-    repeat_state,
-    token_by_token,
-)
+from keras_caption.decoding.options import Decoding
+from keras_caption.decoding.rules import NEG_INF, forbidden_log_probs
+from keras_caption.decoding.search import batch_size, repeat_rows
+from keras_caption.decoding.token_by_token import TokenByToken
 
 
 def sample(
     decoder: Any,
     memory: Any,
     numbers: Any,
-    temperature: float = 1.0,
-    top_k: int | None = None,
+    options: Decoding | None = None,
+    limits: Any = None,
     first_is_greedy: bool = False,
 ) -> tuple[Any, Any]:
     """Samples captions token by token.
@@ -31,9 +27,9 @@ def sample(
         memory: What the decoder starts from.
         numbers: float32 `(batch * C, max_length)`, uniform in [0, 1), as of
             `keras.random.uniform`, for C captions of each image, next to each other.
-            A caption of `max_length` tokens has no EOS.
-        temperature: float, sampling temperature, which divides the log-probabilities.
-        top_k: int, sample from the k most probable tokens only, or `None`.
+        options: `Decoding`; those of a search and the seed are not read. Defaults to a
+            `temperature` of 1.
+        limits: int `(batch,)`, greatest numbers of tokens, EOS included, or `None`.
         first_is_greedy: bool, whether the first caption of each image is the greedy
             one instead, in the same pass.
 
@@ -41,28 +37,43 @@ def sample(
         Tokens, int32 `(batch * C, max_length)`, from the first to EOS, then
         PAD; and the log-probability of each caption under the model itself (before
         temperature and cut-off), EOS included, float32 `(batch * C,)`.
-
-    Raises:
-        InputError: If `temperature` or `top_k` has a wrong value.
     """
-    check_values(temperature=temperature)
-    if top_k is not None:
-        check_values(top_k=top_k)
-    rows, max_length = ops.shape(numbers)
-    state = decoder.start(memory, length=max_length)
-    captions = captions_per_image(state, rows)
-    is_greedy = ops.arange(rows) % captions == 0
+    options = options or Decoding(temperature=1.0)
+    return Sampling(decoder, options, numbers, first_is_greedy).run(memory, limits)
 
-    def choose(log_probs, index):
-        log_policy = policy(log_probs, temperature, top_k)
-        tokens = sample_tokens(log_policy, ops.take(numbers, index, axis=1))
-        if first_is_greedy:
-            greedy = ops.cast(ops.argmax(log_policy, axis=-1), "int32")
-            tokens = ops.where(is_greedy, greedy, tokens)
-        return tokens
 
-    state = repeat_state(state, captions)
-    return token_by_token(decoder, state, max_length, choose)
+class Sampling(TokenByToken):
+    """Sampling, see `sample`."""
+
+    def __init__(
+        self,
+        decoder: Any,
+        options: Decoding,
+        numbers: Any,
+        first_is_greedy: bool = False,
+    ):
+        super().__init__(decoder, options)
+        self.numbers = numbers
+        self.first_is_greedy = first_is_greedy
+
+    def begin(self, state: dict[str, Any], limits: Any) -> dict[str, Any]:
+        rows = ops.shape(self.numbers)[0]
+        captions = captions_per_image(state, rows)
+        if limits is not None:
+            limits = ops.repeat(limits, captions)
+        cache = repeat_rows(state["cache"], captions)
+        is_greedy = ops.arange(rows) % captions == 0
+        values = super().begin({**state, "cache": cache}, limits)
+        return {**values, "numbers": self.numbers, "is_greedy": is_greedy}
+
+    def choose(self, scores: Any, index: Any, values: dict[str, Any]) -> Any:
+        log_policy = policy(scores, self.options.temperature, self.options.top_k)
+        numbers = ops.take(values["numbers"], index, axis=1)
+        tokens = sample_tokens(log_policy, numbers)
+        if not self.first_is_greedy:
+            return tokens
+        greedy = ops.cast(ops.argmax(log_policy, axis=-1), "int32")
+        return ops.where(values["is_greedy"], greedy, tokens)
 
 
 def policy(logits: Any, temperature: float = 1.0, top_k: int | None = None) -> Any:
@@ -70,7 +81,7 @@ def policy(logits: Any, temperature: float = 1.0, top_k: int | None = None) -> A
 
     Args:
         logits: `(..., vocabulary_size)`, normalized or not.
-        temperature, top_k: Options of `sample`.
+        temperature, top_k: Of `Decoding`.
     """
     log_probs = logits + forbidden_log_probs(logits.shape[-1])
     if top_k is not None and top_k < logits.shape[-1]:
@@ -93,3 +104,11 @@ def sample_tokens(log_probs, numbers):
     passed = cumulative <= ops.expand_dims(numbers, 1) * cumulative[:, -1:]
     tokens = ops.sum(ops.cast(passed, "int32"), axis=-1)
     return ops.minimum(tokens, log_probs.shape[-1] - 1)
+
+
+def captions_per_image(state, rows):
+    """Number of captions of each image in a number of rows; an int if it is known."""
+    images = batch_size(state)
+    if isinstance(images, int):
+        return rows // max(images, 1)
+    return rows // ops.maximum(images, 1)  # a replica may have none

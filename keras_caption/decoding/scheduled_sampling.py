@@ -2,8 +2,12 @@ from typing import Any
 
 from keras import ops
 
-from keras_caption.decoding.sampling import policy, sample_tokens
-from keras_caption.decoding.token_by_token import captions_per_image, repeat_state
+from keras_caption.decoding.sampling import (
+    captions_per_image,
+    policy,
+    sample_tokens,
+)
+from keras_caption.decoding.search import repeat_rows
 from keras_caption.text import PAD
 
 
@@ -34,7 +38,7 @@ def scheduled_sampling(
     """
     rows, length = ops.shape(tokens)
     state = decoder.start(memory, length=length)
-    state = repeat_state(state, captions_per_image(state, rows))
+    first_cache = repeat_rows(state["cache"], captions_per_image(state, rows))
     replaced = ops.logical_and(coins < probability, tokens != PAD)
     positions = ops.arange(length)
 
@@ -49,4 +53,4 @@ def scheduled_sampling(
         inputs = ops.where(here, ops.expand_dims(sampled, 1), inputs)
         return index + 1, inputs, new_state["cache"]
 
-    return ops.while_loop(is_unfinished, next_step, (0, tokens, state["cache"]))[1]
+    return ops.while_loop(is_unfinished, next_step, (0, tokens, first_cache))[1]

@@ -7,7 +7,6 @@ from keras import ops
 from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
 from keras_caption.models.sentence_reader import pad
-from keras_caption.text import PAD
 
 
 def preference(
@@ -41,10 +40,7 @@ def preference(
     of_image = {}
     for pair in pairs:
         of_image.setdefault(pair["image_id"], []).append(pair)
-    score = compile_function(
-        lambda inputs, tokens: mean_log_probability(model, inputs, tokens),
-        model.variables,
-    )
+    score = compile_function(model.log_probabilities, model.variables)
     outcomes = {}
     for batch in batches:
         ids = ops.convert_to_numpy(batch["image_id"]).tolist()
@@ -54,14 +50,15 @@ def preference(
         if not asked:
             continue
         rows = np.array([row for row, _ in asked])
-        inputs = model.prepare_inputs(model.read_inputs(batch, check=True))
+        inputs = model.read(batch, check=True)
         inputs = {name: ops.take(x, rows, axis=0) for name, x in inputs.items()}
         texts = [
             pair[name] for _, pair in asked for name in ("caption", "negative_caption")
         ]
-        tokens = pad([model.vocabulary.encode(text) for text in texts])
-        scores = score(inputs, ops.convert_to_tensor(tokens))
-        scores = ops.convert_to_numpy(scores).reshape(-1, 2)
+        tokens = [model.vocabulary.encode(text) for text in texts]
+        scores = score(ops.convert_to_tensor(pad(tokens)), inputs)
+        lengths = np.array([len(ids) - 1 for ids in tokens])  # without BOS
+        scores = (ops.convert_to_numpy(scores) / lengths).reshape(-1, 2)
         for (_, pair), (ours, negative) in zip(asked, scores, strict=True):
             outcome = 0.5 if ours == negative else float(ours > negative)
             outcomes.setdefault(pair["kind"], []).append(outcome)
@@ -70,24 +67,3 @@ def preference(
     outcomes = {kind: outcomes[kind] for kind in sorted(outcomes)}
     outcomes["all"] = [outcome for of_kind in outcomes.values() for outcome in of_kind]
     return {kind: (float(np.mean(x)), len(x)) for kind, x in outcomes.items()}
-
-
-def mean_log_probability(model: Any, inputs: dict[str, Any], tokens: Any) -> Any:
-    """Log-probability per token of captions, EOS included.
-
-    Args:
-        model: Captioner or ensemble of captioners.
-        inputs: dict of tensors of `batch` images, as `prepare_inputs` returns it.
-        tokens: int32 `(batch * C, T)`, from BOS to EOS, then PAD.
-
-    Returns:
-        float32 `(batch * C,)`.
-    """
-    logits = model.logits(tokens[:, :-1], model.encode(inputs))
-    log_probs = ops.log_softmax(ops.cast(logits, "float32"))
-    targets = ops.expand_dims(tokens[:, 1:], -1)
-    valid = targets != PAD
-    chosen = ops.where(valid, ops.take_along_axis(log_probs, targets, axis=-1), 0.0)
-    return ops.sum(chosen, axis=(1, 2)) / ops.sum(
-        ops.cast(valid, "float32"), axis=(1, 2)
-    )

@@ -8,7 +8,6 @@ from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.sentence_reader import pad
 from keras_caption.progress import progress
-from keras_caption.text import PAD
 from keras_caption.text.normalization import canonical
 
 BATCH = 2**25  # logits and attention weights of a layer computed at once, 128 MiB
@@ -63,20 +62,13 @@ def log_perplexity(model: Any, sources: list[str], references: list[str]) -> flo
             stacklevel=2,
         )
 
-    def log_probability(inputs, tokens):
-        logits = model.logits(tokens[:, :-1], model.encode(inputs))
-        log_probs = ops.log_softmax(logits)
-        targets = ops.expand_dims(tokens[:, 1:], -1)
-        of_targets = ops.take_along_axis(log_probs, targets, axis=-1)
-        return ops.sum(ops.where(targets != PAD, of_targets, 0.0), axis=(1, 2))
-
-    score = compile_function(log_probability, model.variables)
+    score = compile_function(model.log_probabilities, model.variables)
     total = 0.0
     of_rows = batches(usable, lengths, len(model.vocabulary))
     for rows in progress(of_rows, "Perplexity", unit="batches", leave=False):
         source = ops.convert_to_tensor(pad([tokens[i] for i in rows]))
         target = ops.convert_to_tensor(pad([targets[i] for i in rows]))
-        of_rows = ops.convert_to_numpy(score({"source": source}, target))
+        of_rows = ops.convert_to_numpy(score(target, {"source": source}))
         total += float(of_rows.sum(dtype="float64"))
     return total / sum(len(canonical(references[i])) + 1 for i in usable)
 

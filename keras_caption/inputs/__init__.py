@@ -13,11 +13,9 @@ from keras_caption.inputs.grid import Grid
 from keras_caption.inputs.input_kind import InputKind
 from keras_caption.inputs.question import QuestionText
 from keras_caption.inputs.reading import (
-    check_inputs,
-    complete_inputs,
     find_faults,
     missing_inputs,
-    read_inputs,
+    read,
     read_served,
 )
 from keras_caption.inputs.regions import Regions
@@ -34,13 +32,11 @@ __all__ = [
     "QuestionText",
     "Regions",
     "Text",
-    "check_inputs",
-    "complete_inputs",
     "find_faults",
     "kinds_of",
     "missing_inputs",
     "of_example",
-    "read_inputs",
+    "read",
     "read_served",
     "sizes_of",
 ]

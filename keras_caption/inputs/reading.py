@@ -21,19 +21,28 @@ def missing_inputs(kinds: list[InputKind], batch: Any) -> list[str]:
     return [name for name in required if batch.get(name) is None]
 
 
-def read_inputs(kinds: list[InputKind], batch: Any, model_name: str) -> dict[str, Any]:
-    """Takes what a model reads out of a batch.
+def read(
+    kinds: list[InputKind],
+    batch: Any,
+    model_name: str,
+    check: bool = False,
+    first: int = 0,
+) -> dict[str, Any]:
+    """Takes what a model reads out of a batch, completed with masks.
 
     Args:
         kinds: List of `InputKind`, what the model reads.
         batch: dict of arrays or tensors; other keys are ignored.
         model_name: str, for messages.
+        check: bool, whether to check the values too, not only the shapes.
+        first: int, the first example's place in all input, for messages.
 
     Returns:
-        dict of tensors.
+        dict of tensors, the encoder's inputs.
 
     Raises:
-        InputError: If an input is missing, is not numeric or has a wrong shape.
+        InputError: If an input is missing, is not numeric or has a wrong shape; with
+            `check`, if an example has a fault, see `find_faults`.
     """
     required = ", ".join(name for kind in kinds for name in kind.required)
     if not isinstance(batch, collections.abc.Mapping):
@@ -55,7 +64,9 @@ def read_inputs(kinds: list[InputKind], batch: Any, model_name: str) -> dict[str
             if batch.get(name) is not None
         }
         inputs |= kind.read(tensors, model_name)
-    return inputs
+    if check:
+        check_values(kinds, inputs, batch.get("image_id"), first)
+    return complete(kinds, inputs)
 
 
 def to_tensor(name: str, values: Any) -> Any:
@@ -77,12 +88,9 @@ def to_tensor(name: str, values: Any) -> Any:
     return tensor
 
 
-def complete_inputs(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any]:
-    """Completes what `read_inputs` returned, with masks: the encoder's inputs."""
-    completed = {}
-    for kind in kinds:
-        completed |= kind.complete(inputs)
-    return completed
+def complete(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any]:
+    """Completes what the kinds' `read` returned: the encoder's inputs."""
+    return {name: x for kind in kinds for name, x in kind.complete(inputs).items()}
 
 
 def find_faults(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any]:
@@ -90,26 +98,23 @@ def find_faults(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any
 
     Args:
         kinds: List of `InputKind`, what the model reads.
-        inputs: dict of tensors, as `read_inputs` returns it.
+        inputs: dict of tensors, as the kinds' `read` returns it.
 
     Returns:
         dict from a problem, as a phrase, to the examples that have it, bool
         `(batch,)`.
     """
-    faults = {}
-    for kind in kinds:
-        faults |= kind.faults(inputs)
-    return faults
+    return {text: x for kind in kinds for text, x in kind.faults(inputs).items()}
 
 
-def check_inputs(
+def check_values(
     kinds: list[InputKind], inputs: dict[str, Any], ids: Any = None, first: int = 0
 ) -> None:
     """Checks that every example of a batch can be predicted from.
 
     Args:
         kinds: List of `InputKind`, what the model reads.
-        inputs: dict of tensors, as `read_inputs` returns it.
+        inputs: dict of tensors, as the kinds' `read` returns it.
         ids: Ids of the examples, for messages, or `None`.
         first: int, the first example's place in all input, for messages.
 
@@ -145,8 +150,8 @@ def read_served(
         served: dict of tensors, the signature's inputs.
 
     Returns:
-        dict of tensors, as `read_inputs` returns it, with zeros in place of examples
-        that have a fault; and which examples have none, bool `(batch,)`.
+        dict of tensors, as `read` returns it, with zeros in place of examples that
+        have a fault; and which examples have none, bool `(batch,)`.
     """
     inputs = {}
     for kind in kinds:
@@ -158,4 +163,5 @@ def read_served(
         shape = (-1,) + (1,) * (len(values.shape) - 1)
         return ops.where(ops.reshape(valid, shape), values, ops.zeros_like(values))
 
-    return {name: blank(values) for name, values in inputs.items()}, valid
+    inputs = {name: blank(values) for name, values in inputs.items()}
+    return complete(kinds, inputs), valid

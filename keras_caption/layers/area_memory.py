@@ -5,6 +5,7 @@ import keras
 from keras import ops, tree
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
 # Added to variances, as in the released code.
@@ -60,7 +61,7 @@ class AreaMemory(keras.layers.Layer):
         height, then width, then row by row.
 
     Raises:
-        ValueError: If `max_height` is above 1 and `grid_width` is `None`.
+        InputError: If `max_height` is above 1 and `grid_width` is `None`.
 
     Reference:
         Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
@@ -77,7 +78,7 @@ class AreaMemory(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         if grid_width is None and max_height > 1:
-            raise ValueError(
+            raise InputError(
                 f"Areas of {max_height} rows need a grid: give its `grid_width`."
             )
         self.max_height = max_height

@@ -5,6 +5,7 @@ import keras
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.errors import InputError
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -31,7 +32,7 @@ class BoxEncoding(keras.layers.Layer):
         float `(batch, N, dim)`.
 
     Raises:
-        ValueError: If `dim` is not divisible by 8.
+        InputError: If `dim` is not divisible by 8.
 
     Reference:
         Guo et al., CVPR 2020, section 5.3 and Table 4, "absolute".
@@ -44,7 +45,7 @@ class BoxEncoding(keras.layers.Layer):
 
     def build(self, inputs_shape: Shape, boxes_shape: Shape | None = None) -> None:
         if inputs_shape[-1] % 8:
-            raise ValueError(
+            raise InputError(
                 "BoxEncoding needs a number of channels divisible by 8. "
                 f"Received inputs of shape {tuple(inputs_shape)}"
             )

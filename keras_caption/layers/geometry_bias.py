@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
 GEOMETRIES = ("content_independent", "query", "key")
@@ -124,7 +125,7 @@ class GeometryBias(keras.layers.Layer):
         float `(batch, num_heads, N, N)`, to be added to the attention scores.
 
     Raises:
-        ValueError: If `kind` names an unknown kind, or one kind twice.
+        InputError: If `kind` names an unknown kind, or one kind twice.
 
     Reference:
         Guo et al., CVPR 2020, section 4.2.
@@ -148,7 +149,7 @@ class GeometryBias(keras.layers.Layer):
         self._kinds = kind.split("+")
         unknown = sorted(set(self._kinds) - set(GEOMETRIES))
         if unknown or len(set(self._kinds)) < len(self._kinds):
-            raise ValueError(
+            raise InputError(
                 f"`kind` must be one of {', '.join(GEOMETRIES)}, or several different "
                 f"ones joined by '+'. Received: kind={kind!r}"
             )

@@ -5,6 +5,7 @@ import keras_hub
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.errors import InputError
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -21,7 +22,7 @@ class GridEncoding(keras.layers.Layer):
         float `(batch, height, width, dim)`.
 
     Raises:
-        ValueError: If `dim` is not divisible by 4.
+        InputError: If `dim` is not divisible by 4.
     """
 
     def __init__(self, **kwargs: Any):
@@ -30,7 +31,7 @@ class GridEncoding(keras.layers.Layer):
 
     def build(self, inputs_shape: Shape) -> None:
         if inputs_shape[-1] % 4:
-            raise ValueError(
+            raise InputError(
                 "GridEncoding needs a number of channels divisible by 4. "
                 f"Received inputs of shape {tuple(inputs_shape)}"
             )

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import (
     build_once,
@@ -89,7 +90,7 @@ class MultiHeadAttention(keras.layers.Layer):
         fully masked query attends uniformly; its output stays finite.
 
     Raises:
-        ValueError: If a norm has an unknown name, or the layer has a bias and is
+        InputError: If a norm has an unknown name, or the layer has a bias and is
             called without boxes.
     """
 
@@ -194,7 +195,7 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.bias is None:
             return None
         if boxes is None:
-            raise ValueError(
+            raise InputError(
                 f"The attention layer '{self.name}' has a geometry bias and must be "
                 "called with `boxes`."
             )

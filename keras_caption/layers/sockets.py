@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.errors import InputError
 from keras_caption.layers.instance_normalization import InstanceNormalization
 
 # Makes a normalization layer from `affine`, whether it learns a gain and an offset,
@@ -28,12 +29,12 @@ def make_norm(
     """Makes the normalization layer of a name; layers and `None` pass through.
 
     Raises:
-        ValueError: If the name is not one of `NORMS`.
+        InputError: If the name is not one of `NORMS`.
     """
     if identifier is None or isinstance(identifier, keras.layers.Layer):
         return identifier
     if identifier not in NORMS:
-        raise ValueError(
+        raise InputError(
             "A query or key norm must be None, a layer or one of "
             f"{', '.join(map(repr, NORMS))}. Received: {identifier!r}"
         )

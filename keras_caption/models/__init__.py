@@ -19,6 +19,7 @@ from keras_caption.models.presets import (
     arguments,
     create,
     data_arguments,
+    decoding,
     presets,
 )
 from keras_caption.models.seq2seq import Seq2Seq
@@ -52,6 +53,7 @@ __all__ = [
     "arguments",
     "create",
     "data_arguments",
+    "decoding",
     "file_of",
     "load",
     "make_attention",

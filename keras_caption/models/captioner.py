@@ -22,6 +22,7 @@ class Captioner(PhotoReader, Seq2Seq):
         categories: List of str, if regions are objects that a detector finds in
             photos: what the values of their features stand for, the `dimensions` of
             `keras_caption.features.ObjectDetector` or `ColouredObjects`.
+        decoding: Of `keras_caption.models.Seq2Seq`.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:

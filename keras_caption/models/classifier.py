@@ -87,13 +87,14 @@ class Classifier(Answering, TaskModel):
         super().__init__(encoder, **kwargs)
 
     def call(self, inputs: dict[str, Any], training: bool | None = None) -> Any:
-        return self.encoder(self.prepare_inputs(inputs), training=training)
+        return self.encoder(self.read(inputs), training=training)
 
     def probabilities(self, inputs: dict[str, Any]) -> Any:
         """Probabilities of all answers, float32 `(batch, number of answers)`.
 
         Args:
-            inputs: dict of tensors, as for a call.
+            inputs: dict of tensors, as `read` returns it; others are ignored.
         """
-        logits = ops.cast(self(inputs, training=False), "float32")
+        inputs = {name: inputs[name] for name in self.input_specs}
+        logits = ops.cast(self.encoder(inputs, training=False), "float32")
         return ops.sigmoid(logits) if self.multi_label else ops.softmax(logits)

@@ -8,14 +8,13 @@ the model's config, and the settings of an experiment.
 import functools
 import inspect
 import operator
-import re
 from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import keras
 
-from keras_caption.arguments import check
+from keras_caption.arguments import check, entries
 from keras_caption.errors import InputError, hint
 from keras_caption.models.attention import AttentionOptions, options_of
 from keras_caption.models.blocks import BlockOptions
@@ -85,24 +84,8 @@ def descriptions_of(model: type) -> dict[str, str]:
         dict from name to the first sentence of its entry in the class's docstring or,
         for options, in that of their class, without its type.
     """
-    described = [_entries(documented) for documented in (*OPTIONS, model)]
+    described = [entries(documented) for documented in (*OPTIONS, model)]
     return functools.reduce(operator.or_, described)
-
-
-def _entries(documented):
-    """First sentences of the entries of a docstring's arguments, by name."""
-    _, *sections = re.split(
-        r"^(?:Args|Attributes):\n", inspect.getdoc(documented) or "", flags=re.M
-    )
-    found = {}
-    for section in sections:
-        for names, text in re.findall(
-            r"^    ([\w, ]+):((?:.*\n?)(?:^     .*\n?)*)", section, re.M
-        ):
-            text = re.sub(r"^(int|float|bool|str), ", "", " ".join(text.split()))
-            sentence = re.split(r"\. (?=[A-Z`])", text)[0].rstrip(".").replace("`", "")
-            found |= dict.fromkeys(names.split(", "), sentence)
-    return found
 
 
 def is_setting(kind: Any) -> bool:

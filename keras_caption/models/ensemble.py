@@ -1,3 +1,5 @@
+import os
+from collections.abc import Iterable
 from typing import Any
 
 from keras import ops
@@ -17,7 +19,7 @@ class Ensemble(SentenceReader, Members, Generation):
     the averages as over one model's. Members may be of different types and sizes,
     and read different kinds of input; they share a vocabulary.
 
-    It generates as its members do, and `keras_caption.serving.export` takes it.
+    It generates as its first member does, and `keras_caption.serving.export` takes it.
 
     Args:
         members: Iterable of models, or of their files, see
@@ -42,6 +44,10 @@ class Ensemble(SentenceReader, Members, Generation):
 
     member_type = Generation
     noun = "captioner or translator"
+
+    def __init__(self, members: Iterable[Generation | os.PathLike | str]):
+        super().__init__(members)
+        self.decoding = self.members[0].decoding
 
     @property
     def vocabulary(self) -> Tokenizer:

@@ -1,3 +1,4 @@
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,20 +8,20 @@ from keras import ops
 
 from keras_caption.arguments import check
 from keras_caption.decoding import (
-    LengthLimit,
+    Decoding,
     beam_search,
-    check_options,
     compile_function,
     greedy_search,
     length_limits,
     sample,
+    with_decoding,
 )
 from keras_caption.decoding.beam_search import is_hypothesis
 from keras_caption.decoding.options import BeamSize
+from keras_caption.decoding.search import chosen_log_probs
 from keras_caption.errors import InputError
-from keras_caption.inputs import complete_inputs
 from keras_caption.models.input_reader import BATCH_SIZE, InputReader
-from keras_caption.text import Tokenizer
+from keras_caption.text import PAD, Tokenizer
 
 
 class Generation(InputReader):
@@ -31,23 +32,32 @@ class Generation(InputReader):
 
     Attributes:
         generated: str, what an exported model calls its texts.
+        decoding: `keras_caption.decoding.Decoding`, how it generates; a keyword of a
+            call stands in place of one of these options.
     """
 
     generated = "captions"
+    decoding: Decoding | None
 
     @property
     def tokenizers(self) -> list[Tokenizer]:
         """The tokenizers of the model, which an exported one needs."""
         return [self.vocabulary]
 
-    def generate(self, raw: Any, **options: Any) -> list[str]:
+    @with_decoding
+    def generate(
+        self, raw: Any, batch_size: int = BATCH_SIZE, **options: Any
+    ) -> list[str]:
         """Generates a caption for each example.
 
         Args:
             raw: dict of arrays or tensors, as for a call (`tokens` are ignored); or,
                 for a model with an `extractor`, a list of photos, paths or uint8
                 arrays `(height, width, 3)`. Any number of examples.
-            **options: Options of `generate_tokens`.
+            batch_size: int, number of examples that are decoded at once. Memory grows
+                with it, not with their number.
+            **options: Fields of `keras_caption.decoding.Decoding`, in place of the
+                model's own.
 
         Returns:
             A list of str.
@@ -64,78 +74,44 @@ class Generation(InputReader):
         ```
         """
         self._check_vocabulary()
-        tokens, _ = self.generate_tokens(raw, **options)
+        tokens, _ = self.generate_tokens(raw, batch_size, **options)
         return [self.vocabulary.decode(row) for row in tokens]
 
+    @with_decoding
     def generate_tokens(
-        self,
-        raw: Any,
-        beam_size: int | None = None,
-        batch_size: int = BATCH_SIZE,
-        **options: Any,
+        self, raw: Any, batch_size: int = BATCH_SIZE, **options: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """Generates a caption for each example, as tokens with their scores.
 
         Args:
-            raw: As of `generate`.
-            beam_size: int, beam width, up to 100, defaults to 3; 1 is greedy search.
-            batch_size: int, number of examples that are decoded at once. Memory grows
-                with it, not with their number.
-            max_length: int, greatest number of tokens, up to 4,096, defaults to 20.
-            length_ratio, length_margin: float and int, of models of text: each output
-                has at most `length_ratio * n + length_margin` tokens, EOS included,
-                for n tokens of its input, EOS included, and ends with EOS there. If
-                omitted, `max_length` alone limits it; the margin defaults to 0.
-            length_penalty, block_trigrams: Options of
-                `keras_caption.decoding.beam_search`.
-            temperature: float. If given, captions are sampled at this temperature
-                instead of searched for.
-            top_k: int. With `temperature`, sample from the k most probable tokens.
-            seed: int. With `temperature`, makes the samples repeatable.
+            raw, batch_size, **options: As of `generate`.
 
         Returns:
-            Tokens, int32 `(batch, max_length)`, from the first one to EOS, then PAD;
-            and log-probabilities, float32 `(batch,)`. NumPy arrays.
+            Tokens, int32 `(batch, T)`, from the first one to EOS, then PAD; and
+            log-probabilities, float32 `(batch,)`. NumPy arrays. T is `max_length`, or
+            less if a `length_ratio` allows no more.
 
         Raises:
             InputError: If an option is unknown, wrong or without effect, an input is
                 missing or has a wrong shape, or an example has a fault: an image
                 without a valid region, say, or with boxes in pixels.
         """
-        options = given({"beam_size": beam_size, **options})
-        check_options(options)
-        limit = take(options, "length_ratio", "length_margin")
-        max_length = options.pop("max_length", 20)
-        count, batches = self.read_in_batches(raw, batch_size)
-        if "temperature" in options:
-            seed = options.pop("seed", None)
-            numbers = keras.random.uniform((count, max_length), seed=seed)
-            search = self._compiled(sample, limit, **options)
-            return run(search, batches, ops.convert_to_numpy(numbers))
-        if beam_size == 1 and not options.get("block_trigrams"):
-            search = self._compiled(greedy_search, limit, max_length=max_length)
-            return run(search, batches)
-        search = self._compiled(beam_search, limit, max_length=max_length, **options)
-        tokens, scores = run(search, batches)
+        options = self.decoding.override(**options)
+        tokens, scores = self._search(raw, batch_size, options)
         return tokens[:, 0], scores[:, 0]
 
+    @with_decoding
     def generate_n_best(
-        self,
-        raw: Any,
-        n: int,
-        beam_size: int | None = None,
-        batch_size: int = BATCH_SIZE,
-        **options: Any,
+        self, raw: Any, n: int, batch_size: int = BATCH_SIZE, **options: Any
     ) -> list[list[tuple[str, float]]]:
         """Generates the best captions of each example, by beam search.
 
         Args:
-            raw: As of `generate`.
+            raw, batch_size: As of `generate`.
             n: int, number of captions of each example; there are fewer if the beam
                 ends with fewer.
-            beam_size: int, beam width, at least `n`. Defaults to `n`, but at least 3.
-            batch_size: int, number of examples that are decoded at once.
-            **options: Options of `generate_tokens`, but no `temperature`.
+            **options: As of `generate`, but no `temperature`. The beam is made as wide
+                as `n`.
 
         Returns:
             A list for each example of pairs of a caption, a str, and its
@@ -143,8 +119,8 @@ class Generation(InputReader):
             `length_penalty` that need not be the most probable one.
 
         Raises:
-            InputError: If `n` is not an int from 1 to `beam_size`, or as `generate`
-                raises it.
+            InputError: If `n` is not an int from 1 to a given `beam_size`, or as
+                `generate` raises it.
 
         Example:
 
@@ -154,24 +130,26 @@ class Generation(InputReader):
         ```
         """
         check(BeamSize, n=n)
-        beam_size = max(n, 3) if beam_size is None else beam_size
-        options = given({"beam_size": beam_size, **options})
-        if "temperature" in options:
-            raise InputError("Sampling, by a `temperature`, has no n best captions.")
         self._check_vocabulary()
-        check_options(options)
-        if n > beam_size:
-            raise InputError(f"A beam of {beam_size} does not hold the {n} best.")
-        limit = take(options, "length_ratio", "length_margin")
-        search = self._compiled(beam_search, limit, **options)
-        found = run(search, self.read_in_batches(raw, batch_size)[1])
+        changed = self.decoding.override(**options)
+        if changed.temperature is not None:
+            raise InputError("Sampling, by a `temperature`, has no n best captions.")
+        if "beam_size" not in options:
+            width = max(n, changed.beam_size)
+            changed = self.decoding.override(**{**options, "beam_size": width})
+        if n > changed.beam_size:
+            raise InputError(
+                f"A beam of {changed.beam_size} does not hold the {n} best."
+            )
         return [
             [
                 (self.vocabulary.decode(row), float(score))
                 for row, score in zip(tokens[:n], scores[:n], strict=True)
                 if is_hypothesis(score)
             ]
-            for tokens, scores in zip(*found, strict=True)
+            for tokens, scores in zip(
+                *self._search(raw, batch_size, changed), strict=True
+            )
         ]
 
     def caption(
@@ -196,28 +174,38 @@ class Generation(InputReader):
             captions.update(zip(image_ids, generated, strict=True))
         return captions
 
-    def limited(
-        self,
-        inputs: dict[str, Any],
-        length_ratio: float | None = None,
-        length_margin: int = 0,
-    ) -> Any:
-        """The model as a decoder, with the lengths of its outputs limited.
+    def log_probabilities(self, tokens: Any, inputs: dict[str, Any]) -> Any:
+        """Log-probabilities of whole captions, EOS included.
 
         Args:
-            inputs: dict of tensors, as `prepare_inputs` returns it.
-            length_ratio, length_margin: Options of `generate_tokens`.
+            tokens: int32 `(batch * C, T)`, from BOS to EOS, then PAD.
+            inputs: dict of tensors of `batch` examples, as `read` returns it.
 
         Returns:
-            What searches take: the model itself if `length_ratio` is `None`.
+            float32 `(batch * C,)`.
+        """
+        logits = self.logits(tokens[:, :-1], self.encode(inputs))
+        log_probs = ops.log_softmax(ops.cast(logits, "float32"))
+        chosen = chosen_log_probs(log_probs, tokens[:, 1:])
+        return ops.sum(ops.where(tokens[:, 1:] != PAD, chosen, 0.0), axis=1)
+
+    def limits(self, inputs: dict[str, Any], options: Decoding) -> Any:
+        """Greatest numbers of tokens of outputs, by the lengths of their inputs.
+
+        Args:
+            inputs: dict of tensors, as `read` returns it.
+            options: `keras_caption.decoding.Decoding`.
+
+        Returns:
+            int32 `(batch,)`, or `None` if there is no `length_ratio`.
 
         Raises:
             InputError: If inputs of the model have no length.
         """
-        if length_ratio is None:
-            return self
+        if options.length_ratio is None:
+            return None
         lengths = self.memory_kind.lengths(inputs)
-        return LengthLimit(self, length_limits(lengths, length_ratio, length_margin))
+        return length_limits(lengths, options.length_ratio, options.length_margin)
 
     def _check_vocabulary(self):
         if self.vocabulary is None:
@@ -226,48 +214,56 @@ class Generation(InputReader):
                 "`generate_tokens`, but no strings."
             )
 
-    def _compiled(self, search: Any, limit: dict[str, Any], **options: Any) -> Any:
-        """A function from inputs to the result of `search`, compiled once."""
-        key = (search, *sorted(limit.items()), *sorted(options.items()))
+    def _search(
+        self, raw: Any, batch_size: int, options: Decoding
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens `(batch, n, T)` and log-probabilities `(batch, n)`, in batches."""
+        count, batches = self.read_in_batches(raw, batch_size)
+        numbers = None
+        if options.temperature is not None:
+            numbers = ops.convert_to_numpy(
+                keras.random.uniform((count, options.max_length), seed=options.seed)
+            )
+        found = []
+        for rows, inputs in batches:
+            own = self._shorter(options, inputs)
+            args = () if numbers is None else (numbers[rows][:, : own.max_length],)
+            tokens, scores = map(
+                ops.convert_to_numpy, self._compiled(own)(inputs, *args)
+            )
+            valid = rows[-1] - rows[0] + 1  # the others repeat the last example
+            found.append((tokens[:valid], scores[:valid]))
+        length = max(tokens.shape[-1] for tokens, _ in found)
+        tokens = [
+            np.pad(x, ((0, 0), (0, 0), (0, length - x.shape[-1]))) for x, _ in found
+        ]
+        return np.concatenate(tokens), np.concatenate([scores for _, scores in found])
+
+    def _shorter(self, options: Decoding, inputs: dict[str, Any]) -> Decoding:
+        """Options whose greatest length is no longer than a batch needs.
+
+        It is a power of 2, for few compiled functions.
+        """
+        limits = self.limits(inputs, options)
+        if limits is None:
+            return options
+        longest = 1 << (int(ops.max(limits)) - 1).bit_length()
+        return dataclasses.replace(options, max_length=min(options.max_length, longest))
+
+    def _compiled(self, options: Decoding) -> Any:
+        """A function from inputs to tokens and scores, compiled once."""
+        key = dataclasses.replace(options, seed=None)
         if key not in self._compiled_functions:
 
-            def generate(inputs, *args):
-                inputs = complete_inputs(self.kinds, inputs)
-                decoder = self.limited(inputs, **limit)
-                return search(decoder, self.encode(inputs), *args, **options)
+            def generate(inputs, *numbers):
+                encoded, limits = self.encode(inputs), self.limits(inputs, options)
+                if numbers:
+                    found = sample(self, encoded, *numbers, options, limits)
+                elif options.beam_size == 1:
+                    found = greedy_search(self, encoded, options, limits)
+                else:
+                    return beam_search(self, encoded, options, limits)
+                return [ops.expand_dims(x, 1) for x in found]
 
             self._compiled_functions[key] = compile_function(generate, self.variables)
         return self._compiled_functions[key]
-
-
-def run(
-    search: Any,
-    batches: Iterable[tuple[np.ndarray, dict[str, Any]]],
-    numbers: np.ndarray | None = None,
-) -> tuple[np.ndarray, ...]:
-    """Results of a search in batches, one row for each example.
-
-    Args:
-        search: Function of a batch, and of its rows of `numbers` if there are any.
-        batches: Of `InputReader.read_in_batches`.
-        numbers: Uniform numbers, a row for each example.
-
-    Returns:
-        NumPy arrays, what `search` returns.
-    """
-    found = []
-    for rows, inputs in batches:
-        results = search(inputs, *(() if numbers is None else (numbers[rows],)))
-        valid = rows[-1] - rows[0] + 1  # the others repeat the last example
-        found.append([ops.convert_to_numpy(x)[:valid] for x in results])
-    return tuple(map(np.concatenate, zip(*found, strict=True)))
-
-
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that are not `None`."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def take(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Removes the named options, if given, and returns them."""
-    return {name: options.pop(name) for name in names if name in options}

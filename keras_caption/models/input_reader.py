@@ -2,7 +2,7 @@ import collections.abc
 import functools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,9 @@ from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
 from keras_caption.inputs import (
     InputKind,
-    check_inputs,
-    complete_inputs,
     kinds_of,
     missing_inputs,
-    read_inputs,
+    read,
 )
 from keras_caption.text import Tokenizer
 
@@ -36,11 +34,20 @@ class InputReader:
             `None`.
     """
 
-    ignored_inputs: tuple[str, ...] = ()
     source: Tokenizer | None = None
     question: Tokenizer | None = None
+    _ignored_inputs: tuple[str, ...] = ()
 
     @property
+    def ignored_inputs(self) -> tuple[str, ...]:
+        return self._ignored_inputs
+
+    @ignored_inputs.setter
+    def ignored_inputs(self, names: Iterable[str]) -> None:
+        self._ignored_inputs = tuple(names)
+        vars(self).pop("kinds", None)
+
+    @functools.cached_property
     def kinds(self) -> list[InputKind]:
         """The kinds of input that the model reads."""
         tokenizers = {"source": self.source, "question": self.question}
@@ -50,10 +57,8 @@ class InputReader:
         """Turns raw input into a batch; the default is that it is one."""
         return raw
 
-    def read_inputs(
-        self, raw: Any, check: bool = False, first: int = 0
-    ) -> dict[str, Any]:
-        """Takes what the model reads out of a batch.
+    def read(self, raw: Any, check: bool = False, first: int = 0) -> dict[str, Any]:
+        """Takes the encoder's inputs out of a batch, completed with masks.
 
         Args:
             raw: dict of arrays or tensors, or what `to_batch` takes.
@@ -67,11 +72,7 @@ class InputReader:
             InputError: If an input is missing or has a wrong shape; with `check`, if
                 an example is one that nothing can be predicted from.
         """
-        batch = self.to_batch(raw)
-        inputs = read_inputs(self.kinds, batch, self.name)
-        if check:
-            check_inputs(self.kinds, inputs, batch.get("image_id"), first)
-        return inputs
+        return read(self.kinds, self.to_batch(raw), self.name, check, first)
 
     def read_in_batches(
         self, raw: Any, batch_size: int
@@ -82,23 +83,23 @@ class InputReader:
         all checked before the first batch.
 
         Args:
-            raw: As of `read_inputs`.
+            raw: As of `read`.
             batch_size: int, greatest number of examples in a batch.
 
         Returns:
             The number of examples; and an iterator over batches of one size, so that
             one compiled function serves all: pairs of the places of its examples in
-            `raw`, int `(size,)`, and a dict as of `read_inputs`. Where examples are
-            too few for the last batch, it repeats the last one.
+            `raw`, int `(size,)`, and a dict as of `read`. Where examples are too few
+            for the last batch, it repeats the last one.
 
         Raises:
-            InputError: As `read_inputs` raises it.
+            InputError: As `read` raises it.
         """
         check(Count, batch_size=batch_size)
         counts = {name: count_rows(x) for name, x in self._readable(raw).items()}
         count = max(counts.values(), default=1)
         if count <= batch_size:
-            inputs = self.read_inputs(raw, check=True)
+            inputs = self.read(raw, check=True)
             count = len(next(iter(inputs.values())))
             return count, iter([(np.arange(count), inputs)])
         if len(set(counts.values())) > 1:
@@ -110,15 +111,15 @@ class InputReader:
             for start in range(0, count, size)
         ]
 
-        def read(rows, check):
+        def read_rows(rows, check):
             part = {n: take_rows(x, rows) for n, x in self._readable(raw).items()}
-            return self.read_inputs(part.get(RAW, part), check, int(rows[0]))
+            return self.read(part.get(RAW, part), check, int(rows[0]))
 
         is_complete = not missing_inputs(self.kinds, self._readable(raw))
         if is_complete:
             for rows in places:
-                read(rows, check=True)
-        return count, ((rows, read(rows, not is_complete)) for rows in places)
+                read_rows(rows, check=True)
+        return count, ((rows, read_rows(rows, not is_complete)) for rows in places)
 
     def _readable(self, raw: Any) -> dict[str, Any]:
         """What is read of raw input, by name: all that has a row for each example."""
@@ -126,20 +127,6 @@ class InputReader:
             return {RAW: raw}
         names = (*self.input_specs, "image", "image_id", "photos")
         return {name: raw[name] for name in names if raw.get(name) is not None}
-
-    def prepare_inputs(self, raw: Any) -> dict[str, Any]:
-        """Takes the encoder's inputs out of a batch, completed with masks.
-
-        Args:
-            raw: As of `read_inputs`.
-
-        Returns:
-            dict of tensors.
-
-        Raises:
-            InputError: If an input is missing or has a wrong shape.
-        """
-        return complete_inputs(self.kinds, self.read_inputs(raw))
 
     @functools.cached_property
     def _compiled_functions(self) -> dict:

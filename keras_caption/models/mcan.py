@@ -191,7 +191,7 @@ class MCAN(Classifier):
         """Attention weights of regions over the words of the question.
 
         Args:
-            inputs: dict, as for a call.
+            inputs: dict of tensors, as `read` returns it.
 
         Returns:
             float32 `(batch, N, T)`, of the last block, averaged over its heads: each
@@ -202,7 +202,6 @@ class MCAN(Classifier):
             self._compiled_functions["attention"] = keras.Model(
                 self.encoder.input, last.output[-1]
             )
-        inputs = self.prepare_inputs(inputs)
         scores = self._compiled_functions["attention"](inputs, training=False)
         return ops.mean(ops.cast(scores, "float32"), axis=1)
 

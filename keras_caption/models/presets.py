@@ -200,6 +200,15 @@ def arguments(name: str) -> dict[str, Any]:
     return {p.name: values.get(p.name, p.default) for p in _settings(name)}
 
 
+def decoding(name: str) -> dict[str, Any]:
+    """How a preset's model generates, fields of `keras_caption.decoding.Decoding`.
+
+    Args:
+        name: str, one of `presets()`, of a model that generates.
+    """
+    return dataclasses.asdict(_find(name).model.default_decoding())
+
+
 def argument_types(name: str) -> dict[str, Any]:
     """Types of the `arguments` of a preset's model, by name, with descriptions.
 

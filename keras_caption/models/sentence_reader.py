@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.decoding import with_decoding
 from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.input_reader import BATCH_SIZE, InputReader
@@ -47,17 +48,24 @@ class SentenceReader(InputReader):
         check_texts(sentences, "Sentence")
         return [self.source.encode(text)[1:] for text in sentences]
 
+    @with_decoding
     def translate(
-        self, sentences: list[str], batch_size: int = BATCH_SIZE, **options: Any
+        self,
+        sentences: list[str],
+        batch_size: int = BATCH_SIZE,
+        report: Callable[[int, str, bool], None] | None = None,
+        **options: Any,
     ) -> list[str]:
         """Translates any number of sentences, in batches of similar length.
 
         Args:
             sentences: List of str. One that has no token, or more than
-                `keras_caption.inputs.text.MAX_TOKENS`, has an empty translation; a
-                warning counts the latter.
+                `keras_caption.inputs.text.MAX_TOKENS`, has an empty translation.
             batch_size: int, number of sentences that are translated at once.
-            **options: Options of `generate_tokens`.
+            report: Function that is called with the place of a sentence, what is wrong
+                with it, and whether it is translated nonetheless, as those of unknown
+                words are. By default a warning counts those that are not.
+            **options: As of `generate`.
 
         Returns:
             A list of str.
@@ -67,19 +75,25 @@ class SentenceReader(InputReader):
         """
 
         def generate(batch):
-            return self.generate(batch, batch_size=batch_size, **options)
+            return self.generate(batch, batch_size, **options)
 
-        return self._in_batches(generate, sentences, batch_size, "")
+        return self._in_batches(generate, sentences, batch_size, report, "")
 
+    @with_decoding
     def translate_n_best(
-        self, sentences: list[str], n: int, batch_size: int = BATCH_SIZE, **options: Any
+        self,
+        sentences: list[str],
+        n: int,
+        batch_size: int = BATCH_SIZE,
+        report: Callable[[int, str, bool], None] | None = None,
+        **options: Any,
     ) -> list[list[tuple[str, float]]]:
         """Translates any number of sentences, each in several ways.
 
         Args:
-            sentences, batch_size: As of `translate`.
+            sentences, batch_size, report: As of `translate`.
             n: int, number of translations of each sentence.
-            **options: Options of `generate_n_best`.
+            **options: As of `generate_n_best`.
 
         Returns:
             A list for each sentence, see `generate_n_best`; an empty one where
@@ -90,25 +104,24 @@ class SentenceReader(InputReader):
         """
 
         def generate(batch):
-            return self.generate_n_best(batch, n, batch_size=batch_size, **options)
+            return self.generate_n_best(batch, n, batch_size, **options)
 
-        return self._in_batches(generate, sentences, batch_size, [])
+        return self._in_batches(generate, sentences, batch_size, report, [])
 
     def _in_batches(
-        self, generate: Callable, sentences: list[str], batch_size: int, empty: Any
+        self,
+        generate: Callable,
+        sentences: list[str],
+        batch_size: int,
+        report: Callable[[int, str, bool], None] | None,
+        empty: Any,
     ) -> list[Any]:
         """What `generate` makes of batches of sentences of similar length, in order."""
         if self.source is None:
             raise InputError(f"The model '{self.name}' has no tokenizer of sentences.")
         tokens = self.source_tokens(sentences)
+        self._report(tokens, report)
         generated = [empty] * len(tokens)
-        too_long = sum(len(ids) > MAX_TOKENS for ids in tokens)
-        if too_long:
-            warnings.warn(
-                f"{too_long} of {len(tokens)} sentences have more than {MAX_TOKENS:,} "
-                "tokens and are not translated.",
-                stacklevel=3,
-            )
         usable = [i for i, ids in enumerate(tokens) if 1 < len(ids) <= MAX_TOKENS]
         usable.sort(key=lambda i: len(tokens[i]))
         starts = range(0, len(usable), batch_size)
@@ -118,6 +131,27 @@ class SentenceReader(InputReader):
             for i, result in zip(indices, results, strict=True):
                 generated[i] = result
         return generated
+
+    def _report(self, tokens, report):
+        """Reports sentences of too many tokens, and those of unknown words only."""
+        too_long = [i for i, ids in enumerate(tokens) if len(ids) > MAX_TOKENS]
+        if report is None:
+            if too_long:
+                warnings.warn(
+                    f"{len(too_long)} of {len(tokens)} sentences have more than "
+                    f"{MAX_TOKENS:,} tokens and are not translated.",
+                    stacklevel=4,
+                )
+            return
+        for i in too_long:
+            report(
+                i, f"has more than {MAX_TOKENS:,} tokens and is not translated", False
+            )
+        for i, ids in enumerate(tokens):
+            words = ids[:-1]  # without EOS
+            known = len(ids) > MAX_TOKENS or any(map(self.source.is_known, words))
+            if words and not known:
+                report(i, "has unknown words only", True)
 
 
 def check_texts(texts: Any, noun: str) -> None:

@@ -3,6 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError
 from keras_caption.inputs import InputKind
 from keras_caption.models.generation import Generation
@@ -33,6 +34,8 @@ class Seq2Seq(Generation, TaskModel):
         decoder: Layer from `tokens`, the memory and its mask to logits.
         vocabulary: `keras_caption.text.Vocabulary`, or `None`: then the model
             generates tokens, but no strings.
+        decoding: `keras_caption.decoding.Decoding`, how the model generates. Defaults
+            to `default_decoding()`.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:
@@ -50,14 +53,23 @@ class Seq2Seq(Generation, TaskModel):
         encoder: keras.Model,
         decoder: keras.layers.Layer,
         vocabulary: Vocabulary | None = None,
+        *,
+        decoding: Decoding | None = None,
         **kwargs: Any,
     ):
         super().__init__(encoder, **kwargs)
+        self.decoding = decoding or self.default_decoding()
+        self.limits(encoder.input, self.decoding)  # which images have none of
         decoder(
             keras.Input((None,), dtype="int32"),
             encoder(encoder.input),
             memory_mask=self.memory_kind.memory_mask(encoder.input),
         )
+
+    @classmethod
+    def default_decoding(cls) -> Decoding:
+        """How models of this class generate, if nothing else is said."""
+        return Decoding()
 
     @property
     def memory_kind(self) -> InputKind:
@@ -85,7 +97,7 @@ class Seq2Seq(Generation, TaskModel):
         return {**self.input_specs, "tokens": tokens}
 
     def call(self, inputs: dict[str, Any], training: bool | None = None) -> Any:
-        read = self.prepare_inputs(inputs)
+        read = self.read(inputs)
         if "tokens" not in inputs:
             raise InputError(
                 f"The model '{self.name}' is called with dicts that hold `tokens` "
@@ -105,13 +117,13 @@ class Seq2Seq(Generation, TaskModel):
         """Encodes inputs as the memory that the decoder reads.
 
         Args:
-            inputs: dict, as for a call; `tokens` are ignored.
+            inputs: dict of tensors, as `read` returns it; others are ignored.
 
         Returns:
             dict of `memory` `(batch, M, dim)` and `memory_mask`, bool
             `(batch, M)`, or `None` if all items are valid.
         """
-        inputs = self.prepare_inputs(inputs)
+        inputs = {name: inputs[name] for name in self.input_specs}
         memory = self.encoder(inputs, training=False)
         mask = self.memory_kind.memory_mask(inputs)
         return {"memory": memory, "memory_mask": mask}

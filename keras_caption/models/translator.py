@@ -2,6 +2,8 @@ from typing import Any
 
 import keras
 
+from keras_caption.decoding import Decoding
+from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.sentence_reader import SentenceReader
 from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.text import Tokenizer
@@ -19,6 +21,7 @@ class Translator(SentenceReader, Seq2Seq):
             the model reads tokens only.
         target: `keras_caption.text.Tokenizer` of the target language, or `None`: then
             the model generates tokens only.
+        decoding: Of `keras_caption.models.Seq2Seq`.
         name, trainable, dtype: Of any Keras model.
     """
 
@@ -31,13 +34,31 @@ class Translator(SentenceReader, Seq2Seq):
         source: Tokenizer | None = None,
         target: Tokenizer | None = None,
         *,
+        decoding: Decoding | None = None,
         name: str | None = None,
         trainable: bool = True,
         dtype: Any = None,
     ):
         # Its `vocabulary` is `target`, and no argument of its own.
         super().__init__(
-            encoder, decoder, target, name=name, trainable=trainable, dtype=dtype
+            encoder,
+            decoder,
+            target,
+            decoding=decoding,
+            name=name,
+            trainable=trainable,
+            dtype=dtype,
+        )
+
+    @classmethod
+    def default_decoding(cls) -> Decoding:
+        """A beam of 4, and at most 2 n + 10 tokens for n of the source, with EOS."""
+        return Decoding(
+            beam_size=4,
+            max_length=2 * MAX_TOKENS + 10,
+            length_ratio=2.0,
+            length_margin=10,
+            length_penalty=0.6,
         )
 
     @property

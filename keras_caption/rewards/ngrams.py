@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_caption.arguments import Tensor
+from keras_caption.errors import InputError
 from keras_caption.text import PAD
 
 ORDERS = 4  # n-grams of one to four tokens
@@ -67,7 +68,7 @@ def check_tokens(name: str, tokens: Tensor, shape: str) -> None:
     """Raises `ValueError` unless tokens are integers of the rank of a shape."""
     dtype = keras.backend.standardize_dtype(tokens.dtype)
     if len(tokens.shape) != shape.count(",") + 1 or "int" not in dtype:
-        raise ValueError(
+        raise InputError(
             f"`{name}` must be integer tokens of shape {shape}. Received: {dtype} of "
             f"shape {tuple(tokens.shape)}"
         )

@@ -7,14 +7,18 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.atomic import replacing
-from keras_caption.decoding import beam_search, check_options, greedy_search
+from keras_caption.decoding import (
+    Decoding,
+    beam_search,
+    greedy_search,
+    with_decoding,
+)
 from keras_caption.decoding.beam_search import is_hypothesis
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor, ObjectDetector
-from keras_caption.inputs import complete_inputs, read_served
+from keras_caption.inputs import read_served
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
-from keras_caption.models.generation import given, take
 from keras_caption.models.input_reader import InputReader
 from keras_caption.serving.answers import answer_endpoints
 from keras_caption.serving.photos import extract_photos
@@ -29,8 +33,9 @@ EXPORTED = (
 )
 
 
+@with_decoding
 def export(
-    model: Seq2Seq | Answering | Ensemble, path: str | os.PathLike, **decoding: Any
+    model: Seq2Seq | Answering | Ensemble, path: str | os.PathLike, **options: Any
 ) -> None:
     """Writes a model as a SavedModel, ready for TensorFlow Serving.
 
@@ -86,25 +91,21 @@ def export(
             `Classifier`, or an `Ensemble` or `ClassifierEnsemble` of them.
         path: Path of a folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
-        **decoding: Options of `keras_caption.decoding.beam_search`: `beam_size`,
-            `max_length`, `length_penalty`, `block_trigrams`; and `length_ratio` and
-            `length_margin` of `generate_tokens`. Models that answer questions have
-            none.
+        **options: Fields of `keras_caption.decoding.Decoding`, in place of the model's
+            own. Models that answer questions have none.
 
     Raises:
         InputError: If the model has no vocabulary, or an option is unknown or has a
             wrong value.
     """
-    decoding = given(decoding)
     if isinstance(model, Answering):
-        if decoding:
+        if options:
             raise InputError(
-                f"Answers are not decoded: there is no option {min(decoding)!r}."
+                f"Answers are not decoded: there is no option {min(options)!r}."
             )
         endpoints = answer_endpoints(model)
     else:
-        check_options(decoding)
-        endpoints = generation_endpoints(model, decoding)
+        endpoints = generation_endpoints(model, model.decoding.override(**options))
     signatures = {
         name: tf.function(function, autograph=False).get_concrete_function(**specs)
         for name, (function, specs) in endpoints.items()
@@ -123,13 +124,13 @@ def export(
 
 
 def generation_endpoints(
-    model: Seq2Seq | Ensemble, decoding: dict[str, Any]
+    model: Seq2Seq | Ensemble, options: Decoding
 ) -> dict[str, Any]:
     """The functions of the SavedModel of a model that generates.
 
     Args:
         model: Captioner or ensemble.
-        decoding: dict, options of `export`.
+        options: `Decoding`.
 
     Returns:
         dict from a signature's name to a function and its inputs, a dict of
@@ -138,26 +139,27 @@ def generation_endpoints(
     Raises:
         InputError: If the model has no vocabulary, or the options are of sampling.
     """
-    if "temperature" in decoding:
+    if options.temperature is not None:
         raise InputError("An export searches for captions: it takes no `temperature`.")
     if model.vocabulary is None:
         raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
-    decoding = dict(decoding)
-    limit = take(decoding, "length_ratio", "length_margin")
 
-    def decoder_of(inputs):
-        return model.limited(complete_inputs(model.kinds, inputs), **limit)
+    # === Searches ===
+    @functools.partial(tf.function, autograph=False)  # one graph for all signatures
+    def beam(inputs):
+        limits = model.limits(inputs, options)
+        return beam_search(model, model.encode(inputs), options, limits)
 
+    def one_by_one(inputs):
+        limits = model.limits(inputs, options)
+        return greedy_search(model, model.encode(inputs), options, limits)
+
+    # === Signatures ===
     def answer(tokens, scores, valid):
         tokens = tf.where(valid[:, None], tokens, PAD)
         texts = model.vocabulary.detokenize(tokens)
         scores = tf.where(valid, scores, float("-inf"))
         return {model.generated: texts, "tokens": tokens, "scores": scores}
-
-    @functools.partial(tf.function, autograph=False)  # one graph for all signatures
-    def beam(inputs):
-        memory = model.encode(inputs)
-        return beam_search(decoder_of(inputs), memory, **decoding)
 
     def search(inputs, valid):
         tokens, scores = beam(inputs)
@@ -168,9 +170,7 @@ def generation_endpoints(
 
     def greedy(**served):
         inputs, valid = read_served(model.kinds, served)
-        length = {k: x for k, x in decoding.items() if k == "max_length"}
-        memory = model.encode(inputs)
-        return answer(*greedy_search(decoder_of(inputs), memory, **length), valid)
+        return answer(*one_by_one(inputs), valid)
 
     def n_best(**served):
         inputs, valid = read_served(model.kinds, served)
@@ -197,6 +197,7 @@ def generation_endpoints(
         inputs, valid = read_served(model.kinds, features)
         return search(inputs, valid & decoded)
 
+    # === Their inputs ===
     specs = {
         name: tf.TensorSpec(spec.shape, spec.dtype, name=name)
         for kind in model.kinds

@@ -141,7 +141,6 @@ def get_config(name: str) -> dict[str, Any]:
             "beam_size": 3,
             "max_length": 20,
             "length_penalty": 0.0,
-            "block_trigrams": False,
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},
     }
@@ -347,7 +346,7 @@ class Captioning(Task):
         first = self.read("test").take(1)
         for batch in kc.batches.image_batches(first, 1, model.input_specs):
             with input_errors():
-                model.prepare_inputs(batch)
+                model.read(batch)
 
     # === Evaluation ===
 
@@ -363,11 +362,10 @@ class Captioning(Task):
             kc.batches.image_batches(examples, BATCH_SIZE, model.input_specs),
             references,
             self.config["evaluation"]["validation_beam_size"],
-            self.config["decoding"]["max_length"],
             characters,
         )
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Captions and scores the test split, see `reports.captioning.evaluate`."""
-        decoding, spice = self.config["decoding"], self.config["evaluation"]["spice"]
-        return report.evaluate(model, self.builder, decoding, folder, spice)
+        spice = self.config["evaluation"]["spice"]
+        return report.evaluate(model, self.builder, folder, spice)

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import pathlib
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal
 
 import keras
 from pydantic import Field
@@ -17,7 +17,7 @@ from keras_caption.arguments import (
     ShareBelowOne,
 )
 from keras_caption.batches.token_batches import TokenizedPairs
-from keras_caption.decoding.options import BeamSize, LengthMargin, LengthRatio
+from keras_caption.decoding.options import BeamSize
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.tasks.reports import translation as report
@@ -52,11 +52,6 @@ class Data(TypedDict):
         Field(ge=1, le=MAX_TOKENS),
         Doc("tokens of a sentence; longer pairs are dropped"),
     ]
-
-
-class TranslationDecoding(Decoding):
-    length_ratio: NotRequired[LengthRatio]
-    length_margin: NotRequired[LengthMargin]
 
 
 class Training(TypedDict):
@@ -101,7 +96,7 @@ GROUPS = {
     "data": Data,
     "training": Training,
     "self_critical": TranslationSelfCritical,
-    "decoding": TranslationDecoding,
+    "decoding": Decoding,
     "evaluation": Evaluation,
 }
 
@@ -151,7 +146,6 @@ def get_config(name: str) -> dict[str, Any]:
             "length_ratio": 2.0,
             "length_margin": 10,
             "length_penalty": 0.6,  # Wu et al., 2016
-            "block_trigrams": False,
         },
         "evaluation": {"validation_beam_size": 1, "tokenized": False},
     }
@@ -304,11 +298,6 @@ class Translation(Task):
             evaluation["tokenized"],
             self._validation_loss(model),
             beam_size=evaluation["validation_beam_size"],
-            **{
-                name: value
-                for name, value in self.config["decoding"].items()
-                if name in ("max_length", "length_ratio", "length_margin")
-            },
         )
 
     def _validation_loss(self, model):
@@ -325,7 +314,6 @@ class Translation(Task):
         return report.evaluate(
             model,
             self.sentences("test"),
-            self.config["decoding"],
             folder,
             self.config["evaluation"]["tokenized"],
         )

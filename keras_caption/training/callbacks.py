@@ -52,7 +52,6 @@ class CaptionValidation(keras.callbacks.Callback):
         batches: Iterable of dicts with `image_id` beside the model's inputs.
         references: dict from image id to a list of str.
         beam_size: int, beam width; 1, greedy search, is the fastest.
-        max_length: int, greatest number of tokens of a caption.
         characters: bool, of `keras_caption.evaluation.cider`.
     """
 
@@ -61,7 +60,6 @@ class CaptionValidation(keras.callbacks.Callback):
         batches: Iterable[dict[str, Any]],
         references: dict[int, list[str]],
         beam_size: int = 1,
-        max_length: int = 20,
         characters: bool = False,
     ):
         super().__init__()
@@ -69,14 +67,14 @@ class CaptionValidation(keras.callbacks.Callback):
         self.references = references
         self.characters = characters
         self.note = OutputNote()
-        self.options = {"beam_size": beam_size, "max_length": max_length}
+        self.beam_size = beam_size
 
     def on_epoch_end(self, epoch, logs=None):
         from keras_caption.evaluation import cider
 
         model = model_of(self.model)
         batches = progress(self.batches, "Validation", unit="batches", leave=False)
-        captions = model.caption(batches, **self.options)
+        captions = model.caption(batches, beam_size=self.beam_size)
         score = cider(captions, self.references, self.characters)
         logs["val_cider"] = SCALE * score
         one_of_each = [self.references[image_id][0] for image_id in captions]

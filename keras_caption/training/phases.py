@@ -11,6 +11,7 @@ from typing import Any
 
 import keras
 
+from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError, input_errors
 from keras_caption.text import Tokenizer, Vocabulary
 from keras_caption.training.accumulation import AccumulatingTrainer
@@ -86,6 +87,7 @@ def train_cross_entropy(
                 loss=task.make_loss(),
                 jit_compile=False,  # XLA would compile anew for each shape of a batch
             )
+        set_decoding(task, model)
         if start is not None:
             vocabularies |= kept_vocabularies(model, vocabularies)
         for name, vocabulary in vocabularies.items():
@@ -158,6 +160,7 @@ def train_self_critically(
             model = task.load_model(start)
             steps = task.steps_per_epoch("self_critical", strategy.num_replicas_in_sync)
             optimizer = task.make_optimizer("self_critical", steps)
+        set_decoding(task, model)
         reward = task.make_reward(model, directory, resumed)
         with input_errors():
             trainer = SelfCritical(
@@ -237,6 +240,26 @@ def fit(
             f"better for {patience} epochs"
         )
     wait_for_all(strategy)
+
+
+def set_decoding(task: Any, model: Any) -> bool:
+    """Makes a model generate as the configuration says.
+
+    Args:
+        task: The task; some generate nothing.
+        model: A model of it, or an ensemble.
+
+    Returns:
+        bool, whether it generated otherwise before.
+
+    Raises:
+        InputError: If models of the task have no such limit of the length.
+    """
+    if "decoding" not in task.config:
+        return False
+    before, model.decoding = model.decoding, Decoding(**task.config["decoding"])
+    model.limits(model.input_specs, model.decoding)
+    return model.decoding != before
 
 
 def count_parameters(model: Any) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_caption.atomic import exclusive, write_json
+from keras_caption.decoding.options import types
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_begun, read_scores
 from keras_caption.models.loading import file_of, load
@@ -22,11 +23,7 @@ _UNUSED = {
 # captioned. The greatest length is not among them: it decides what is validated and
 # what self-critical training samples. A dataset may have moved: its vocabulary is
 # compared. An ensemble is scored anew.
-_SEARCH = (
-    "decoding.beam_size",
-    "decoding.length_penalty",
-    "decoding.block_trigrams",
-)
+_SEARCH = tuple(f"decoding.{name}" for name in types() if name != "max_length")
 FREE = {
     "cross-entropy": (
         "training.epochs",

@@ -81,7 +81,7 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
             coins, numbers = (
                 keras.random.uniform(ops.shape(flat), seed=self.seeds) for _ in range(2)
             )
-            memory = self.model.encode(inputs)
+            memory = self.model.encode(self.model.read(inputs))
             replaced = scheduled_sampling(
                 self.model, memory, flat, coins, numbers, probability
             )

@@ -11,8 +11,8 @@ from keras_caption.arguments import (
     Share,
     check,
 )
-from keras_caption.decoding import policy, sample
-from keras_caption.decoding.options import check_values
+from keras_caption.decoding import Decoding, policy, sample
+from keras_caption.decoding.search import chosen_log_probs
 from keras_caption.errors import InputError
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
@@ -108,7 +108,6 @@ class SelfCritical(ReplicaTraining, keras.Model):
                 f"Received: {baseline!r}"
             )
         check(Samples, samples=samples)
-        check_values(max_length=max_length)
         check(CountOrZero, seed=seed)
         check(Positive, temperature=temperature)
         check(Share, cross_entropy=cross_entropy)
@@ -119,6 +118,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         self.baseline = baseline
         self.samples = samples
         self.temperature = temperature
+        self.sampling = Decoding(max_length=max_length, temperature=temperature)
         self.cross_entropy = cross_entropy
         self.max_length = max_length
         self.seed = seed
@@ -147,12 +147,12 @@ class SelfCritical(ReplicaTraining, keras.Model):
         batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         needed = ("references", *reads_of(self.reward))
         if not isinstance(batch, dict) or not {*needed} <= {*batch}:
-            raise ValueError(
+            raise InputError(
                 f"Self-critical training takes dicts that hold {', '.join(needed)} "
                 f"beside the model's inputs. Received: {batch}"
             )
         with tf.GradientTape() as tape:
-            memory = self.model.encode(batch)
+            memory = self.model.encode(self.model.read(batch))
             with tape.stop_recording():
                 tokens, rewards, baselines = self.explore(
                     memory, **{name: batch[name] for name in needed}
@@ -195,7 +195,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
             self.model,
             memory,
             self._numbers(batch, per_image),
-            self.temperature,
+            self.sampling,
             first_is_greedy=with_greedy,
         )
         rewards = self.reward(tokens, references, **read)
@@ -226,8 +226,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
         """
         logits = self.model.logits(shift_right(tokens), memory)
         log_policy = policy(logits, self.temperature)
-        chosen = ops.take_along_axis(log_policy, ops.expand_dims(tokens, -1), axis=-1)
-        terms = ops.squeeze(chosen, -1) * ops.expand_dims(advantages, 1)
+        chosen = chosen_log_probs(log_policy, tokens)
+        terms = chosen * ops.expand_dims(advantages, 1)
         entropies = -ops.sum(ops.exp(log_policy) * log_policy, axis=-1)
         logs = {
             "length": ops.sum(ops.cast(tokens > EOS, "float32"))

@@ -1,6 +1,6 @@
 """Values of an experiment's configuration: their types and ranges."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import Doc, TypedDict
@@ -15,7 +15,7 @@ from keras_caption.arguments import (
     ShareAboveZero,
     ShareBelowOne,
 )
-from keras_caption.decoding.options import KINDS, SEARCH_ONLY
+from keras_caption.decoding.options import types
 from keras_caption.errors import InputError, hint
 from keras_caption.validation import describe
 
@@ -95,7 +95,7 @@ class SelfCriticalSettings(TypedDict):
 
 
 Decoding = TypedDict(
-    "Decoding", {name: KINDS[name] for name in ("max_length", *SEARCH_ONLY)}
+    "Decoding", {name: NotRequired[kind] for name, kind in types().items()}
 )
 
 

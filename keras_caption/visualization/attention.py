@@ -41,7 +41,7 @@ def attention_over_memory(
         InputError: If there is more than one image or caption, the caption has no
             tokens, or nothing can be predicted from the image.
     """
-    check_one(model, inputs)
+    inputs = read_one(model, inputs)
     tokens = tokens_of(tokens)
     previous = ops.convert_to_tensor([[BOS, *tokens[:-1]]], dtype="int32")
     weights = ops.convert_to_numpy(model.attention(previous, model.encode(inputs)))[0]
@@ -96,7 +96,7 @@ class Row:
 
     def __init__(self, model, inputs, tokens, image):
         words, weights = attention_over_memory(model, inputs, tokens)
-        self.inputs = {**inputs, **model.prepare_inputs(inputs)}
+        self.inputs = {**inputs, **read_one(model, inputs)}
         self.image = model.memory_kind.blank(self.inputs) if image is None else image
         self.panels = own_panels(words, weights)
         self.caption = " ".join(word for word in words if word != EOS_WORD)
@@ -185,14 +185,20 @@ def add_legend(figure: Figure) -> None:
     figure.supxlabel(LEGEND, x=0.01, ha="left", fontsize=10)
 
 
-def check_one(model: Any, inputs: dict[str, Any]) -> None:
-    """Raises `InputError` unless inputs are of one example, without faults."""
-    sizes = [len(values) for values in model.read_inputs(inputs, check=True).values()]
-    if sizes[0] != 1:
+def read_one(model: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The encoder's inputs of one example.
+
+    Raises:
+        InputError: If there are several, or the example has a fault.
+    """
+    inputs = model.read(inputs, check=True)
+    size = len(next(iter(inputs.values())))
+    if size != 1:
         raise InputError(
             f"Attention is shown for one {model.kinds[0].noun}: a batch of 1 is "
-            f"expected. Received: a batch of {sizes[0]}."
+            f"expected. Received: a batch of {size}."
         )
+    return inputs
 
 
 def tokens_of(caption: Any) -> list[int]:

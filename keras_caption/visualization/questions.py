@@ -9,9 +9,9 @@ from keras_caption.inputs import Regions
 from keras_caption.visualization.attention import (
     PANEL,
     TEXT,
-    check_one,
     labels_of,
     names_of,
+    read_one,
     show,
 )
 
@@ -52,8 +52,7 @@ def attention_over_question(
     if not words:
         raise InputError(f"There is no word in the question {question!r:.60}.")
     inputs = {**inputs, "question": tokens}
-    check_one(model, inputs)
-    inputs = model.prepare_inputs(inputs)
+    inputs = read_one(model, inputs)
     weights = ops.convert_to_numpy(model.attention(inputs))[0]
     [kind] = (kind for kind in model.kinds if isinstance(kind, Regions))
     if image is None:

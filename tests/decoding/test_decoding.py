@@ -8,6 +8,7 @@ from keras import ops
 
 import keras_caption as kc
 from keras_caption.decoding import (
+    Decoding,
     beam_search,
     compile_function,
     greedy_search,
@@ -59,12 +60,16 @@ def markov(rng):
     return Markov(log_probs)
 
 
+def encoded(model, images):
+    return model.encode(model.read(images))
+
+
 def words_of(tokens):
     return [int(token) for token in np.array(tokens) if token != PAD]
 
 
 def test_wide_beams_find_the_best_caption_of_all(markov):
-    tokens, scores = beam_search(markov, None, beam_size=100, max_length=4)
+    tokens, scores = beam_search(markov, None, Decoding(beam_size=100, max_length=4))
     for image in range(4):
         best = markov.best(image, 4)
         assert words_of(tokens[image, 0]) == list(best)
@@ -78,7 +83,9 @@ def test_wide_beams_find_the_best_caption_of_all(markov):
 
 def test_beam_scores_are_log_probabilities_best_first(captioner, rng):
     images = random_images(rng, batch=4)
-    tokens, scores = beam_search(captioner, captioner.encode(images), 3, 9)
+    tokens, scores = beam_search(
+        captioner, encoded(captioner, images), Decoding(max_length=9)
+    )
     tokens, scores = np.array(tokens), np.array(scores)
     assert (np.diff(scores, axis=1) <= 0).all()
     shown = np.concatenate([np.full((4, 3, 1), BOS), tokens[..., :-1]], axis=-1)
@@ -90,9 +97,9 @@ def test_beam_scores_are_log_probabilities_best_first(captioner, rng):
 
 
 def test_beam_of_one_is_greedy(captioner, rng):
-    memory = captioner.encode(random_images(rng, batch=4))
-    tokens, scores = beam_search(captioner, memory, beam_size=1, max_length=9)
-    greedy, greedy_scores = greedy_search(captioner, memory, max_length=9)
+    memory = encoded(captioner, random_images(rng, batch=4))
+    tokens, scores = beam_search(captioner, memory, Decoding(beam_size=1, max_length=9))
+    greedy, greedy_scores = greedy_search(captioner, memory, Decoding(max_length=9))
     np.testing.assert_array_equal(tokens[:, 0], greedy)
     np.testing.assert_allclose(scores[:, 0], greedy_scores, atol=1e-4)
 
@@ -101,7 +108,7 @@ def test_search_stops_when_all_captions_have_ended():
     log_probs = np.full((2, 8, 8), -9.0)
     log_probs[:, BOS, 5] = log_probs[:, 5, EOS] = -0.01
     decoder = Markov(log_probs)
-    tokens, _ = greedy_search(decoder, None, max_length=50)
+    tokens, _ = greedy_search(decoder, None, Decoding(max_length=50))
     assert words_of(tokens[0]) == [5, EOS]
     assert decoder.steps <= 3  # two steps, and one more where a graph is traced
 
@@ -112,9 +119,9 @@ def test_forbidden_words_are_never_generated(rng):
     decoder = Markov(log_probs)
     numbers = rng.random((2, 6)).astype("float32")
     for tokens in (
-        greedy_search(decoder, None, 6)[0],
-        beam_search(decoder, None, 3, 6)[0][:, 0],
-        sample(decoder, None, numbers)[0],
+        greedy_search(decoder, None, Decoding(max_length=6))[0],
+        beam_search(decoder, None, Decoding(max_length=6))[0][:, 0],
+        sample(decoder, None, numbers, Decoding(max_length=6, temperature=1.0))[0],
     ):
         for caption in np.array(tokens):
             assert not {BOS, 3} & set(words_of(caption))
@@ -129,7 +136,11 @@ def test_length_penalty_prefers_longer_captions():
     log_probs[0, 7, EOS] = -0.2
     decoder = Markov(log_probs)
     captions = {
-        alpha: words_of(beam_search(decoder, None, 3, 6, length_penalty=alpha)[0][0, 0])
+        alpha: words_of(
+            beam_search(decoder, None, Decoding(max_length=6, length_penalty=alpha))[0][
+                0, 0
+            ]
+        )
         for alpha in (0.0, 2.0)
     }
     assert captions == {0.0: [4, EOS], 2.0: [5, 6, 7, EOS]}
@@ -137,25 +148,29 @@ def test_length_penalty_prefers_longer_captions():
 
 def test_fewer_captions_than_beams(captioner, rng):
     images = random_images(rng)
-    memory = captioner.encode(images)
-    tokens, scores = beam_search(captioner, memory, 50, 1, block_trigrams=True)
+    memory = encoded(captioner, images)
+    tokens, scores = beam_search(
+        captioner, memory, Decoding(beam_size=50, max_length=1, no_repeat_ngram=3)
+    )
     possible = np.array(scores) > -1e8
     assert possible.sum(1).tolist() == [31] * 3  # 30 words, or the end at once
     assert (np.array(tokens)[~possible] == PAD).all()
 
 
-def test_blocked_trigrams_do_not_come_twice(rng):
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_ngrams_do_not_come_twice(size, rng):
     log_probs = np.log(rng.dirichlet(np.full(8, 0.3), size=(3, 8)))
     log_probs[:, :, EOS] = -30.0
     decoder = Markov(log_probs)
 
-    def trigrams(block):
-        tokens, _ = beam_search(decoder, None, 3, 15, block_trigrams=block)
-        for caption in np.array(tokens[:, 0]):
-            yield [tuple(caption[i : i + 3]) for i in range(13)]
+    def ngrams(no_repeat_ngram):
+        length = 15 if size > 1 else 4
+        options = Decoding(max_length=length, no_repeat_ngram=no_repeat_ngram)
+        for caption in np.array(beam_search(decoder, None, options)[0][:, 0]):
+            yield [tuple(caption[i : i + size]) for i in range(length + 1 - size)]
 
-    assert any(len(set(of_one)) < len(of_one) for of_one in trigrams(False))
-    assert all(len(set(of_one)) == len(of_one) for of_one in trigrams(True))
+    assert any(len(set(of_one)) < len(of_one) for of_one in ngrams(0))
+    assert all(len(set(of_one)) == len(of_one) for of_one in ngrams(size))
 
 
 def test_samples_follow_the_probabilities(rng):
@@ -164,8 +179,10 @@ def test_samples_follow_the_probabilities(rng):
     decoder.log_probs = np.repeat(decoder.log_probs, 5000, axis=0)
     numbers = rng.random((5000, 1)).astype("float32")
 
-    def frequencies(**options):
-        tokens, scores = sample(decoder, None, numbers, **options)
+    once = {"max_length": 1, "temperature": 1.0}
+
+    def frequencies(**changed):
+        tokens, scores = sample(decoder, None, numbers, Decoding(**{**once, **changed}))
         chosen = np.array(tokens)[:, 0]
         np.testing.assert_allclose(scores, row[chosen], atol=1e-5)
         return np.bincount(chosen, minlength=8) / 5000
@@ -178,16 +195,18 @@ def test_samples_follow_the_probabilities(rng):
 
 def test_generate_offers_every_search(captioner, rng):
     images = random_images(rng)
-    memory = captioner.encode(images)
+    memory = encoded(captioner, images)
     tokens, scores = captioner.generate_tokens(images, beam_size=2, max_length=7)
-    expected = beam_search(captioner, memory, 2, 7)
+    expected = beam_search(captioner, memory, Decoding(beam_size=2, max_length=7))
     np.testing.assert_array_equal(tokens, expected[0][:, 0])
     np.testing.assert_allclose(scores, expected[1][:, 0], atol=1e-4)
     greedy, _ = captioner.generate_tokens(images, beam_size=1, max_length=7)
-    np.testing.assert_array_equal(greedy, greedy_search(captioner, memory, 7)[0])
-    options = {"temperature": 1.0, "max_length": 7}
+    np.testing.assert_array_equal(
+        greedy, greedy_search(captioner, memory, Decoding(max_length=7))[0]
+    )
+    sampled = {"temperature": 1.0, "max_length": 7}
     first, again, other = (
-        captioner.generate_tokens(images, seed=seed, **options)[0] for seed in (1, 1, 2)
+        captioner.generate_tokens(images, seed=seed, **sampled)[0] for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
@@ -202,10 +221,14 @@ def test_generation_compiles_with_xla(captioner, rng):
 
     @tf.function(jit_compile=True)
     def compiled(images):
-        return beam_search(captioner, captioner.encode(images), 3, 6)
+        return beam_search(
+            captioner, encoded(captioner, images), Decoding(max_length=6)
+        )
 
     tokens, scores = compiled({k: tf.constant(v) for k, v in images.items()})
-    expected = beam_search(captioner, captioner.encode(images), 3, 6)
+    expected = beam_search(
+        captioner, encoded(captioner, images), Decoding(max_length=6)
+    )
     np.testing.assert_array_equal(tokens, expected[0])
     np.testing.assert_allclose(scores, expected[1], atol=1e-4)
 
@@ -260,7 +283,7 @@ images = dict(np.load(sys.argv[1] + "/images.npz"))
 for name, widths in json.loads(sys.argv[3]).items():
     model = keras.models.load_model(f"{sys.argv[1]}/{name}.keras")
     for width in widths:
-        tokens = model.generate_tokens(images, width)[0]
+        tokens = model.generate_tokens(images, beam_size=width)[0]
         np.save(f"{sys.argv[1]}/{name}_{width}.npy", tokens)
     assert len(model.generate_tokens(images, temperature=1.0)[0]) == 3
 try:
@@ -301,7 +324,7 @@ np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
         for width in widths[model.name]:
             np.testing.assert_array_equal(
                 np.load(tmp_path / f"{model.name}_{width}.npy"),
-                model.generate_tokens(images, width)[0],
+                model.generate_tokens(images, beam_size=width)[0],
             )
     limits = np.maximum(np.arange(1, 301)[:, None] * np.arange(1001) // 100, 1)
     np.testing.assert_array_equal(np.load(tmp_path / "limits.npy"), limits)

@@ -155,7 +155,7 @@ OTHERS = {
     "data__data_dir": "coco",
     "data__max_words": 9,
     "training__learning_rate": 0.5,
-    "decoding__block_trigrams": True,
+    "decoding__no_repeat_ngram": 3,
     "evaluation__validation_beam_size": 3,
     "model__query_norm": "batch",
 }

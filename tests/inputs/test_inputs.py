@@ -136,6 +136,6 @@ def test_videos_that_cannot_be_captioned_are_named(video_model):
     broken[1] = frames[1]
     broken[1, 2:] = np.nan
     videos = {"frames": broken, "frame_mask": mask}
-    assert video_model.read_inputs(videos, check=True)
+    assert video_model.read(videos, check=True)
     mask = np.arange(1025) < 3
-    assert video_model.read_inputs({"frames": long, "frame_mask": mask[None]}, True)
+    assert video_model.read({"frames": long, "frame_mask": mask[None]}, True)

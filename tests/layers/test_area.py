@@ -173,7 +173,7 @@ def test_cached_steps_of_a_decoder_with_areas_match_a_call(rng):
 
 
 def test_areas_of_several_rows_need_the_width_of_the_grid():
-    with pytest.raises(ValueError, match="give its `grid_width`"):
+    with pytest.raises(kc.InputError, match="give its `grid_width`"):
         AreaMemory(max_height=2)
 
 

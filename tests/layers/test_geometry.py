@@ -4,6 +4,7 @@ import pytest
 import reference
 from conftest import random_boxes
 
+from keras_caption.errors import InputError
 from keras_caption.layers import (
     BoxEncoding,
     GeometryAwareSelfAttention,
@@ -98,13 +99,13 @@ def test_box_encoding_distinguishes_boxes(rng):
     )
     distances = np.linalg.norm(encoding[:, None] - encoding[None], axis=-1)
     assert (distances + 9 * np.eye(4) > 0.1).all()
-    with pytest.raises(ValueError, match="divisible by 8"):
+    with pytest.raises(InputError, match="divisible by 8"):
         BoxEncoding()(np.zeros((1, 4, 12), "float32"), boxes)
 
 
 def test_unknown_kind_and_missing_boxes_are_named(rng):
-    with pytest.raises(ValueError, match="content_independent, query, key"):
+    with pytest.raises(InputError, match="content_independent, query, key"):
         GeometryBias(2, kind="value")
     layer = GeometryAwareSelfAttention(2, 4)
-    with pytest.raises(ValueError, match="boxes"):
+    with pytest.raises(InputError, match="boxes"):
         layer(np.zeros((1, 3, 8), "float32"))

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import reference
 
+from keras_caption.errors import InputError
 from keras_caption.layers import InstanceNormalization, MultiHeadAttention
 
 
@@ -68,5 +69,5 @@ def test_norms_by_name_with_and_without_affine(rng):
                 np.size(w) for w in layer.key_norm.trainable_weights
             )
     assert counts == {(n, a): 16 * a for n, a in counts}
-    with pytest.raises(ValueError, match="'instance', 'batch', 'layer'"):
+    with pytest.raises(InputError, match="'instance', 'batch', 'layer'"):
         MultiHeadAttention(2, 4, query_norm="group")

@@ -95,7 +95,7 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
     members = [models[family, "areas"] for family in FAMILIES]
     images = {key: x for name in FAMILIES for key, x in images_of(name, rng).items()}
     for model in members:
-        memory = model.encode(images)
+        memory = model.encode(model.read(images))
         logits = ops.convert_to_numpy(model.logits(TOKENS, memory))
         state = model.start(memory, length=6)
         for t in range(4):
@@ -106,7 +106,7 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
         np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
 
     ensemble = kc.models.Ensemble(members)
-    expected = ensemble.logits(TOKENS, ensemble.encode(images))
+    expected = ensemble.logits(TOKENS, ensemble.encode(ensemble.read(images)))
     kc.serving.export(ensemble, tmp_path / "1", beam_size=1, max_length=4)
     served = tf.saved_model.load(str(tmp_path / "1")).signatures["logits"]
     answer = served(

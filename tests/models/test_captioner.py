@@ -59,7 +59,7 @@ def test_steps_are_teacher_forced_and_padding_never_leaks(name, rng):
     logits = np.array(model(batch))
     assert np.isfinite(logits).all()
 
-    state = model.start(model.encode(batch), length=TOKENS)
+    state = model.start(model.encode(model.read(batch)), length=TOKENS)
     for t in range(TOKENS):
         step, state = model.step(batch["tokens"][:, t], state, t)
         np.testing.assert_allclose(np.array(step), logits[:, t], atol=1e-4)

@@ -39,7 +39,9 @@ def test_probabilities_are_averaged(members, rng, tmp_path):
     mean = np.log(np.mean(p, axis=0))
     check_scores(mean, tokens, scores)
     assert len(ensemble.generate(images, beam_size=1)) == 3
-    weights = np.array(ensemble.attention(previous, ensemble.encode(images)))
+    weights = np.array(
+        ensemble.attention(previous, ensemble.encode(ensemble.read(images)))
+    )
     np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-5)
 
 
@@ -60,15 +62,19 @@ def test_regions_and_grids(members, vocabulary, rng):
     images = {**random_images(rng), "grid": grid}
     tokens, scores = ensemble.generate_tokens(images, beam_size=1, max_length=4)
     previous = np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=kc.text.BOS)
-    log_probs = np.array(ensemble.logits(previous, ensemble.encode(images)))
+    log_probs = np.array(
+        ensemble.logits(previous, ensemble.encode(ensemble.read(images)))
+    )
     check_scores(log_probs, tokens, scores)
-    weights = np.array(ensemble.attention(previous, ensemble.encode(images)))
+    weights = np.array(
+        ensemble.attention(previous, ensemble.encode(ensemble.read(images)))
+    )
     assert weights.shape == (3, 4, 6)
 
 
 def test_one_savedmodel(members, rng, tmp_path):
     ensemble = kc.models.Ensemble(members)
-    options = {"max_length": 7, "block_trigrams": True}
+    options = {"max_length": 7, "no_repeat_ngram": 3}
     kc.serving.export(ensemble, tmp_path / "both" / "1", **options)
     served = tf.saved_model.load(str(tmp_path / "both" / "1"))
     images = random_images(rng)

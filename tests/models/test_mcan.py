@@ -61,7 +61,7 @@ def test_every_layer_computes_what_the_official_one_does(official, oracle):
             expected[f"regions_{i}.{part}"] = f"dec{i}.{part}"
         expected[f"question_{i}"] = f"enc{i}.out"
     inputs = inputs_of(oracle)
-    found = keras.Model(encoder.input, outputs)(official.prepare_inputs(inputs))
+    found = keras.Model(encoder.input, outputs)(official.read(inputs))
     for name, theirs in expected.items():
         # Ours has zeros in padded regions, as the official inputs have.
         np.testing.assert_allclose(found[name], oracle[theirs], atol=1e-5, err_msg=name)

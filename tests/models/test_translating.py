@@ -41,22 +41,26 @@ def test_lengths_are_limited_by_the_source(model, search):
     taken = np.take_along_axis(np.array(logits), tokens[..., None], -1)[..., 0]
     np.testing.assert_allclose((taken * (tokens != PAD)).sum(1), scores, atol=1e-4)
     wide = model.generate_tokens(SENTENCES, length_ratio=16, **options)[0]
-    np.testing.assert_array_equal(wide, model.generate_tokens(SENTENCES, **options)[0])
+    whole = model.generate_tokens(SENTENCES, length_ratio=None, **options)[0]
+    np.testing.assert_array_equal(wide, whole)
 
 
 def test_n_best_are_the_beam(model):
     options = {"max_length": 5, "length_penalty": 0.6, **LIMIT}
+    options["beam_size"] = 3
     lists = model.generate_n_best(SENTENCES, n=2, **options)
-    inputs = model.prepare_inputs(model.to_batch(SENTENCES))
-    beam = kc.decoding.beam_search(
-        model.limited(inputs, **LIMIT), model.encode(inputs), 3, 5, 0.6
-    )
+    inputs = model.read(SENTENCES)
+    search = kc.decoding.Decoding(**options)
+    limits = model.limits(inputs, search)
+    beam = kc.decoding.beam_search(model, model.encode(inputs), search, limits)
     tokens, scores = map(np.array, beam)
     for found, rows, expected in zip(lists, tokens[:, :2], scores[:, :2], strict=True):
         assert [text for text, _ in found] == [model.target.decode(r) for r in rows]
         np.testing.assert_allclose([s for _, s in found], expected, atol=1e-5)
     assert [best for (best, _), *_ in lists] == model.generate(SENTENCES, **options)
-    alone = model.generate_n_best(["a"], n=3, max_length=5, length_ratio=0)
+    alone = model.generate_n_best(
+        ["a"], n=3, max_length=5, length_ratio=0, length_margin=0
+    )
     assert [text for text, _ in alone[0]] == [""]  # there is no other translation
     several = model.translate_n_best(["", *SENTENCES], n=2, batch_size=2, **options)
     assert [[text for text, _ in found] for found in several] == [
@@ -71,7 +75,10 @@ def test_n_best_are_the_beam(model):
         ({"n": 0}, "`n`: Input should be greater"),
         ({"n": 3, "beam_size": 2}, "A beam of 2 does not hold the 3 best"),
         ({"n": 2, "temperature": 1.0}, "Sampling"),
-        ({"n": 2, "length_margin": 3}, "`length_margin` needs `length_ratio`"),
+        (
+            {"n": 2, "length_ratio": None, "length_margin": 3},
+            "`length_margin` needs `length_ratio`",
+        ),
     ],
 )
 def test_wrong_options_are_named(model, options, message):

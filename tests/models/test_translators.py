@@ -57,7 +57,7 @@ def targets_of(rng, rows, length=6):
 def test_steps_and_a_call_agree(model, rng):
     source = source_of(model)
     tokens = targets_of(rng, 6)  # two sequences for each source
-    memory = model.encode({"source": source})
+    memory = model.encode(model.read({"source": source}))
     state, steps = model.start(memory, length=6), []
     state["cache"] = keras.tree.map_structure(
         lambda x: ops.repeat(x, 2, axis=0), state["cache"]

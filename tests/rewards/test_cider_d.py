@@ -175,7 +175,7 @@ def test_invalid_tokens_are_refused(rng):
     references, captions = random_captions(rng, (2, 3)), random_captions(rng, (2,))
     reward = CiderD.from_references(references)
     for wrong in (captions.astype("float32"), captions[0], references):
-        with pytest.raises(ValueError, match="`captions` must be integer tokens"):
+        with pytest.raises(kc.InputError, match="`captions` must be integer tokens"):
             reward(wrong, references)
-    with pytest.raises(ValueError, match="`references` must be integer tokens"):
+    with pytest.raises(kc.InputError, match="`references` must be integer tokens"):
         reward(captions, captions)

@@ -46,12 +46,13 @@ def test_self_critical_training_gives_a_reward_what_it_reads(rng):
         reward = kc.rewards.WeightedSum([length, nearness], [1.0, weight])
         trainer = kc.training.SelfCritical(model, reward, samples=2, max_length=4)
         tokens, rewards, _ = trainer.explore(
-            model.encode(batch), **{n: batch[n] for n in ("references", *reward.reads)}
+            model.encode(model.read(batch)),
+            **{n: batch[n] for n in ("references", *reward.reads)},
         )
         found.append(np.array(rewards))
         expected = np.array(length(tokens, None))
         expected += weight * np.repeat(batch["boxes"][:, 0, 0], 2)
         np.testing.assert_allclose(rewards, expected, rtol=1e-5)
     del batch["boxes"]
-    with pytest.raises(ValueError, match="dicts that hold references, regions, boxes"):
+    with pytest.raises(kc.InputError, match="that hold references, regions, boxes"):
         trainer.train_step({name: tf.constant(x) for name, x in batch.items()})

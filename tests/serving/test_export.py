@@ -37,7 +37,7 @@ print(json.dumps(answers))
 
 
 LENGTH = 6
-SEARCH = {"max_length": LENGTH, "block_trigrams": True}
+SEARCH = {"max_length": LENGTH, "no_repeat_ngram": 3}
 NUMBERS = (4, 3, 1)  # of regions of three images
 
 
@@ -141,7 +141,7 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
         np.testing.assert_array_equal(answer["tokens"], tokens)
         np.testing.assert_allclose(answer["scores"], scores, atol=1e-4)
         assert answer["captions"] == captioner.generate(images, **SEARCH)
-        greedy = captioner.generate(images, beam_size=1, max_length=LENGTH)
+        greedy = captioner.generate(images, beam_size=1, **SEARCH)
         assert answer["greedy"] == greedy
         np.testing.assert_allclose(
             np.load(tmp_path / f"{name}_logits.npy"), captioner(images), atol=1e-5

@@ -54,7 +54,9 @@ def test_gradient_of_an_obviously_right_version(rng, baseline, share):
         cross_entropy=share,
         max_length=6,
     )
-    tokens, rewards, _ = trainer.explore(model.encode(batch), batch["references"])
+    tokens, rewards, _ = trainer.explore(
+        model.encode(model.read(batch)), batch["references"]
+    )
     tokens = np.array(tokens).reshape(2, 2, 6)
     rewards = np.array(rewards).reshape(2, 2)
     greedy, _ = model.generate_tokens(batch, beam_size=1, max_length=6)
@@ -169,9 +171,10 @@ def test_draws_follow_the_probabilities(rng):
             return ops.take(log_probs, tokens, axis=0), state
 
     numbers = rng.random((2 * 4000, 3)).astype("float32")
-    tokens, _ = kc.decoding.sample(Markov(), None, numbers, first_is_greedy=True)
+    three = kc.decoding.Decoding(max_length=3, temperature=1.0)
+    tokens, _ = kc.decoding.sample(Markov(), None, numbers, three, first_is_greedy=True)
     tokens = np.array(tokens)
-    greedy, _ = kc.decoding.greedy_search(Markov(), None, 3)
+    greedy, _ = kc.decoding.greedy_search(Markov(), None, three)
     np.testing.assert_array_equal(tokens[[0, 4000]], greedy)
     expected = np.exp(log_probs[BOS])
     expected[[0, 1, 3]] = 0

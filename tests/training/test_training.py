@@ -81,7 +81,7 @@ def test_words_are_the_models_own_as_often_as_scheduled(rng, vocabulary, name):
     images = random_images(rng)
     tokens = np.array([[[1, 5, 6, 7, 0], [1, 8, 9, 0, 0]]] * 3, "int32")
     flat = tokens.reshape(6, 5)
-    memory = model.encode(images)
+    memory = model.encode(model.read(images))
     coins, numbers = rng.random((2, 6, 5)).astype("float32")
     for probability in (0.0, 0.5, 1.0):
         shown = np.array(

@@ -56,7 +56,6 @@ def get_config():
             "beam_size": 2,  # of the released code's command; the paper gives none
             "max_length": 20,  # ours
             "length_penalty": 0.0,  # released code
-            "block_trigrams": False,
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},  # ours
     }

@@ -59,7 +59,6 @@ def get_config():
             "beam_size": 3,
             "max_length": 20,
             "length_penalty": 0.0,
-            "block_trigrams": False,
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},
     }

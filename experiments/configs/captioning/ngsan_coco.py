@@ -57,7 +57,6 @@ def get_config():
             "beam_size": 3,  # 5.1
             "max_length": 20,  # ours
             "length_penalty": 0.0,  # ours
-            "block_trigrams": False,
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},  # ours
     }

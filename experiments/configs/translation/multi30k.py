@@ -59,7 +59,6 @@ def get_config():
             "length_ratio": 2.0,
             "length_margin": 10,
             "length_penalty": 0.6,
-            "block_trigrams": False,
         },
         "evaluation": {"validation_beam_size": 1, "tokenized": False},
     }

@@ -67,7 +67,6 @@ def get_config():
             "length_ratio": 2.0,  # ours
             "length_margin": 10,  # ours
             "length_penalty": 1.0,
-            "block_trigrams": False,
         },
         "evaluation": {
             "validation_beam_size": 1,  # ours

@@ -26,7 +26,6 @@ FILES = {
 def evaluate(
     model: Any,
     builder: Any,
-    decoding: dict[str, Any],
     folder: pathlib.Path,
     spice: bool = False,
 ) -> dict[str, Any]:
@@ -35,7 +34,6 @@ def evaluate(
     Args:
         model: A trained captioner.
         builder: TFDS builder.
-        decoding: dict, options of `generate_tokens`.
         folder: `pathlib.Path`, where captions, references and a figure go.
         spice: bool, whether to compute SPICE.
 
@@ -46,7 +44,7 @@ def evaluate(
     references = kc.datasets.references(examples)
     batches = kc.batches.image_batches(examples, 50, model.input_specs)
     shown = progress(batches, "Test split", unit="batches", leave=False)
-    captions = model.caption(shown, **decoding)
+    captions = model.caption(shown)
     ids = kc.datasets.given_ids(builder)
     write_coco_files(
         *({ids.get(i, i): x for i, x in of.items()} for of in (captions, references)),
@@ -56,9 +54,9 @@ def evaluate(
     scores, notes = kc.evaluation.score(captions, references, spice, characters)
     judged = kc.synthetic.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
-    draw_attention(model, builder, decoding, folder / "attention.png")
+    draw_attention(model, builder, folder / "attention.png")
 
-    width = decoding["beam_size"]
+    width = model.decoding.beam_size
     noun = model.memory_kind.noun
     print(f"\nTest split, {len(captions):,} {noun}s, beam {width}\n")
     print(kc.evaluation.table({model.name: scores}))
@@ -107,9 +105,7 @@ def write_coco_files(
     write_json(folder / "test_references.json", truth)
 
 
-def draw_attention(
-    model: Any, builder: Any, decoding: dict[str, Any], path: pathlib.Path
-) -> None:
+def draw_attention(model: Any, builder: Any, path: pathlib.Path) -> None:
     """Draws the attention weights of some captions of the test split."""
     count = min(CAPTIONS, builder.info.splits["test"].num_examples)
     examples = kc.datasets.read(builder, f"test[:{count}]", images=True)
@@ -117,6 +113,6 @@ def draw_attention(
     captions = []
     for example in examples.as_numpy_iterator():
         inputs = {n: example[n][None].astype("float32") for n in names if n in example}
-        [tokens], _ = model.generate_tokens(inputs, **decoding)
+        [tokens], _ = model.generate_tokens(inputs)
         captions.append((inputs, tokens, example.get("image")))
     kc.visualization.attention_over_captions(model, captions).savefig(path, dpi=80)

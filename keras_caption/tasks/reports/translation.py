@@ -27,7 +27,6 @@ FILES = {
 def evaluate(
     model: Any,
     sentences: tuple[list[str], list[str]],
-    decoding: dict[str, Any],
     folder: pathlib.Path,
     tokenized: bool = False,
 ) -> dict[str, float]:
@@ -36,7 +35,6 @@ def evaluate(
     Args:
         model: A trained translator.
         sentences: Source sentences and their translations, lists of str.
-        decoding: dict, options of `generate_tokens`.
         folder: `pathlib.Path`, where the translations go.
         tokenized: bool, of `keras_caption.evaluation.score_translations`.
 
@@ -44,7 +42,7 @@ def evaluate(
         dict from metric to score.
     """
     sources, references = sentences
-    translations = model.translate(sources, **decoding)
+    translations = model.translate(sources)
     with replacing(folder / "test_translations.txt") as partial:
         lines = [kc.text.one_line(translation) + "\n" for translation in translations]
         partial.write_text("".join(lines), encoding="utf-8")
@@ -53,7 +51,7 @@ def evaluate(
         translations, in_words, tokenized
     )
     scores["log_perplexity"] = kc.evaluation.log_perplexity(model, sources, references)
-    width = decoding["beam_size"]
+    width = model.decoding.beam_size
     print(f"\nTest split, {len(sources):,} sentences, beam {width}\n")
     cells = [
         f"{score:.4f}" if name == "log_perplexity" else f"{100 * score:.1f}"

@@ -1,0 +1,79 @@
+"""What the options of decoding change in the probabilities of the next token."""
+
+from typing import Any
+
+from keras import ops
+
+from keras_caption.decoding.options import Decoding
+from keras_caption.text import BOS, EOS, PAD, UNK
+
+# Tokens that are never generated. Their probability is not given to other tokens, so
+# that scores stay the model's own.
+FORBIDDEN = (PAD, BOS, UNK)
+NEG_INF = -1e9
+
+
+def choosing_scores(
+    log_probs: Any,
+    tokens: Any,
+    index: Any,
+    options: Decoding,
+    limits: Any = None,
+) -> Any:
+    """Scores that next tokens are chosen by.
+
+    They are the log-probabilities, but for tokens that the options change or forbid.
+
+    Args:
+        log_probs: float32 `(rows, vocabulary_size)`.
+        tokens: int32 `(rows, length)`, of which the first `index` are generated.
+        index: int scalar, position of the next token.
+        options: `Decoding`.
+        limits: int `(rows,)`, greatest numbers of tokens, EOS included: there it is
+            the only choice. `None` for no limits.
+
+    Returns:
+        float32 `(rows, vocabulary_size)`.
+    """
+    vocabulary_size = log_probs.shape[-1]
+    scores = log_probs + forbidden_log_probs(vocabulary_size)
+    if options.no_repeat_ngram:
+        repeats = repeated_ngrams(
+            tokens, index, options.no_repeat_ngram, vocabulary_size
+        )
+        scores = ops.where(repeats, NEG_INF, scores)
+    if limits is not None:
+        only_end = ops.where(ops.arange(vocabulary_size) == EOS, log_probs, NEG_INF)
+        at_limit = ops.expand_dims(index >= limits - 1, 1)
+        scores = ops.where(at_limit, only_end, scores)
+    return scores
+
+
+def forbidden_log_probs(vocabulary_size):
+    """`(vocabulary_size,)`: to be added to log-probabilities before choosing."""
+    tokens = ops.arange(vocabulary_size)
+    forbidden = ops.any(
+        ops.expand_dims(tokens, 1) == ops.convert_to_tensor(FORBIDDEN), axis=1
+    )
+    return ops.where(forbidden, NEG_INF, 0.0)
+
+
+def repeated_ngrams(tokens: Any, index: Any, size: int, vocabulary_size: int) -> Any:
+    """Tokens that would repeat an n-gram, bool `(rows, vocabulary_size)`.
+
+    Args:
+        tokens: int `(rows, length)`, of which the first `index` are generated.
+        index: int scalar, position of the next token.
+        size: int n, number of tokens of an n-gram.
+        vocabulary_size: int, number of tokens.
+    """
+    starts = max(tokens.shape[1] - size + 1, 0)
+    # n-grams that are complete before the next token,
+    same = ops.arange(size - 1, size - 1 + starts) < index
+    # and begin with the n - 1 tokens before it.
+    for offset in range(size - 1):
+        place = ops.maximum(index - (size - 1) + offset, 0)
+        last = ops.expand_dims(ops.take(tokens, place, axis=1), 1)
+        same = ops.logical_and(same, tokens[:, offset : offset + starts] == last)
+    ends = ops.where(same, tokens[:, size - 1 :], PAD)
+    return ops.any(ops.one_hot(ends, vocabulary_size, dtype="bool"), axis=1)
