@@ -29,7 +29,7 @@ def test_steps_are_teacher_forced(rng, vocabulary, name):
     model = kc.models.create(name, vocabulary=vocabulary, **GRID, **SIZE)
     tokens = rng.integers(4, 34, (6, 7)).astype("int32")
     tokens[:, 0] = BOS
-    memory = model.encode(grids(rng))
+    memory = model.encode(model.read(grids(rng)))
     expected = ops.convert_to_numpy(model.logits(tokens, memory))
     state = model.start(memory, length=9)  # of a longer caption
     state["cache"] = keras.tree.map_structure(

@@ -66,7 +66,7 @@ def test_every_layer_computes_what_the_official_one_does(official, oracle):
         # Ours has zeros in padded regions, as the official inputs have.
         np.testing.assert_allclose(found[name], oracle[theirs], atol=1e-5, err_msg=name)
     np.testing.assert_allclose(official(inputs), oracle["logits"], atol=1e-5)
-    guided = official.attention(inputs)
+    guided = official.attention(official.read(inputs))
     np.testing.assert_allclose(guided, oracle["dec1.att_guided"].mean(1), atol=1e-6)
 
 
@@ -140,7 +140,7 @@ def model():
 
 def probabilities(model, images, questions):
     tokens = model.question_tokens(questions)
-    return np.array(model.probabilities({**images, "question": tokens}))
+    return np.array(model.probabilities(model.read({**images, "question": tokens})))
 
 
 def test_padding_changes_no_answer(model, rng):
@@ -152,7 +152,7 @@ def test_padding_changes_no_answer(model, rng):
     tokens = np.pad(model.question_tokens(QUESTIONS), ((0, 0), (0, 16)))
     tokens[0, 14:] = 5
     tokens[0, 2:14] = 0
-    found = model.probabilities({**spoilt, "question": tokens})
+    found = model.probabilities(model.read({**spoilt, "question": tokens}))
     np.testing.assert_allclose(found, expected, atol=1e-5)
     for i, question in enumerate(QUESTIONS):
         valid = images["region_mask"][i]
@@ -222,7 +222,7 @@ def test_one_answer_is_right_or_several_are(rng):
         if not multi_label:
             each = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
             losses = -(right * np.log(each)).sum(axis=1)
-        found = model.probabilities(inputs)
+        found = model.probabilities(model.read(inputs))
         np.testing.assert_allclose(found, each, rtol=1e-5)
         loss = model.evaluate(inputs, right, batch_size=batch, verbose=0)
         np.testing.assert_allclose(loss, losses.mean(), rtol=1e-5)
@@ -238,7 +238,7 @@ def test_two_regions_of_a_word_are_drawn(model, rng):
     figure = kc.visualization.attention_over_question(model, one, "w1, w2 zebra?")
     assert [panel.get_title() for panel in figure.axes] == ["w1", "w2", "zebra"]
     tokens = model.question_tokens(["w1 w2 zebra"])
-    weights = np.array(model.attention({**one, "question": tokens}))[0]
+    weights = np.array(model.attention(model.read({**one, "question": tokens})))[0]
     for panel, of_word in zip(figure.axes, weights.T, strict=False):
         frames = [frame for frame in panel.patches if frame.get_alpha() > 0]
         corners = {tuple(frame.get_xy()) for frame in frames}
