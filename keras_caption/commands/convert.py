@@ -7,10 +7,12 @@ r"""Converts checkpoints of other code to Keras.
     keras-caption convert transformer model-best.pth \
         --infos infos_transformer-best.pkl --output transformer.keras
     keras-caption convert marian opus-mt-en-de --output en_de.keras
+    keras-caption convert joeynmt models/en_de --output en_de.keras
 
 writes a model for `keras.models.load_model`. MCAN's code makes `token_to_ix` anew in
 every run: save the one of the training with `json.dump`. `transformer` is of Luo's
-ImageCaptioning.pytorch, `marian` a folder of Hugging Face's MarianMT.
+ImageCaptioning.pytorch, `marian` a folder of Hugging Face's MarianMT,
+`joeynmt` one that JoeyNMT trained in.
 """
 
 import argparse
@@ -19,10 +21,12 @@ from collections.abc import Sequence
 from keras_caption.commands.command_line import Parser, count, new_file
 from keras_caption.convert import (
     convert_aoanet,
+    convert_joeynmt,
     convert_luo_transformer,
     convert_marian,
     convert_mcan,
     read_infos,
+    read_joeynmt,
     read_marian,
     read_tensors,
     training_options,
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("model", choices=CONVERTERS)
     parser.add_argument(
         "checkpoint",
-        help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; marian: a folder",
+        help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; or a folder",
     )
     parser.add_argument(
         "--infos", help="aoanet, transformer: infos_*.pkl, or JSON of it"
@@ -87,6 +91,12 @@ def marian(options: argparse.Namespace) -> tuple[TransformerTranslator, str]:
     return model, f"{len(model.target):,} subwords"
 
 
+def joeynmt(options: argparse.Namespace) -> tuple[TransformerTranslator, str]:
+    """Converts a folder of JoeyNMT."""
+    model = convert_joeynmt(read_joeynmt(options.checkpoint))
+    return model, f"{len(model.source):,} and {len(model.target):,} words"
+
+
 def mcan(options: argparse.Namespace) -> tuple[MCAN, str]:
     """Converts an MCAN; returns it, and what it knows as text."""
     model = convert_mcan(
@@ -103,5 +113,6 @@ CONVERTERS = {
     "aoanet": (aoanet, ["infos"], []),
     "transformer": (transformer, ["infos"], []),
     "marian": (marian, [], []),
+    "joeynmt": (joeynmt, [], []),
     "mcan": (mcan, ["tokens", "answers"], ["num_heads"]),
 }

@@ -1,20 +1,24 @@
 """Converts checkpoints of other code to models."""
 
 from keras_caption.convert.aoanet import convert_aoanet
+from keras_caption.convert.joeynmt import convert_joeynmt
 from keras_caption.convert.luo import training_options
 from keras_caption.convert.luo_transformer import convert_luo_transformer
 from keras_caption.convert.marian import convert_marian
 from keras_caption.convert.mcan import convert_mcan
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.infos import read_infos
+from keras_caption.formats.joeynmt import read_joeynmt
 from keras_caption.formats.marian import read_marian
 
 __all__ = [
     "convert_aoanet",
+    "convert_joeynmt",
     "convert_luo_transformer",
     "convert_marian",
     "convert_mcan",
     "read_infos",
+    "read_joeynmt",
     "read_marian",
     "read_tensors",
     "training_options",

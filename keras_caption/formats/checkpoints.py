@@ -57,4 +57,5 @@ READERS = {
     ".pt": read_torch,
     ".pkl": read_torch,
     ".bin": read_torch,
+    ".ckpt": read_torch,
 }

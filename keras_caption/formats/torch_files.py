@@ -30,7 +30,7 @@ NUMBERS = {
     "ByteStorage": "u1",
     "BoolStorage": "?",
 }
-STATE_DICT = "state_dict"
+STATE_DICTS = "state_dict", "model_state"  # the second is JoeyNMT's
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,8 +119,9 @@ def read_torch(path: pathlib.Path) -> dict[str, np.ndarray]:
         InputError: If the file is damaged, or holds something else.
     """
     with reading(path), open_file(path) as (content, numbers_of):
-        if isinstance(content, dict) and isinstance(content.get(STATE_DICT), dict):
-            content = content[STATE_DICT]
+        for name in STATE_DICTS:
+            if isinstance(content, dict) and isinstance(content.get(name), dict):
+                content = content[name]
         if not isinstance(content, dict) or not content:
             raise InputError(f"{path} holds no state dict.")
         tensors = {}

@@ -1,4 +1,4 @@
-"""Checkpoints of Luo's toolkit and of MarianMT, held to what their code computes.
+"""Checkpoints of Luo's toolkit, MarianMT and JoeyNMT, held to what their code computes.
 
 The folder that the environment variable KERAS_CAPTION_ORACLES names has the
 checkpoints, with inputs and outputs of the official code; without it these tests are
@@ -17,9 +17,11 @@ from keras import ops
 import keras_caption as kc
 from keras_caption.commands import main
 from keras_caption.convert import (
+    convert_joeynmt,
     convert_luo_transformer,
     convert_marian,
     read_infos,
+    read_joeynmt,
     read_marian,
     read_tensors,
 )
@@ -250,3 +252,40 @@ def test_what_is_no_marian_is_named(tmp_path):
         convert_marian(read._replace(tensors=fewer))
     with pytest.raises(kc.InputError, match="There is no folder"):
         read_marian("nowhere")
+
+
+def test_joeynmt_computes_and_generates_the_same(tmp_path):
+    data, folder = oracle("joeynmt")
+    read = read_joeynmt(folder)
+    model = convert_joeynmt(read)
+
+    def ours(ids):  # their first ids are UNK, PAD, BOS and EOS
+        return np.array([UNK, PAD, BOS, EOS, *range(4, 26)], "int32")[ids]
+
+    source, tokens = ours(data["src"]), ours(data["trg_input"])
+    log_probs = np.array(ops.log_softmax(model({"source": source, "tokens": tokens})))
+    is_valid = data["trg_mask"][:, 0]
+    np.testing.assert_allclose(
+        log_probs[..., ours(np.arange(22))][is_valid],
+        data["tf.logprobs"][is_valid],
+        atol=1e-5,
+    )
+    for name, options in (
+        ("nounk.greedy", {"beam_size": 1}),
+        ("nounk.beam5_a1.0", {"beam_size": 5, "length_penalty": 1.0}),
+    ):
+        found, _ = model.generate_tokens({"source": source}, max_length=18, **options)
+        theirs = ours(data[f"{name}.seq"].reshape(5, -1, 18)[:, 0])
+        ended = np.cumsum(theirs == EOS, axis=1) - (theirs == EOS) > 0
+        np.testing.assert_array_equal(found, np.where(ended, PAD, theirs))
+    encoder = {**read.model["encoder"], "alpha": 0.8}
+    for changes, message in (
+        ({"encoder": encoder}, "Only a JoeyNMT with alpha=1.0"),
+        ({"tied_embeddings": True}, "tied_embeddings cannot be converted"),
+        ({"initializer": "xavier_normal"}, "xavier_normal scales residuals"),
+    ):
+        with pytest.raises(kc.InputError, match=message):
+            convert_joeynmt(read._replace(model={**read.model, **changes}))
+    (tmp_path / "config.yaml").write_text("model: {}")
+    with pytest.raises(kc.InputError, match="has no section `model`"):
+        read_joeynmt(tmp_path)

@@ -1,0 +1,96 @@
+"""Folders of JoeyNMT's trainings."""
+
+import os
+import pathlib
+from typing import Any, NamedTuple, NotRequired
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from keras_caption.errors import InputError
+from keras_caption.formats.checkpoints import read_tensors
+from keras_caption.formats.faults import reading, refuse_pipe
+
+SPECIAL = "<unk>", "<pad>", "<s>", "</s>"
+
+
+class Side(TypedDict):
+    """What a configuration says of the encoder, or of the decoder."""
+
+    type: str
+    num_layers: int
+    num_heads: int
+    hidden_size: int
+    ff_size: int
+    embeddings: dict[str, Any]
+    dropout: NotRequired[float]
+    layer_norm: NotRequired[str]
+    activation: NotRequired[str]
+    alpha: NotRequired[float]
+
+
+class Model(TypedDict):
+    """The section `model` of a configuration."""
+
+    encoder: Side
+    decoder: Side
+    initializer: NotRequired[str]
+    tied_embeddings: NotRequired[bool]
+    tied_softmax: NotRequired[bool]
+
+
+class JoeyFolder(NamedTuple):
+    """The files of a folder.
+
+    Attributes:
+        tensors: dict from name to NumPy array.
+        model: dict, the section `model` of `config.yaml`.
+        source, target: Lists of str, tokens by id.
+    """
+
+    tensors: dict[str, np.ndarray]
+    model: dict
+    source: list[str]
+    target: list[str]
+
+
+def read_joeynmt(folder: str | os.PathLike) -> JoeyFolder:
+    """Reads a folder that JoeyNMT trained in.
+
+    Args:
+        folder: Path. It holds `best.ckpt`, `config.yaml`, `src_vocab.txt` and
+            `trg_vocab.txt`.
+
+    Raises:
+        InputError: If a file is missing, damaged or holds something else.
+    """
+    import yaml
+
+    folder = pathlib.Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.")
+    path = folder / "config.yaml"
+    with reading(path):
+        content = yaml.safe_load(_read_text(path))
+    try:
+        model = TypeAdapter(Model).validate_python((content or {}).get("model"))
+    except (AttributeError, ValidationError):
+        raise InputError(
+            f"{path} has no section `model` with a Transformer as encoder and decoder."
+        ) from None
+    tokens = []
+    for name in ("src_vocab.txt", "trg_vocab.txt"):
+        tokens.append(_read_text(folder / name).split())
+        missing = [token for token in SPECIAL if token not in tokens[-1]]
+        if missing:
+            raise InputError(f"{folder / name} lacks {missing[0]}.")
+    return JoeyFolder(read_tensors(folder / "best.ckpt"), model, *tokens)
+
+
+def _read_text(path):
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    refuse_pipe(path)
+    with reading(path):
+        return path.read_text("utf-8")
