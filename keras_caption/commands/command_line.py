@@ -15,10 +15,14 @@ from absl import logging
 from pydantic import ValidationError
 from typing_extensions import Doc
 
+import keras_caption
 from keras_caption.atomic import check_new, creating
 from keras_caption.decoding.options import types
 from keras_caption.errors import InputError
 from keras_caption.validation import adapter, describe
+
+# Models, and the configurations of experiments; in a checkout links to them.
+BUILT_IN = pathlib.Path(keras_caption.__file__).parent / "built_in"
 
 
 class Parser(argparse.ArgumentParser):

@@ -1,12 +1,13 @@
 """The configuration of an experiment: a file, and values of the command line."""
 
 import copy
+import pathlib
 from typing import Any, NotRequired, get_args, get_origin
 
 from typing_extensions import Doc
 
 from keras_caption import models, tasks
-from keras_caption.commands.command_line import failure, run_file
+from keras_caption.commands.command_line import BUILT_IN, failure, run_file
 from keras_caption.errors import InputError, hint
 from keras_caption.training.settings import (
     RUN,
@@ -27,7 +28,8 @@ def make_config(
 
     Args:
         path: Python file whose `get_config()` returns a dict of groups, each a dict of
-            values. If `None`, the built-in experiment of the model's task.
+            values, or the name of one that the package has, such as `ngsan_coco`. If
+            `None`, the built-in experiment of the model's task.
         settings: dict from the name of a value, such as `model.num_layers`, to what
             replaces it; it may be a str, of the command line.
 
@@ -38,6 +40,7 @@ def make_config(
         InputError: If the file cannot be read, or a name or a value is wrong. The
             message names the file, or the value as `--config.GROUP.NAME`.
     """
+    path = path and find_file(path)
     config = {} if path is None else read_file(path)
     model = settings.get("model.name") or named_model(config) or DEFAULT_MODEL
     task = tasks.of_model(model)
@@ -81,6 +84,19 @@ def documentation(kind: Any) -> str:
     kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
     notes = getattr(kind, "__metadata__", ())
     return next((note.documentation for note in notes if isinstance(note, Doc)), "")
+
+
+def find_file(path: str) -> str:
+    """The file of an experiment: the path itself, or the built-in one of that name."""
+    if pathlib.Path(path).suffix or pathlib.Path(path).exists():
+        return path
+    files = (BUILT_IN / "configs").glob("*/*.py")
+    named = {file.stem: str(file) for file in sorted(files)}
+    if path not in named:
+        raise InputError(
+            f"There is no built-in experiment {path!r}. {hint(path, named)}"
+        )
+    return named[path]
 
 
 def read_file(path: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pathlib
 from typing import Any
 
 import keras_caption as kc
-from keras_caption.commands.command_line import names, share
+from keras_caption.commands.command_line import BUILT_IN, names, share
 
 DETECTOR = "dfine_nano_coco"
 CONFIDENCE = {
@@ -26,15 +26,8 @@ def add_model_option(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def default_model(name: str) -> list[str]:
-    """Value of `--model` where it is omitted: a file of `saved_models`.
-
-    Raises:
-        InputError: If it is not there, as in an installed package.
-    """
-    path = pathlib.Path(kc.__file__).parents[1] / "saved_models" / name
-    if not path.exists():
-        raise kc.InputError(f"{name} is in a checkout only: give a --model.")
-    return [str(path)]
+    """Value of `--model` where it is omitted: a model that the package has."""
+    return [str(BUILT_IN / name)]
 
 
 def add_detector_options(parser: argparse.ArgumentParser) -> None:

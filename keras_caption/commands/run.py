@@ -4,8 +4,9 @@ r"""Trains a model, scores it, shows its predictions and exports it.
 
 trains on built-in data. Everything is written to one folder, `--output_dir`; the same
 command with `--resume` resumes an interrupted run. `--config FILE` runs the experiment
-of a file; `--import FILE` runs a file that registers mechanisms, models or datasets of
-your own. Every value of the experiment can be set, for instance
+of a file, or a built-in one by its name, such as `ngsan_coco`; `--import FILE` runs a
+file that registers mechanisms, models or datasets of your own. Every value of the
+experiment can be set, for instance
 
     keras-caption run --model gsan --dataset coco_objects --data_dir annotations \
         --config.model.num_layers=3 --config.training.batch_size=16

@@ -88,7 +88,11 @@ def split(arguments):
 def make_parser(description):
     parser = Parser("keras-caption run", description, imports=True, add_help=False)
     parser.add_argument("--help", "-h", action="store_true", help="show this help")
-    parser.add_argument("--config", metavar="FILE", help="Python file of an experiment")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="Python file of an experiment, or the name of a built-in one: ngsan_coco",
+    )
     for flag, (name, text) in SHORT.items():
         parser.add_argument(
             f"--{flag}", metavar="VALUE", help=f"{text} (--config.{name})"

@@ -6,6 +6,9 @@ import os
 import re
 import shutil
 import struct
+import subprocess
+import sys
+import tomllib
 
 import keras
 import numpy as np
@@ -293,6 +296,33 @@ def test_the_model_of_the_repository_captions_what_is_detected(tmp_path):
     served = tf.saved_model.load(str(tmp_path / "1")).signatures["photos"]
     found = served(image_bytes=tf.constant([tf.io.encode_png(pixels).numpy(), b""]))
     assert found["captions"].numpy().tolist() == [caption.encode(), b""]
+
+
+def test_an_installed_package_captions_without_a_checkout(files, tmp_path):
+    package, installed = PROJECT / "keras_caption", tmp_path / "site" / "keras_caption"
+    shutil.copytree(package, installed, ignore=shutil.ignore_patterns("built_in"))
+    with open(PROJECT / "pyproject.toml", "rb") as file:
+        setuptools = tomllib.load(file)["tool"]["setuptools"]
+    for pattern in setuptools["package-data"]["keras_caption"]:
+        for path in package.glob(pattern):
+            copy = installed / path.relative_to(package)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+    program = shutil.copy(PROJECT / "keras_caption_cli.py", installed.parent)
+    photo_file = files / "photos" / "1.png"
+    command = ["caption", photo_file, f"--detector={files / 'yolox.keras'}"]
+    done = subprocess.run(
+        [sys.executable, program, *command],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(installed.parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "dog" in done.stdout
+    for path in (PROJECT / "experiments" / "configs").glob("*/*.py"):
+        copy = installed / "built_in" / "configs" / path.parent.name / path.name
+        assert copy.read_text() == path.read_text()
 
 
 def test_a_real_photo_is_captioned_without_naming_a_model(capsys):

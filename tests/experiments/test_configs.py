@@ -278,6 +278,12 @@ def test_every_value_is_described_in_one_line():
     assert described["model.key_norm"] == (None, "norm of the input's keys, or None")
 
 
+def test_experiments_of_the_package_have_names():
+    assert make_config("ngsan_coco", {})[1] == read("ngsan_coco")
+    with pytest.raises(kc.InputError, match=r"'ngsan_coc'\. Did you mean ngsan_coco"):
+        make_config("ngsan_coc", {})
+
+
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*/*.py")), ids=lambda p: p.stem)
 def test_heads_say_what_is_reached_and_how_long_it_takes(path):
     head = " ".join(ast.get_docstring(ast.parse(path.read_text())).split())
