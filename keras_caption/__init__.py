@@ -5,6 +5,7 @@ TensorFlow, or packages beyond Keras, are imported when first used.
 """
 
 import importlib
+import importlib.metadata
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from keras_caption import (
     text,
     training,
 )
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 
 if TYPE_CHECKING:  # for editors and type checkers: the names of LAZY
     from keras_caption import (  # noqa: F401
@@ -65,5 +66,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in LAZY:
-        return importlib.import_module(f"keras_caption.{name}")
+        with missing_extras():
+            return importlib.import_module(f"keras_caption.{name}")
+    if name == "__version__":
+        return importlib.metadata.version("keras-caption")
     raise AttributeError(f"module 'keras_caption' has no attribute {name!r}")

