@@ -14,6 +14,7 @@ COMMANDS = {
     "answer": "answer questions about images with a trained model",
     "translate": "translate sentences with a trained model",
     "score": "score a COCO results file",
+    "export": "export a model for a server or another engine",
     "convert": "convert a checkpoint of the authors' code",
 }
 

@@ -1,0 +1,103 @@
+"""Translators in CTranslate2: the same log-probabilities and translations."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_caption as kc
+from keras_caption.commands import main
+from keras_caption.text import BOS, EOS
+
+ctranslate2 = pytest.importorskip("ctranslate2")
+WORDS = [f"w{i}" for i in range(12)]
+SIZES = {
+    "num_layers": 1,
+    "decoder_layers": 2,
+    "model_dim": 16,
+    "num_heads": 2,
+    "feedforward_dim": 32,
+    "dropout": 0.0,
+}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_log_probabilities_and_greedy_translations_are_ours(shared, tmp_path):
+    keras.utils.set_random_seed(1)
+    source = kc.text.WordTokenizer(WORDS)
+    target = source if shared else kc.text.WordTokenizer([*WORDS, "w12"])
+    model = kc.models.TransformerTranslator(
+        source, target, shared_embeddings=shared, **SIZES
+    )
+    model.save(tmp_path / "model.keras")
+    tokens = np.random.default_rng(0).integers(4, 16, (2, 20, 5)).astype("int32")
+    sources, targets = (
+        np.pad(x, ((0, 0), (0, 1)), constant_values=EOS) for x in tokens
+    )
+    before = np.pad(targets[:, :-1], ((0, 0), (1, 0)), constant_values=BOS)
+    logits = np.array(model({"source": sources, "tokens": before}))
+    log_probs = np.array(ops.log_softmax(logits))
+    expected = np.take_along_axis(log_probs, targets[..., None], axis=-1)[..., 0]
+    texts = [[[str(i) for i in row] for row in side.tolist()] for side in tokens]
+    for precision, tolerance in (("float32", 1e-5), ("int8", 0.2)):
+        folder = str(tmp_path / precision)
+        command = [
+            *("export", str(tmp_path / "model.keras"), "--format=ctranslate2"),
+            *(f"--output={folder}", f"--precision={precision}"),
+        ]
+        with pytest.raises(SystemExit) as end:
+            main(command)
+        assert not end.value.code
+        engine = ctranslate2.Translator(folder, intra_threads=1)
+        scores = [result.log_probs for result in engine.score_batch(*texts)]
+        np.testing.assert_allclose(scores, expected, atol=tolerance)
+        results = engine.translate_batch(
+            texts[0],
+            beam_size=1,
+            max_decoding_length=6,
+            min_decoding_length=0,
+            suppress_sequences=[["<pad>"], ["<bos>"]],
+            disable_unk=True,
+        )
+        found = [[int(token) for token in r.hypotheses[0]] for r in results]
+        found = [model.target.to_text(ids) for ids in found]
+        sentences = [source.to_text(ids) for ids in tokens[0].tolist()]
+        ours = model.generate(sentences, beam_size=1, max_length=6)
+        assert found == ours or precision == "int8"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"input_area": 2}, "plain attention only.* has a memory, AreaMemory"),
+        ({"query_norm": "instance"}, "has a query norm, InstanceNormalization"),
+    ],
+)
+def test_other_attention_is_refused(options, problem, tmp_path):
+    model = kc.models.TransformerTranslator(
+        source_size=9, target_size=9, **SIZES, **options
+    )
+    with pytest.raises(kc.InputError, match=problem):
+        kc.serving.export_ctranslate2(model, tmp_path / "engine")
+    assert not (tmp_path / "engine").exists()
+
+
+def test_other_models_and_formats_are_refused(captioner, tmp_path):
+    captioner.save(tmp_path / "model.keras")
+    for more, problem in (
+        (
+            ["--format=ctranslate2"],
+            "Transformers that translate, and 'ngsan' is a NGSAN",
+        ),
+        (
+            ["--format=saved_model", "--precision=int8"],
+            "saved_model has no --precision",
+        ),
+    ):
+        with pytest.raises(SystemExit, match=problem):
+            main(
+                [
+                    *("export", str(tmp_path / "model.keras")),
+                    *(f"--output={tmp_path / 'engine'}", *more),
+                ]
+            )
