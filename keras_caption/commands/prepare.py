@@ -32,7 +32,8 @@ and of videos
 A photo becomes a grid of features and regions: its annotated boxes where --instances
 has any, else what a --detector finds, else windows of three sizes and the whole photo.
 With --backbone objects, it becomes the objects that the --detector finds; with
-coloured_objects, also the colours of these and of the whole photo.
+coloured_objects, also the colours of these and of the whole photo; and with a network,
+the features of both from its grid too, of windows where nothing is found.
 A clip becomes features of --num_frames frames, those in the middle of as many equal
 parts of it, by number; of third-party features, as many are taken in the same way, and
 all where there are fewer. A frame's features are the means over the cells of its grid.
@@ -152,8 +153,8 @@ FLAGS = {
         "help": "another argument of the network, such as alpha=0.75",
     },
     "detector": {
-        "help": "finds regions: an object detector of KerasHub, name or folder; for "
-        "objects also a YOLOX network as a .keras file"
+        "help": "finds regions: an object detector of KerasHub, name or folder, or a "
+        "YOLOX network as a .keras file; regions are then without a grid"
     },
     "confidence": CONFIDENCE,
     "shard_size": {"type": count, "default": 200, "help": "photos or videos in a file"},
@@ -238,7 +239,7 @@ def prepare_photos(options):
         records = kc.prepare.records_of_photos(
             options.photos, options.captions, options.instances, options.strict
         )
-    if options.backbone in ("objects", COLOURED):
+    if options.detector or options.backbone in ("objects", COLOURED):
         extractor = find_objects(options)
     else:
         extractor = make_extractor(options)
@@ -255,11 +256,14 @@ def prepare_photos(options):
 
 
 def find_objects(options):
-    """The detector of objects, or of objects and their colours."""
+    """The detector of objects, of their colours too, or also of their pixels."""
     if not options.detector:
         raise kc.InputError(f"--backbone {options.backbone} needs a --detector.")
+    network, coloured = None, options.backbone == COLOURED
+    if options.backbone not in ("objects", COLOURED):
+        network = make_extractor(options)
     return kc.features.load_detector(
-        options.detector, options.confidence, options.backbone == COLOURED
+        options.detector, options.confidence, coloured, network
     )
 
 
@@ -292,8 +296,6 @@ def make_extractor(options):
         options.backbone,
         options.layer,
         options.image_size,
-        detector=options.detector,
-        **({} if options.confidence is None else {"confidence": options.confidence}),
         arguments=dict(map(parse_argument, options.argument)),
         weights=options.weights,
     )

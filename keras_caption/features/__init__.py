@@ -2,7 +2,11 @@
 
 from keras_caption.features.clip_extractor import ClipExtractor
 from keras_caption.features.clips import Clip, find_clips, read_clip
-from keras_caption.features.coloured_objects import ColouredObjects
+from keras_caption.features.coloured_objects import (
+    COLOURS,
+    ColouredObjects,
+    colours_of,
+)
 from keras_caption.features.detectors import load_detector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
@@ -22,6 +26,7 @@ from keras_caption.features.yolox import Yolox
 
 __all__ = [
     "CATEGORIES",
+    "COLOURS",
     "MAX_PIXELS",
     "Clip",
     "ClipExtractor",
@@ -31,6 +36,7 @@ __all__ = [
     "HubNetwork",
     "ObjectDetector",
     "Yolox",
+    "colours_of",
     "film_strip",
     "find_clips",
     "find_photos",

@@ -3,8 +3,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_caption.features.extractor import Extractor
 from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.roi_align import roi_align
+from keras_caption.features.windows import windows
 
 # Red, green and blue of the colours that people name, and shades of grey between.
 _RGB = {
@@ -39,7 +41,7 @@ _TO_XYZ = (
 
 @keras.saving.register_keras_serializable("keras_caption")
 class ColouredObjects(ObjectDetector):
-    """Describes the objects in photos by category, score and colours.
+    """Describes the objects in photos by category, score, colours and pixels.
 
     The whole image is the first region, the objects that a detector finds are the
     others. A region's feature is the one-hot vector of its category times the score,
@@ -47,27 +49,31 @@ class ColouredObjects(ObjectDetector):
     and in all of it. A pixel's share in a colour falls with their distance d in
     CIELAB, as `softmax(-d^2 / (2 * 12^2))`.
 
+    With a network, the features that are pooled from its grid come last, and where
+    nothing is found, windows of the image are regions too.
+
     Args:
         detector: `keras_caption.features.ObjectDetector`.
+        network: `keras_caption.features.Extractor` without a detector, whose grids
+            are pooled and whose windows are taken, or `None`.
         name: str.
 
     Call arguments:
         inputs: dict, what `to_pixels` returns.
 
     Returns:
-        dict of `regions`, float32 `(batch, 1 + N, 112)`, `boxes`, float32
-        `(batch, 1 + N, 4)`, and `scores`, float32 `(batch, 1 + N)`, see
-        `ObjectDetector`; the score of the whole image is 0.
+        dict of `regions`, float32 `(batch, 1 + N, 112)`, or as many more as the
+        network's grid has; `boxes`, float32 `(batch, 1 + N, 4)`; and `scores`, float32
+        `(batch, 1 + N)`, see `ObjectDetector`; the score of the whole image and of
+        windows is 0.
     """
 
-    dimensions = (
-        *CATEGORIES,
-        *(f"{colour} in the middle" for colour in COLOURS),
-        *COLOURS,
-    )
-
     def __init__(
-        self, detector: ObjectDetector, name: str = "coloured_objects", **kwargs: Any
+        self,
+        detector: ObjectDetector,
+        network: Extractor | None = None,
+        name: str = "coloured_objects",
+        **kwargs: Any,
     ):
         super().__init__(
             detector.image_size,
@@ -78,32 +84,79 @@ class ColouredObjects(ObjectDetector):
             **kwargs,
         )
         self.detector = detector
+        self.network = network
         self.trainable = False
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        middles = (f"{colour} in the middle" for colour in COLOURS)
+        dim = self.network.grid_shape[-1] if self.network else 0
+        return (*CATEGORIES, *middles, *COLOURS, *(f"pixels {i}" for i in range(dim)))
 
     def detect(self, images: Any) -> tuple[Any, Any, Any]:
         return self.detector.detect(images)
 
+    def place(self, pixels: Any) -> dict[str, Any]:
+        placed = super().place(pixels)
+        if self.network:
+            placed["pixels"] = self.network.place(pixels)
+        return placed
+
     def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
         boxes, scores, categories = self.find(inputs)
+        if self.network:
+            boxes, scores, categories = self._or_windows(boxes, scores, categories)
         one_hot = ops.one_hot(categories, len(CATEGORIES))  # of -1 zeros
         regions = _after_whole(one_hot * ops.expand_dims(scores, -1), 0.0)
         boxes = _after_whole(boxes, [0.0, 0.0, 1.0, 1.0])
         scores = _after_whole(ops.expand_dims(scores, -1), 0.0)
-        small = ops.average_pool(inputs["images"], REDUCED, padding="same")
-        colours = shares_of_colours(small)
-        extents = ops.expand_dims(ops.tile(inputs["extents"], (1, 2)), 1)
-        parts = [roi_align(colours, x * extents) for x in (_middles(boxes), boxes)]
-        regions = ops.concatenate([regions, *parts], axis=-1)
+        parts = [regions, colours_of(inputs, boxes)]
+        if self.network:
+            parts.append(roi_align(self.network.grids(inputs["pixels"]), boxes))
+        regions = ops.concatenate(parts, axis=-1)
         valid = ops.any(boxes != 0, axis=-1, keepdims=True)
         regions = ops.where(valid, regions, 0.0)
         return {"regions": regions, "boxes": boxes, "scores": scores[..., 0]}
+
+    def _or_windows(self, boxes, scores, categories):
+        """Objects, or where there is none windows, without that of the whole image."""
+        levels = [level for level in self.network.levels if level > 1]
+        fixed = ops.convert_to_tensor(windows(levels).reshape(-1, 4), boxes.dtype)
+        missing = max(len(fixed) - boxes.shape[1], 0)
+        boxes = ops.pad(boxes, [[0, 0], [0, missing], [0, 0]])
+        scores = ops.pad(scores, [[0, 0], [0, missing]])
+        categories = ops.pad(categories, [[0, 0], [0, missing]], constant_values=-1)
+        fixed = ops.pad(fixed, [[0, boxes.shape[1] - len(fixed)], [0, 0]])
+        nothing = ops.all(scores == 0, axis=1)
+        boxes = ops.where(ops.reshape(nothing, (-1, 1, 1)), fixed, boxes)
+        return boxes, scores, categories
 
     def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
             "detector": keras.saving.serialize_keras_object(self.detector),
+            "network": keras.saving.serialize_keras_object(self.network),
         }
+
+
+def colours_of(inputs: dict[str, Any], boxes: Any) -> Any:
+    """Shares of colours in boxes.
+
+    Args:
+        inputs: dict, what `to_pixels` of an `ObjectDetector` returns.
+        boxes: float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by the photo's width
+            and height.
+
+    Returns:
+        float32 `(batch, N, 32)`: of each of `COLOURS` in the middle of the box, and in
+        all of it.
+    """
+    small = ops.average_pool(inputs["images"], REDUCED, padding="same")
+    colours = shares_of_colours(small)
+    extents = ops.expand_dims(ops.tile(inputs["extents"], (1, 2)), 1)
+    parts = [roi_align(colours, x * extents) for x in (_middles(boxes), boxes)]
+    return ops.concatenate(parts, axis=-1)
 
 
 def shares_of_colours(images: Any) -> Any:

@@ -1,18 +1,18 @@
 import pathlib
 
-import keras_hub
-
-from keras_caption.errors import InputError, hint
 from keras_caption.features.coloured_objects import ColouredObjects
-from keras_caption.features.hub_detector import HubDetector
-from keras_caption.features.hub_presets import is_preset, loading_preset
+from keras_caption.features.extractor import Extractor
+from keras_caption.features.hub_detector import HubDetector, load_hub_detector
 from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
 from keras_caption.formats.keras_files import load_keras
 
 
 def load_detector(
-    name: str, confidence: float | None = None, coloured: bool = False
+    name: str,
+    confidence: float | None = None,
+    coloured: bool = False,
+    network: Extractor | None = None,
 ) -> ObjectDetector:
     """Loads a detector of COCO's objects.
 
@@ -23,11 +23,13 @@ def load_detector(
         confidence: float in [0, 1], least score of an object. Defaults to 0.3; with
             `coloured`, which tells the model the scores, to 0.15.
         coloured: bool, whether to describe colours too, see `ColouredObjects`.
+        network: Of `ColouredObjects`, which describes pixels too.
 
     Raises:
         InputError: If there is none, it cannot be downloaded, or detects other objects,
             or the confidence is no share.
     """
+    coloured = coloured or network is not None
     if confidence is None:
         confidence = 0.15 if coloured else 0.3
     if pathlib.Path(name).suffix == ".keras":
@@ -35,26 +37,4 @@ def load_detector(
     else:
         network = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
         detector = HubDetector(network, confidence=confidence)
-    return ColouredObjects(detector) if coloured else detector
-
-
-def load_hub_detector(
-    preset: str, instead: str = ""
-) -> keras_hub.models.ObjectDetector:
-    """Loads a KerasHub object detector, by name or from a folder.
-
-    Args:
-        preset: str, name, address or folder.
-        instead: Of `loading_preset`.
-
-    Raises:
-        InputError: If there is none, or it cannot be loaded.
-    """
-    presets = keras_hub.models.ObjectDetector.presets
-    if not is_preset(preset, presets):
-        raise InputError(
-            f"There is no object detector {preset!r}: no preset of KerasHub, no "
-            f"address, no folder. {hint(preset, presets)}"
-        )
-    with loading_preset(preset, presets, instead):
-        return keras_hub.models.ObjectDetector.from_preset(preset)
+    return ColouredObjects(detector, network) if coloured else detector

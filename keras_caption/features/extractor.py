@@ -6,11 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.arguments import Count, Share, check
 from keras_caption.errors import InputError
 from keras_caption.features.application_network import applications, make_application
-from keras_caption.features.detectors import load_hub_detector
-from keras_caption.features.hub_detector import detect_by
 from keras_caption.features.hub_network import IMAGE_SIZE, HubNetwork, load_hub_network
 from keras_caption.features.photos import (
     check_photos,
@@ -29,8 +26,8 @@ class Extractor(keras.Model):
     The grid is the output of a layer of a convolutional network of
     `keras.applications`, or that of a vision backbone of KerasHub, see `HubNetwork`;
     a region's feature is pooled from it by RoI align. The regions are the boxes given;
-    if omitted, those of a detector; without a detector, a fixed pyramid of windows.
-    Its weights are never trained. A captioner saves its `extractor` with it.
+    if omitted, a fixed pyramid of windows; `ColouredObjects` finds objects. Its weights
+    are never trained. A captioner saves its `extractor` with it.
 
     Networks of the papers: InceptionResNetV2 (8 x 8 x 1536 for 299 pixels, area
     attention), ResNet101 (7 x 7 x 2048 for 224) and VGG16 or VGG19 (14 x 14 x 512 at
@@ -51,10 +48,6 @@ class Extractor(keras.Model):
         image_size: int, height and width, in pixels, that photos are resized to.
             Defaults to 224, or to that of the preset.
         levels: Iterable of int, of the pyramid, see `windows`.
-        detector: `keras_hub.models.ObjectDetector`, or a preset of one: its name, or
-            a local folder.
-        confidence: float in [0, 1], least confidence of the detector's regions.
-        max_regions: int, greatest number of the detector's regions.
         arguments: dict of further arguments of the function, such as `alpha`, or of
             the preset's backbone. `alpha` defaults to that of a weights file.
         weights: `"imagenet"`, which Keras downloads, the path of a weights file
@@ -82,16 +75,11 @@ class Extractor(keras.Model):
         layer: str | None = None,
         image_size: int | None = None,
         levels: Iterable[int] = (1, 2, 3, 4),
-        detector: Any = None,
-        confidence: float = 0.3,
-        max_regions: int = 36,
         arguments: dict[str, Any] | None = None,
         weights: str | None = None,
         name: str = "extractor",
         **kwargs: Any,
     ):
-        check(Share, confidence=confidence)
-        check(Count, max_regions=max_regions)
         super().__init__(name=name, **kwargs)
         if isinstance(backbone, str) and backbone not in applications():
             if weights not in (None, "imagenet"):
@@ -104,11 +92,6 @@ class Extractor(keras.Model):
         self.backbone = backbone
         self.layer = layer
         self.levels = tuple(levels)
-        if isinstance(detector, str):
-            detector = load_hub_detector(detector)
-        self.detector = detector
-        self.confidence = confidence
-        self.max_regions = max_regions
         self.arguments = dict(arguments or {})
         if isinstance(backbone, HubNetwork):
             self.image_size = backbone.image_size
@@ -128,8 +111,8 @@ class Extractor(keras.Model):
 
     def call(self, images: Any, boxes: Any = None) -> dict[str, Any]:
         if boxes is None:
-            boxes, valid = self.propose(images)
-            boxes = ops.where(ops.expand_dims(valid, -1), boxes, 0.0)
+            fixed = ops.expand_dims(windows(self.levels), 0)
+            boxes = ops.repeat(fixed, ops.shape(images)[0], axis=0)
         grid = self.grids(images)
         return {"grid": grid, "regions": roi_align(grid, boxes), "boxes": boxes}
 
@@ -168,37 +151,6 @@ class Extractor(keras.Model):
         """Resizes a photo, uint8 `(height, width, 3)`, to one of a call's images."""
         return resize_photo(pixels, self.image_size)
 
-    def propose(self, images: Any) -> tuple[Any, Any]:
-        """Proposes regions of photos without annotated objects.
-
-        Args:
-            images: Of a call.
-
-        Returns:
-            Boxes, float `(batch, N, 4)`, and whether they are valid, bool
-            `(batch, N)`. If a detector finds nothing, the whole image is one.
-        """
-        if self.detector is None:
-            fixed = ops.expand_dims(windows(self.levels), 0)
-            boxes = ops.repeat(fixed, ops.shape(images)[0], axis=0)
-            return boxes, ops.ones(ops.shape(boxes)[:2], "bool")
-        boxes, confidence, _ = detect_by(self.detector, images)
-        boxes = ops.clip(boxes, 0.0, 1.0)
-        size = boxes[..., 2:] - boxes[..., :2]
-        good = ops.logical_and(
-            confidence >= self.confidence, ops.all(size > 0, axis=-1)
-        )
-        scores = ops.where(good, confidence, -1.0)
-        count = min(self.max_regions, scores.shape[1])
-        best = ops.top_k(scores, count)[1]
-        boxes = ops.take_along_axis(boxes, ops.expand_dims(best, -1), axis=1)
-        mask = ops.take_along_axis(good, best, axis=1)
-        # The first is the best: if it is not valid, none is.
-        nothing = ops.logical_and(ops.logical_not(mask), ops.arange(count) == 0)
-        whole = ops.convert_to_tensor([0.0, 0.0, 1.0, 1.0], boxes.dtype)
-        boxes = ops.where(ops.expand_dims(nothing, -1), whole, boxes)
-        return boxes, ops.logical_or(mask, nothing)
-
     def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
@@ -207,9 +159,6 @@ class Extractor(keras.Model):
             "layer": self.layer,
             "image_size": self.image_size,
             "levels": self.levels,
-            "detector": keras.saving.serialize_keras_object(self.detector),
-            "confidence": self.confidence,
-            "max_regions": self.max_regions,
             "arguments": self.arguments,
         }
 
@@ -218,9 +167,9 @@ class Extractor(keras.Model):
         config = keras.saving.deserialize_keras_object(config)
         backbone = config.get("backbone")
         is_online = isinstance(backbone, str) and backbone not in applications()
-        if "weights" in config or is_online or isinstance(config.get("detector"), str):
+        if "weights" in config or is_online:
             raise InputError(
-                "A saved extractor should name no weights and no preset of a network "
-                "or a detector: they would be downloaded."
+                "A saved extractor should name no weights and no preset of a network: "
+                "they would be downloaded."
             )
         return cls(**config)

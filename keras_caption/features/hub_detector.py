@@ -1,10 +1,12 @@
 from typing import Any
 
 import keras
+import keras_hub
 import numpy as np
 from keras import ops
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, hint
+from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
 
 
@@ -87,3 +89,25 @@ def detect_by(network: Any, images: Any) -> tuple[Any, Any, Any]:
         width=images.shape[2],
     )
     return boxes, found["confidence"], ops.cast(found["labels"], "int32")
+
+
+def load_hub_detector(
+    preset: str, instead: str = ""
+) -> keras_hub.models.ObjectDetector:
+    """Loads a KerasHub object detector, by name or from a folder.
+
+    Args:
+        preset: str, name, address or folder.
+        instead: Of `loading_preset`.
+
+    Raises:
+        InputError: If there is none, or it cannot be loaded.
+    """
+    presets = keras_hub.models.ObjectDetector.presets
+    if not is_preset(preset, presets):
+        raise InputError(
+            f"There is no object detector {preset!r}: no preset of KerasHub, no "
+            f"address, no folder. {hint(preset, presets)}"
+        )
+    with loading_preset(preset, presets, instead):
+        return keras_hub.models.ObjectDetector.from_preset(preset)

@@ -5,7 +5,7 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from keras_caption.features import (
     ClipExtractor,
     Extractor,
     ObjectDetector,
+    windows,
 )
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.prepare.photo_records import PhotoRecord
@@ -47,8 +48,8 @@ def prepare_photos(
     """Writes the features of photos as a dataset for `keras_caption.datasets.load`.
 
     An example has a `grid` of features, and `regions`: the annotated objects of the
-    photo; the whole photo if it has none; or, if its objects are not annotated, the
-    regions proposed by the extractor. By an `ObjectDetector`, it has the objects that
+    photo; the whole photo if it has none; or, if its objects are not annotated,
+    windows. By an `ObjectDetector`, it has the objects that
     are found, and no grid.
 
     Args:
@@ -188,9 +189,7 @@ class PhotoExamples:
     def __init__(self, extractor: Extractor, batch_size: int):
         self.extractor = extractor
         self.batch_size = batch_size
-        self.extract = in_graph(extractor)
-        if isinstance(extractor, Extractor):
-            self.propose = in_graph(extractor.propose)
+        self.extract = tf.function(extractor, reduce_retracing=True, autograph=False)
 
     def __call__(self, records: list[PhotoRecord]) -> Iterator[dict | InputError]:
         """Yields the example, or the error, of each record."""
@@ -223,13 +222,12 @@ class PhotoExamples:
         if not valid:
             return examples
         photos = np.stack([example.pop("photo") for example in valid])
-        if any(example["boxes"] is None for example in valid):
-            proposed = [x.numpy() for x in self.propose(photos)]
-            for example, boxes, mask in zip(valid, *proposed, strict=True):
-                if example["boxes"] is None:
-                    example["boxes"] = boxes[mask]
         for example in valid:
-            boxes = example["boxes"] if len(example["boxes"]) else [[0, 0, 1, 1]]
+            boxes = example["boxes"]
+            if boxes is None:
+                boxes = windows(self.extractor.levels)
+            elif not len(boxes):
+                boxes = [[0, 0, 1, 1]]
             example["boxes"] = np.array(boxes, "float32")
         # Padded to a multiple of 8, so that few shapes are compiled.
         count = max(len(example["boxes"]) for example in valid)
@@ -265,11 +263,6 @@ class ObjectExamples(PhotoExamples):
             example["regions"] = of_regions[there].astype("float16")
             example["boxes"] = of_boxes[there]
         return examples
-
-
-def in_graph(function: Callable) -> Any:
-    """Compiles a function of photos."""
-    return tf.function(function, reduce_retracing=True, autograph=False)
 
 
 def shrink(photo: np.ndarray, side: int) -> np.ndarray:

@@ -9,6 +9,8 @@ import keras_caption as kc
 from keras_caption.features import CATEGORIES, HubDetector, Yolox, load_detector
 from keras_caption.features.object_detector import COCO_IDS
 
+WIDTH = {"alpha": 0.25}
+
 
 def test_boxes_are_shares_of_photos_of_any_proportions(tmp_path):
     white_yolox(image_size=None).save(tmp_path / "network.keras")
@@ -81,6 +83,36 @@ def test_objects_have_scores_and_colours():
     assert [x["category"] for x in detector.objects_of(found, 0)] == ["dog", "dog"]
 
 
+def test_pixels_of_objects_or_windows_come_last(tmp_path):
+    network = kc.features.Extractor("MobileNet", image_size=32, arguments=WIDTH)
+    coloured = kc.features.ColouredObjects(Yolox(white_yolox(), image_size=64))
+    detector = kc.features.ColouredObjects(coloured.detector, network)
+    photos = [photo(64, 32, [(1, 2), (7, 0)]), photo(32, 32, [])]
+    inputs = detector.to_pixels(photos)
+    found = {k: np.array(x) for k, x in detector(inputs).items()}
+    expected = {k: np.array(x) for k, x in coloured(inputs).items()}
+    assert found["regions"].shape == (2, 37, len(detector.dimensions)) == (2, 37, 368)
+    np.testing.assert_array_equal(found["boxes"][0], expected["boxes"][0])
+    np.testing.assert_allclose(
+        found["regions"][0, :, :112], expected["regions"][0], atol=1e-6
+    )
+    np.testing.assert_allclose(found["boxes"][1, :30], kc.features.windows())
+    assert not found["boxes"][1, 30:].any()
+    assert not found["scores"][1].any()
+    pooled = network(network.to_pixels(photos), found["boxes"])["regions"]
+    valid = found["boxes"].any(axis=-1)
+    np.testing.assert_allclose(
+        found["regions"][valid][:, 112:], np.array(pooled)[valid], atol=1e-5
+    )
+    assert not found["regions"][~valid].any()
+
+    detector.save(tmp_path / "detector.keras")
+    loaded = keras.models.load_model(tmp_path / "detector.keras")
+    assert loaded.dimensions == detector.dimensions
+    for name, values in loaded(inputs).items():
+        np.testing.assert_allclose(values, found[name], atol=1e-5)
+
+
 @pytest.mark.parametrize(("width", "count"), [(3.0, 2), (6.0, 1)])
 def test_of_overlapping_boxes_the_best_remains(width, count):
     # Two cells side by side overlap by 1/2 of their union, and by 5/7.
@@ -135,12 +167,8 @@ def test_what_is_no_detector_is_one_sentence(tmp_path, captioner):
 
 @pytest.mark.parametrize("confidence", [30, 2.0, float("nan"), -1])
 def test_confidence_is_a_share(confidence):
-    for make in (
-        lambda **given: Yolox(white_yolox(), image_size=64, **given),
-        lambda **given: kc.features.Extractor("MobileNet", **given),
-    ):
-        with pytest.raises(kc.InputError, match=r"^`confidence`: .*received"):
-            make(confidence=confidence)
+    with pytest.raises(kc.InputError, match=r"^`confidence`: .*received"):
+        Yolox(white_yolox(), image_size=64, confidence=confidence)
 
 
 def test_a_download_is_announced_and_without_a_network_one_sentence(

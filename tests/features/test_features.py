@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 from PIL import Image
-from retinanet import small_retinanet
 
 import keras_caption as kc
 from keras_caption.features import (
@@ -214,40 +213,6 @@ def test_extractor_makes_grids_and_regions(rng):
         found["regions"][:, 0],
         atol=1e-5,
     )
-
-
-def test_a_detector_proposes_regions_and_is_saved(rng, tmp_path):
-    keras.utils.set_random_seed(0)
-    small_retinanet(3).save_to_preset(tmp_path / "detector")
-    photos = rng.integers(0, 256, (2, 32, 32, 3)).astype("float32")
-    extractor = Extractor(
-        "MobileNet", **SMALL, detector=str(tmp_path / "detector"), max_regions=7
-    )
-    found = {name: np.array(x) for name, x in extractor(photos).items()}
-    assert found["boxes"].shape == (2, 7, 4)
-    valid = found["boxes"].any(axis=-1)
-    assert valid.any(axis=1).all()
-    assert (found["boxes"][valid][:, 2:] > found["boxes"][valid][:, :2]).all()
-    assert (found["boxes"] >= 0).all()
-    assert (found["boxes"] <= 1).all()
-    expected = extractor.detector.predict(photos, verbose=0)
-    y1, x1, y2, x2 = np.clip(expected["boxes"] / 64, 0, 1).T
-    valid = (x2 > x1) & (y2 > y1) & (expected["confidence"].T >= 0.3)
-    best = np.where(valid, expected["confidence"].T, -1).argmax(axis=0)[0]
-    assert valid[best, 0]
-    corners = np.stack([x1, y1, x2, y2], axis=-1)[best, 0]
-    np.testing.assert_allclose(found["boxes"][0, 0], corners, atol=1e-4)
-
-    extractor.save(tmp_path / "extractor.keras")
-    loaded = keras.models.load_model(tmp_path / "extractor.keras")
-    for name, values in loaded(photos).items():
-        np.testing.assert_allclose(values, found[name], atol=1e-5)
-    extractor.confidence = 2.0  # nothing is as sure as that
-    boxes, mask = extractor.propose(photos)
-    np.testing.assert_array_equal(np.array(mask).sum(axis=1), [1, 1])
-    np.testing.assert_array_equal(boxes[:, 0], [[0, 0, 1, 1]] * 2)
-    with pytest.raises(kc.InputError, match="There is no object detector 'nowhere'"):
-        Extractor("MobileNet", **SMALL, detector="nowhere")
 
 
 def test_mistakes_about_networks_are_named(tmp_path):
