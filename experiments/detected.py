@@ -6,8 +6,10 @@ r"""Scores captioners of objects on photos: of annotated objects, and of detecte
 
 The runs are of `coco_objects`. Runs that differ in their seed only share a row: means ±
 standard deviations, in %. Precision and recall are of the categories that captions
-name, against those that people name. Photos that are missing or cannot be read are
-counted and skipped.
+name, against those that people name. With --colours, captions of detected objects are
+scored with the colours of these too, and how right the colours are that captions give
+to objects: all, and those of objects that people give a colour. Photos that are missing
+or cannot be read are counted and skipped.
 """
 
 import numpy as np
@@ -24,6 +26,7 @@ from keras_caption.tasks import Captioning
 
 BATCH_SIZE = 50
 SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall")
+COLOURS_SHOWN = ("colours right", "where people say one")
 
 
 def main(arguments):
@@ -43,32 +46,41 @@ def main(arguments):
     parser.add_argument(
         "--confidence", type=names, default=["0.3"], help="least scores of an object"
     )
+    parser.add_argument(
+        "--colours", action="store_true", help="score captions with colours too"
+    )
     options = parser.parse_intermixed_args(arguments)
+    shown = SHOWN + (COLOURS_SHOWN if options.colours else ())
     found = find_runs(options.runs).values()
     runs = list(distinctions([run for run in found if task_of(run) is Captioning]))
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")
     records, photos = read_photos(options)
-    inputs = {}
+    inputs, shares = {}, {}
     if options.instances:
         inputs["annotated"] = annotated(records, options.instances)
     for confidence in options.confidence:
         detector = kc.features.load_detector(options.detector, float(confidence))
-        inputs[f"detected, {confidence}"] = detected(detector, photos)
+        source = f"detected, {confidence}"
+        inputs[source], shares[source] = detected(detector, photos)
     rows = {}
     for run, changed in runs:
         task = Captioning(run["config"])
         model = task.load_model(run["folder"])
         for source, of_photos in inputs.items():
             texts = captions_of(of_photos, model, run["config"]["decoding"])
-            row = rows.setdefault(f"{label_of(run, changed)}, {source}", [])
-            row.append(score(records, texts))
+            label = f"{label_of(run, changed)}, {source}"
+            rows.setdefault(label, []).append(score(records, texts))
+            if options.colours and source in shares:
+                texts = coloured(texts, of_photos, shares[source])
+                label += ", with colours"
+                rows.setdefault(label, []).append(score(records, texts))
     print(f"\n{len(photos):,} photos\n")
     cells = [
-        [label, *(text_of([100 * run[name] for run in of_runs]) for name in SHOWN)]
+        [label, *(text_of([100 * run[name] for run in of_runs]) for name in shown)]
         for label, of_runs in rows.items()
     ]
-    print(kc.evaluation.markdown_table(["", *SHOWN], cells))
+    print(kc.evaluation.markdown_table(["", *shown], cells))
 
 
 def read_photos(options):
@@ -108,12 +120,33 @@ def annotated(records, instances):
 
 
 def detected(detector, photos):
-    """Regions and boxes of detected objects, one pair for each photo."""
-    detect, inputs = compile_function(detector, detector.variables), []
+    """Regions and boxes of detected objects, and shares of colours, by photo."""
+
+    def describe(pixels):
+        found = detector(pixels)
+        return found, kc.features.colours_of(pixels, found["boxes"])
+
+    detect, inputs, shares = compile_function(describe, detector.variables), [], []
     for photo in progress(photos, unit="photos"):
-        found = detect(detector.to_pixels([photo]))
+        found, colours = detect(detector.to_pixels([photo]))
         inputs.append((np.array(found["regions"][0]), np.array(found["boxes"][0])))
-    return inputs
+        shares.append(np.array(colours[0]))
+    return inputs, shares
+
+
+def coloured(texts, inputs, shares):
+    """Captions with the colours of their objects."""
+    return [
+        kc.results.with_colours(
+            text,
+            [
+                (kc.features.CATEGORIES[region.argmax()], colours)
+                for region, colours in zip(regions, of_photo, strict=True)
+                if region.any()
+            ],
+        )
+        for text, (regions, _), of_photo in zip(texts, inputs, shares, strict=True)
+    ]
 
 
 def captions_of(inputs, model, decoding):
@@ -137,7 +170,13 @@ def score(records, texts):
     references = {r.image_id: r.captions for r in records}
     scores, _ = kc.evaluation.score(captions, references)
     precision, recall = kc.evaluation.object_agreement(captions, references)
-    return {**scores, "precision": precision, "recall": recall}
+    colours = kc.evaluation.colour_agreement(captions, references)
+    return {
+        **scores,
+        "precision": precision,
+        "recall": recall,
+        **dict(zip(COLOURS_SHOWN, colours, strict=False)),
+    }
 
 
 if __name__ == "__main__":

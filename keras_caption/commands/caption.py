@@ -46,8 +46,14 @@ from keras_caption.commands.detection import (
     default_model,
 )
 from keras_caption.commands.skipped import Skipped
+from keras_caption.decoding import compile_function
 from keras_caption.progress import progress, report
-from keras_caption.results import Sidecars, open_caption_file, to_text
+from keras_caption.results import (
+    Sidecars,
+    open_caption_file,
+    to_text,
+    with_colours,
+)
 
 BATCH_SIZE = 8  # files that are captioned at once
 MODEL = "ngsan_coco.keras"
@@ -63,6 +69,11 @@ def main(arguments: Sequence[str]) -> int:
     )
     add_model_option(parser, MODEL)
     add_detector_options(parser)
+    parser.add_argument(
+        "--colours",
+        action="store_true",
+        help="give nouns the colours of their detected objects, where these are sure",
+    )
     parser.add_argument(
         "--output",
         action="append",
@@ -104,6 +115,11 @@ def caption(options, outputs):
             "translate."
         )
     add_detector(model, options)
+    if options.colours and model.categories != list(kc.features.CATEGORIES):
+        raise kc.InputError(
+            f"{','.join(options.model)} does not caption detected objects: it takes no "
+            "--colours."
+        )
     files, missing = find_files(options.files, model.extractor)
     if not files:
         raise kc.InputError(missing[0])
@@ -196,6 +212,9 @@ class Captions:
         self.model = model
         self.search = decoding_of(options)
         self.draws = bool(options.figure)
+        self.shares = None
+        if options.colours:
+            self.shares = compile_function(kc.features.colours_of, ())
         self.skipped = skipped
         self.drawn = []
 
@@ -226,6 +245,10 @@ class Captions:
         items += items[-1:] * (batch_size - len(items))
         inputs = self.model.extract(items)
         tokens, scores = self.model.generate_tokens(inputs, **self.search)
+        shares = None
+        if self.shares:
+            pixels = self.model.extractor.to_pixels(items)
+            shares = np.array(self.shares(pixels, inputs["boxes"]))
         for i, (name, item) in enumerate(batch):
             image, score = image_of(item), float(scores[i])
             length = np.count_nonzero(tokens[i] != kc.text.PAD)
@@ -240,6 +263,10 @@ class Captions:
             if isinstance(extractor, kc.features.ObjectDetector):
                 row["objects"] = extractor.objects_of(inputs, i)
                 is_guess = not row["objects"]
+                if shares is not None:
+                    categories = [found["category"] for found in row["objects"]]
+                    objects = list(zip(categories, shares[i], strict=False))
+                    row["caption"] = with_colours(row["caption"], objects)
             if is_guess:
                 row |= {"caption": "", "score": 0.0, "confidence": 0.0}
             elif self.draws:

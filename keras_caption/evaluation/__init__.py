@@ -10,6 +10,7 @@ from keras_caption.evaluation.coco_results import (
     write_results,
 )
 from keras_caption.evaluation.metrics import METRICS, score, table
+from keras_caption.evaluation.named_colours import colour_agreement, named_colours
 from keras_caption.evaluation.named_objects import named_objects, object_agreement
 from keras_caption.evaluation.outputs import note_on_outputs
 from keras_caption.evaluation.perplexity import log_perplexity
@@ -27,9 +28,11 @@ __all__ = [
     "METRICS",
     "answer_accuracy",
     "cider",
+    "colour_agreement",
     "lacks_spaces",
     "log_perplexity",
     "markdown_table",
+    "named_colours",
     "named_objects",
     "note_on_outputs",
     "notes_on_references",

@@ -67,10 +67,11 @@ def named_objects(caption: str) -> set[str]:
         caption: str.
     """
     mentions = PATTERN.findall(" ".join(caption.lower().split()))
-    return {_category(words) for words in mentions}
+    return {category_of(words) for words in mentions}
 
 
-def _category(words):
+def category_of(words: str) -> str:
+    """The category of a match of `PATTERN`."""
     for end in ("", "s", "es"):
         if words.removesuffix(end) in CATEGORY:
             return CATEGORY[words.removesuffix(end)]

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_caption.features.extractor import Extractor
@@ -121,12 +122,12 @@ class ColouredObjects(ObjectDetector):
     def _or_windows(self, boxes, scores, categories):
         """Objects, or where there is none windows, without that of the whole image."""
         levels = [level for level in self.network.levels if level > 1]
-        fixed = ops.convert_to_tensor(windows(levels).reshape(-1, 4), boxes.dtype)
+        fixed = windows(levels).reshape(-1, 4)
         missing = max(len(fixed) - boxes.shape[1], 0)
         boxes = ops.pad(boxes, [[0, 0], [0, missing], [0, 0]])
         scores = ops.pad(scores, [[0, 0], [0, missing]])
         categories = ops.pad(categories, [[0, 0], [0, missing]], constant_values=-1)
-        fixed = ops.pad(fixed, [[0, boxes.shape[1] - len(fixed)], [0, 0]])
+        fixed = np.pad(fixed, [(0, boxes.shape[1] - len(fixed)), (0, 0)])
         nothing = ops.all(scores == 0, axis=1)
         boxes = ops.where(ops.reshape(nothing, (-1, 1, 1)), fixed, boxes)
         return boxes, scores, categories

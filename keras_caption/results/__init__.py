@@ -1,6 +1,7 @@
-"""Files that captions of photos and clips are written to: tables and contact sheets."""
+"""Captions as they are shown: with colours, in tables and in contact sheets."""
 
 from keras_caption.results.caption_files import CaptionFile, open_caption_file
+from keras_caption.results.coloured_captions import with_colours
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.labels import places_of_labels
 from keras_caption.results.sidecars import Sidecars
@@ -12,4 +13,5 @@ __all__ = [
     "open_caption_file",
     "places_of_labels",
     "to_text",
+    "with_colours",
 ]

@@ -21,8 +21,9 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from experiments import gallery
 from keras_caption.atomic import exclusive_file
-from keras_caption.commands import main
-from keras_caption.results import open_caption_file
+from keras_caption.commands import caption, main
+from keras_caption.features import COLOURS
+from keras_caption.results import open_caption_file, with_colours
 from keras_caption.results.contact_sheet import HEAD, figure_of
 
 
@@ -323,6 +324,40 @@ def test_an_installed_package_captions_without_a_checkout(files, tmp_path):
     for path in (PROJECT / "experiments" / "configs").glob("*/*.py"):
         copy = installed / "built_in" / "configs" / path.parent.name / path.name
         assert copy.read_text() == path.read_text()
+
+
+def test_nouns_get_the_colours_of_their_objects():
+    def shares(**of_colours):
+        return [of_colours.get(x.replace(" ", "_"), 0.0) for x in COLOURS] * 2
+
+    def coloured(caption, *objects):
+        return with_colours(caption, objects)
+
+    brown, black = shares(brown=0.8, tan=0.2), shares(dark_grey=1.0)
+    grey = shares(grey=0.6, white=0.2, black=0.2)
+    even = shares(white=0.4, brown=0.3, black=0.3)
+    orange = shares(orange=1.0)
+    assert coloured("a dog on a couch", ("dog", brown)) == "a brown dog on a couch"
+    assert coloured("a black and white dog", ("dog", brown)) == "a brown dog"
+    assert coloured("two white dogs", ("dog", brown), ("dog", black)) == "two dogs"
+    assert coloured("a white dog", ("dog", even)) == "a dog"
+    assert coloured("a dog", ("dog", grey)) == "a dog"  # people do not say so
+    assert coloured("a cat", ("cat", orange)) == "an orange cat"
+    assert coloured("an orange cat") == "a cat"
+    assert coloured("a dog with a dog", ("dog", brown)) == "a brown dog with a dog"
+    unchanged = "a polar bear in a white field of black and white photos"
+    assert coloured(unchanged, ("bear", black)) == unchanged
+
+
+def test_the_command_measures_colours(files, capsys, monkeypatch):
+    def name(caption, objects):
+        [(category, shares), _] = objects
+        return f"a {COLOURS[np.argmax(shares)]} {category}"
+
+    monkeypatch.setattr(caption, "with_colours", name)
+    code, out, _ = call(capsys, files, files / "photos" / "2.png", "--colours")
+    assert code == 0
+    assert "2.png: a white dog (" in out
 
 
 def test_a_real_photo_is_captioned_without_naming_a_model(capsys):

@@ -1,6 +1,11 @@
 import pytest
 
-from keras_caption.evaluation import named_objects, object_agreement
+from keras_caption.evaluation import (
+    colour_agreement,
+    named_colours,
+    named_objects,
+    object_agreement,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,3 +28,23 @@ def test_agreement_is_over_all_images():
     captions = {1: "a dog and a cat", 2: "a man", 3: "a red wall"}
     people = {1: ["a dog", "a puppy on a couch"], 2: ["a bus"], 3: ["a zebra"]}
     assert object_agreement(captions, people) == (1 / 3, 1 / 4)
+
+
+@pytest.mark.parametrize(
+    ("caption", "named"),
+    [
+        ("A black and White  dog", {("dog", "black"), ("dog", "white")}),
+        ("a tan little puppy on the green grass", {("dog", "brown")}),
+        ("a red bus and two dogs", {("bus", "red")}),
+        ("a gray fire hydrant in a black and white photo", {("fire hydrant", "grey")}),
+        ("a woman in red", set()),
+    ],
+)
+def test_colours_belong_to_the_nouns_after_them(caption, named):
+    assert named_colours(caption) == named
+
+
+def test_colours_are_held_against_those_that_people_say():
+    captions = {1: "a red bus by a white dog", 2: "a black cat", 3: "a cat"}
+    people = {1: ["a red bus", "a blue bus and a dog"], 2: ["a grey cat"], 3: []}
+    assert colour_agreement(captions, people) == (1 / 3, 1 / 2, 3)

@@ -1,0 +1,57 @@
+"""Which colours captions give to objects."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_caption.evaluation.named_objects import PATTERN, category_of
+
+# Words for a colour, and the colour that they are counted as.
+WORDS = {
+    **{colour: colour for colour in ("black", "white", "red", "orange", "yellow")},
+    **{colour: colour for colour in ("green", "blue", "purple", "pink", "brown")},
+    **{"grey": "grey", "gray": "grey", "tan": "brown"},
+}
+COLOUR = "|".join(WORDS)
+# Before a noun, "brown and white" or "brown"; a word may stand between, as in "brown
+# little dog".
+BEFORE = re.compile(rf"\b(?:({COLOUR}) and )?({COLOUR}) (?:(?!and )\w+ )?$")
+
+
+def named_colours(caption: str) -> set[tuple[str, str]]:
+    """The colours that a caption gives to objects, as pairs of category and colour.
+
+    Args:
+        caption: str.
+    """
+    text, found = " ".join(caption.lower().split()), set()
+    for noun in PATTERN.finditer(text):
+        if colours := BEFORE.search(text[: noun.start()]):
+            category = category_of(noun.group())
+            found |= {(category, WORDS[x]) for x in colours.groups() if x}
+    return found
+
+
+def colour_agreement(
+    captions: Mapping[Any, str], references: Mapping[Any, Sequence[str]]
+) -> tuple[float, float, int]:
+    """Whether captions give objects the colours that people give them.
+
+    Args:
+        captions: dict from image id to str.
+        references: dict from image id to a list of str, at least for these images.
+
+    Returns:
+        Of all pairs of category and colour that captions name: the share that a person
+        names too; that share of those whose category a person gives any colour, since
+        people say few of the colours they see; and the number of pairs.
+    """
+    right, judged, count = 0, 0, 0
+    for image_id, caption in captions.items():
+        by_people = set().union(*map(named_colours, references[image_id]))
+        named = named_colours(caption)
+        coloured = {category for category, _ in by_people}
+        count += len(named)
+        right += len(named & by_people)
+        judged += sum(category in coloured for category, _ in named)
+    return right / max(count, 1), right / max(judged, 1), count
