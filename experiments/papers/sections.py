@@ -11,6 +11,7 @@ from keras_caption.evaluation import markdown_table
 # Scores of parts of the test split that a run may have.
 PARTS = {
     "statements": "Share of statements that are true",
+    "objects": "Objects of COCO that captions name",
     "answer_types": "Accuracy by type of the answer",
     "kinds": "Accuracy by type of the question",
 }

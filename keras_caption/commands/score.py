@@ -20,5 +20,18 @@ def main(arguments: Sequence[str]) -> None:
         action="store_true",
         help="count each character as a word, for languages without spaces",
     )
+    parser.add_argument(
+        "--instances",
+        metavar="FILE",
+        help="COCO's instances_*.json: the objects that captions should name",
+    )
     values = parser.parse_args(arguments)
-    print(score_table(values.captions, values.results, values.spice, values.characters))
+    print(
+        score_table(
+            values.captions,
+            values.results,
+            values.spice,
+            values.characters,
+            values.instances,
+        )
+    )

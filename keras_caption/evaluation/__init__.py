@@ -11,7 +11,12 @@ from keras_caption.evaluation.coco_results import (
 )
 from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.named_colours import colour_agreement, named_colours
-from keras_caption.evaluation.named_objects import named_objects, object_agreement
+from keras_caption.evaluation.named_objects import (
+    named_objects,
+    object_agreement,
+    object_scores,
+    text_of_shares,
+)
 from keras_caption.evaluation.outputs import note_on_outputs
 from keras_caption.evaluation.perplexity import log_perplexity
 from keras_caption.evaluation.tables import markdown_table
@@ -37,6 +42,7 @@ __all__ = [
     "note_on_outputs",
     "notes_on_references",
     "object_agreement",
+    "object_scores",
     "preference",
     "read_results",
     "read_vqa_results",
@@ -47,6 +53,7 @@ __all__ = [
     "score_translations",
     "score_vqa_files",
     "table",
+    "text_of_shares",
     "write_results",
     "write_vqa_results",
 ]

@@ -1,12 +1,14 @@
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
 from keras_caption.evaluation.metrics import score, table
-from keras_caption.formats.coco import read_captions
+from keras_caption.evaluation.named_objects import object_scores, text_of_shares
+from keras_caption.features import CATEGORIES
+from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_results import read_results
 
 
@@ -25,6 +27,7 @@ def score_files(
     results_path: str | os.PathLike,
     spice: bool = False,
     characters: bool = False,
+    instances_path: str | os.PathLike | None = None,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Scores a COCO results file against a COCO captions file.
 
@@ -37,6 +40,9 @@ def score_files(
         captions_path: Path of a JSON file with `images` and `annotations`.
         results_path: Path of a results file, see `read_results`.
         spice, characters: Of `score`.
+        instances_path: Path of a COCO instances file, see `read_instances`, whose
+            objects the notes compare captions with, see `object_scores`. Defaults to
+            none.
 
     Returns:
         As `score`.
@@ -59,7 +65,39 @@ def score_files(
         f"{len(references) - len(captions):,} in {captions_path} have no result, "
         f"{len(results) - len(captions):,} results no captions there"
     )
-    return score(captions, references, spice, characters)
+    there = None if instances_path is None else objects_of(instances_path, captions)
+    scores, notes = score(captions, references, spice, characters)
+    if there is not None:
+        shares = object_scores(captions, references, there)
+        notes["objects of COCO"] = text_of_shares(shares)
+    return scores, notes
+
+
+def objects_of(
+    path: str | os.PathLike, image_ids: Iterable[str]
+) -> dict[str, set[str]]:
+    """Names of the categories that images have, by a COCO instances file.
+
+    Args:
+        path: Path of the file.
+        image_ids: Image ids as text.
+
+    Raises:
+        InputError: If the file does not follow its format, has another number of
+            categories than COCO, or lacks an image.
+    """
+    categories, objects = read_instances(path)
+    if len(categories) != len(CATEGORIES):
+        raise InputError(
+            f"{path} has {len(categories)} categories; {len(CATEGORIES)} are expected, "
+            "as COCO has."
+        )
+    name = dict(zip(categories, CATEGORIES, strict=True))
+    there = {str(i): {name[category] for category, _ in x} for i, x in objects.items()}
+    missing = [i for i in image_ids if i not in there]
+    if missing:
+        raise InputError(f"{path} lacks image {missing[0]}, which has a caption.")
+    return there
 
 
 def score_table(
@@ -67,6 +105,7 @@ def score_table(
     results_path: str | os.PathLike,
     spice: bool = False,
     characters: bool = False,
+    instances_path: str | os.PathLike | None = None,
 ) -> str:
     """Scores a COCO results file against several captions files such as c5 and c40.
 
@@ -74,6 +113,7 @@ def score_table(
         captions_paths: Sequence of paths of captions files, see `score_files`.
         results_path: Path of a results file, see `read_results`.
         spice, characters: Of `score`.
+        instances_path: Of `score_files`.
 
     Returns:
         str, a Markdown table with a row for each captions file, followed by what to
@@ -87,7 +127,9 @@ def score_table(
     distinct = len({path.stem for path in paths}) == len(paths)
     for path in paths:
         label = path.stem if distinct else str(path)
-        rows[label], notes = score_files(path, results_path, spice, characters)
+        rows[label], notes = score_files(
+            path, results_path, spice, characters, instances_path
+        )
         for name, note in notes.items():
             labels_of.setdefault(f"{name}: {note}", []).append(label)
     lines = [

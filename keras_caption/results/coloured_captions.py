@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from keras_caption.evaluation.named_colours import COLOUR
-from keras_caption.evaluation.named_objects import PATTERN, category_of
 from keras_caption.features import COLOURS
+from keras_caption.features.object_words import PATTERN, category_of
 
 # The word for each of `COLOURS` that has one of another name.
 WORD = {

@@ -2,7 +2,15 @@
 
 from keras_caption.rewards.cider_d import CiderD
 from keras_caption.rewards.document_frequencies import DocumentFrequencies
+from keras_caption.rewards.object_truth import ObjectTruth
 from keras_caption.rewards.sentence_bleu import SentenceBleu
 from keras_caption.rewards.weighted_sum import WeightedSum, reads_of
 
-__all__ = ["CiderD", "DocumentFrequencies", "SentenceBleu", "WeightedSum", "reads_of"]
+__all__ = [
+    "CiderD",
+    "DocumentFrequencies",
+    "ObjectTruth",
+    "SentenceBleu",
+    "WeightedSum",
+    "reads_of",
+]

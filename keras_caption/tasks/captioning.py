@@ -61,7 +61,7 @@ class CaptionSelfCritical(SelfCriticalSettings):
         NotNegative, Doc("greatest absolute value of a gradient; 0 for any")
     ]
     reward: Annotated[
-        Reward, Doc("cider_d or truth, or a sum such as cider_d+32*truth")
+        Reward, Doc("cider_d, truth or objects, or a sum such as cider_d+32*truth")
     ]
 
 
@@ -228,25 +228,29 @@ class Captioning(Task):
         size, batch_size = len(self.read("train")), self.config[group]["batch_size"]
         return whole_batches(size, batch_size, replicas, f"{self.noun}s")
 
-    def _rewards_truth(self, group):
-        """Whether a phase is rewarded for true statements."""
-        reward = self.config[group].get("reward", "cider_d")
-        return "truth" in reward_weights(reward)
+    def _rewards(self, group):
+        """Names of the rewards of a phase; none of cross-entropy."""
+        return reward_weights(self.config[group].get("reward", "cider_d"))
 
     def _check_rewarded(self, group):
-        rewarded = self.statements and self.statements.truth
-        rewarded = rewarded and self.data["tokenizer"] == "words"
-        if self._rewards_truth(group) and not rewarded:
-            raise kc.InputError(
-                "self_critical.reward: 'truth' needs a dataset whose statements can be "
-                "judged in training, word by word, as those of scenes; those of "
-                f"{self.data['dataset']} by {self.data['tokenizer']} cannot."
-            )
+        """Raises `InputError` if the dataset lacks what a reward compares with."""
+        judged = self.statements and self.statements.truth
+        for name, known, needs in (
+            ("truth", judged, "whose statements can be judged in training, as scenes"),
+            ("objects", self._categories(), "of COCO's objects, coco_objects"),
+        ):
+            by_words = self.data["tokenizer"] == "words"
+            if name in self._rewards(group) and not (known and by_words):
+                raise kc.InputError(
+                    f"self_critical.reward: {name!r} needs a dataset {needs}, and a "
+                    f"tokenizer of words; received {self.data['dataset']} by "
+                    f"{self.data['tokenizer']}."
+                )
 
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
         """Endless batches for a model, see `keras_caption.batches.train_batches`."""
         examples, keep = self.read("train"), ()
-        if self._rewards_truth(group):
+        if "truth" in self._rewards(group):
             examples = self.statements.with_facts(examples)
             keep = self.statements.truth.reads
         return kc.batches.train_batches(
@@ -278,6 +282,7 @@ class Captioning(Task):
         make = {
             "cider_d": lambda: self._make_cider_d(model, directory, resumed),
             "truth": lambda: self.statements.truth(model.vocabulary),
+            "objects": lambda: kc.rewards.ObjectTruth(model.vocabulary),
         }
         weights = reward_weights(self.config["self_critical"]["reward"])
         return kc.rewards.WeightedSum(

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-NAMES = ("cider_d", "truth")
+NAMES = ("cider_d", "truth", "objects")
 Weight = Annotated[float, Field(ge=1e-6, le=1e6)]  # beyond, nothing else counts
 
 
@@ -14,9 +14,9 @@ def reward_weights(reward: str) -> dict[str, float]:
 
     Args:
         reward: str: names joined by `"+"`, each of which may have a weight in front of
-            it, as in `"cider_d+32*truth"`: `"cider_d"`, or `"truth"`, the share of true
-            statements about a scene, see
-            `keras_caption.synthetic.scenes.StatementTruth`.
+            it, as in `"cider_d+32*truth"`: `"cider_d"`; `"truth"`, the share of true
+            statements about a scene, see `keras_caption.synthetic.scenes.StatementTruth`;
+            or `"objects"`, of COCO's objects, see `keras_caption.rewards.ObjectTruth`.
 
     Returns:
         dict from name to weight, in the order of the setting.

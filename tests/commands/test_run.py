@@ -54,6 +54,7 @@ def command(folder, output, *more):
         "training.clip_value": 0.1,
         "self_critical.halved_after": 1,
         "self_critical.batch_size": 4,
+        "self_critical.reward": "cider_d+4*objects",
         "decoding.beam_size": 2,
     }
     return [
@@ -143,6 +144,8 @@ def check_report(output, printed):
     scores = json.loads((output / "test_scores.json").read_text())
     assert set(kc.evaluation.METRICS[:-1]) <= set(scores)
     assert "| ngsan " in printed
+    assert "Objects of COCO: precision" in printed
+    assert 0 <= scores["objects"]["CHAIR-s"] <= 1
     results = json.loads((output / "test_results.json").read_text())
     assert len(results) == 12
     assert results[0]["caption"] in printed

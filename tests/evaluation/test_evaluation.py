@@ -452,3 +452,24 @@ def test_ids_may_be_text(tmp_path, monkeypatch):
     assert expected == {"7": references[7], "a/b.jpg": references["a/b.jpg"]}
     assert kc.evaluation.cider(scored, expected) > 1
     assert kc.evaluation.object_agreement(scored, expected)[0] == 1
+
+
+def test_objects_of_captions_are_scored(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(coco_results, "score", lambda *arguments: ({}, {}))
+    categories = [{"id": 3 * i} for i in range(80)]
+    images = [{"id": i, "width": 9, "height": 9} for i in range(9)]
+    path = tmp_path / "instances.json"
+    for count, message in ((80, None), (3, "has 3 categories; 80 are expected")):
+        content = {"images": images, "annotations": []}
+        path.write_text(json.dumps({**content, "categories": categories[:count]}))
+        if message:
+            with pytest.raises(kc.InputError, match=message):
+                kc.evaluation.score_files(*files, instances_path=path)
+        else:
+            _, notes = kc.evaluation.score_files(*files, instances_path=path)
+            assert "CHAIR-i" in notes["objects of COCO"]
+    path.write_text(
+        json.dumps({"images": [], "annotations": [], "categories": categories})
+    )
+    with pytest.raises(kc.InputError, match="lacks image"):
+        kc.evaluation.score_files(*files, instances_path=path)

@@ -5,6 +5,7 @@ from keras_caption.evaluation import (
     named_colours,
     named_objects,
     object_agreement,
+    object_scores,
 )
 
 
@@ -48,3 +49,22 @@ def test_colours_are_held_against_those_that_people_say():
     captions = {1: "a red bus by a white dog", 2: "a black cat", 3: "a cat"}
     people = {1: ["a red bus", "a blue bus and a dog"], 2: ["a grey cat"], 3: []}
     assert colour_agreement(captions, people) == (1 / 3, 1 / 2, 3)
+
+
+def test_hallucinated_and_repeated_objects_are_counted():
+    captions = {
+        1: "a dog with a dog and a cat",  # cat: neither annotated nor named
+        2: "a man and a woman with two men on a boat",  # boat: hallucinated
+        3: "benches beside a bench",  # one noun twice
+        4: "a red wall",
+    }
+    people = {1: ["a puppy"], 2: ["people"], 3: ["a wall"], 4: ["a wall"]}
+    objects = {1: [], 2: ["car"], 3: {"bench"}, 4: []}
+    scores = object_scores(captions, people, objects)
+    assert scores == {
+        "precision": 2 / 5,
+        "recall": 1,
+        "repeated": 2 / 4,
+        "CHAIR-i": 2 / 9,
+        "CHAIR-s": 2 / 4,
+    }

@@ -259,7 +259,7 @@ def test_rewards_are_composed_by_name():
     for text, weights in {
         "cider_d": {"cider_d": 1.0},
         "cider_d + 5*truth": {"cider_d": 1.0, "truth": 5.0},
-        "0.5*truth": {"truth": 0.5},
+        "0.5*truth+2*objects": {"truth": 0.5, "objects": 2.0},
     }.items():
         config = make_config(None, {setting: text})[1]
         assert reward_weights(config["self_critical"]["reward"]) == weights

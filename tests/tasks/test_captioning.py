@@ -94,3 +94,9 @@ def test_statements_are_judged_word_by_word(call):
     )
     assert done.returncode == 1
     assert "self_critical.reward: 'truth' needs" in done.stderr
+
+
+def test_objects_are_of_coco(call):
+    done = call("--config.self_critical.reward=cider_d+4*objects", "--scst_epochs=1")
+    assert done.returncode == 1
+    assert "self_critical.reward: 'objects' needs a dataset of COCO's" in done.stderr

@@ -3,6 +3,8 @@
 import pathlib
 from typing import Any
 
+import numpy as np
+
 import keras_caption as kc
 from keras_caption.atomic import write_json
 from keras_caption.progress import progress
@@ -38,7 +40,9 @@ def evaluate(
         spice: bool, whether to compute SPICE.
 
     Returns:
-        dict from metric to score, and `statements`, a dict from category to share.
+        dict from metric to score; `statements`, a dict from category to share; and
+        `objects`, what `keras_caption.evaluation.object_scores` returns. Both dicts are
+        empty where the dataset does not hold the truth.
     """
     examples = kc.datasets.read(builder, "test")
     references = kc.datasets.references(examples)
@@ -54,6 +58,7 @@ def evaluate(
     scores, notes = kc.evaluation.score(captions, references, spice, characters)
     judged = kc.synthetic.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
+    objects = score_objects(captions, references, examples, builder)
     draw_attention(model, builder, folder / "attention.png")
 
     width = model.decoding.beam_size
@@ -70,11 +75,39 @@ def evaluate(
         print("\nShare of true statements:")
         for category, (share, count) in truth.items():
             print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
+    if objects:
+        print(f"\nObjects of COCO: {kc.evaluation.text_of_shares(objects)}")
     print("\nSome captions, each followed by a person's:")
     for image_id in list(captions)[:SHOWN]:
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
     shares = {category: share for category, (share, _) in truth.items()}
-    return {**scores, "statements": shares}
+    return {**scores, "statements": shares, "objects": objects}
+
+
+def score_objects(
+    captions: dict[int, str],
+    references: dict[int, list[str]],
+    examples: Any,
+    builder: Any,
+) -> dict[str, float]:
+    """Scores the objects that captions of `coco_objects` name.
+
+    Args:
+        captions: dict from image id to str.
+        references: dict from image id to a list of str.
+        examples: tf.data dataset of these images.
+        builder: TFDS builder.
+
+    Returns:
+        As `keras_caption.evaluation.object_scores`; empty for other datasets.
+    """
+    if not isinstance(builder, kc.data.CocoObjects):
+        return {}
+    names, there = np.array(kc.features.CATEGORIES), {}
+    for example in examples.as_numpy_iterator():
+        has = example["regions"].any(axis=0)
+        there[int(example["image_id"])] = set(names[has])
+    return kc.evaluation.object_scores(captions, references, there)
 
 
 def by_characters(model: Any, references: dict[int, list[str]]) -> bool:

@@ -1,0 +1,78 @@
+"""The words by which captions name COCO's categories of objects."""
+
+import re
+
+from keras_caption.features.object_detector import CATEGORIES
+
+# Other words of a category. The choice is ours; plurals are found without being listed
+# unless they are irregular.
+SYNONYMS = {
+    "person": "man woman boy girl child kid baby lady guy people men women children "
+    "player rider skier snowboarder surfer skateboarder batter pitcher catcher worker",
+    "bicycle": "bike",
+    "car": "taxi suv",
+    "motorcycle": "motorbike scooter moped",
+    "airplane": "plane jet aircraft",
+    "boat": "ship sailboat canoe kayak",
+    "cat": "kitten",
+    "dog": "puppy",
+    "cow": "bull calf cattle",
+    "sheep": "lamb",
+    "horse": "pony",
+    "bird": "duck pigeon seagull parrot owl",
+    "backpack": "rucksack",
+    "umbrella": "parasol",
+    "handbag": "purse",
+    "tie": "necktie",
+    "suitcase": "luggage",
+    "sports ball": "ball soccerball baseball basketball",
+    "baseball bat": "bat",
+    "tennis racket": "racket racquet",
+    "wine glass": "wineglass",
+    "cup": "mug",
+    "knife": "knives",
+    "donut": "doughnut",
+    "couch": "sofa",
+    "potted plant": "plant houseplant",
+    "dining table": "table",
+    "tv": "television",
+    "laptop": "notebook",
+    "cell phone": "phone cellphone smartphone",
+    "refrigerator": "fridge",
+    "teddy bear": "teddy",
+}
+# Names within other names: a hot dog is no dog.
+LONGEST_FIRST = sorted(
+    (
+        (words, category)
+        for category in CATEGORIES
+        for words in (category, *SYNONYMS.get(category, "").split())
+    ),
+    key=lambda pair: -len(pair[0].split()),
+)
+PATTERN = re.compile(
+    r"\b(?:" + "|".join(words for words, _ in LONGEST_FIRST) + r")(?:s|es)?\b"
+)
+CATEGORY = dict(LONGEST_FIRST)
+ENDS = ("", "s", "es")
+# Every phrase that names a category, singular or plural: its noun, which is singular.
+NOUN = {words + end: words for end in reversed(ENDS) for words in CATEGORY}
+
+
+def mentions(caption: str) -> list[tuple[str, str]]:
+    """The nouns that name categories in a caption, in its order.
+
+    Args:
+        caption: str.
+
+    Returns:
+        A list of pairs of the noun, in the singular unless that is irregular, and its
+        category, one of `keras_caption.features.CATEGORIES`.
+    """
+    found = PATTERN.findall(" ".join(caption.lower().split()))
+    return [(NOUN[words], category_of(words)) for words in found]
+
+
+def category_of(words: str) -> str:
+    """The category of a match of `PATTERN`."""
+    return CATEGORY[NOUN[words]]
