@@ -15,9 +15,10 @@ caption as an ensemble.
 
 With --output, captions are written as they are found: a .csv or .jsonl file, or a
 contact sheet in .html. The same command continues after an interruption. Photos in
-which nothing is detected have no caption. Files that cannot be read, and clips that
-were cut or have one frame, are counted and skipped; if there are many,
-FILE.skipped.csv beside the first output lists them.
+which nothing is detected have no caption; "(unsure)", or the column `unsure`, marks
+captions whose confidence is below the threshold that the model was saved with. Files
+that cannot be read, and clips that were cut or have one frame, are counted and skipped;
+if there are many, FILE.skipped.csv beside the first output lists them.
 """
 
 import contextlib
@@ -140,6 +141,7 @@ def caption(options, outputs):
             output.write(row, image)
         if not outputs:
             said = f"{row['caption']} ({row['confidence']:.0%})"
+            said += " (unsure)" if row["unsure"] else ""
             said = said if row["caption"] else "nothing detected that it knows"
             print(f"{to_text(row['photo'])}: {said}", flush=True)
     if captions.drawn:
@@ -256,7 +258,8 @@ class Captions:
                 "photo": name,
                 "caption": kc.text.one_line(self.model.vocabulary.decode(tokens[i])),
                 "score": round(score, 4),
-                "confidence": round(math.exp(score / max(length, 1)), 4),
+                "confidence": (sure := round(math.exp(score / max(length, 1)), 4)),
+                "unsure": sure < self.model.threshold,
                 "objects": [],
             }
             extractor, is_guess = self.model.extractor, False
@@ -268,7 +271,7 @@ class Captions:
                     objects = list(zip(categories, shares[i], strict=False))
                     row["caption"] = with_colours(row["caption"], objects)
             if is_guess:
-                row |= {"caption": "", "score": 0.0, "confidence": 0.0}
+                row |= {"caption": "", "score": 0.0, "confidence": 0.0, "unsure": True}
             elif self.draws:
                 self.drawn.append((inputs, tokens[0], image))
             yield row, image

@@ -2,6 +2,7 @@ from typing import Any
 
 import keras
 
+from keras_caption.arguments import Share
 from keras_caption.features import Extractor
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.seq2seq import Seq2Seq
@@ -22,6 +23,9 @@ class Captioner(PhotoReader, Seq2Seq):
         categories: List of str, if regions are objects that a detector finds in
             photos: what the values of their features stand for, the `dimensions` of
             `keras_caption.features.ObjectDetector` or `ColouredObjects`.
+        threshold: float in [0, 1], the confidence, the geometric mean of the
+            probabilities of its tokens, below which a caption should not be relied on;
+            `generate` does not heed it, the command does. Defaults to 0.
         decoding: Of `keras_caption.models.Seq2Seq`.
         name, trainable, dtype: Of any Keras model.
 
@@ -50,6 +54,7 @@ class Captioner(PhotoReader, Seq2Seq):
         *,
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
+        threshold: Share = 0.0,
         **kwargs: Any,
     ):
         super().__init__(encoder, decoder, vocabulary, **kwargs)

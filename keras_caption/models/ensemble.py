@@ -54,6 +54,11 @@ class Ensemble(SentenceReader, Members, Generation):
         return self.members[0].vocabulary
 
     @property
+    def threshold(self) -> float:
+        """The greatest of the members', see `Captioner`; 0 of translators."""
+        return max(getattr(member, "threshold", 0.0) for member in self.members)
+
+    @property
     def generated(self) -> str:
         return self.members[0].generated
 

@@ -16,9 +16,10 @@ from keras_caption.results.contact_sheet import HEAD, figure_of, photo_of
 from keras_caption.results.file_names import from_text, to_text
 
 # `photo`, `caption`, `score`, the logarithm of its probability, `confidence`, the mean
-# probability of its tokens, and `objects`, see `ObjectDetector.objects_of`.
+# probability of its tokens, `unsure`, whether that is too little to rely on it, and
+# `objects`, see `ObjectDetector.objects_of`.
 Row = dict[str, Any]
-COLUMNS = ("photo", "caption", "score", "confidence", "objects")
+COLUMNS = ("photo", "caption", "score", "confidence", "unsure", "objects")
 
 
 class CaptionFile:
@@ -100,12 +101,15 @@ class CsvFile(CaptionFile):
         header, *rows = csv.reader(io.StringIO(content, newline=""), strict=True)
         if tuple(header) != COLUMNS:
             raise ValueError
-        return [from_text(photo) for photo, _, _, _, _ in rows]
+        return [from_text(photo) for photo, *_ in rows]
 
     def line(self, row: Row, pixels: np.ndarray | None) -> str:
         objects = "; ".join(f"{o['category']} {o['score']:.2f}" for o in row["objects"])
         numbers = f"{row['score']:.4f}", f"{row['confidence']:.4f}"
-        return _csv_line([to_text(row["photo"]), row["caption"], *numbers, objects])
+        unsure = "yes" if row["unsure"] else "no"
+        return _csv_line(
+            [to_text(row["photo"]), row["caption"], *numbers, unsure, objects]
+        )
 
 
 class JsonLinesFile(CaptionFile):

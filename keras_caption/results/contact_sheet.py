@@ -73,7 +73,8 @@ addEventListener("DOMContentLoaded", () => {
 </script>
 <header>
 <p>The percentage says how sure the model is of its words: the geometric mean of the
-probabilities that it gave them. It is not the chance that the caption is right.</p>
+probabilities that it gave them. It is not the chance that the caption is right.
+<mark>Unsure</mark> is a caption below the threshold that the model was saved with.</p>
 <form hidden autocomplete="off">
 <label>Only with <input name="filter" type="search" placeholder="dog, a name"></label>
 <label>Order <select name="order"><option value="given">as written
@@ -90,7 +91,7 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     """A photo as one line of HTML, with its name as JSON in an attribute.
 
     Args:
-        row: dict of `photo`, `caption`, `confidence` and `objects`.
+        row: dict of `photo`, `caption`, `confidence`, `unsure` and `objects`.
         pixels: uint8 `(height, width, 3)`.
     """
     name = html.escape(json.dumps(row["photo"]))
@@ -99,11 +100,12 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     counts = collections.Counter(item["category"] for item in row["objects"])
     objects = [f"{x} ({n})" if n > 1 else x for x, n in counts.items()]
     sure = f"{row['confidence']:.0%}" if caption else "nothing detected"
+    mark = " <mark>unsure</mark>" if caption and row["unsure"] else ""
     facts = [sure, html.escape(", ".join(objects)), photo]
     return (
         f'<figure data-photo="{name}" data-confidence="{row["confidence"]}"><div>'
         f'<img alt="{caption}" src="data:image/jpeg;base64,{jpeg}">'
-        f"{_labelled_boxes(row['objects'], size)}</div><figcaption>{caption}"
+        f"{_labelled_boxes(row['objects'], size)}</div><figcaption>{caption}{mark}"
         f"<small>{' · '.join(filter(None, facts))}</small></figcaption></figure>"
     )
 

@@ -235,9 +235,10 @@ class Captioning(Task):
     def _check_rewarded(self, group):
         """Raises `InputError` if the dataset lacks what a reward compares with."""
         judged = self.statements and self.statements.truth
+        is_of_objects = isinstance(self.builder, kc.data.CocoObjects)
         for name, known, needs in (
             ("truth", judged, "whose statements can be judged in training, as scenes"),
-            ("objects", self._categories(), "of COCO's objects, coco_objects"),
+            ("objects", is_of_objects, "of COCO's objects, coco_objects"),
         ):
             by_words = self.data["tokenizer"] == "words"
             if name in self._rewards(group) and not (known and by_words):

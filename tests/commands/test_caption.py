@@ -38,6 +38,7 @@ def files(tmp_path_factory):
     kc.models.create("ngsan", **sizes).save(folder / "features.keras")
     categories = list(kc.features.CATEGORIES)
     model = kc.models.create("ngsan", categories=categories, **sizes)
+    model.threshold = 0.5  # more than any caption has
     model.save(folder / "model.keras")
     white_yolox(image_size=None).save(folder / "yolox.keras")
     (folder / "photos" / "more").mkdir(parents=True)
@@ -95,11 +96,19 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
     assert table[two["photo"]]["caption"] == two["caption"]
     assert table[two["photo"]]["objects"].count("dog 0.9") == 2
     assert float(table[two["photo"]]["confidence"]) == two["confidence"]
+    for row in rows.values():
+        unsure = row["confidence"] < model.threshold
+        assert row["unsure"] == unsure
+        assert table[row["photo"]]["unsure"] == ("yes" if unsure else "no")
     sheet = outputs[2].read_text()
     assert sheet.count("<img ") == 10
     assert "more/&lt;b&gt;.jpg" in sheet
     assert rows[str(files / "photos" / "0.png")]["caption"] == ""  # all is black
     assert sheet.count("nothing detected") == 4
+    marked = sum(row["unsure"] and row["caption"] != "" for row in rows.values())
+    assert sheet.count(" <mark>unsure</mark><") == marked > 0
+    code, printed, _ = call(capsys, files, *rows)
+    assert printed.count("%) (unsure)\n") == marked
     assert f"{two['confidence']:.0%} · dog (2) · " in sheet
     link = tmp_path / "link.png"  # no other photo
     link.symlink_to(two["photo"])
@@ -225,6 +234,7 @@ def test_labels_of_a_sheet_do_not_cover_each_other():
     names = ["dog", "cat", "a & b", "dog"]
     objects = [{"category": x, "box": b} for x, b in zip(names, boxes, strict=True)]
     row = {"photo": "<.jpg", "caption": "<i>", "confidence": 0.5, "objects": objects}
+    row["unsure"] = False
     line = figure_of(row, np.zeros((400, 300, 3), "uint8"))
     places = re.findall(
         '<b style="left:(.+?)%;top:(.+?)%;background:(.+?)">(.+?)<', line
@@ -244,7 +254,7 @@ def test_labels_of_a_sheet_do_not_cover_each_other():
 def test_a_full_disk_is_named(tmp_path):
     file = open_caption_file(str(tmp_path / "c.csv"))
     row = {"photo": "a.jpg", "caption": "a dog", "score": -1.0, "objects": []}
-    row["confidence"] = 0.8
+    row |= {"confidence": 0.8, "unsure": False}
     file.write(row, None)
     (tmp_path / "c.csv").unlink()
     (tmp_path / "c.csv").symlink_to("/dev/full")

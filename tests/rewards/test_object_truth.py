@@ -102,7 +102,7 @@ def test_self_critical_training_follows_it(rng):
     trainer.compile(keras.optimizers.Adam(1e-2))
 
     def probability():
-        logits = model.logits(np.int32([[BOS]] * 4), model.encode(batch))
+        logits = model.logits(np.int32([[BOS]] * 4), model.encode(model.read(batch)))
         return float(keras.ops.softmax(logits)[0, 0, dog])
 
     before = probability()
