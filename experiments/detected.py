@@ -5,11 +5,11 @@ r"""Scores captioners of objects on photos: of annotated objects, and of detecte
         --instances instances_train2017.json --confidence 0.2,0.3,0.4
 
 The runs are of `coco_objects`. Runs that differ in their seed only share a row: means ±
-standard deviations, in %. Precision and recall are of the categories that captions
-name, against those that people name. With --colours, captions of detected objects are
-scored with the colours of these too, and how right the colours are that captions give
-to objects: all, and those of objects that people give a colour. Photos that are missing
-or cannot be read are counted and skipped.
+standard deviations, in %. What captions say of objects is scored as by
+`keras_caption.evaluation.object_scores`; CHAIR needs annotated objects. With --colours,
+captions of detected objects are scored with the colours of these too, and how right the
+colours are that captions give to objects: all, and those of objects that people give a
+colour. Photos that are missing or cannot be read are counted and skipped.
 """
 
 import numpy as np
@@ -25,7 +25,8 @@ from keras_caption.progress import progress
 from keras_caption.tasks import Captioning
 
 BATCH_SIZE = 50
-SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall")
+SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall", "repeated")
+CHAIR = ("CHAIR-i", "CHAIR-s")
 COLOURS_SHOWN = ("colours right", "where people say one")
 
 
@@ -50,15 +51,19 @@ def main(arguments):
         "--colours", action="store_true", help="score captions with colours too"
     )
     options = parser.parse_intermixed_args(arguments)
-    shown = SHOWN + (COLOURS_SHOWN if options.colours else ())
     found = find_runs(options.runs).values()
     runs = list(distinctions([run for run in found if task_of(run) is Captioning]))
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")
     records, photos = read_photos(options)
-    inputs, shares = {}, {}
+    inputs, shares, objects = {}, {}, None
     if options.instances:
         inputs["annotated"] = annotated(records, options.instances)
+        objects = {
+            record.image_id: {kc.features.CATEGORIES[i] for i in regions.argmax(axis=1)}
+            for record, (regions, _) in zip(records, inputs["annotated"], strict=True)
+            if regions.any()
+        }
     for confidence in options.confidence:
         detector = kc.features.load_detector(options.detector, float(confidence))
         source = f"detected, {confidence}"
@@ -70,12 +75,14 @@ def main(arguments):
         for source, of_photos in inputs.items():
             texts = captions_of(of_photos, model, run["config"]["decoding"])
             label = f"{label_of(run, changed)}, {source}"
-            rows.setdefault(label, []).append(score(records, texts))
+            rows.setdefault(label, []).append(score(records, texts, objects))
             if options.colours and source in shares:
                 texts = coloured(texts, of_photos, shares[source])
                 label += ", with colours"
-                rows.setdefault(label, []).append(score(records, texts))
+                rows.setdefault(label, []).append(score(records, texts, objects))
     print(f"\n{len(photos):,} photos\n")
+    shown = SHOWN + (CHAIR if objects else ())
+    shown += COLOURS_SHOWN if options.colours else ()
     cells = [
         [label, *(text_of([100 * run[name] for run in of_runs]) for name in shown)]
         for label, of_runs in rows.items()
@@ -164,17 +171,16 @@ def captions_of(inputs, model, decoding):
     return texts
 
 
-def score(records, texts):
-    """Scores of captions of photos, see `SHOWN`."""
+def score(records, texts, objects):
+    """Scores of captions of photos, see `SHOWN`, `CHAIR` and `COLOURS_SHOWN`."""
     captions = {r.image_id: text for r, text in zip(records, texts, strict=True)}
     references = {r.image_id: r.captions for r in records}
     scores, _ = kc.evaluation.score(captions, references)
-    precision, recall = kc.evaluation.object_agreement(captions, references)
+    there = {image_id: (objects or {}).get(image_id, ()) for image_id in captions}
     colours = kc.evaluation.colour_agreement(captions, references)
     return {
         **scores,
-        "precision": precision,
-        "recall": recall,
+        **kc.evaluation.object_scores(captions, references, there),
         **dict(zip(COLOURS_SHOWN, colours, strict=False)),
     }
 

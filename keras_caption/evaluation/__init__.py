@@ -12,6 +12,7 @@ from keras_caption.evaluation.coco_results import (
 from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.named_colours import colour_agreement, named_colours
 from keras_caption.evaluation.named_objects import (
+    hallucinations,
     named_objects,
     object_agreement,
     object_scores,
@@ -34,6 +35,7 @@ __all__ = [
     "answer_accuracy",
     "cider",
     "colour_agreement",
+    "hallucinations",
     "lacks_spaces",
     "log_perplexity",
     "markdown_table",

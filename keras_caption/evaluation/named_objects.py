@@ -65,9 +65,8 @@ def object_scores(
     precision, recall = object_agreement(captions, references)
     total = hallucinated = with_hallucination = repeated = 0
     for image_id, caption in captions.items():
-        there = set(objects[image_id]).union(*map(named_objects, references[image_id]))
         found = mentions(caption)
-        wrong = sum(category not in there for _, category in found)
+        wrong = hallucinations(caption, references[image_id], objects[image_id])
         total, hallucinated = total + len(found), hallucinated + wrong
         with_hallucination += wrong > 0
         repeated += max(Counter(noun for noun, _ in found).values(), default=0) > 1
@@ -79,6 +78,20 @@ def object_scores(
         "CHAIR-i": hallucinated / max(total, 1),
         "CHAIR-s": with_hallucination / count,
     }
+
+
+def hallucinations(
+    caption: str, references: Sequence[str], objects: Iterable[str]
+) -> int:
+    """Number of mentions of what is neither there nor named by a person.
+
+    Args:
+        caption: str.
+        references: Sequence of str, of the same image.
+        objects: Iterable of the categories of the image's objects.
+    """
+    there = set(objects).union(*map(named_objects, references))
+    return sum(category not in there for _, category in mentions(caption))
 
 
 def text_of_shares(shares: Mapping[str, float]) -> str:

@@ -234,7 +234,13 @@ def _settings(name):
                 f"`{parameter.name}`, as in `{parameter.name}: Count`, see "
                 "`keras_caption.arguments`."
             )
-    decided = {*OF_KERAS, *data_arguments(name), *(f"{x}_size" for x in parameters)}
+    # `threshold` is chosen on a validation split, of a trained model.
+    decided = {
+        *OF_KERAS,
+        "threshold",
+        *data_arguments(name),
+        *(f"{x}_size" for x in parameters),
+    }
     return [
         parameter
         for parameter in parameters.values()

@@ -235,7 +235,7 @@ class Captioning(Task):
     def _check_rewarded(self, group):
         """Raises `InputError` if the dataset lacks what a reward compares with."""
         judged = self.statements and self.statements.truth
-        is_of_objects = isinstance(self.builder, kc.data.CocoObjects)
+        is_of_objects = isinstance(self.builder, kc.datasets.CocoObjects)
         for name, known, needs in (
             ("truth", judged, "whose statements can be judged in training, as scenes"),
             ("objects", is_of_objects, "of COCO's objects, coco_objects"),

@@ -54,7 +54,6 @@ def command(folder, output, *more):
         "training.clip_value": 0.1,
         "self_critical.halved_after": 1,
         "self_critical.batch_size": 4,
-        "self_critical.reward": "cider_d+4*objects",
         "decoding.beam_size": 2,
     }
     return [

@@ -3,10 +3,12 @@
 import json
 import types
 
+import coco_files
 import numpy as np
 import pytest
 
 import keras_caption as kc
+from keras_caption.commands.configuration import make_config
 from keras_caption.datasets import registry
 from keras_caption.evaluation import metrics
 from keras_caption.tasks import Captioning
@@ -100,3 +102,36 @@ def test_objects_are_of_coco(call):
     done = call("--config.self_critical.reward=cider_d+4*objects", "--scst_epochs=1")
     assert done.returncode == 1
     assert "self_critical.reward: 'objects' needs a dataset of COCO's" in done.stderr
+
+
+def test_objects_are_rewarded_and_scored(tmp_path, monkeypatch):
+    folder = coco_files.write(tmp_path / "coco", *coco_files.contents())
+    monkeypatch.setattr("tensorflow_datasets.core.constants.DATA_DIR", str(tmp_path))
+    _, config = make_config(
+        None,
+        {
+            "data.dataset": "coco_objects",
+            "data.data_dir": str(folder),
+            "data.min_count": 1,
+            "self_critical.reward": "2*objects",
+            "self_critical.batch_size": 2,
+        },
+    )
+    task = Captioning(config)
+    vocabulary = task.build_vocabularies()["vocabulary"]
+    model = types.SimpleNamespace(
+        vocabulary=vocabulary, input_specs=["regions", "boxes"]
+    )
+    assert task.steps_per_epoch("self_critical") > 0
+    batch = next(iter(task.train_batches(model, "self_critical", 0)))[0]
+    reward = task.make_reward(model, None, resumed=False)
+    read = {name: batch[name] for name in reward.reads}
+    people = batch["references"][:, 0]  # name each of the objects once
+    np.testing.assert_allclose(reward(people, batch["references"], **read), 2.0)
+
+    examples = task.read("test")
+    references = kc.datasets.references(examples)
+    captions = {image_id: texts[0] for image_id, texts in references.items()}
+    captions[next(iter(captions))] = "a zebra"
+    scores = report.score_objects(captions, references, examples, task.builder)
+    assert scores["CHAIR-s"] == 1 / len(captions)

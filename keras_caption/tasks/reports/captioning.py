@@ -101,7 +101,7 @@ def score_objects(
     Returns:
         As `keras_caption.evaluation.object_scores`; empty for other datasets.
     """
-    if not isinstance(builder, kc.data.CocoObjects):
+    if not isinstance(builder, kc.datasets.CocoObjects):
         return {}
     names, there = np.array(kc.features.CATEGORIES), {}
     for example in examples.as_numpy_iterator():
