@@ -15,8 +15,9 @@ def reward_weights(reward: str) -> dict[str, float]:
     Args:
         reward: str: names joined by `"+"`, each of which may have a weight in front of
             it, as in `"cider_d+32*truth"`: `"cider_d"`; `"truth"`, the share of true
-            statements about a scene, see `keras_caption.synthetic.scenes.StatementTruth`;
-            or `"objects"`, of COCO's objects, see `keras_caption.rewards.ObjectTruth`.
+            statements about a scene, see
+            `keras_caption.synthetic.scenes.StatementTruth`; or `"objects"`, of COCO's
+            objects, see `keras_caption.rewards.ObjectTruth`.
 
     Returns:
         dict from name to weight, in the order of the setting.
