@@ -68,11 +68,11 @@ def outcomes(task, model, split):
 
 
 def threshold_for(certain, right, accuracy):
-    """The least probability from which on answers have an accuracy, on average.
+    """The least probability from which on outputs have an accuracy, on average.
 
     Args:
-        certain: float `(questions,)`, probabilities of the answers.
-        right: float `(questions,)`, how right they are.
+        certain: float `(outputs,)`, probabilities of answers or captions.
+        right: float `(outputs,)`, how right they are.
         accuracy: float.
 
     Raises:
@@ -83,8 +83,8 @@ def threshold_for(certain, right, accuracy):
     enough = np.flatnonzero(means >= accuracy)
     if not len(enough):
         raise kc.InputError(
-            f"The answers to no part of the validation questions have an accuracy of "
-            f"{accuracy:.0%}; the best part has {means.max():.0%}."
+            f"No part of the validation split reaches {accuracy:.0%}; the best has "
+            f"{means.max():.0%}."
         )
     return float(certain[order[enough[-1]]])
 

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 import keras_caption as kc
+from experiments.declining import threshold_for
 from keras_caption.commands.command_line import Parser, new_file, share, start
 from keras_caption.text import PAD
 
@@ -68,28 +69,6 @@ def outcomes(model, builder, split):
             there = references[image_id], objects[image_id]
             true.append(not kc.evaluation.hallucinations(caption, *there))
     return np.array(confidences), np.array(true)
-
-
-def threshold_for(confidences, true, share):
-    """The least confidence from which on a share of captions is true.
-
-    Args:
-        confidences: float `(captions,)`.
-        true: bool `(captions,)`.
-        share: float.
-
-    Raises:
-        InputError: If no threshold leads to that share.
-    """
-    order = np.argsort(-confidences, kind="stable")
-    means = np.cumsum(true[order]) / np.arange(1, len(order) + 1)
-    enough = np.flatnonzero(means >= share)
-    if not len(enough):
-        raise kc.InputError(
-            f"From no confidence on {share:.0%} of the validation captions are true; "
-            f"the best share is {means.max():.0%}."
-        )
-    return float(confidences[order[enough[-1]]])
 
 
 if __name__ == "__main__":

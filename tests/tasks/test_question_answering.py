@@ -154,7 +154,7 @@ def test_a_model_declines_below_a_threshold(folder, call, call_script):
     assert threshold_for(certain, right, 0.6) == 0.2
     assert threshold_for(certain, right, 0.64) == 0.2
     assert threshold_for(certain, right, 0.7) == 0.9
-    with pytest.raises(kc.InputError, match="no part of the validation questions"):
+    with pytest.raises(kc.InputError, match="No part of the validation split"):
         threshold_for(certain, right, 0.95)
 
 
