@@ -61,7 +61,7 @@ def outcomes(model, builder, split):
         for example in examples.as_numpy_iterator()
     }
     for batch in kc.batches.image_batches(examples, BATCH_SIZE, model.input_specs):
-        tokens, scores = map(np.array, model.generate_tokens(batch, beam_size=3))
+        tokens, scores = map(np.array, model.generate_tokens(batch))
         for i, image_id in enumerate(batch["image_id"].numpy().tolist()):
             length = max(np.count_nonzero(tokens[i] != PAD), 1)
             confidences.append(math.exp(scores[i] / length))
