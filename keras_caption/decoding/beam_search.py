@@ -1,7 +1,9 @@
 from typing import Any
 
+from jaxtyping import Float32, Int, Int32
 from keras import ops, tree
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
 from keras_caption.decoding.rules import NEG_INF, choosing_scores
 from keras_caption.decoding.search import (
@@ -14,9 +16,14 @@ from keras_caption.text import BOS, EOS, PAD
 
 
 def beam_search(
-    decoder: Any, memory: Any, options: Decoding | None = None, limits: Any = None
-) -> tuple[Any, Any]:
-    """Searches for the most probable captions with a beam of hypotheses.
+    decoder: Any,
+    memory: Any,
+    options: Decoding | None = None,
+    limits: Int[Tensor, " batch"] | None = None,
+) -> tuple[
+    Int32[Tensor, "batch beam_size max_length"], Float32[Tensor, "batch beam_size"]
+]:
+    """Searches for the most probable sequences with a beam of hypotheses.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
@@ -26,9 +33,9 @@ def beam_search(
 
     Returns:
         Tokens, int32 `(batch, beam_size, max_length)`, from the first to
-        EOS, then PAD, the best caption first; and their log-probabilities, EOS
+        EOS, then PAD, the best sequence first; and their log-probabilities, EOS
         included, never normalized, float32 `(batch, beam_size)`. If there are fewer
-        captions, the last are PAD only, their log-probability -1e9.
+        sequences, the last are PAD only, their log-probability -1e9.
     """
     return BeamSearch(decoder, options or Decoding()).run(memory, limits)
 
@@ -39,9 +46,9 @@ class BeamSearch(Search):
     A finished hypothesis leaves its place to the next best one, and joins the best
     `beam_size` finished ones; the search ends once no unfinished hypothesis can join
     them any more. PAD, BOS and UNK are never chosen. The memory is shared by the
-    hypotheses of an image; only what the decoder keeps per caption is reordered.
+    hypotheses of an example; only what the decoder keeps per sequence is reordered.
 
-    Its values are, of `beam_size` unfinished hypotheses of each image, `"tokens"`,
+    Its values are, of `beam_size` unfinished hypotheses of each example, `"tokens"`,
     their `"scores"`, which they are ranked by, and `"log_probs"`; the same of the
     finished ones, `"done"`; and `"rows"`, those of the decoder's `"cache"` that the
     hypotheses continue.
@@ -90,7 +97,7 @@ class BeamSearch(Search):
         )
 
         # === The best hypotheses, one token longer ===
-        # Those of an image are among the best tokens of each.
+        # Those of an example are among the best tokens of each.
         per_row = min(width, log_probs.shape[-1])
         scores, added = ops.top_k(scores, per_row)
         log_probs = chosen_log_probs(ops.expand_dims(log_probs, 1), added)
@@ -155,5 +162,5 @@ class BeamSearch(Search):
 
 
 def is_hypothesis(scores: Any) -> Any:
-    """Which scores of a beam are those of captions, not of free places."""
+    """Which scores of a beam are those of sequences, not of free places."""
     return scores > NEG_INF / 2

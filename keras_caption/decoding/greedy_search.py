@@ -1,15 +1,20 @@
 from typing import Any
 
+from jaxtyping import Float32, Int, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
 from keras_caption.decoding.token_by_token import TokenByToken
 
 
 def greedy_search(
-    decoder: Any, memory: Any, options: Decoding | None = None, limits: Any = None
-) -> tuple[Any, Any]:
-    """Generates captions of the most probable token at every step.
+    decoder: Any,
+    memory: Any,
+    options: Decoding | None = None,
+    limits: Int[Tensor, " batch"] | None = None,
+) -> tuple[Int32[Tensor, "batch max_length"], Float32[Tensor, " batch"]]:
+    """Generates sequences of the most probable token at every step.
 
     PAD, BOS and UNK are never chosen.
 
@@ -22,7 +27,7 @@ def greedy_search(
 
     Returns:
         Tokens, int32 `(batch, max_length)`, from the first to EOS, then PAD;
-        and the log-probability of each caption, EOS included, float32 `(batch,)`.
+        and the log-probability of each sequence, EOS included, float32 `(batch,)`.
     """
     return GreedySearch(decoder, options or Decoding()).run(memory, limits)
 

@@ -1,10 +1,14 @@
 import fractions
-from typing import Any
 
+from jaxtyping import Int, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 
-def length_limits(lengths: Any, length_ratio: float, length_margin: int = 0) -> Any:
+
+def length_limits(
+    lengths: Int[Tensor, " batch"], length_ratio: float, length_margin: int = 0
+) -> Int32[Tensor, " batch"]:
     """Greatest numbers of tokens of outputs, in proportion to their inputs.
 
     They are exact, `floor(length_ratio * length)` in decimals, where products of

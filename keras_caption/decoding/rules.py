@@ -1,9 +1,9 @@
 """What the options of decoding change in the probabilities of the next token."""
 
-from typing import Any
-
+from jaxtyping import Bool, Float32, Int, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
 from keras_caption.text import BOS, EOS, PAD, UNK
 
@@ -14,12 +14,12 @@ NEG_INF = -1e9
 
 
 def choosing_scores(
-    log_probs: Any,
-    tokens: Any,
-    index: Any,
+    log_probs: Float32[Tensor, "rows vocabulary_size"],
+    tokens: Int32[Tensor, "rows length"],
+    index: Int[Tensor, ""],
     options: Decoding,
-    limits: Any = None,
-) -> Any:
+    limits: Int[Tensor, " rows"] | None = None,
+) -> Float32[Tensor, "rows vocabulary_size"]:
     """Scores that next tokens are chosen by.
 
     They are the log-probabilities, but for tokens that the options change or forbid.
@@ -58,7 +58,12 @@ def forbidden_log_probs(vocabulary_size):
     return ops.where(forbidden, NEG_INF, 0.0)
 
 
-def repeated_ngrams(tokens: Any, index: Any, size: int, vocabulary_size: int) -> Any:
+def repeated_ngrams(
+    tokens: Int[Tensor, "rows length"],
+    index: Int[Tensor, ""],
+    size: int,
+    vocabulary_size: int,
+) -> Bool[Tensor, "rows vocabulary_size"]:
     """Tokens that would repeat an n-gram, bool `(rows, vocabulary_size)`.
 
     Args:

@@ -1,7 +1,9 @@
 from typing import Any
 
+from jaxtyping import Float, Float32, Int, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
 from keras_caption.decoding.rules import NEG_INF, forbidden_log_probs
 from keras_caption.decoding.search import batch_size, repeat_rows
@@ -11,12 +13,12 @@ from keras_caption.decoding.token_by_token import TokenByToken
 def sample(
     decoder: Any,
     memory: Any,
-    numbers: Any,
+    numbers: Float32[Tensor, "batch*C max_length"],
     options: Decoding | None = None,
-    limits: Any = None,
+    limits: Int[Tensor, " batch"] | None = None,
     first_is_greedy: bool = False,
-) -> tuple[Any, Any]:
-    """Samples captions token by token.
+) -> tuple[Int32[Tensor, "batch*C max_length"], Float32[Tensor, " batch*C"]]:
+    """Samples sequences token by token.
 
     PAD, BOS and UNK are never sampled. A token is sampled by inverting the cumulative
     distribution at a uniform number. The caller generates all uniform numbers, so
@@ -26,16 +28,16 @@ def sample(
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
         memory: What the decoder starts from.
         numbers: float32 `(batch * C, max_length)`, uniform in [0, 1), as of
-            `keras.random.uniform`, for C captions of each image, next to each other.
+            `keras.random.uniform`, for C sequences of each example, next to each other.
         options: `Decoding`; those of a search and the seed are not read. Defaults to a
             `temperature` of 1.
         limits: int `(batch,)`, greatest numbers of tokens, EOS included, or `None`.
-        first_is_greedy: bool, whether the first caption of each image is the greedy
+        first_is_greedy: bool, whether the first sequence of each example is the greedy
             one instead, in the same pass.
 
     Returns:
         Tokens, int32 `(batch * C, max_length)`, from the first to EOS, then
-        PAD; and the log-probability of each caption under the model itself (before
+        PAD; and the log-probability of each sequence under the model itself (before
         temperature and cut-off), EOS included, float32 `(batch * C,)`.
     """
     options = options or Decoding(temperature=1.0)
@@ -58,11 +60,11 @@ class Sampling(TokenByToken):
 
     def begin(self, state: dict[str, Any], limits: Any) -> dict[str, Any]:
         rows = ops.shape(self.numbers)[0]
-        captions = captions_per_image(state, rows)
+        sequences = sequences_per_example(state, rows)
         if limits is not None:
-            limits = ops.repeat(limits, captions)
-        cache = repeat_rows(state["cache"], captions)
-        is_greedy = ops.arange(rows) % captions == 0
+            limits = ops.repeat(limits, sequences)
+        cache = repeat_rows(state["cache"], sequences)
+        is_greedy = ops.arange(rows) % sequences == 0
         values = super().begin({**state, "cache": cache}, limits)
         return {**values, "numbers": self.numbers, "is_greedy": is_greedy}
 
@@ -76,7 +78,11 @@ class Sampling(TokenByToken):
         return ops.where(values["is_greedy"], greedy, tokens)
 
 
-def policy(logits: Any, temperature: float = 1.0, top_k: int | None = None) -> Any:
+def policy(
+    logits: Float[Tensor, "... vocabulary_size"],
+    temperature: float = 1.0,
+    top_k: int | None = None,
+) -> Float[Tensor, "... vocabulary_size"]:
     """Log-probabilities of the sampling distribution, `(..., vocabulary_size)`.
 
     Args:
@@ -106,9 +112,9 @@ def sample_tokens(log_probs, numbers):
     return ops.minimum(tokens, log_probs.shape[-1] - 1)
 
 
-def captions_per_image(state, rows):
-    """Number of captions of each image in a number of rows; an int if it is known."""
-    images = batch_size(state)
-    if isinstance(images, int):
-        return rows // max(images, 1)
-    return rows // ops.maximum(images, 1)  # a replica may have none
+def sequences_per_example(state, rows):
+    """Number of sequences of each example, of all rows; an int if it is known."""
+    examples = batch_size(state)
+    if isinstance(examples, int):
+        return rows // max(examples, 1)
+    return rows // ops.maximum(examples, 1)  # a replica may have none

@@ -1,20 +1,27 @@
 from typing import Any
 
+from jaxtyping import Float, Float32, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding.sampling import (
-    captions_per_image,
     policy,
     sample_tokens,
+    sequences_per_example,
 )
 from keras_caption.decoding.search import repeat_rows
 from keras_caption.text import PAD
 
 
 def scheduled_sampling(
-    decoder: Any, memory: Any, tokens: Any, coins: Any, numbers: Any, probability: Any
-) -> Any:
-    """Replaces some tokens of captions by samples from the model.
+    decoder: Any,
+    memory: Any,
+    tokens: Int32[Tensor, "batch*C T"],
+    coins: Float32[Tensor, "batch*C T"],
+    numbers: Float32[Tensor, "batch*C T"],
+    probability: Float[Tensor, ""],
+) -> Int32[Tensor, "batch*C T"]:
+    """Replaces some tokens of sequences by samples from the model.
 
     From left to right each token but the first is replaced, with `probability`, by
     one sampled from the model's predictions after the tokens before it, replaced
@@ -23,7 +30,7 @@ def scheduled_sampling(
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
         memory: What the decoder starts from.
-        tokens: int32 `(batch * C, T)`, C captions of each image, next to each other,
+        tokens: int32 `(batch * C, T)`, C sequences of each example, next to each other,
             from BOS on.
         coins, numbers: float32 `(batch * C, T)`, uniform in [0, 1): whether a token
             is replaced, and by which.
@@ -38,7 +45,7 @@ def scheduled_sampling(
     """
     rows, length = ops.shape(tokens)
     state = decoder.start(memory, length=length)
-    first_cache = repeat_rows(state["cache"], captions_per_image(state, rows))
+    first_cache = repeat_rows(state["cache"], sequences_per_example(state, rows))
     replaced = ops.logical_and(coins < probability, tokens != PAD)
     positions = ops.arange(length)
 

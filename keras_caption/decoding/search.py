@@ -1,8 +1,10 @@
 import abc
 from typing import Any
 
+from jaxtyping import Bool, Float, Int
 from keras import ops, tree
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
 
 
@@ -23,7 +25,9 @@ class Search(abc.ABC):
         self.options = options
 
     @abc.abstractmethod
-    def begin(self, state: dict[str, Any], limits: Any) -> dict[str, Any]:
+    def begin(
+        self, state: dict[str, Any], limits: Int[Tensor, " batch"] | None
+    ) -> dict[str, Any]:
         """The values before the first step.
 
         Args:
@@ -32,11 +36,13 @@ class Search(abc.ABC):
         """
 
     @abc.abstractmethod
-    def is_unfinished(self, values: dict[str, Any]) -> Any:
+    def is_unfinished(self, values: dict[str, Any]) -> Bool[Tensor, ""]:
         """Whether there is another step to take, bool scalar."""
 
     @abc.abstractmethod
-    def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
+    def next_step(
+        self, memory: Any, index: Int[Tensor, ""], values: dict[str, Any]
+    ) -> Any:
         """The values after one more step.
 
         Args:
@@ -46,10 +52,12 @@ class Search(abc.ABC):
         """
 
     @abc.abstractmethod
-    def results(self, values: dict[str, Any]) -> tuple[Any, Any]:
+    def results(self, values: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Tokens and log-probabilities of what was generated."""
 
-    def run(self, encoded: Any, limits: Any = None) -> tuple[Any, Any]:
+    def run(
+        self, encoded: Any, limits: Int[Tensor, " batch"] | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Takes all steps, in one graph.
 
         Args:
@@ -81,7 +89,9 @@ def repeat_rows(values: Any, times: Any) -> Any:
     return tree.map_structure(lambda x: ops.repeat(x, times, axis=0), values)
 
 
-def chosen_log_probs(log_probs: Any, tokens: Any) -> Any:
+def chosen_log_probs(
+    log_probs: Float[Tensor, "... vocabulary_size"], tokens: Int[Tensor, "..."]
+) -> Float[Tensor, "..."]:
     """Log-probabilities of tokens.
 
     Args:

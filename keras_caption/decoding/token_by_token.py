@@ -1,21 +1,28 @@
 import abc
 from typing import Any
 
+from jaxtyping import Float32, Int
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding.rules import choosing_scores
 from keras_caption.decoding.search import Search, batch_size, chosen_log_probs
 from keras_caption.text import BOS, EOS, PAD
 
 
 class TokenByToken(Search):
-    """Generates one caption for each row, choosing one token at every step.
+    """Generates one sequence for each row, choosing one token at every step.
 
     Its values are `"tokens"`, their `"log_probs"`, and `"last"`, the last tokens.
     """
 
     @abc.abstractmethod
-    def choose(self, scores: Any, index: Any, values: dict[str, Any]) -> Any:
+    def choose(
+        self,
+        scores: Float32[Tensor, "rows vocabulary_size"],
+        index: Int[Tensor, ""],
+        values: dict[str, Any],
+    ) -> Int[Tensor, " rows"]:
         """Chooses tokens.
 
         Args:
@@ -66,5 +73,5 @@ class TokenByToken(Search):
 
 
 def finished(last):
-    """Whether captions whose last tokens are `last` are finished."""
+    """Whether sequences whose last tokens are `last` are finished."""
     return ops.logical_or(last == EOS, last == PAD)

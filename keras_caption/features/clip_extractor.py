@@ -5,6 +5,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.features.clips import Clip, read_clip
 from keras_caption.features.extractor import Extractor
@@ -58,7 +59,7 @@ class ClipExtractor(keras.Model):
         """Samples frames of a file, see `read_clip`."""
         return read_clip(path, self.num_frames, self.image_size)
 
-    def to_pixels(self, clips: list[str | os.PathLike | Clip]) -> dict[str, Any]:
+    def to_pixels(self, clips: list[str | os.PathLike | Clip]) -> dict[str, Tensor]:
         """Makes a batch of clips.
 
         Args:
@@ -93,7 +94,7 @@ class ClipExtractor(keras.Model):
             "frame_mask": np.arange(longest) < lengths[:, None],
         }
 
-    def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         images = inputs["images"]
         batch, length = ops.shape(images)[:2]
         images = ops.reshape(images, (-1, *images.shape[2:]))

@@ -2,8 +2,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Float32, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.roi_align import roi_align
@@ -94,7 +96,13 @@ class ColouredObjects(ObjectDetector):
         dim = self.network.grid_shape[-1] if self.network else 0
         return (*CATEGORIES, *middles, *COLOURS, *(f"pixels {i}" for i in range(dim)))
 
-    def detect(self, images: Any) -> tuple[Any, Any, Any]:
+    def detect(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch N 4"],
+        Float32[Tensor, "batch N"],
+        Int32[Tensor, "batch N"],
+    ]:
         return self.detector.detect(images)
 
     def place(self, pixels: Any) -> dict[str, Any]:
@@ -103,7 +111,7 @@ class ColouredObjects(ObjectDetector):
             placed["pixels"] = self.network.place(pixels)
         return placed
 
-    def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         boxes, scores, categories = self.find(inputs)
         if self.network:
             boxes, scores, categories = self._or_windows(boxes, scores, categories)
@@ -141,7 +149,9 @@ class ColouredObjects(ObjectDetector):
         }
 
 
-def colours_of(inputs: dict[str, Any], boxes: Any) -> Any:
+def colours_of(
+    inputs: dict[str, Tensor], boxes: Float32[Tensor, "batch N 4"]
+) -> Float32[Tensor, "batch N 32"]:
     """Shares of colours in boxes.
 
     Args:
@@ -160,7 +170,9 @@ def colours_of(inputs: dict[str, Any], boxes: Any) -> Any:
     return ops.concatenate(parts, axis=-1)
 
 
-def shares_of_colours(images: Any) -> Any:
+def shares_of_colours(
+    images: Float32[Tensor, "batch height width 3"],
+) -> Float32[Tensor, "batch height width 16"]:
     """How much of each of `COLOURS` the pixels of images have.
 
     Args:
@@ -175,7 +187,7 @@ def shares_of_colours(images: Any) -> Any:
     return ops.softmax(-distances / (2 * SPREAD**2), axis=-1)
 
 
-def to_lab(colours: Any) -> Any:
+def to_lab(colours: Float32[Tensor, "... 3"]) -> Float32[Tensor, "... 3"]:
     """Converts sRGB, float32 `(..., 3)`, 0 to 255, to CIELAB under D65."""
     x = ops.clip(colours / 255.0, 0.0, 1.0)
     x = ops.where(x <= 0.04045, x / 12.92, ops.power((x + 0.055) / 1.055, 2.4))

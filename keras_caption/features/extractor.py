@@ -4,8 +4,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Float, Float32, UInt8
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.features.application_network import applications, make_application
 from keras_caption.features.hub_network import IMAGE_SIZE, HubNetwork, load_hub_network
@@ -64,7 +66,7 @@ class Extractor(keras.Model):
 
     Raises:
         InputError: If there is no such network or layer, the weights are another
-            network's, or a preset cannot be loaded or is none of images.
+            network's, or a preset cannot be loaded or reads no images.
     """
 
     made = ("grid", "regions", "boxes")
@@ -109,14 +111,20 @@ class Extractor(keras.Model):
         """Height, width and dim of a grid."""
         return self.network.output.shape[1:]
 
-    def call(self, images: Any, boxes: Any = None) -> dict[str, Any]:
+    def call(
+        self,
+        images: Float[Tensor, "batch image_size image_size 3"],
+        boxes: Float[Tensor, "batch N 4"] | None = None,
+    ) -> dict[str, Tensor]:
         if boxes is None:
             fixed = ops.expand_dims(windows(self.levels), 0)
             boxes = ops.repeat(fixed, ops.shape(images)[0], axis=0)
         grid = self.grids(images)
         return {"grid": grid, "regions": roi_align(grid, boxes), "boxes": boxes}
 
-    def grids(self, images: Any) -> Any:
+    def grids(
+        self, images: Float[Tensor, "batch image_size image_size 3"]
+    ) -> Float[Tensor, "batch height width dim"]:
         """Grids of images, `(batch, height, width, dim)`."""
         images = ops.cast(images, "float32")
         if self.preprocess:
@@ -124,7 +132,9 @@ class Extractor(keras.Model):
             images = self.preprocess(ops.copy(images))
         return self.network(images, training=False)
 
-    def vectors(self, images: Any) -> Any:
+    def vectors(
+        self, images: Float[Tensor, "batch image_size image_size 3"]
+    ) -> Float[Tensor, "batch dim"]:
         """Means over the cells of the grids of images, `(batch, dim)`."""
         return ops.mean(self.grids(images), axis=(1, 2))
 
@@ -132,7 +142,9 @@ class Extractor(keras.Model):
         """Reads a file, see `read_photo`."""
         return read_photo(path)
 
-    def to_pixels(self, photos: list[str | os.PathLike | np.ndarray]) -> Any:
+    def to_pixels(
+        self, photos: list[str | os.PathLike | np.ndarray]
+    ) -> Float32[Tensor, "batch image_size image_size 3"]:
         """Makes a batch of photos.
 
         Args:
@@ -147,7 +159,9 @@ class Extractor(keras.Model):
         """
         return ops.stack([self.place(pixels_of(p)) for p in check_photos(photos)])
 
-    def place(self, pixels: Any) -> Any:
+    def place(
+        self, pixels: UInt8[Tensor, "height width 3"]
+    ) -> Float32[Tensor, "image_size image_size 3"]:
         """Resizes a photo, uint8 `(height, width, 3)`, to one of a call's images."""
         return resize_photo(pixels, self.image_size)
 

@@ -1,4 +1,5 @@
 import numpy as np
+from jaxtyping import UInt8
 from keras import ops
 
 from keras_caption.features.clips import Clip
@@ -7,7 +8,7 @@ HEIGHT = 96  # pixels
 MAX_WIDTH = 65_500  # of a JPEG
 
 
-def film_strip(clip: Clip) -> np.ndarray:
+def film_strip(clip: Clip) -> UInt8[np.ndarray, "height width 3"]:
     """Puts the frames of a clip side by side, in order of time, for figures.
 
     Args:

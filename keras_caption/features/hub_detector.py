@@ -3,8 +3,10 @@ from typing import Any
 import keras
 import keras_hub
 import numpy as np
+from jaxtyping import Float, Float32, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, hint
 from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
@@ -57,7 +59,13 @@ class HubDetector(ObjectDetector):
         network.prediction_decoder.confidence_threshold = confidence
         self.trainable = False
 
-    def detect(self, images: Any) -> tuple[Any, Any, Any]:
+    def detect(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch N 4"],
+        Float32[Tensor, "batch N"],
+        Int32[Tensor, "batch N"],
+    ]:
         boxes, scores, labels = detect_by(self.network, images)
         categories = ops.take(ops.cast(self.categories, "int32"), labels, axis=0)
         return boxes, scores, categories
@@ -68,7 +76,11 @@ class HubDetector(ObjectDetector):
         return {**config, "network": keras.saving.serialize_keras_object(self.network)}
 
 
-def detect_by(network: Any, images: Any) -> tuple[Any, Any, Any]:
+def detect_by(
+    network: Any, images: Float[Tensor, "batch height width 3"]
+) -> tuple[
+    Float[Tensor, "batch N 4"], Float[Tensor, "batch N"], Int32[Tensor, "batch N"]
+]:
     """Finds objects by a detector of KerasHub.
 
     Args:
@@ -80,15 +92,15 @@ def detect_by(network: Any, images: Any) -> tuple[Any, Any, Any]:
         scores, float `(batch, N)`; and classes, int32 `(batch, N)`; -1 is padding.
     """
     images = network.preprocessor(images)
-    found = network.decode_predictions(network(images, training=False), images)
+    detections = network.decode_predictions(network(images, training=False), images)
     boxes = keras.utils.bounding_boxes.convert_format(
-        found["boxes"],
+        detections["boxes"],
         source=network.bounding_box_format,
         target="rel_xyxy",
         height=images.shape[1],
         width=images.shape[2],
     )
-    return boxes, found["confidence"], ops.cast(found["labels"], "int32")
+    return boxes, detections["confidence"], ops.cast(detections["labels"], "int32")
 
 
 def load_hub_detector(

@@ -3,9 +3,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Float32, Int32, UInt8
 from keras import ops
 
-from keras_caption.arguments import Count, Share, check
+from keras_caption.arguments import Count, Share, Tensor, check
 from keras_caption.errors import InputError
 from keras_caption.features.photos import check_photos, pixels_of, read_photo
 
@@ -77,7 +78,13 @@ class ObjectDetector(keras.Model):
         self.max_objects = max_objects
         self.built = True
 
-    def detect(self, images: Any) -> tuple[Any, Any, Any]:
+    def detect(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch N 4"],
+        Float32[Tensor, "batch N"],
+        Int32[Tensor, "batch N"],
+    ]:
         """Finds objects, see the subclasses.
 
         Args:
@@ -90,7 +97,7 @@ class ObjectDetector(keras.Model):
         """
         raise NotImplementedError
 
-    def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         boxes, scores, categories = self.find(inputs)
         valid = ops.expand_dims(scores > 0, -1)
         regions = ops.one_hot(categories, len(COCO_IDS)) * ops.cast(valid, "float32")
@@ -100,7 +107,13 @@ class ObjectDetector(keras.Model):
         boxes = ops.where(ops.logical_and(nothing, first), whole, boxes)
         return {"regions": regions, "boxes": boxes, "scores": scores}
 
-    def find(self, inputs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    def find(
+        self, inputs: dict[str, Tensor]
+    ) -> tuple[
+        Float32[Tensor, "batch N 4"],
+        Float32[Tensor, "batch N"],
+        Int32[Tensor, "batch N"],
+    ]:
         """Finds objects of photos of any proportions, the best first.
 
         Args:
@@ -126,11 +139,11 @@ class ObjectDetector(keras.Model):
         return boxes, scores, ops.where(good, categories, -1)
 
     @staticmethod
-    def objects_of(found: dict[str, Any], i: int) -> list[dict[str, Any]]:
+    def objects_of(detected: dict[str, Any], i: int) -> list[dict[str, Any]]:
         """Lists the objects of one photo.
 
         Args:
-            found: dict, what a call returns.
+            detected: dict, what a call returns.
             i: int, the photo's place in the batch.
 
         Returns:
@@ -138,7 +151,7 @@ class ObjectDetector(keras.Model):
             x1, y1, x2, y2 divided by the photo's width and height.
         """
         regions, boxes, scores = (
-            np.asarray(found[name][i]) for name in ("regions", "boxes", "scores")
+            np.asarray(detected[name][i]) for name in ("regions", "boxes", "scores")
         )
         return [
             {
@@ -154,7 +167,9 @@ class ObjectDetector(keras.Model):
         """Reads a file, see `read_photo`."""
         return read_photo(path)
 
-    def to_pixels(self, photos: list[str | os.PathLike | np.ndarray]) -> dict[str, Any]:
+    def to_pixels(
+        self, photos: list[str | os.PathLike | np.ndarray]
+    ) -> dict[str, Tensor]:
         """Makes a batch of photos.
 
         Args:
@@ -174,7 +189,7 @@ class ObjectDetector(keras.Model):
             name: ops.stack([photo[name] for photo in placed]) for name in placed[0]
         }
 
-    def place(self, pixels: Any) -> dict[str, Any]:
+    def place(self, pixels: UInt8[Tensor, "height width 3"]) -> dict[str, Tensor]:
         """Resizes a photo into the square, also in a graph of TensorFlow.
 
         Args:

@@ -6,8 +6,10 @@ import pathlib
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32, Num, UInt8
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import list_files
@@ -22,7 +24,9 @@ HEIF = importlib.util.find_spec("pillow_heif") is not None
 MAX_PIXELS = 64 * 2**20
 
 
-def read_photo(source: str | os.PathLike | bytes) -> np.ndarray:
+def read_photo(
+    source: str | os.PathLike | bytes,
+) -> UInt8[np.ndarray, "height width 3"]:
     """Reads a photo's pixels, whatever its format and colours.
 
     BMP, GIF, JPEG, PNG, TIFF and WebP are read, by content and not by name, and HEIC
@@ -119,7 +123,9 @@ def to_rgb(image: Any, name: str) -> np.ndarray:
     return np.array(image.convert("RGB"))
 
 
-def resize_photo(pixels: Any, size: int) -> Any:
+def resize_photo(
+    pixels: Num[Tensor, "*batch height width 3"], size: int
+) -> Float32[Tensor, "*batch size size 3"]:
     """Resizes a photo to the square that an `Extractor` reads.
 
     Args:
@@ -160,10 +166,10 @@ def find_files(
     folder = pathlib.Path(folder)
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
-    found = list_files(folder, suffixes, below=True)
-    if not found:
+    files = list_files(folder, suffixes, below=True)
+    if not files:
         raise InputError(f"There is no {noun} in {folder} ({', '.join(suffixes)}).")
-    return found
+    return files
 
 
 def check_photos(photos: Any) -> Any:

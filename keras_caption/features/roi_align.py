@@ -1,9 +1,14 @@
-from typing import Any
-
+from jaxtyping import Float
 from keras import ops
 
+from keras_caption.arguments import Tensor
 
-def roi_align(grid: Any, boxes: Any, samples: int = 14) -> Any:
+
+def roi_align(
+    grid: Float[Tensor, "batch height width dim"],
+    boxes: Float[Tensor, "batch N 4"],
+    samples: int = 14,
+) -> Float[Tensor, "batch N dim"]:
     """Pools features of boxes: means of bilinear interpolations within them.
 
     A box is sampled at `samples` x `samples` evenly spaced points, and the samples

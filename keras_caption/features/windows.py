@@ -1,9 +1,10 @@
 from collections.abc import Iterable
 
 import numpy as np
+from jaxtyping import Float32
 
 
-def windows(levels: Iterable[int] = (1, 2, 3, 4)) -> np.ndarray:
+def windows(levels: Iterable[int] = (1, 2, 3, 4)) -> Float32[np.ndarray, "windows 4"]:
     """Makes a fixed pyramid of boxes, for images without annotated objects.
 
     Args:

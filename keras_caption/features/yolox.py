@@ -2,8 +2,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Float32, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
 
@@ -58,26 +60,32 @@ class Yolox(ObjectDetector):
         cells, values = len(self.cells), 5 + len(COCO_IDS)
         image = keras.KerasTensor((None, self.image_size, self.image_size, 3))
         try:
-            found = self.network.compute_output_spec(image).shape[1:]
+            shape = self.network.compute_output_spec(image).shape[1:]
         except Exception:  # a network of other inputs fails in any of its layers
-            found = None
-        if self.image_size % STRIDES[-1] or found != (cells, values):
-            received = "does not" if found is None else f"turns them into {found}"
+            shape = None
+        if self.image_size % STRIDES[-1] or shape != (cells, values):
+            received = "does not" if shape is None else f"turns them into {shape}"
             raise InputError(
                 f"A YOLOX network should turn {self.image_size} x {self.image_size} "
                 f"pixels into {cells:,} x {values} values. Received: "
                 f"{self.network.name}, which {received}"
             )
 
-    def detect(self, images: Any) -> tuple[Any, Any, Any]:
+    def detect(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch N 4"],
+        Float32[Tensor, "batch N"],
+        Int32[Tensor, "batch N"],
+    ]:
         import tensorflow as tf  # which alone suppresses boxes of each category apart
 
         images = (ops.cast(images, "float32") - MEAN) / DEVIATION
-        found = ops.cast(self.network(images, training=False), "float32")
-        centres = (found[..., :2] + self.cells) * self.strides
-        halves = ops.exp(found[..., 2:4]) * self.strides / 2
+        predictions = ops.cast(self.network(images, training=False), "float32")
+        centres = (predictions[..., :2] + self.cells) * self.strides
+        halves = ops.exp(predictions[..., 2:4]) * self.strides / 2
         boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
-        scores = found[..., 4:5] * found[..., 5:]
+        scores = predictions[..., 4:5] * predictions[..., 5:]
         scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
         boxes, scores, categories, _ = tf.image.combined_non_max_suppression(
             ops.expand_dims(boxes, 2),

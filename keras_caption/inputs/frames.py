@@ -3,8 +3,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Bool, Float, UInt8
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.inputs.input_kind import (
     EXAMPLE_SIZE,
     InputKind,
@@ -49,22 +51,22 @@ class Frames(InputKind):
             "frame_mask": keras.Input((None,), dtype="bool", name="frame_mask"),
         }
 
-    def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
+    def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
         inputs = super().read(batch, model_name)
         self.check_counts(inputs)
         return inputs
 
-    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Adds a mask, and zeros in padded frames."""
         inputs = self.own(inputs)
         mask = valid_frames(inputs)
         frames = ops.where(ops.expand_dims(mask, -1), inputs["frames"], 0.0)
         return self.own({**inputs, "frames": frames, "frame_mask": mask})
 
-    def memory_mask(self, inputs: dict[str, Any]) -> Any:
+    def memory_mask(self, inputs: dict[str, Tensor]) -> Bool[Tensor, "batch T"]:
         return inputs.get("frame_mask")
 
-    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         inputs = self.own(inputs)
         mask = valid_frames(inputs)
         count = ops.sum(ops.cast(mask, "int32"), axis=1)
@@ -76,7 +78,7 @@ class Frames(InputKind):
         }
 
     @classmethod
-    def of_example(cls, example: dict[str, Any], names: Any) -> dict[str, Any]:
+    def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
         """Adds a mask that is True everywhere: batches pad it with False."""
         import tensorflow as tf
 
@@ -92,7 +94,7 @@ class Frames(InputKind):
             specs["num_frames"] = number
         return specs
 
-    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Makes a mask of `num_frames`; too great a number makes none valid."""
         own = self.own(inputs)
         if "num_frames" in inputs:
@@ -107,7 +109,7 @@ class Frames(InputKind):
             example["num_frames"][:] = EXAMPLE_SIZE
         return example
 
-    def blank(self, inputs: dict[str, Any]) -> np.ndarray:
+    def blank(self, inputs: dict[str, Tensor]) -> UInt8[np.ndarray, "height width 3"]:
         """A film strip of plain frames."""
         return np.full((48, 48 * inputs["frames"].shape[1], 3), 100, "uint8")
 
@@ -115,9 +117,9 @@ class Frames(InputKind):
         self,
         panel: Any,
         inputs: dict[str, Any],
-        weights: np.ndarray,
+        weights: Float[np.ndarray, " T"],
         size: tuple[int, int],
-    ) -> np.ndarray:
+    ) -> Float[np.ndarray, "height width 1"]:
         """Shows the weight of every frame as a bar below it.
 
         The image is a film strip: T columns of one width, a frame in each. Times, if
@@ -141,7 +143,7 @@ class Frames(InputKind):
         return np.ones((height, width, 1))
 
 
-def valid_frames(inputs: dict[str, Any]) -> Any:
+def valid_frames(inputs: dict[str, Tensor]) -> Bool[Tensor, "batch T"]:
     """Which frames are valid: those of the mask, all without one.
 
     Returns:

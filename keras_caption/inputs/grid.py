@@ -2,6 +2,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Float
 from keras import ops
 
 from keras_caption.inputs.input_kind import InputKind
@@ -37,9 +38,9 @@ class Grid(InputKind):
         self,
         panel: Any,
         inputs: dict[str, Any],
-        weights: np.ndarray,
+        weights: Float[np.ndarray, " cells"],
         size: tuple[int, int],
-    ) -> np.ndarray:
+    ) -> Float[np.ndarray, "height width 1"]:
         """Lights every cell by its weight, with smooth transitions."""
         cells = np.reshape(weights, (*inputs["grid"].shape[1:3], 1))
         return np.array(ops.image.resize(cells, size))

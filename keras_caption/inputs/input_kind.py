@@ -2,8 +2,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Bool, Float, Int, Int32, Num, UInt8
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
 
@@ -62,11 +64,11 @@ class InputKind:
         """Names of the model's inputs that a batch must have."""
         return [name for name in self.specs if name not in self.optional]
 
-    def own(self, tensors: dict[str, Any]) -> dict[str, Any]:
+    def own(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """Those of several tensors that are the model's inputs of this kind."""
         return {name: tensors[name] for name in self.specs if name in tensors}
 
-    def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
+    def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
         """Takes this kind's inputs out of a batch, and checks their shapes.
 
         Args:
@@ -92,7 +94,7 @@ class InputKind:
                 )
         return inputs
 
-    def check_counts(self, inputs: dict[str, Any]) -> None:
+    def check_counts(self, inputs: dict[str, Tensor]) -> None:
         """Checks that there are as many rows of every tensor as of the first.
 
         Args:
@@ -110,7 +112,7 @@ class InputKind:
                     f"batch of {counts[0]} {first} and {counts[1]} {name}."
                 )
 
-    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Computes inputs that a batch may lack, such as a mask.
 
         Args:
@@ -121,7 +123,7 @@ class InputKind:
         """
         return self.own(inputs)
 
-    def memory_mask(self, inputs: dict[str, Any]) -> Any:
+    def memory_mask(self, inputs: dict[str, Tensor]) -> Bool[Tensor, "batch M"] | None:
         """The mask of a memory that holds one item for each item of this input.
 
         Args:
@@ -132,7 +134,7 @@ class InputKind:
         """
         return None
 
-    def lengths(self, inputs: dict[str, Any]) -> Any:
+    def lengths(self, inputs: dict[str, Tensor]) -> Int32[Tensor, " batch"]:
         """Numbers of tokens of the inputs, to which outputs are in proportion.
 
         Args:
@@ -148,7 +150,7 @@ class InputKind:
             f"`length_ratio` is for models of text; this one reads {self.keys[0]}."
         )
 
-    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         """Finds the examples of a batch that no model can predict anything from.
 
         Args:
@@ -164,7 +166,7 @@ class InputKind:
         }
 
     @classmethod
-    def of_example(cls, example: dict[str, Any], names: Any) -> dict[str, Any]:
+    def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
         """Takes what models read out of an example of a dataset.
 
         Args:
@@ -196,7 +198,7 @@ class InputKind:
         """Inputs of an exported signature, a dict of symbolic tensors."""
         return dict(self.specs)
 
-    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """The model's inputs, as `read` returns them, from those of a signature."""
         return self.own(inputs)
 
@@ -210,7 +212,7 @@ class InputKind:
             for name, spec in self.served_specs().items()
         }
 
-    def blank(self, inputs: dict[str, Any]) -> np.ndarray:
+    def blank(self, inputs: dict[str, Tensor]) -> UInt8[np.ndarray, "height width 3"]:
         """Makes an image for `draw` in place of one that is not known.
 
         Args:
@@ -225,9 +227,9 @@ class InputKind:
         self,
         panel: Any,
         inputs: dict[str, Any],
-        weights: np.ndarray,
+        weights: Float[np.ndarray, " M"],
         size: tuple[int, int],
-    ) -> np.ndarray:
+    ) -> Float[np.ndarray, "height width 1"]:
         """Shows attention weights on an image.
 
         Args:
@@ -253,7 +255,9 @@ def not_finite(name: str) -> str:
     return f"has {name} that are not finite numbers"
 
 
-def has_not_finite(values: Any, mask: Any = None) -> Any:
+def has_not_finite(
+    values: Num[Tensor, "batch ..."], mask: Tensor | None = None
+) -> Bool[Tensor, " batch"]:
     """Which examples have values that are NaN or infinite.
 
     Args:
@@ -269,7 +273,7 @@ def has_not_finite(values: Any, mask: Any = None) -> Any:
     return ops.any(wrong, axis=tuple(range(1, len(values.shape))))
 
 
-def first_valid(number: Any, size: Any) -> Any:
+def first_valid(number: Int[Tensor, " batch"], size: Any) -> Bool[Tensor, "batch N"]:
     """Computes a mask from the number of valid items of each example.
 
     Args:

@@ -1,7 +1,7 @@
-from typing import Any
-
+from jaxtyping import Bool
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.inputs.text import Text
 from keras_caption.text import PAD, UNK
@@ -24,22 +24,22 @@ class QuestionText(Text):
     keys = ("question",)
     noun = "question"
 
-    def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
+    def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
         inputs = super().read(batch, model_name)
         if inputs["question"].shape[1] == 0:
             raise InputError("Questions need at least one token, or PAD in its place.")
         return inputs
 
-    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         tokens = ops.cast(inputs["question"], "int32")[:, :MAX_TOKENS]
         empty = ops.all(tokens == PAD, axis=1, keepdims=True)
         first = ops.arange(ops.shape(tokens)[1]) == 0
         return {"question": ops.where(ops.logical_and(empty, first), UNK, tokens)}
 
-    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         return self.unknown_tokens(inputs["question"])
 
-    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         if self.tokenizer is None:
             return self.own(inputs)
         tokens = self.tokenizer.tokenize(inputs["question"])

@@ -8,8 +8,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Bool
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
 from keras_caption.inputs.input_kind import InputKind
@@ -27,7 +29,7 @@ def read(
     model_name: str,
     check: bool = False,
     first: int = 0,
-) -> dict[str, Any]:
+) -> dict[str, Tensor]:
     """Takes what a model reads out of a batch, completed with masks.
 
     Args:
@@ -69,7 +71,7 @@ def read(
     return complete(kinds, inputs)
 
 
-def to_tensor(name: str, values: Any) -> Any:
+def to_tensor(name: str, values: Any) -> Tensor:
     """Converts numbers to a tensor.
 
     Raises:
@@ -88,12 +90,14 @@ def to_tensor(name: str, values: Any) -> Any:
     return tensor
 
 
-def complete(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any]:
+def complete(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Completes what the kinds' `read` returned: the encoder's inputs."""
     return {name: x for kind in kinds for name, x in kind.complete(inputs).items()}
 
 
-def find_faults(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any]:
+def find_faults(
+    kinds: list[InputKind], inputs: dict[str, Tensor]
+) -> dict[str, Bool[Tensor, " batch"]]:
     """Finds the examples that no model can predict anything from.
 
     Args:
@@ -108,7 +112,7 @@ def find_faults(kinds: list[InputKind], inputs: dict[str, Any]) -> dict[str, Any
 
 
 def check_values(
-    kinds: list[InputKind], inputs: dict[str, Any], ids: Any = None, first: int = 0
+    kinds: list[InputKind], inputs: dict[str, Tensor], ids: Any = None, first: int = 0
 ) -> None:
     """Checks that every example of a batch can be predicted from.
 
@@ -141,8 +145,8 @@ def check_values(
 
 
 def read_served(
-    kinds: list[InputKind], served: dict[str, Any]
-) -> tuple[dict[str, Any], Any]:
+    kinds: list[InputKind], served: dict[str, Tensor]
+) -> tuple[dict[str, Tensor], Bool[Tensor, " batch"]]:
     """Takes what a model reads out of the inputs of an exported signature.
 
     Args:

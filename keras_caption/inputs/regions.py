@@ -2,8 +2,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Bool, Float
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.inputs.input_kind import (
     EXAMPLE_SIZE,
     InputKind,
@@ -62,14 +64,14 @@ class Regions(InputKind):
     def optional(self) -> set[str]:
         return {"region_mask"} if self.reads_boxes else {"region_mask", "boxes"}
 
-    def read(self, batch: dict[str, Any], model_name: str) -> dict[str, Any]:
+    def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
         inputs = super().read(batch, model_name)
         self.check_counts(inputs)
         if "region_mask" in inputs and not self.reads_boxes:
             inputs.pop("boxes", None)
         return inputs
 
-    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Adds mask and boxes, with zeros in padded rows.
 
         If no box of an image has an area, as in training data without boxes, the mask
@@ -89,10 +91,10 @@ class Regions(InputKind):
         regions, boxes = (ops.where(valid, x, 0.0) for x in (regions, boxes))
         return self.own({"regions": regions, "boxes": boxes, "region_mask": mask})
 
-    def memory_mask(self, inputs: dict[str, Any]) -> Any:
+    def memory_mask(self, inputs: dict[str, Tensor]) -> Bool[Tensor, "batch N"]:
         return inputs.get("region_mask")
 
-    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         inputs = self.own(inputs)
         mask = valid_regions(**inputs)
         problem = (
@@ -114,7 +116,7 @@ class Regions(InputKind):
         return {**faults, not_finite("regions"): wrong}
 
     @classmethod
-    def of_example(cls, example: dict[str, Any], names: Any) -> dict[str, Any]:
+    def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
         """Adds a mask that is True everywhere: batches pad it with False."""
         import tensorflow as tf
 
@@ -132,7 +134,7 @@ class Regions(InputKind):
             )
         return specs
 
-    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Makes a mask of `num_regions`; too great a number makes none valid."""
         own = self.own(inputs)
         if "num_regions" in inputs:
@@ -152,9 +154,9 @@ class Regions(InputKind):
         self,
         panel: Any,
         inputs: dict[str, Any],
-        weights: np.ndarray,
+        weights: Float[np.ndarray, " N"],
         size: tuple[int, int],
-    ) -> np.ndarray:
+    ) -> Float[np.ndarray, "height width 1"]:
         """Frames the regions of the greatest weights, and labels them."""
         from matplotlib.patches import Rectangle
 
@@ -175,7 +177,11 @@ class Regions(InputKind):
         return np.ones((height, width, 1))
 
 
-def valid_regions(regions: Any, boxes: Any = None, region_mask: Any = None) -> Any:
+def valid_regions(
+    regions: Float[Tensor, "batch N dim"],
+    boxes: Float[Tensor, "batch N 4"] | None = None,
+    region_mask: Bool[Tensor, "batch N"] | None = None,
+) -> Bool[Tensor, "batch N"]:
     """Which regions are valid: those of the mask whose box has an area.
 
     Without a mask or without boxes, these make no region invalid.

@@ -1,9 +1,9 @@
-from typing import Any
-
 import keras
 import numpy as np
+from jaxtyping import Bool, Int, Int32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.inputs.input_kind import InputKind
 from keras_caption.text import EOS, PAD
 
@@ -32,13 +32,13 @@ class Text(InputKind):
         [key] = cls.keys
         return {key: keras.Input((None,), dtype="int32", name=key)}
 
-    def complete(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         return {key: ops.cast(x, "int32") for key, x in self.own(inputs).items()}
 
-    def memory_mask(self, inputs: dict[str, Any]) -> Any:
+    def memory_mask(self, inputs: dict[str, Tensor]) -> Bool[Tensor, "batch T"]:
         return ops.not_equal(inputs[self.keys[0]], PAD)
 
-    def faults(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         source = inputs["source"]
         is_token = ops.logical_and(source != PAD, source != EOS)
         return {
@@ -47,14 +47,16 @@ class Text(InputKind):
             **self.unknown_tokens(source),
         }
 
-    def unknown_tokens(self, tokens: Any) -> dict[str, Any]:
+    def unknown_tokens(
+        self, tokens: Int[Tensor, "batch T"]
+    ) -> dict[str, Bool[Tensor, " batch"]]:
         """The fault of tokens that the tokenizer lacks, see `faults`."""
         if self.tokenizer is None:
             return {}
         is_known = ops.logical_and(tokens >= 0, tokens < len(self.tokenizer))
         return {"has tokens of another tokenizer": ~ops.all(is_known, axis=1)}
 
-    def lengths(self, inputs: dict[str, Any]) -> Any:
+    def lengths(self, inputs: dict[str, Tensor]) -> Int32[Tensor, " batch"]:
         return ops.sum(ops.cast(self.memory_mask(inputs), "int32"), axis=1)
 
     def served_specs(self) -> dict[str, keras.KerasTensor]:
@@ -63,7 +65,7 @@ class Text(InputKind):
         [key] = self.keys
         return {key: keras.KerasTensor((None,), "string", name=key)}
 
-    def from_served(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         if self.tokenizer is None:
             return {"source": inputs["source"][:, : MAX_TOKENS + 1]}
         import tensorflow as tf

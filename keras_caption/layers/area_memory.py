@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float
 from keras import ops, tree
 
 from keras_caption.arguments import Shape, Tensor
@@ -102,7 +103,10 @@ class AreaMemory(keras.layers.Layer):
         self.key_dense.build((*keys_shape[:-1], dim))
 
     def call(
-        self, keys: Tensor, values: Tensor, mask: Tensor | None = None
+        self,
+        keys: Float[Tensor, "batch heads L dim"],
+        values: Float[Tensor, "batch heads L dim"],
+        mask: Bool[Tensor, "#batch #T L"] | None = None,
     ) -> tuple[Tensor, ...]:
         sums = self._flatten(self._grow(values, add))
         combine = self._combine if self.combined_features else self._average
@@ -114,7 +118,9 @@ class AreaMemory(keras.layers.Layer):
         allowed = self._flatten(self._grow(allowed, both))
         return areas, sums, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2)
 
-    def share(self, weights: Tensor, length: int) -> Tensor:
+    def share(
+        self, weights: Float[Tensor, "batch heads T areas"], length: int
+    ) -> Float[Tensor, "batch heads T L"]:
         """Shares the attention weight of every area evenly among its items.
 
         Args:
@@ -128,7 +134,9 @@ class AreaMemory(keras.layers.Layer):
         members = self._flatten(self._grow(ops.reshape(items, (1, 1, length, -1)), add))
         return ops.matmul(weights, members / ops.sum(members, axis=-1, keepdims=True))
 
-    def average(self, bias: Tensor) -> Tensor:
+    def average(
+        self, bias: Float[Tensor, "batch heads T L"]
+    ) -> Float[Tensor, "batch heads T areas"]:
         """Averages the attention biases of the items of every area.
 
         The score of a mean key (Eq. 3) is the mean of its items' scores; the bias is

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -58,7 +59,9 @@ class AttentionOnAttention(keras.layers.Layer):
         )
         self.dense.build((*query_shape[:-1], attended_shape[-1] + dim))
 
-    def call(self, attended: Tensor, query: Tensor) -> Tensor:
+    def call(
+        self, attended: Float[Tensor, "... value_dim"], query: Float[Tensor, "... dim"]
+    ) -> Float[Tensor, "... dim"]:
         both = ops.concatenate([attended, query], axis=-1)
         information, gate = ops.split(self.dense(self.dropout_layer(both)), 2, axis=-1)
         return information * ops.sigmoid(gate)

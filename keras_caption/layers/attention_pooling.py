@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -58,10 +59,13 @@ class AttentionPooling(keras.layers.Layer):
 
     def call(
         self,
-        inputs: Tensor,
-        mask: Tensor | None = None,
+        inputs: Float[Tensor, "batch N dim"],
+        mask: Bool[Tensor, "batch N"] | None = None,
         return_attention_scores: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> (
+        Float[Tensor, "batch output_dim"]
+        | tuple[Float[Tensor, "batch output_dim"], Float32[Tensor, "batch N"]]
+    ):
         scores = self.score_dense(self.dropout_layer(self.hidden_dense(inputs)))
         scores = ops.cast(ops.squeeze(scores, -1), "float32")
         if mask is not None:

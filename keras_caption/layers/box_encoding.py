@@ -2,6 +2,7 @@ import math
 from typing import Any
 
 import keras
+from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -50,7 +51,9 @@ class BoxEncoding(keras.layers.Layer):
                 f"Received inputs of shape {tuple(inputs_shape)}"
             )
 
-    def call(self, inputs: Tensor, boxes: Tensor) -> Tensor:
+    def call(
+        self, inputs: Float[Tensor, "batch N dim"], boxes: Float[Tensor, "batch N 4"]
+    ) -> Float[Tensor, "batch N dim"]:
         inputs = ops.cast(inputs, self.compute_dtype)
         boxes = ops.cast(boxes, "float32")
         corners_min, corners_max = ops.split(boxes, 2, axis=-1)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float, Float32
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -21,7 +22,9 @@ class CellBoxes(keras.layers.Layer):
     def __init__(self, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
 
-    def call(self, grid: Tensor) -> Tensor:
+    def call(
+        self, grid: Float[Tensor, "batch height width dim"]
+    ) -> Float32[Tensor, "batch height*width 4"]:
         batch, height, width, _ = ops.shape(grid)
         rows = ops.expand_dims(ops.arange(height, dtype="float32") / height, 1)
         columns = ops.expand_dims(ops.arange(width, dtype="float32") / width, 0)

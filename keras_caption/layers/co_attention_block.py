@@ -1,6 +1,7 @@
 from typing import Any, Self
 
 import keras
+from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -99,13 +100,13 @@ class CoAttentionBlock(keras.layers.Layer):
 
     def call(
         self,
-        inputs: Tensor,
-        memory: Tensor | None = None,
-        mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        boxes: Tensor | None = None,
+        inputs: Float[Tensor, "batch N dim"],
+        memory: Float[Tensor, "batch M memory_dim"] | None = None,
+        mask: Bool[Tensor, "batch N"] | None = None,
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
+        boxes: Float[Tensor, "batch N 4"] | None = None,
         return_attention_scores: bool = False,
-    ) -> Tensor | list[Tensor]:
+    ) -> Float[Tensor, "batch N dim"] | list[Tensor]:
         x = ops.cast(inputs, self.compute_dtype)
         branch, scores = self.attention(
             x, query_mask=mask, boxes=boxes, return_attention_scores=True

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -109,7 +110,7 @@ class FeedForward(keras.layers.Layer):
         self.output_dense.build((*input_shape[:-1], self.hidden_dim))
         self.norm.build(input_shape)
 
-    def call(self, inputs: Tensor) -> Tensor:
+    def call(self, inputs: Float[Tensor, "... dim"]) -> Float[Tensor, "... dim"]:
         is_pre = self.norm_position == "pre"
         hidden = self.hidden_dense(self.norm(inputs) if is_pre else inputs)
         branch = self.output_dense(self.hidden_dropout(hidden))

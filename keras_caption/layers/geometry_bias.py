@@ -2,6 +2,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Float, Float32
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -21,7 +22,9 @@ FADING = 0.02
 FREQUENCIES = np.pi / 2 * 2.0 ** np.arange(4)
 
 
-def relative_geometry(boxes: Tensor, signed: bool = False) -> Tensor:
+def relative_geometry(
+    boxes: Float[Tensor, "batch N 4"], signed: bool = False
+) -> Float32[Tensor, "batch N N geometry"]:
     """Computes relative position and size of all pairs of boxes (NG-SAN, Eq. 8).
 
         f_ij = (log(|x_i - x_j| / w_i), log(|y_i - y_j| / h_i),
@@ -189,7 +192,12 @@ class GeometryBias(keras.layers.Layer):
     def _split_heads(self, x):
         return ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.geometry_dim))
 
-    def call(self, query: Tensor, key: Tensor, boxes: Tensor) -> Tensor:
+    def call(
+        self,
+        query: Float[Tensor, "batch N dim"],
+        key: Float[Tensor, "batch N dim"],
+        boxes: Float[Tensor, "batch N 4"],
+    ) -> Float[Tensor, "batch num_heads N N"]:
         geometry = self.geometry_dense(relative_geometry(boxes, self.signed))
         biases = []
         if "content_independent" in self._kinds:

@@ -2,6 +2,7 @@ from typing import Any
 
 import keras
 import keras_hub
+from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -36,7 +37,9 @@ class GridEncoding(keras.layers.Layer):
                 f"Received inputs of shape {tuple(inputs_shape)}"
             )
 
-    def call(self, inputs: Tensor) -> Tensor:
+    def call(
+        self, inputs: Float[Tensor, "batch height width dim"]
+    ) -> Float[Tensor, "batch height width dim"]:
         _, height, width, dim = ops.shape(inputs)
 
         def encode(length):

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -51,7 +52,11 @@ class InstanceNormalization(keras.layers.Layer):
             self.gamma = self.add_weight(channels, initializer="ones", name="gamma")
             self.beta = self.add_weight(channels, initializer="zeros", name="beta")
 
-    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+    def call(
+        self,
+        inputs: Float[Tensor, "batch items channels"],
+        mask: Bool[Tensor, "batch items"] | None = None,
+    ) -> Float[Tensor, "batch items channels"]:
         x = ops.cast(inputs, "float32")
         if mask is None:
             # Not `ops.moments`: on PyTorch it loses all digits where the mean is large.

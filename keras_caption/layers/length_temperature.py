@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -44,7 +45,11 @@ class LengthTemperature(keras.layers.Layer):
         self.supports_masking = True
         self.length = length
 
-    def call(self, keys: Tensor, mask: Tensor | None = None) -> Tensor:
+    def call(
+        self,
+        keys: Float[Tensor, "batch heads M key_dim"],
+        mask: Bool[Tensor, "#batch #T M"] | None = None,
+    ) -> Float32[Tensor, ""] | Float32[Tensor, "batch 1 1 1"]:
         if self.length is not None:
             length = ops.cast(self.length, "float32")
         elif mask is None:

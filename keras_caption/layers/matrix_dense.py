@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -31,7 +32,9 @@ class MatrixDense(keras.layers.Dense):
             units, activation, kernel_initializer=kernel_initializer, **kwargs
         )
 
-    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
+    def call(
+        self, inputs: Float[Tensor, "... dim"], training: bool | None = None
+    ) -> Float[Tensor, "... units"]:
         if keras.backend.backend() != "tensorflow":
             return super().call(inputs, training=training)
         outputs = super().call(

@@ -1,6 +1,7 @@
 from typing import Any, Self
 
 import keras
+from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -172,14 +173,17 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def call(
         self,
-        query: Tensor,
-        value: Tensor | None = None,
-        query_mask: Tensor | None = None,
-        value_mask: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        boxes: Tensor | None = None,
+        query: Float[Tensor, "batch T dim"],
+        value: Float[Tensor, "batch M value_dim"] | None = None,
+        query_mask: Bool[Tensor, "batch T"] | None = None,
+        value_mask: Bool[Tensor, "batch M"] | None = None,
+        attention_mask: Bool[Tensor, "#batch #T #M"] | None = None,
+        boxes: Float[Tensor, "batch M 4"] | None = None,
         return_attention_scores: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> (
+        Float[Tensor, "batch T dim"]
+        | tuple[Float[Tensor, "batch T dim"], Float32[Tensor, "batch num_heads T M"]]
+    ):
         if value is None:
             value, value_mask = query, query_mask
         bias = self._bias(query, value, boxes)
@@ -205,8 +209,13 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.memory.average(ops.cast(bias, "float32"))
 
     def project(
-        self, value: Tensor, mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        value: Float[Tensor, "batch M value_dim"],
+        mask: Bool[Tensor, "batch M"] | None = None,
+    ) -> tuple[
+        Float[Tensor, "batch num_heads M key_dim"],
+        Float[Tensor, "batch num_heads M key_dim"],
+    ]:
         """Projects the items of a memory to keys and values per head.
 
         Args:
@@ -220,7 +229,10 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._split_heads(keys), self._split_heads(self.value_dense(value))
 
     def items(
-        self, keys: Tensor, values: Tensor, mask: Tensor | None = None
+        self,
+        keys: Float[Tensor, "batch num_heads M key_dim"],
+        values: Float[Tensor, "batch num_heads M key_dim"],
+        mask: Bool[Tensor, "#batch #T #M"] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Applies the `memory` socket to keys and values.
 
@@ -238,14 +250,17 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def attend(
         self,
-        query: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        query_mask: Tensor | None = None,
-        mask: Tensor | None = None,
-        bias: Tensor | None = None,
+        query: Float[Tensor, "batch T dim"],
+        keys: Float[Tensor, "batch num_heads M key_dim"],
+        values: Float[Tensor, "batch num_heads M key_dim"],
+        query_mask: Bool[Tensor, "batch T"] | None = None,
+        mask: Bool[Tensor, "#batch #T #M"] | None = None,
+        bias: Float[Tensor, "batch num_heads T M"] | None = None,
         return_attention_scores: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> (
+        Float[Tensor, "batch T dim"]
+        | tuple[Float[Tensor, "batch T dim"], Float32[Tensor, "batch num_heads T M"]]
+    ):
         """Attends to the keys and values that `items` returned.
 
         Args:
@@ -287,7 +302,9 @@ class MultiHeadAttention(keras.layers.Layer):
             attended = self.gate(attended, query)
         return (attended, weights) if return_attention_scores else attended
 
-    def item_weights(self, weights: Tensor, length: int) -> Tensor:
+    def item_weights(
+        self, weights: Float[Tensor, "batch num_heads T items"], length: int
+    ) -> Float[Tensor, "batch num_heads T M"]:
         """Attention weights of the M items, from those of what `items` returned.
 
         The weight of an area is shared evenly among its items.

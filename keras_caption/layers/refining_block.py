@@ -1,6 +1,7 @@
 from typing import Any, Self
 
 import keras
+from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -74,8 +75,11 @@ class RefiningBlock(keras.layers.Layer):
                 shape = layer.compute_output_shape(shape)
 
     def call(
-        self, inputs: Tensor, mask: Tensor | None = None, boxes: Tensor | None = None
-    ) -> Tensor:
+        self,
+        inputs: Float[Tensor, "batch N dim"],
+        mask: Bool[Tensor, "batch N"] | None = None,
+        boxes: Float[Tensor, "batch N 4"] | None = None,
+    ) -> Float[Tensor, "batch N dim"]:
         inputs = ops.cast(inputs, self.compute_dtype)
         normalized = self.attention_norm(inputs)
         attended = self.attention(normalized, query_mask=mask, boxes=boxes)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -84,11 +85,16 @@ class TransformerDecoderBlock(TransformerBlock):
 
     def call(
         self,
-        inputs: Tensor,
-        memory: Tensor,
-        memory_mask: Tensor | None = None,
+        inputs: Float[Tensor, "batch*C T dim"],
+        memory: Float[Tensor, "batch M memory_dim"],
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
         return_attention_scores: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> (
+        Float[Tensor, "batch*C T dim"]
+        | tuple[
+            Float[Tensor, "batch*C T dim"], Float32[Tensor, "batch num_heads C*T M"]
+        ]
+    ):
         positions = ops.arange(ops.shape(inputs)[1])
         causal = ops.expand_dims(positions, 1) >= positions
         attended = self.self_attention(
@@ -100,7 +106,9 @@ class TransformerDecoderBlock(TransformerBlock):
         return (x, scores) if return_attention_scores else x
 
     def read_memory(
-        self, memory: Tensor, memory_mask: Tensor | None = None
+        self,
+        memory: Float[Tensor, "batch M memory_dim"],
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Computes keys, values and mask for the cross-attention; see `call`."""
         keys, values = self.cross_attention.project(memory, mask=memory_mask)
@@ -116,11 +124,11 @@ class TransformerDecoderBlock(TransformerBlock):
 
     def step(
         self,
-        inputs: Tensor,
+        inputs: Float[Tensor, "batch*C 1 dim"],
         items: tuple[Tensor, Tensor, Tensor | None],
         cache: tuple[Tensor, Tensor],
-        index: Tensor,
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        index: Int[Tensor, ""],
+    ) -> tuple[Float[Tensor, "batch*C 1 dim"], tuple[Tensor, Tensor]]:
         """Computes the next position of every sequence.
 
         Args:

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -73,11 +74,14 @@ class TransformerEncoderBlock(TransformerBlock):
 
     def call(
         self,
-        inputs: Tensor,
-        mask: Tensor | None = None,
-        boxes: Tensor | None = None,
+        inputs: Float[Tensor, "batch N dim"],
+        mask: Bool[Tensor, "batch N"] | None = None,
+        boxes: Float[Tensor, "batch N 4"] | None = None,
         return_attention_scores: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> (
+        Float[Tensor, "batch N dim"]
+        | tuple[Float[Tensor, "batch N dim"], Float32[Tensor, "batch num_heads N N"]]
+    ):
         inputs = ops.cast(inputs, self.compute_dtype)
         attended, scores = self.attention(
             self.before(self.attention_norm, inputs),

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -31,7 +32,7 @@ class UnbiasedLayerNormalization(keras.layers.Layer):
         self.gain = self.add_weight(shape, initializer="ones", name="gain")
         self.offset = self.add_weight(shape, initializer="zeros", name="offset")
 
-    def call(self, inputs: Tensor) -> Tensor:
+    def call(self, inputs: Float[Tensor, "... dim"]) -> Float[Tensor, "... dim"]:
         x = ops.cast(inputs, "float32")  # squares overflow in float16
         centred = x - ops.mean(x, axis=-1, keepdims=True)
         squares = ops.sum(ops.square(centred), axis=-1, keepdims=True)

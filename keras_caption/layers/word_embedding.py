@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float, Int
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
@@ -46,15 +47,17 @@ class WordEmbedding(keras.layers.Layer):
             name="embeddings",
         )
 
-    def call(self, tokens: Tensor) -> Tensor:
+    def call(self, tokens: Int[Tensor, "..."]) -> Float[Tensor, "... dim"]:
         return ops.take(self.embeddings * self.scale, tokens, axis=0)
 
-    def look_up(self, tokens: Tensor) -> Tensor:
+    def look_up(self, tokens: Int[Tensor, "..."]) -> Float[Tensor, "... dim"]:
         """Returns what a call does, with a sparse gradient."""
         rows = ops.cast(ops.take(self.embeddings, tokens, axis=0), self.compute_dtype)
         return rows * self.scale
 
-    def score(self, x: Tensor) -> Tensor:
+    def score(
+        self, x: Float[Tensor, "... dim"]
+    ) -> Float[Tensor, "... vocabulary_size"]:
         """Scores of all tokens, `(..., vocabulary_size)`: products with embeddings.
 
         Args:

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -27,7 +28,11 @@ class AnswerCrossEntropy(keras.losses.Loss):
     def __init__(self, name: str = "answer_cross_entropy", **kwargs: Any):
         super().__init__(name=name, **kwargs)
 
-    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+    def call(
+        self,
+        y_true: Float[Tensor, "batch answers"],
+        y_pred: Float[Tensor, "batch answers"],
+    ) -> Float[Tensor, " batch"]:
         y_pred = ops.cast(y_pred, "float32")  # a sum of thousands of terms
         y_true = ops.cast(y_true, "float32")
         losses = ops.binary_crossentropy(y_true, y_pred, from_logits=True)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float, Int, Int32
 from keras import ops
 
 from keras_caption.arguments import ShareBelowOne, Tensor, check
@@ -55,8 +56,11 @@ class SequenceCrossEntropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def __call__(
-        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
-    ) -> Tensor:
+        self,
+        y_true: Int[Tensor, "... T"],
+        y_pred: Float[Tensor, "... T vocabulary_size"],
+        sample_weight: Bool[Tensor, "... T"] | Float[Tensor, "... T"] | None = None,
+    ) -> Float[Tensor, ""]:
         if y_true is None:
             raise InputError(
                 "The training batches hold no targets: map "
@@ -66,7 +70,11 @@ class SequenceCrossEntropy(keras.losses.Loss):
             sample_weight = average_one(sample_weight)
         return super().__call__(y_true, y_pred, sample_weight)
 
-    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+    def call(
+        self,
+        y_true: Int[Tensor, "... T"],
+        y_pred: Float[Tensor, "... T vocabulary_size"],
+    ) -> Float[Tensor, "... T"]:
         logits = ops.reshape(y_pred, (-1, y_pred.shape[-1]))
         targets = ops.reshape(ops.cast(y_true, "int32"), (-1,))
         losses = smoothed_cross_entropy(targets, logits, self.label_smoothing)
@@ -77,8 +85,10 @@ class SequenceCrossEntropy(keras.losses.Loss):
 
 
 def smoothed_cross_entropy(
-    targets: Tensor, logits: Tensor, label_smoothing: float
-) -> Tensor:
+    targets: Int32[Tensor, " N"],
+    logits: Float[Tensor, "N vocabulary_size"],
+    label_smoothing: float,
+) -> Float[Tensor, " N"]:
     """Cross-entropy of each token, see `SequenceCrossEntropy`.
 
     Its gradient by the logits is p - q. Logits are the largest tensor of a training

@@ -2,6 +2,7 @@ import collections.abc
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int32
 from keras import ops
 
 from keras_caption.arguments import Count, check
@@ -86,7 +87,7 @@ class Answering(PhotoReader):
             self._compiled_functions["probabilities"] = compile_function(
                 self.probabilities, self.variables
             )
-        found = []
+        best = []
         raw = self._with_questions(images, questions)
         for rows, inputs in self.read_in_batches(raw, batch_size)[1]:
             probabilities = self._compiled_functions["probabilities"](inputs)
@@ -94,11 +95,11 @@ class Answering(PhotoReader):
                 ops.convert_to_numpy(x)[: rows[-1] - rows[0] + 1]
                 for x in ops.top_k(probabilities, n)
             )
-            found += [
+            best += [
                 [(self.answers[i], float(p)) for p, i in zip(*row, strict=True)]
                 for row in zip(scores, ids, strict=True)
             ]
-        return found
+        return best
 
     def check_number_of_answers(self, n: int) -> None:
         """Raises `InputError` unless a question can have `n` answers."""
@@ -108,7 +109,7 @@ class Answering(PhotoReader):
                 f"The model '{self.name}' knows {len(self.answers)} answers, not {n}."
             )
 
-    def question_tokens(self, questions: list[str]) -> np.ndarray:
+    def question_tokens(self, questions: list[str]) -> Int32[np.ndarray, "questions T"]:
         """Token ids of questions, int32 `(number of questions, T)`.
 
         Raises:

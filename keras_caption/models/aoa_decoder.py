@@ -2,8 +2,10 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers import (
     AttentionOnAttention,
@@ -127,12 +129,18 @@ class AoADecoder(keras.layers.Layer):
 
     def call(
         self,
-        tokens: Any,
-        memory: Any,
-        memory_mask: Any = None,
+        tokens: Int[Tensor, "batch*C T"],
+        memory: Float[Tensor, "batch M memory_dim"],
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
         return_attention_scores: bool = False,
         training: bool | None = None,
-    ) -> Any:
+    ) -> (
+        Float32[Tensor, "batch*C T vocabulary_size"]
+        | tuple[
+            Float32[Tensor, "batch*C T vocabulary_size"],
+            Float32[Tensor, "batch num_heads C*T M"],
+        ]
+    ):
         items = self.read_memory(memory, memory_mask)
         first = self._first_state(ops.shape(tokens)[0])
         both = keras.layers.RNN(
@@ -162,7 +170,10 @@ class AoADecoder(keras.layers.Layer):
         return (*self.attention.items(keys, values, memory_mask), mean)
 
     def start(
-        self, memory: Any, memory_mask: Any = None, length: int = 20
+        self,
+        memory: Float[Tensor, "batch M memory_dim"],
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
+        length: int = 20,
     ) -> dict[str, Any]:
         """The state before the first token.
 
@@ -177,8 +188,11 @@ class AoADecoder(keras.layers.Layer):
         }
 
     def step(
-        self, tokens: Any, state: dict[str, Any], index: Any
-    ) -> tuple[Any, dict[str, Any]]:
+        self,
+        tokens: Int[Tensor, " batch*C"],
+        state: dict[str, Any],
+        index: Int[Tensor, ""],
+    ) -> tuple[Float32[Tensor, "batch*C vocabulary_size"], dict[str, Any]]:
         """Reads one more token of every caption.
 
         Args:

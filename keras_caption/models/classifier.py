@@ -1,9 +1,10 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Share
+from keras_caption.arguments import Share, Tensor
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
@@ -86,10 +87,14 @@ class Classifier(Answering, TaskModel):
         self.answers = answers
         super().__init__(encoder, **kwargs)
 
-    def call(self, inputs: dict[str, Any], training: bool | None = None) -> Any:
+    def call(
+        self, inputs: dict[str, Tensor], training: bool | None = None
+    ) -> Float[Tensor, "batch answers"]:
         return self.encoder(self.read(inputs), training=training)
 
-    def probabilities(self, inputs: dict[str, Any]) -> Any:
+    def probabilities(
+        self, inputs: dict[str, Tensor]
+    ) -> Float32[Tensor, "batch answers"]:
         """Probabilities of all answers, float32 `(batch, number of answers)`.
 
         Args:

@@ -1,7 +1,7 @@
-from typing import Any
-
+from jaxtyping import Float32
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.models.answering import Answering
 from keras_caption.models.classifier import Classifier
@@ -48,7 +48,9 @@ class ClassifierEnsemble(Members, Answering):
         if member.answers != self.answers:
             raise InputError(f"{who} has other answers than the first.")
 
-    def probabilities(self, inputs: dict[str, Any]) -> Any:
+    def probabilities(
+        self, inputs: dict[str, Tensor]
+    ) -> Float32[Tensor, "batch answers"]:
         """Averages of the members' probabilities, see `Classifier.probabilities`."""
         members = [member.probabilities(inputs) for member in self.members]
         return ops.mean(ops.stack(members), axis=0)

@@ -2,8 +2,10 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from jaxtyping import Float, Float32, Int
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.inputs import KINDS, InputKind
 from keras_caption.models.generation import Generation
@@ -79,7 +81,7 @@ class Ensemble(SentenceReader, Members, Generation):
         last = max(kinds, key=KINDS.index)
         return next(kind for kind in self.kinds if isinstance(kind, last))
 
-    def encode(self, inputs: dict[str, Any]) -> list[dict[str, Any]]:
+    def encode(self, inputs: dict[str, Tensor]) -> list[dict[str, Any]]:
         """Encodes inputs as the memories that the members' decoders read."""
         return [member.encode(inputs) for member in self.members]
 
@@ -94,8 +96,11 @@ class Ensemble(SentenceReader, Members, Generation):
         return {part: [s[part] for s in states] for part in ("memory", "cache")}
 
     def step(
-        self, tokens: Any, state: dict[str, list[Any]], index: Any
-    ) -> tuple[Any, dict[str, list[Any]]]:
+        self,
+        tokens: Int[Tensor, " batch*C"],
+        state: dict[str, list[Any]],
+        index: Int[Tensor, ""],
+    ) -> tuple[Float32[Tensor, "batch*C vocabulary_size"], dict[str, list[Any]]]:
         """One more token: logarithms of the average probabilities, and the state."""
         logits, caches = [], []
         for member, memory, cache in zip(
@@ -106,7 +111,9 @@ class Ensemble(SentenceReader, Members, Generation):
             caches.append(new["cache"])
         return average(logits), {**state, "cache": caches}
 
-    def logits(self, tokens: Any, memory: list[dict[str, Any]]) -> Any:
+    def logits(
+        self, tokens: Int[Tensor, "batch*C T"], memory: list[dict[str, Any]]
+    ) -> Float32[Tensor, "batch*C T vocabulary_size"]:
         """Logarithms of the average probabilities after each token of captions."""
         return average(
             [
@@ -115,7 +122,9 @@ class Ensemble(SentenceReader, Members, Generation):
             ]
         )
 
-    def attention(self, tokens: Any, memory: list[dict[str, Any]]) -> Any:
+    def attention(
+        self, tokens: Int[Tensor, "batch*C T"], memory: list[dict[str, Any]]
+    ) -> Float32[Tensor, "batch C*T M"]:
         """Attention weights, averaged over the members that attend to `memory_kind`."""
         kind = type(self.memory_kind)
         weights = [
@@ -126,7 +135,9 @@ class Ensemble(SentenceReader, Members, Generation):
         return ops.mean(ops.stack(weights), axis=0)
 
 
-def average(logits: list[Any]) -> Any:
+def average(
+    logits: list[Float[Tensor, "... vocabulary_size"]],
+) -> Float32[Tensor, "... vocabulary_size"]:
     """Logarithms of the averages of the probabilities that logits stand for."""
     log_probs = ops.stack([ops.log_softmax(own) for own in logits])
     return ops.logsumexp(log_probs, axis=0) - ops.log(float(len(logits)))

@@ -4,9 +4,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Float32, Int32
 from keras import ops
 
-from keras_caption.arguments import check
+from keras_caption.arguments import Tensor, check
 from keras_caption.decoding import (
     Decoding,
     beam_search,
@@ -80,7 +81,7 @@ class Generation(InputReader):
     @with_decoding
     def generate_tokens(
         self, raw: Any, batch_size: int = BATCH_SIZE, **options: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[Int32[np.ndarray, "batch T"], Float32[np.ndarray, " batch"]]:
         """Generates a caption for each example, as tokens with their scores.
 
         Args:
@@ -174,7 +175,9 @@ class Generation(InputReader):
             captions.update(zip(image_ids, generated, strict=True))
         return captions
 
-    def log_probabilities(self, tokens: Any, inputs: dict[str, Any]) -> Any:
+    def log_probabilities(
+        self, tokens: Int32[Tensor, "batch*C T"], inputs: dict[str, Tensor]
+    ) -> Float32[Tensor, " batch*C"]:
         """Log-probabilities of whole captions, EOS included.
 
         Args:
@@ -189,7 +192,9 @@ class Generation(InputReader):
         chosen = chosen_log_probs(log_probs, tokens[:, 1:])
         return ops.sum(ops.where(tokens[:, 1:] != PAD, chosen, 0.0), axis=1)
 
-    def limits(self, inputs: dict[str, Any], options: Decoding) -> Any:
+    def limits(
+        self, inputs: dict[str, Tensor], options: Decoding
+    ) -> Int32[Tensor, " batch"] | None:
         """Greatest numbers of tokens of outputs, by the lengths of their inputs.
 
         Args:
@@ -224,7 +229,7 @@ class Generation(InputReader):
             numbers = ops.convert_to_numpy(
                 keras.random.uniform((count, options.max_length), seed=options.seed)
             )
-        found = []
+        results = []
         for rows, inputs in batches:
             own = self._shorter(options, inputs)
             args = () if numbers is None else (numbers[rows][:, : own.max_length],)
@@ -232,12 +237,12 @@ class Generation(InputReader):
                 ops.convert_to_numpy, self._compiled(own)(inputs, *args)
             )
             valid = rows[-1] - rows[0] + 1  # the others repeat the last example
-            found.append((tokens[:valid], scores[:valid]))
-        length = max(tokens.shape[-1] for tokens, _ in found)
+            results.append((tokens[:valid], scores[:valid]))
+        length = max(tokens.shape[-1] for tokens, _ in results)
         tokens = [
-            np.pad(x, ((0, 0), (0, 0), (0, length - x.shape[-1]))) for x, _ in found
+            np.pad(x, ((0, 0), (0, 0), (0, length - x.shape[-1]))) for x, _ in results
         ]
-        return np.concatenate(tokens), np.concatenate([scores for _, scores in found])
+        return np.concatenate(tokens), np.concatenate([scores for _, scores in results])
 
     def _shorter(self, options: Decoding, inputs: dict[str, Any]) -> Decoding:
         """Options whose greatest length is no longer than a batch needs.
@@ -258,12 +263,12 @@ class Generation(InputReader):
             def generate(inputs, *numbers):
                 encoded, limits = self.encode(inputs), self.limits(inputs, options)
                 if numbers:
-                    found = sample(self, encoded, *numbers, options, limits)
+                    outputs = sample(self, encoded, *numbers, options, limits)
                 elif options.beam_size == 1:
-                    found = greedy_search(self, encoded, options, limits)
+                    outputs = greedy_search(self, encoded, options, limits)
                 else:
                     return beam_search(self, encoded, options, limits)
-                return [ops.expand_dims(x, 1) for x in found]
+                return [ops.expand_dims(x, 1) for x in outputs]
 
             self._compiled_functions[key] = compile_function(generate, self.variables)
         return self._compiled_functions[key]

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 from keras import ops
 
-from keras_caption.arguments import Count, check
+from keras_caption.arguments import Count, Tensor, check
 from keras_caption.errors import InputError
 from keras_caption.inputs import (
     InputKind,
@@ -57,7 +58,7 @@ class InputReader:
         """Turns raw input into a batch; the default is that it is one."""
         return raw
 
-    def read(self, raw: Any, check: bool = False, first: int = 0) -> dict[str, Any]:
+    def read(self, raw: Any, check: bool = False, first: int = 0) -> dict[str, Tensor]:
         """Takes the encoder's inputs out of a batch, completed with masks.
 
         Args:
@@ -76,7 +77,7 @@ class InputReader:
 
     def read_in_batches(
         self, raw: Any, batch_size: int
-    ) -> tuple[int, Iterator[tuple[np.ndarray, dict[str, Any]]]]:
+    ) -> tuple[int, Iterator[tuple[Int[np.ndarray, " size"], dict[str, Tensor]]]]:
         """Reads and checks any number of examples, some at a time.
 
         Photos and clips are read batch by batch. Examples that need no reading are

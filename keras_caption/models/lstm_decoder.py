@@ -1,8 +1,10 @@
 from typing import Any
 
 import keras
+from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.layers import MatrixDense, WordEmbedding
 from keras_caption.layers.multi_head_attention import build_once
 
@@ -91,8 +93,18 @@ class LSTMDecoder(keras.layers.Layer):
         self.output_dense.build(hidden_shape)
 
     def call(
-        self, tokens, memory, memory_mask=None, return_attention_scores=False
-    ) -> Any:
+        self,
+        tokens: Int[Tensor, "batch*C T"],
+        memory: Float[Tensor, "batch M memory_dim"],
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
+        return_attention_scores: bool = False,
+    ) -> (
+        Float32[Tensor, "batch*C T vocabulary_size"]
+        | tuple[
+            Float32[Tensor, "batch*C T vocabulary_size"],
+            Float32[Tensor, "batch num_heads C*T M"],
+        ]
+    ):
         items = self.read_memory(memory, memory_mask)
         captions = ops.shape(tokens)[0] // ops.shape(memory)[0]
         x = self.dropouts[0](self.embedding(tokens))
@@ -114,7 +126,12 @@ class LSTMDecoder(keras.layers.Layer):
             memory_mask = ops.expand_dims(memory_mask, 1)
         return self.attention.items(keys, values, memory_mask)
 
-    def start(self, memory, memory_mask=None, length: int = 20) -> dict[str, Any]:
+    def start(
+        self,
+        memory: Float[Tensor, "batch M memory_dim"],
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
+        length: int = 20,
+    ) -> dict[str, Any]:
         """The state before the first token.
 
         Args:
@@ -127,7 +144,12 @@ class LSTMDecoder(keras.layers.Layer):
             "cache": self._first_states(memory, memory_mask),
         }
 
-    def step(self, tokens, state: dict[str, Any], index) -> tuple[Any, dict[str, Any]]:
+    def step(
+        self,
+        tokens: Int[Tensor, " batch*C"],
+        state: dict[str, Any],
+        index: Int[Tensor, ""],
+    ) -> tuple[Float32[Tensor, "batch*C vocabulary_size"], dict[str, Any]]:
         """Reads one more token of every sequence.
 
         Args:

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import keras
 import numpy as np
+from jaxtyping import Float32
 from keras import ops
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, ShareBelowOne, Tensor
 from keras_caption.errors import InputError
 from keras_caption.formats.glove import read_glove
 from keras_caption.inputs import QuestionText, Regions
@@ -187,7 +188,7 @@ class MCAN(Classifier):
 
         self.ignored_inputs = () if mechanisms.geometry else ("boxes",)
 
-    def attention(self, inputs: dict[str, Any]) -> Any:
+    def attention(self, inputs: dict[str, Tensor]) -> Float32[Tensor, "batch N T"]:
         """Attention weights of regions over the words of the question.
 
         Args:

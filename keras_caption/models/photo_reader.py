@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
 from keras_caption.features import Clip, Extractor, resize_photo
@@ -47,7 +48,7 @@ class PhotoReader(InputReader):
 
     def extract(
         self, files: list[str | os.PathLike | np.ndarray | Clip]
-    ) -> dict[str, Any]:
+    ) -> dict[str, Tensor]:
         """Extracts features of photos or clips, as those of the training data were.
 
         Args:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding import with_decoding
 from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
@@ -34,7 +36,7 @@ class SentenceReader(InputReader):
 
     def read_in_batches(
         self, raw: Any, batch_size: int
-    ) -> tuple[int, Iterator[tuple[np.ndarray, dict[str, Any]]]]:
+    ) -> tuple[int, Iterator[tuple[Int[np.ndarray, " size"], dict[str, Tensor]]]]:
         """Reads and checks any number of sentences, tokenized once."""
         raw = raw if self.source is None else self.to_batch(raw)
         return super().read_in_batches(raw, batch_size)

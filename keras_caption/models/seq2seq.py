@@ -1,8 +1,10 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float32, Int
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError
 from keras_caption.inputs import InputKind
@@ -96,7 +98,9 @@ class Seq2Seq(Generation, TaskModel):
         tokens = keras.Input((None,), dtype="int32", name="tokens")
         return {**self.input_specs, "tokens": tokens}
 
-    def call(self, inputs: dict[str, Any], training: bool | None = None) -> Any:
+    def call(
+        self, inputs: dict[str, Tensor], training: bool | None = None
+    ) -> Float32[Tensor, "... T vocabulary_size"]:
         read = self.read(inputs)
         if "tokens" not in inputs:
             raise InputError(
@@ -113,7 +117,7 @@ class Seq2Seq(Generation, TaskModel):
         )
         return ops.reshape(logits, (*shape, logits.shape[-1]))
 
-    def encode(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def encode(self, inputs: dict[str, Tensor]) -> dict[str, Any]:
         """Encodes inputs as the memory that the decoder reads.
 
         Args:
@@ -138,12 +142,17 @@ class Seq2Seq(Generation, TaskModel):
         return self.decoder.start(**memory, length=length)
 
     def step(
-        self, tokens: Any, state: dict[str, Any], index: Any
-    ) -> tuple[Any, dict[str, Any]]:
+        self,
+        tokens: Int[Tensor, " batch*C"],
+        state: dict[str, Any],
+        index: Int[Tensor, ""],
+    ) -> tuple[Float32[Tensor, "batch*C vocabulary_size"], dict[str, Any]]:
         """Reads one more token of every caption: see the decoder's `step`."""
         return self.decoder.step(tokens, state, index)
 
-    def logits(self, tokens: Any, memory: dict[str, Any]) -> Any:
+    def logits(
+        self, tokens: Int[Tensor, "batch*C T"], memory: dict[str, Any]
+    ) -> Float32[Tensor, "batch*C T vocabulary_size"]:
         """Logits of the next token at every position of whole captions.
 
         Args:
@@ -152,7 +161,9 @@ class Seq2Seq(Generation, TaskModel):
         """
         return self.decoder(tokens, **memory)
 
-    def attention(self, tokens: Any, memory: dict[str, Any]) -> Any:
+    def attention(
+        self, tokens: Int[Tensor, "batch*C T"], memory: dict[str, Any]
+    ) -> Float32[Tensor, "batch C*T M"]:
         """Attention weights of the decoder over the memory, token by token.
 
         Args:

@@ -3,8 +3,10 @@ from typing import Any
 
 import keras
 import keras_hub
+from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
+from keras_caption.arguments import Tensor
 from keras_caption.layers import (
     MatrixDense,
     TransformerDecoderBlock,
@@ -95,11 +97,17 @@ class TransformerDecoder(keras.layers.Layer):
 
     def call(
         self,
-        tokens: Any,
-        memory: Any,
-        memory_mask: Any = None,
+        tokens: Int[Tensor, "batch*C T"],
+        memory: Float[Tensor, "batch M memory_dim"],
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
         return_attention_scores: bool = False,
-    ) -> Any:
+    ) -> (
+        Float32[Tensor, "batch*C T vocabulary_size"]
+        | tuple[
+            Float32[Tensor, "batch*C T vocabulary_size"],
+            Float32[Tensor, "batch num_heads C*T M"],
+        ]
+    ):
         x = self._place(self.embedding(tokens), 0)
         for block in self.blocks:
             x, scores = block(
@@ -112,7 +120,10 @@ class TransformerDecoder(keras.layers.Layer):
         return logits, attention.item_weights(scores, ops.shape(memory)[1])
 
     def start(
-        self, memory: Any, memory_mask: Any = None, length: int = 20
+        self,
+        memory: Float[Tensor, "batch M memory_dim"],
+        memory_mask: Bool[Tensor, "batch M"] | None = None,
+        length: int = 20,
     ) -> dict[str, Any]:
         """The state before the first token.
 
@@ -128,8 +139,11 @@ class TransformerDecoder(keras.layers.Layer):
         }
 
     def step(
-        self, tokens: Any, state: dict[str, Any], index: Any
-    ) -> tuple[Any, dict[str, Any]]:
+        self,
+        tokens: Int[Tensor, " batch*C"],
+        state: dict[str, Any],
+        index: Int[Tensor, ""],
+    ) -> tuple[Float32[Tensor, "batch*C vocabulary_size"], dict[str, Any]]:
         """Reads one more token of every caption.
 
         Args:

@@ -3,6 +3,7 @@ from typing import Any, Self
 
 import keras
 import numpy as np
+from jaxtyping import Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -86,7 +87,10 @@ class CiderD(keras.layers.Layer):
 
     @classmethod
     def from_references(
-        cls, references: np.ndarray, include_eos: bool = True, **kwargs: Any
+        cls,
+        references: Int[np.ndarray, "images R T"],
+        include_eos: bool = True,
+        **kwargs: Any,
     ) -> Self:
         """Makes the reward with the document frequencies of references.
 
@@ -111,7 +115,11 @@ class CiderD(keras.layers.Layer):
         weight.assign(values)
         return weight
 
-    def call(self, captions: Tensor, references: Tensor) -> Tensor:
+    def call(
+        self,
+        captions: Int[Tensor, "batch*C T"],
+        references: Int[Tensor, "batch R T_reference"],
+    ) -> Float32[Tensor, " batch*C"]:
         check_tokens("captions", captions, "(batch * C, T)")
         check_tokens("references", references, "(batch, R, T)")
         captions = ops.cast(captions, "int32")

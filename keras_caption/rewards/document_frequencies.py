@@ -3,6 +3,7 @@ import os
 from typing import Any, Self
 
 import numpy as np
+from jaxtyping import Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -31,7 +32,7 @@ class DocumentFrequencies:
     images: int
 
     @classmethod
-    def count(cls, references: np.ndarray) -> Self:
+    def count(cls, references: Int[np.ndarray, "images R T"]) -> Self:
         """Counts the n-grams of all captions of every image.
 
         Args:

@@ -2,6 +2,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Float, Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -75,7 +76,12 @@ class ObjectTruth(keras.layers.Layer):
         self.pairs = np.array(pairs, "int32").reshape(-1, 3)
         self.built = True
 
-    def call(self, captions: Tensor, references: Tensor, regions: Tensor) -> Tensor:
+    def call(
+        self,
+        captions: Int[Tensor, "batch*C T"],
+        references: Int[Tensor, "batch R T_reference"],
+        regions: Float[Tensor, "batch N 80"],
+    ) -> Float32[Tensor, " batch*C"]:
         check_tokens("captions", captions, "(batch * C, T)")
         check_tokens("references", references, "(batch, R, T)")
         batch = ops.shape(references)[0]
@@ -92,7 +98,7 @@ class ObjectTruth(keras.layers.Layer):
         least = ops.maximum(ops.expand_dims(expected, 1), 1.0)
         return ops.reshape((2.0 * true - stated) / ops.maximum(stated, least), (-1,))
 
-    def count(self, tokens: Tensor) -> Tensor:
+    def count(self, tokens: Int[Tensor, "... T"]) -> Float32[Tensor, "... 80"]:
         """How often texts name each category.
 
         Args:

@@ -1,6 +1,7 @@
 from typing import Any
 
 import keras
+from jaxtyping import Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -57,7 +58,11 @@ class SentenceBleu(keras.layers.Layer):
         self.include_eos = include_eos
         self.built = True
 
-    def call(self, captions: Tensor, references: Tensor) -> Tensor:
+    def call(
+        self,
+        captions: Int[Tensor, "batch*C T"],
+        references: Int[Tensor, "batch R T_reference"],
+    ) -> Float32[Tensor, " batch*C"]:
         check_tokens("captions", captions, "(batch * C, T)")
         check_tokens("references", references, "(batch, R, T)")
         captions = ops.cast(captions, "int32")

@@ -2,6 +2,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+from jaxtyping import Float32, Int
 
 from keras_caption.arguments import Finite, Tensor, check
 from keras_caption.errors import InputError
@@ -62,7 +63,12 @@ class WeightedSum(keras.layers.Layer):
         self.reads = tuple(dict.fromkeys(names))
         self.built = True
 
-    def call(self, captions: Tensor, references: Tensor, **read: Tensor) -> Tensor:
+    def call(
+        self,
+        captions: Int[Tensor, "batch*C T"],
+        references: Int[Tensor, "batch R T_reference"],
+        **read: Tensor,
+    ) -> Float32[Tensor, " batch*C"]:
         return sum(
             weight
             * reward(captions, references, **{n: read[n] for n in reads_of(reward)})

@@ -1,5 +1,6 @@
 import collections.abc
-from typing import Any
+
+from jaxtyping import Bool, Int
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
@@ -7,8 +8,8 @@ from keras_caption.text.tokenizer import PAD
 
 
 def teacher_forcing(
-    batch: dict[str, Any],
-) -> tuple[dict[str, Any], Tensor, Tensor]:
+    batch: dict[str, Tensor],
+) -> tuple[dict[str, Tensor], Int[Tensor, "... T-1"], Bool[Tensor, "... T-1"]]:
     """Turns a captioning batch into inputs, targets and weights for `fit`.
 
     Args:

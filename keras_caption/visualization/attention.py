@@ -1,16 +1,18 @@
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32, Int, UInt8
 from keras import ops
 from matplotlib.figure import Figure, SubFigure
 
+from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.text import BOS, EOS, PAD
 
 TEXT = {"fontsize": 11, "parse_math": False}  # words, in which $ begins no formula
 WIDTH = 20  # inches, of figures of wide images or of several captions
-PANEL, HEIGHT = 2.2, 2.7  # inches, of others
+PANEL, HEIGHT = 2.2, 2.7  # inches, of figures of narrower images
 MIN_WIDTH = 9  # inches, for the caption and the legend
 LEGEND_HEIGHT = 0.4  # inches
 OWN = 0.2  # of a word's attention that is elsewhere than that of all words
@@ -22,8 +24,8 @@ LEGEND = (
 
 
 def attention_over_memory(
-    model: Seq2Seq | Ensemble, inputs: dict[str, Any], tokens: Any
-) -> tuple[list[str], np.ndarray]:
+    model: Seq2Seq | Ensemble, inputs: dict[str, Tensor], tokens: Int[Tensor, " T"]
+) -> tuple[list[str], Float32[np.ndarray, "words M"]]:
     """Computes what a captioner attends to, token by token.
 
     Args:
@@ -51,8 +53,8 @@ def attention_over_memory(
 def attention_over_words(
     model: Seq2Seq | Ensemble,
     inputs: dict[str, Any],
-    tokens: Any,
-    image: np.ndarray | None = None,
+    tokens: Int[Tensor, " T"],
+    image: UInt8[np.ndarray, "height width 3"] | None = None,
 ) -> Figure:
     """Plots what a captioner attends to, for the words that differ in it.
 

@@ -1,6 +1,7 @@
 from typing import Any
 
 import numpy as np
+from jaxtyping import UInt8
 from keras import ops
 from matplotlib.figure import Figure, SubFigure
 
@@ -22,7 +23,7 @@ def attention_over_question(
     model: Any,
     inputs: dict[str, Any],
     question: str,
-    image: np.ndarray | None = None,
+    image: UInt8[np.ndarray, "height width 3"] | None = None,
     figure: Figure | SubFigure | None = None,
 ) -> Figure | SubFigure:
     """Plots the two regions that attend most to each word of a question.

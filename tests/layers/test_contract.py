@@ -11,8 +11,10 @@ import itertools
 import os
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
 
+import jaxtyping
 import keras
 import numpy as np
 import pytest
@@ -237,6 +239,38 @@ def test_layer_does_what_keras_expects(name):
         call_kwargs=masks,
         run_training_check=False,  # for layers of one input; models test training
     )
+
+
+def assert_fits(x, hint, sizes):
+    """Compares an array with its type hint; sizes of one name must be the same."""
+    alternatives = [
+        (kind.dtypes, kind.dim_str.split())
+        for kind in (typing.get_args(hint) or [hint])
+        if inspect.isclass(kind) and issubclass(kind, jaxtyping.AbstractArray)
+    ]
+    [(dtypes, names)] = [
+        (dtypes, names)
+        for dtypes, names in alternatives
+        if names[:1] == ["..."] or len(names) == x.ndim
+    ]
+    assert str(x.dtype) in dtypes
+    if names[:1] == ["..."]:
+        names = ["_"] * (x.ndim + 1 - len(names)) + names[1:]
+    for name, size in zip(names, x.shape, strict=True):
+        expected = int(name) if name.isdigit() else sizes.setdefault(name, size)
+        assert name == "_" or size == expected, name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_type_hints_say_dtype_and_shape(name):
+    inputs, masks = sample_inputs(name)
+    layer, sizes = make(name), {}
+    hints = typing.get_type_hints(layer.call)
+    for key, x in {**inputs, **masks}.items():
+        assert_fits(x, hints[key], sizes)
+    if name != "AreaMemory":  # returns two or three tensors
+        outputs = layer(**inputs, **masks)
+        assert_fits(keras.ops.convert_to_numpy(outputs), hints["return"], sizes)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,6 +2,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Bool, Float, Float32, Int, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -21,7 +22,7 @@ from keras_caption.text import EOS, PAD, Vocabulary
 LONGEST = 4  # words of a phrase
 # What is read of a caption, place by place: numbers, and descriptions of objects.
 STATED = ("count", "claim", "place", "predicate", "predicate_kind")
-DESCRIPTIONS = ("mention", "subject", "about")
+DESCRIPTIONS = ("mention", "subject", "located")
 LARGEST = NUMBERED["place"].index("largest")
 ANY_KIND = len(NUMBERED["kind"])  # the kind of "object"
 
@@ -95,12 +96,12 @@ class StatementTruth(keras.layers.Layer):
 
     def call(
         self,
-        captions: Tensor,
-        references: Tensor,
-        properties: Tensor,
-        relations: Tensor,
-        statements: Tensor,
-    ) -> Tensor:
+        captions: Int[Tensor, "batch*C T"],
+        references: Int[Tensor, "batch R T_reference"],
+        properties: Int[Tensor, "batch N 5"],
+        relations: Bool[Tensor, "batch N N 11"],
+        statements: Float[Tensor, " batch"],
+    ) -> Float32[Tensor, " batch*C"]:
         counts = self.count(captions, properties, relations).values()
         shape = (ops.shape(properties)[0], -1)
         true, stated = (
@@ -110,8 +111,11 @@ class StatementTruth(keras.layers.Layer):
         return ops.reshape(true / ops.maximum(stated, least), (-1,))
 
     def count(
-        self, captions: Tensor, properties: Tensor, relations: Tensor
-    ) -> dict[str, tuple[Tensor, Tensor]]:
+        self,
+        captions: Int[Tensor, "batch*C T"],
+        properties: Int[Tensor, "batch N 5"],
+        relations: Bool[Tensor, "batch N N 11"],
+    ) -> dict[str, tuple[Float32[Tensor, " batch*C"], Float32[Tensor, " batch*C"]]]:
         """Counts the statements of captions.
 
         Args:
@@ -122,7 +126,7 @@ class StatementTruth(keras.layers.Layer):
             float32 `(batch * C,)`: the number of true statements, and of all.
         """
         check_tokens("captions", captions, "(batch * C, T)")
-        found = self.read(ops.cast(captions, "int32"))
+        stated = self.read(ops.cast(captions, "int32"))
         batch, rows = ops.shape(properties)[0], ops.shape(captions)[0]
         properties = ops.cast(properties, "int32")
 
@@ -138,25 +142,25 @@ class StatementTruth(keras.layers.Layer):
             fits = ops.logical_or(described == 0, described == actual[..., :3])
             return ops.logical_and(ops.all(fits, axis=-1), actual[..., 0] > 0)
 
-        found = {name: of_image(values) for name, values in found.items()}
-        mention = ops.unstack(found["mention"], 3, axis=-1)
+        stated = {name: of_image(values) for name, values in stated.items()}
+        mention = ops.unstack(stated["mention"], 3, axis=-1)
         kind, colour, size = mention
         nothing = ops.zeros_like(kind)
         mentioned = matches(*mention)
         number = ops.sum(ops.cast(mentioned, "int32"), axis=-1)
-        predicate = matches(found["predicate_kind"], found["predicate"], nothing)
+        predicate = matches(stated["predicate_kind"], stated["predicate"], nothing)
 
-        about = matches(*ops.unstack(found["about"], 3, axis=-1))
-        place = ops.expand_dims(found["place"], -1)
+        located = matches(*ops.unstack(stated["located"], 3, axis=-1))
+        place = ops.expand_dims(stated["place"], -1)
         where = ops.where(
             place == LARGEST,
             ops.expand_dims(properties[..., 4] > 0, 1),
             ops.expand_dims(properties[..., 3], 1) == place,
         )
-        is_there = ops.any(ops.logical_and(about, where), axis=-1)
+        is_there = ops.any(ops.logical_and(located, where), axis=-1)
 
-        subject = matches(*ops.unstack(found["subject"], 3, axis=-1))
-        which = ops.one_hot(found["claim"] - 1, relations.shape[-1])
+        subject = matches(*ops.unstack(stated["subject"], 3, axis=-1))
+        which = ops.one_hot(stated["claim"] - 1, relations.shape[-1])
         holds = ops.einsum("bmr,bxyr->bmxy", which, ops.cast(relations, "float32"))
         pairs = ops.einsum(
             "bmx,bmxy,bmy->bm",
@@ -168,13 +172,13 @@ class StatementTruth(keras.layers.Layer):
             "objects": [(kind > 0, ops.any(matches(kind, nothing, nothing), axis=-1))],
             "colours": [
                 (colour > 0, ops.any(matches(kind, colour, nothing), axis=-1)),
-                (found["predicate"] > 0, ops.any(predicate, axis=-1)),
+                (stated["predicate"] > 0, ops.any(predicate, axis=-1)),
             ],
             "sizes": [(size > 0, ops.any(matches(kind, nothing, size), axis=-1))],
-            "counts": [(found["count"] > 0, number == found["count"])],
+            "counts": [(stated["count"] > 0, number == stated["count"])],
             "relations": [
-                (found["place"] > 0, is_there),
-                (found["claim"] > 0, pairs > 0),
+                (stated["place"] > 0, is_there),
+                (stated["claim"] > 0, pairs > 0),
             ],
         }
 
@@ -185,12 +189,14 @@ class StatementTruth(keras.layers.Layer):
         return {
             category: (
                 sum(total(ops.logical_and(*pair)) for pair in statements[category]),
-                sum(total(stated) for stated, _ in statements[category]),
+                sum(total(is_stated) for is_stated, _ in statements[category]),
             )
             for category in CATEGORIES
         }
 
-    def read(self, captions: Tensor) -> dict[str, Tensor]:
+    def read(
+        self, captions: Int32[Tensor, "rows T"]
+    ) -> dict[str, Int32[Tensor, "rows T ..."]]:
         """Reads the mentions and the claims of captions.
 
         Descriptions are the numbers of a kind, a colour and a size, 0 for any.
@@ -201,7 +207,7 @@ class StatementTruth(keras.layers.Layer):
         Returns:
             dict of int32 `(rows, T)`, or `(rows, T, 3)` for descriptions, of what the
             words at a place state, 0 for nothing: `mention` and its `count`; `claim`,
-            a relation of `subject` to the mention; `place` of `about`; and
+            a relation of `subject` to the mention; `place` of `located`; and
             `predicate`, a colour, of `predicate_kind`.
         """
         seen = {
@@ -222,9 +228,9 @@ class StatementTruth(keras.layers.Layer):
         }
         # On TensorFlow, what `scan` collects must be what it carries.
         stated = dict.fromkeys(DESCRIPTIONS, anything) | dict.fromkeys(STATED, nothing)
-        _, found = ops.scan(read_word, {**start, **stated}, seen)
+        _, states = ops.scan(read_word, {**start, **stated}, seen)
         names = (*STATED, *DESCRIPTIONS)
-        return {name: ops.swapaxes(found[name], 0, 1) for name in names}
+        return {name: ops.swapaxes(states[name], 0, 1) for name in names}
 
     def look_up(self, captions: Tensor) -> dict[str, Tensor]:
         """The meanings of the words at each place of captions `(rows, T)`.
@@ -310,13 +316,13 @@ def read_word(
     largest_after = both(mentioned, state["largest"] > 0)
     of_last = both(predicate, last[:, 1] == 0)  # its own colour counts first
     place = choose(places, seen["place"], zero)
-    found = {
+    stated = {
         "mention": choose(mentioned, mention, nothing),
         "count": choose(mentioned, number, zero),
         "claim": choose(mentioned, state["relation"], zero),
         "subject": choose(relates, subject, state["subject"]),
         "place": choose(ops.logical_or(largest_before, largest_after), LARGEST, place),
-        "about": choose(mentioned, mention, last),
+        "located": choose(mentioned, mention, last),
         "predicate": choose(of_last, seen["colour"], zero),
         "predicate_kind": last[:, 0],
     }
@@ -330,7 +336,7 @@ def read_word(
     largest = choose(both(is_largest, ~mentions), 1, state["largest"])
     ended = ops.logical_or(mentioned, predicate)
     state = {
-        **found,
+        **stated,
         "skip": skip,
         "number": choose(ended, zero, number),
         "colour": choose(ended, zero, colour),
