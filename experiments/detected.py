@@ -51,8 +51,8 @@ def main(arguments):
         "--colours", action="store_true", help="score captions with colours too"
     )
     options = parser.parse_intermixed_args(arguments)
-    found = find_runs(options.runs).values()
-    runs = list(distinctions([run for run in found if task_of(run) is Captioning]))
+    runs = [x for x in find_runs(options.runs).values() if task_of(x) is Captioning]
+    runs = list(distinctions(runs))
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")
     records, photos = read_photos(options)
@@ -98,17 +98,17 @@ def read_photos(options):
         raise kc.InputError(
             f"There is no split {options.split!r}, but {', '.join(records)}."
         )
-    found, photos, skipped = [], [], 0
+    available, photos, skipped = [], [], 0
     for record in [record for split in splits for record in records[split]]:
         try:
             photos.append(record.read())
-            found.append(record)
+            available.append(record)
         except kc.InputError:
             skipped += 1
-    if not found:
+    if not available:
         raise kc.InputError(f"No photo of {', '.join(splits)} is in {options.photos}.")
-    print(f"{len(found):,} photos, {skipped:,} are missing or cannot be read")
-    return found, photos
+    print(f"{len(available):,} photos, {skipped:,} are missing or cannot be read")
+    return available, photos
 
 
 def annotated(records, instances):
@@ -120,8 +120,8 @@ def annotated(records, instances):
         objects |= of_images
     inputs = []
     for record in records:
-        found = [(numbers[c], box) for c, box in objects.get(record.image_id, [])]
-        example = object_example(record.image_id, record.captions, found)
+        boxes = [(numbers[c], box) for c, box in objects.get(record.image_id, [])]
+        example = object_example(record.image_id, record.captions, boxes)
         inputs.append((example["regions"], example["boxes"]))
     return inputs
 
@@ -130,13 +130,15 @@ def detected(detector, photos):
     """Regions and boxes of detected objects, and shares of colours, by photo."""
 
     def describe(pixels):
-        found = detector(pixels)
-        return found, kc.features.colours_of(pixels, found["boxes"])
+        detected = detector(pixels)
+        return detected, kc.features.colours_of(pixels, detected["boxes"])
 
     detect, inputs, shares = compile_function(describe, detector.variables), [], []
     for photo in progress(photos, unit="photos"):
-        found, colours = detect(detector.to_pixels([photo]))
-        inputs.append((np.array(found["regions"][0]), np.array(found["boxes"][0])))
+        detected, colours = detect(detector.to_pixels([photo]))
+        inputs.append(
+            (np.array(detected["regions"][0]), np.array(detected["boxes"][0]))
+        )
         shares.append(np.array(colours[0]))
     return inputs, shares
 

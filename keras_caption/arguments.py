@@ -71,12 +71,12 @@ def entries(documented: Any) -> dict[str, str]:
     _, *sections = re.split(
         r"^(?:Args|Attributes):\n", inspect.getdoc(documented) or "", flags=re.M
     )
-    found = {}
+    sentences = {}
     for section in sections:
         for names, text in re.findall(
             r"^    ([\w, ]+):((?:.*\n?)(?:^     .*\n?)*)", section, re.M
         ):
             text = re.sub(r"^(int|float|bool|str), ", "", " ".join(text.split()))
             sentence = re.split(r"\. (?=[A-Z`])", text)[0].rstrip(".").replace("`", "")
-            found |= dict.fromkeys(names.split(", "), sentence)
-    return found
+            sentences |= dict.fromkeys(names.split(", "), sentence)
+    return sentences

@@ -20,7 +20,7 @@ def input_errors() -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
-# The extra of the package that each module of others is in.
+# The extra of this package that installs each third-party module.
 EXTRAS = {
     "PIL": "data",
     "av": "data",

@@ -42,7 +42,7 @@ def test_overridden_attributes_exist():
         assert hasattr(model, name), f"keras {keras.__version__} has no {name}"
 
 
-def test_keras_calls_what_is_overridden():
+def test_keras_calls_the_overrides():
     """Checked in a training step: an override that is never called has no effect."""
     called = []
 

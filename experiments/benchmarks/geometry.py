@@ -40,9 +40,9 @@ def main():
     for regions in (36, 100, 196):
         plain = None
         for kind in ("none", "content_independent", "query", "query+key"):
-            found = in_a_process(measure, kind, regions)
-            plain = plain or found
-            time, peak = found["time"], found["peak"]
+            measured = in_a_process(measure, kind, regions)
+            plain = plain or measured
+            time, peak = measured["time"], measured["peak"]
             times = f"{1000 * time:.1f}", f"{time / plain['time']:.2f}"
             peaks = f"{peak:.0f}", f"{peak / plain['peak']:.2f}"
             rows.append((str(regions), kind, *times, *peaks))

@@ -44,13 +44,13 @@ def words_of(row):
 
 def as_dictionary(frequencies):
     """Document frequencies as the Python scorer keeps them."""
-    found = collections.defaultdict(float)
+    counts = collections.defaultdict(float)
     parts = np.stack(np.divmod(frequencies.keys, MAX_WORDS), axis=-1)
     for tokens, count in zip(
         parts.reshape(-1, 4).tolist(), frequencies.counts.tolist(), strict=True
     ):
-        found[tuple(str(token) for token in tokens if token)] = count
-    return found
+        counts[tuple(str(token) for token in tokens if token)] = count
+    return counts
 
 
 def main():

@@ -83,9 +83,9 @@ def main(name="ngsan"):
             loss = model.loss(targets, model(inputs, training=True), weights)
         return tape.gradient(loss, variables)
 
-    found = gradients()
-    assert not any(isinstance(g, tf.IndexedSlices) for g in found)
-    update = tf.function(lambda: optimizer.apply(found, variables), autograph=False)
+    slopes = gradients()
+    assert not any(isinstance(g, tf.IndexedSlices) for g in slopes)
+    update = tf.function(lambda: optimizer.apply(slopes, variables), autograph=False)
 
     rate, step = matmul_rate(), seconds(gradients)
     rate = (rate + matmul_rate()) / 2  # before and after: machines drift

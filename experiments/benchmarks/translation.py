@@ -95,9 +95,9 @@ def main():
     print(f"a large product  {matmul_rate() / 1e9:8.0f} GFLOP/s")
     print(f"beam search      {SENTENCES / search:8.0f} sentences/s, {search:.3f} s\n")
     rows = []
-    for (size, length), found in steps.items():
-        times = (f"{x['time']:.2f}" for x in found)
-        peaks = (f"{x['peak']:.0f}" for x in found)
+    for (size, length), measured in steps.items():
+        times = (f"{x['time']:.2f}" for x in measured)
+        peaks = (f"{x['peak']:.0f}" for x in measured)
         rows.append((f"{size:,}", str(length), *times, *peaks))
     columns = "vocabulary", "length", "plain, s", "areas, s", "plain, MB", "areas, MB"
     print(kc.evaluation.markdown_table(columns, rows, labels=0))

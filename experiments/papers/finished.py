@@ -78,24 +78,24 @@ def distinctions(runs):
     """
     runs = [(run, built_in(run), comparable(run)) for run in runs]
     counts, shared = collections.Counter(), collections.Counter()
-    for run, _, found in runs:
-        for name, value in found.items():
-            group = group_of(run, found, name)
+    for run, _, compared in runs:
+        for name, value in compared.items():
+            group = group_of(run, compared, name)
             counts[group, name] += 1
             shared[group, name, value] += 1
-    for run, usual, found in runs:
+    for run, usual, compared in runs:
         changed = {}
-        for name, value in found.items():
-            group = group_of(run, found, name)
+        for name, value in compared.items():
+            group = group_of(run, compared, name)
             is_shared = shared[group, name, value] == counts[group, name]
             if not is_shared and (name not in usual or usual[name] != value):
                 changed[name] = value
         yield run, changed
 
 
-def group_of(run, found, name):
+def group_of(run, compared, name):
     """The runs among which a setting may be the scale that was chosen."""
-    text = () if name in TEXT else tuple(found.get(name) for name in TEXT)
+    text = () if name in TEXT else tuple(compared.get(name) for name in TEXT)
     return run["objective"], *text
 
 

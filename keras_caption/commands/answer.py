@@ -102,14 +102,14 @@ def image_reader(
     if regions is None:
         return functools.lru_cache(AT_ONCE)(lambda path: of_photo(model, path))
     if (pathlib.Path(regions) / "manifest.json").exists():
-        found = prepared(regions, images)
+        features = prepared(regions, images)
     else:
-        found = OpenedRegions(open_regions(regions))
+        features = OpenedRegions(open_regions(regions))
 
     def read(image):
-        if image not in found:
+        if image not in features:
             raise kc.InputError(f"{regions} has no image {image!r:.60}.")
-        return found[image]
+        return features[image]
 
     return read
 
@@ -123,15 +123,15 @@ def of_photo(model, path):
 def prepared(folder, images):
     """Features of some images of a prepared dataset, by image id as str."""
     builder = kc.datasets.load("prepared", folder)
-    found, ids = {}, kc.datasets.given_ids(builder)
+    features, ids = {}, kc.datasets.given_ids(builder)
     for split in builder.info.splits:
         for example in kc.datasets.read(builder, split):
             number = int(example["image_id"])
             image = str(ids.get(number, number))
             if image in images:
                 inputs = kc.inputs.of_example(example)
-                found[image] = {n: np.asarray(x) for n, x in inputs.items()}
-    return found
+                features[image] = {n: np.asarray(x) for n, x in inputs.items()}
+    return features
 
 
 class OpenedRegions:
@@ -180,8 +180,8 @@ class RowAnswerer:
     def __call__(self, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
         """Yields the lines to print."""
         for start in range(0, len(rows), AT_ONCE):
-            found = self._answer(rows[start : start + AT_ONCE], start + 1)
-            for number, best in enumerate(found, start=start + 1):
+            answers = self._answer(rows[start : start + AT_ONCE], start + 1)
+            for number, best in enumerate(answers, start=start + 1):
                 if self.n_best is None:
                     yield self._line(*best[0]) if best else ""
                     continue
@@ -207,13 +207,13 @@ class RowAnswerer:
                 usable.append(index)
             except kc.InputError as error:
                 self.skipped.add(f"question {first + index}", str(error))
-        found = [[] for _ in rows]
+        best_answers = [[] for _ in rows]
         if usable:
             questions = [rows[index][1] for index in usable]
             best = self.model.answer_n_best(stack(images), questions, self.n_best or 1)
             for index, answers in zip(usable, best, strict=True):
-                found[index] = answers
-        return found
+                best_answers[index] = answers
+        return best_answers
 
 
 def stack(images: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -176,23 +176,23 @@ def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[st
     """
     is_video = isinstance(extractor, kc.features.ClipExtractor)
     find = kc.features.find_clips if is_video else kc.features.find_photos
-    found, errors = [], []
+    files, errors = [], []
     for name in names:
         try:
             if pathlib.Path(name).is_dir():
-                found += map(str, find(name))
+                files += map(str, find(name))
             elif pathlib.Path(name).exists() or not glob.has_magic(name):
-                found.append(name)
+                files.append(name)
             elif matches := sorted(
                 filter(os.path.isfile, glob.glob(name, recursive=True))
             ):
-                found += matches
+                files += matches
             else:
                 raise kc.InputError(f"No file is called {name}.")
         except kc.InputError as error:
             errors.append(str(error))
     once = {}
-    for name in found:
+    for name in files:
         once.setdefault(os.path.realpath(name), name)
     return list(once.values()), errors
 
@@ -267,7 +267,7 @@ class Captions:
                 row["objects"] = extractor.objects_of(inputs, i)
                 is_guess = not row["objects"]
                 if shares is not None:
-                    categories = [found["category"] for found in row["objects"]]
+                    categories = [x["category"] for x in row["objects"]]
                     objects = list(zip(categories, shares[i], strict=False))
                     row["caption"] = with_colours(row["caption"], objects)
             if is_guess:

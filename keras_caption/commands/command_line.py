@@ -102,10 +102,10 @@ def share(text: str) -> float:
 
 def names(text: str) -> list[str]:
     """A list of str, at least one, separated by commas on the command line."""
-    found = [name for name in text.split(",") if name.strip()]
-    if not found:
+    given = [name for name in text.split(",") if name.strip()]
+    if not given:
         raise argparse.ArgumentTypeError(f"there is no name in {text!r}")
-    return found
+    return given
 
 
 def new_file(text: str) -> str:
@@ -177,7 +177,7 @@ class Names(argparse.Action):
         super().__init__(*args, nargs="+", type=names, default=[], **kwargs)
 
     def __call__(self, parser, namespace, values, option_string=None):
-        setattr(namespace, self.dest, [x for found in values for x in found])
+        setattr(namespace, self.dest, [x for part in values for x in part])
 
 
 def write_lines(lines: Iterable[str], path: str | None) -> None:

@@ -38,10 +38,10 @@ A clip becomes features of --num_frames frames, those in the middle of as many e
 parts of it, by number; of third-party features, as many are taken in the same way, and
 all where there are fewer. A frame's features are the means over the cells of its grid.
 The same command resumes where an interrupted one stopped. Photos and clips that are
-missing or cannot be read, clips that were cut or have one frame, and what has no
-captions are skipped, as are captions without words and rows that are cut; all are
-counted and, if there are many, listed in skipped.csv in the folder. A caption file that
-is wrong stops the command.
+missing or cannot be read, clips that were cut or have one frame, and images and videos
+without captions are skipped, as are captions without words and rows that are cut; all
+are counted and, if there are many, listed in skipped.csv in the folder. A caption file
+that is wrong stops the command.
 
 A CSV file of captions, with commas, tabs, semicolons or |, has a header, a row for each
 caption, and the columns file_name (or image, photo, filename, image_name), caption (or
@@ -161,7 +161,7 @@ FLAGS = {
     "batch_size": {
         "type": count,
         "default": 16,
-        "help": "photos or frames whose features are found at once",
+        "help": "photos or frames whose features are computed at once",
     },
     "strict": {"action": "store_true", "help": "stop at what would be skipped"},
 }
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def prepare(options):
-    """Prepares a dataset, and prints what has become of every image or video."""
+    """Prepares a dataset, and prints how many images or videos it has."""
     given = [name for name in PREPARE if getattr(options, name)]
     if len(given) != 1:
         *others, last = (f"--{name}" for name in PREPARE)
@@ -214,7 +214,7 @@ def prepare_features(options):
 
 
 def report_features(manifest, records, noun):
-    """What has become of every record of the files of features, or of every clip."""
+    """Prints how many records of features, or clips, were prepared or skipped."""
     features = manifest["features"]
     prepared = sum(counts["prepared"] for counts in manifest["splits"].values())
     print(

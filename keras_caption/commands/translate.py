@@ -115,11 +115,11 @@ class LineTranslator:
         """Yields the lines to print."""
         first, sentences = 1, iter(sentences)
         while chunk := list(itertools.islice(sentences, AT_ONCE)):
-            for number, found in enumerate(self._translate(chunk, first), start=first):
+            for number, result in enumerate(self._translate(chunk, first), start=first):
                 if self.n_best is None:
-                    yield kc.text.one_line(found)
+                    yield kc.text.one_line(result)
                     continue
-                for text, score in found:
+                for text, score in result:
                     yield f"{number}\t{score:.4f}\t{kc.text.one_line(text)}"
             first += len(chunk)
 

@@ -88,7 +88,7 @@ def convert_marian(folder: MarianFolder) -> TransformerTranslator:
 
 
 def _own_tensors(tensors):
-    """Tensors without copies of others and without constants."""
+    """The tensors that are neither copies of another one nor constants."""
     shared = tensors.get("model.shared.weight")
     for name in COPIES:
         if name in tensors and not np.array_equal(tensors[name], shared):
@@ -198,7 +198,7 @@ def make_tokenizer(model: bytes, pieces: list[str]) -> SubwordTokenizer:
 def _pair(assignment, model, rows):
     """Pairs the variables of the model with the tensors."""
     dim = model.model_dim
-    # Their channel of each of ours: sine i is at 2 i, cosine i at 2 i + 1.
+    # The channel of Marian for each of ours: sine i is at 2 i, cosine i at 2 i + 1.
     channels = np.arange(dim).reshape(2, -1).T.ravel()
     take, add = assignment.take, assignment.add
 

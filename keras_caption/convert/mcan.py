@@ -72,14 +72,14 @@ def _sizes(tensors):
     """The constructor arguments of the model with these tensors."""
 
     def shape(name, dims):
-        found = tensors[name].shape if name in tensors else ()
-        if len(found) != dims:
-            actual = found if name in tensors else "nothing"
+        sizes = tensors[name].shape if name in tensors else ()
+        if len(sizes) != dims:
+            actual = sizes if name in tensors else "nothing"
             raise InputError(
                 f"The checkpoint's {name} should have {dims} dimensions, received "
-                f"{actual}: it is none of MCAN."
+                f"{actual}: it is not a checkpoint of MCAN."
             )
-        return found
+        return sizes
 
     model_dim, region_dim = shape("img_feat_linear.weight", 2)
     token_count, embedding_dim = shape("embedding.weight", 2)

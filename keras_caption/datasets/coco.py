@@ -44,12 +44,12 @@ class CocoFiles:
         files = list_files(folder, (".json",), below=True)
 
         def called(*patterns):
-            found = [f for f in files if any(map(f.match, patterns))]
-            if not found:
+            matching = [f for f in files if any(map(f.match, patterns))]
+            if not matching:
                 raise InputError(
                     f"There is no {' or '.join(patterns)} in {folder} or below."
                 )
-            return tuple(found)
+            return tuple(matching)
 
         captions, instances = called("captions_*.json"), called("instances_*.json")
         splits = called("dataset_*.json", "*split*.json")

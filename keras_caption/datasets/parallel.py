@@ -63,14 +63,14 @@ def load_parallel(
 def find_languages(name, source, target):
     """The TFDS config of two languages, one of them English."""
     configs = [config.name for config in tfds.builder_cls(name).BUILDER_CONFIGS]
-    found = {f"{source}-{target}", f"{target}-{source}"} & {*configs}
-    if not found:
+    existing = {f"{source}-{target}", f"{target}-{source}"} & {*configs}
+    if not existing:
         others = ", ".join(config.removesuffix("-en") for config in configs)
         raise InputError(
             f"The dataset {name} translates between en and one of {others}, not "
             f"{source} and {target}."
         )
-    return found.pop()
+    return existing.pop()
 
 
 def from_folder(folder, source, target):

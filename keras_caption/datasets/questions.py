@@ -44,15 +44,15 @@ class ImageQuestions:
     curriculum: dict[str, int]
 
     def images(self, split: str, images: bool = False) -> Any:
-        """Examples of the images that a split's questions are about, and of others.
+        """Examples of all splits of the images that a split's questions are about.
 
         Args:
             split: str, one of `questions`.
             images: bool, of `read`.
 
         Returns:
-            `tf.data.Dataset`, see `read`, of all splits of the images that have
-            questions of this one.
+            `tf.data.Dataset`, see `read`: also examples of images without questions of
+            this split.
         """
         of_images = {self.split_of_image[q.image_id] for q in self.questions[split]}
         return read(self.builder, "+".join(sorted(of_images)), images)

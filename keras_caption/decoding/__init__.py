@@ -1,4 +1,4 @@
-"""From a model's token probabilities to captions.
+"""From a model's token probabilities to sequences of tokens.
 
 Pure functions over the two functions that every decoder has,
 `start(memory, length) -> state` and `step(tokens, state, index) -> (logits, state)`,

@@ -106,9 +106,9 @@ class Decoding:
             check(kind, **{name: getattr(self, name)})
 
     def override(self, **options: Any) -> Self:
-        """These options with others in their place.
+        """These options, some of them replaced.
 
-        What has no effect beside the others gets its default value.
+        An option that has no effect beside the new ones gets its default value.
 
         Args:
             **options: Fields of this class.
@@ -152,7 +152,7 @@ def types() -> dict[str, Any]:
 
 
 def needs_of(field: dataclasses.Field) -> Iterable[Needs]:
-    """What an option has no effect without."""
+    """The options without which this one has no effect."""
     return [note for note in get_args(field.type) if isinstance(note, Needs)]
 
 

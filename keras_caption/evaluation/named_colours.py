@@ -24,12 +24,12 @@ def named_colours(caption: str) -> set[tuple[str, str]]:
     Args:
         caption: str.
     """
-    text, found = " ".join(caption.lower().split()), set()
+    text, pairs = " ".join(caption.lower().split()), set()
     for noun in PATTERN.finditer(text):
         if colours := BEFORE.search(text[: noun.start()]):
             category = category_of(noun.group())
-            found |= {(category, WORDS[x]) for x in colours.groups() if x}
-    return found
+            pairs |= {(category, WORDS[x]) for x in colours.groups() if x}
+    return pairs
 
 
 def colour_agreement(

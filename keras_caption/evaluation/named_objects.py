@@ -65,11 +65,11 @@ def object_scores(
     precision, recall = object_agreement(captions, references)
     total = hallucinated = with_hallucination = repeated = 0
     for image_id, caption in captions.items():
-        found = mentions(caption)
+        mentioned = mentions(caption)
         wrong = hallucinations(caption, references[image_id], objects[image_id])
-        total, hallucinated = total + len(found), hallucinated + wrong
+        total, hallucinated = total + len(mentioned), hallucinated + wrong
         with_hallucination += wrong > 0
-        repeated += max(Counter(noun for noun, _ in found).values(), default=0) > 1
+        repeated += max(Counter(noun for noun, _ in mentioned).values(), default=0) > 1
     count = max(len(captions), 1)
     return {
         "precision": precision,

@@ -27,7 +27,7 @@ def load_detector(
 
     Raises:
         InputError: If there is none, it cannot be downloaded, or detects other objects,
-            or the confidence is no share.
+            or the confidence is not in [0, 1].
     """
     coloured = coloured or network is not None
     if confidence is None:

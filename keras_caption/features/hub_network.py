@@ -105,7 +105,7 @@ def load_hub_network(
         arguments: dict of arguments of the backbone, in place of those of the preset.
 
     Raises:
-        InputError: If there is no such preset, or it cannot be loaded or is none of
+        InputError: If there is no such preset, or it cannot be loaded or reads no
             images.
     """
     import keras_hub

@@ -69,8 +69,8 @@ def mentions(caption: str) -> list[tuple[str, str]]:
         A list of pairs of the noun, in the singular unless that is irregular, and its
         category, one of `keras_caption.features.CATEGORIES`.
     """
-    found = PATTERN.findall(" ".join(caption.lower().split()))
-    return [(NOUN[words], category_of(words)) for words in found]
+    nouns = PATTERN.findall(" ".join(caption.lower().split()))
+    return [(NOUN[words], category_of(words)) for words in nouns]
 
 
 def category_of(words: str) -> str:

@@ -78,11 +78,11 @@ def read_marian(folder: str | os.PathLike) -> MarianFolder:
         raise InputError(f"{path} is of model_type {kind!r:.60}, not 'marian'.")
     config = {**read_json(path, Config), **read_json(path, Flags)}
     weights = [folder / name for name in ("model.safetensors", "pytorch_model.bin")]
-    found = [path for path in weights if path.exists()]
-    if not found:
+    existing = [path for path in weights if path.exists()]
+    if not existing:
         raise InputError(f"{folder} has no model.safetensors and no pytorch_model.bin.")
     return MarianFolder(
-        read_tensors(found[0]),
+        read_tensors(existing[0]),
         config,
         read_json(folder / "vocab.json", dict[str, int]),
         _read_pieces(folder / "source.spm"),

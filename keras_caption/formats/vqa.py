@@ -89,23 +89,23 @@ def find_vqa(
     folder = pathlib.Path(folder)
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder} to read questions from.")
-    found = {}
+    files = {}
     for split in SPLITS:
         questions, annotations = (
             find_file(folder, split, kind) for kind in ("questions", "annotations")
         )
         if questions is not None:
-            found[split] = questions, annotations
+            files[split] = questions, annotations
         elif annotations is not None:
             raise InputError(f"{annotations} has no file of questions beside it.")
     for split in ("train", "val"):
-        if found.get(split, (None, None))[1] is None:
+        if files.get(split, (None, None))[1] is None:
             raise InputError(
                 f"{folder} has no questions and annotations for {split!r}: files "
                 f"named *{split}*questions*.json and *{split}*annotations*.json, or "
                 "with the words in another order, plain or as .gz."
             )
-    return found
+    return files
 
 
 def find_file(folder: pathlib.Path, split: str, kind: str) -> pathlib.Path | None:

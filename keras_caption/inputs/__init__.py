@@ -78,7 +78,7 @@ def kinds_of(
             first = ", ".join(kind.keys[0] for kind in KINDS)
             raise InputError(
                 f"No kind of input has the name {name!r}: kinds of input are {first}; "
-                "`keras_caption.inputs.KINDS` takes others."
+                "register others in `keras_caption.inputs.KINDS`."
             )
     return kinds
 

@@ -1,4 +1,4 @@
-"""Initializers of kernels that official code has, where Keras has others.
+"""Initializers of kernels in official code that differ from Keras's.
 
 The branches of post-norm blocks begin smaller than with Glorot's of each kernel, which
 is Keras's default. With it, four blocks of a translator learn to make all positions of

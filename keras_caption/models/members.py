@@ -82,7 +82,7 @@ class Members(PhotoReader):
         )
 
     def check_member(self, member: PhotoReader, who: str) -> None:
-        """Refuses a member whose outputs are others than those of the first.
+        """Refuses a member whose outputs differ in kind from those of the first.
 
         Args:
             member: One of the models.

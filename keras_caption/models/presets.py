@@ -298,7 +298,7 @@ def create(name: str, **arguments: Any) -> TaskModel:
     sentences = model.generate(["The red star is small."])
 
     model = keras_caption.models.create("mcan", answers=answers, question=tokenizer)
-    found = model.answer({"regions": regions, "boxes": boxes}, ["Is there a star?"])
+    answers = model.answer({"regions": regions, "boxes": boxes}, ["Is there a star?"])
     ```
     """
     preset = _find(name)

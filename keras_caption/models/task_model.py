@@ -117,7 +117,7 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         """Quantizes the matrix products of dense layers, see `keras.Model.quantize`.
 
         Embeddings, normalizations and LSTM cells stay as they are. The optimizer
-        starts anew: the weights that it had moments of are gone.
+        starts anew: its moments belong to weights that are replaced.
 
         Example:
 

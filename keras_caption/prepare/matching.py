@@ -115,8 +115,8 @@ def choose(
     Args:
         sources: List of the `FeatureRecords` that have records of it.
         id_: int or str.
-        arguments: Further arguments of `FeatureRecords.read`, or `None` for what has
-            no captions, whose records are not read.
+        arguments: Further arguments of `FeatureRecords.read`, or `None` for an image
+            or video without captions, whose records are not read.
         noun: str, for messages.
 
     Returns:

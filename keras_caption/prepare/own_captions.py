@@ -145,7 +145,7 @@ def find_photos_of_texts(
         by_path[str(photo.with_suffix(""))].append(photo)
         by_name[photo.stem].append(photo)
     uses = collections.Counter(pathlib.PurePath(t.file_name).name for t in texts)
-    found = []
+    matched = []
     for text in texts:
         name = pathlib.PurePath(text.file_name).name
         candidates = by_path[text.file_name]
@@ -156,8 +156,8 @@ def find_photos_of_texts(
         else:
             problem = f"{folder / text.file_name}.txt has {len(candidates)} photos."
             changes = {"problem": text.problem or problem}
-        found.append(dataclasses.replace(text, **changes))
-    return found
+        matched.append(dataclasses.replace(text, **changes))
+    return matched
 
 
 def split_by_hash(names: Iterable[str]) -> dict[str, str]:

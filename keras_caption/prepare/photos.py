@@ -256,8 +256,8 @@ class ObjectExamples(PhotoExamples):
             return examples
         photos = [example.pop("photo") for example in valid]
         photos = tree.map_structure(lambda *parts: np.stack(parts), *photos)
-        found = self.extract(photos)
-        regions, boxes = (found[name].numpy() for name in ("regions", "boxes"))
+        detected = self.extract(photos)
+        regions, boxes = (detected[name].numpy() for name in ("regions", "boxes"))
         for example, of_regions, of_boxes in zip(valid, regions, boxes, strict=True):
             there = of_boxes.any(axis=-1)
             example["regions"] = of_regions[there].astype("float16")

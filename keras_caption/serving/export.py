@@ -234,7 +234,7 @@ def examples_of(model: InputReader) -> dict[str, np.ndarray]:
 def _write_warmup(
     folder: pathlib.Path, name: str, requests: dict[str, dict[str, np.ndarray]]
 ) -> None:
-    """Writes one request of each signature, for a server to run before others."""
+    """Writes a request of each signature, which a server runs to warm up."""
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
     extra = folder / "assets.extra"

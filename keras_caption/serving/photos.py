@@ -50,7 +50,7 @@ def decode_photos(image_bytes: Any, place: Callable[[Any], Any]) -> tuple[Any, A
 
     Returns:
         What `place` returns, of a batch; and which of the files could be decoded, bool
-        `(batch,)`. The photos of others are black.
+        `(batch,)`. The photos of undecodable ones are black.
     """
     black = (place(tf.zeros((1, 1, 3), tf.uint8)), False)
 

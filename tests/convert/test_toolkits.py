@@ -144,7 +144,7 @@ def test_a_converted_captioner_is_trained_saved_and_served(
     assert len(changed.generate(images, **short)) == 4
 
 
-def test_what_is_no_transformer_of_luos_is_named(luo):
+def test_checkpoints_of_other_models_are_refused(luo):
     _, tensors, words, options = luo
     for changes, message in (
         ({"caption_model": "updown"}, "caption_model=transformer, not updown"),
@@ -230,7 +230,7 @@ def test_a_converted_translator_is_saved_served_and_trained(translator, tmp_path
     assert not np.array_equal(before, np.array(table))
 
 
-def test_what_is_no_marian_is_named(tmp_path):
+def test_folders_of_other_models_are_refused(tmp_path):
     _, folder = oracle("marian")
     read = read_marian(folder)
     for changes, message in (

@@ -136,7 +136,7 @@ def test_papers_tables(call_script, runs, tmp_path):
     assert (row["published CIDEr-D"], row["CIDEr-D deviation"]) == ("128.6", "")
 
 
-def test_what_is_scored_on_other_data_has_a_table_of_its_own(tmp_path):
+def test_scores_on_other_data_have_their_own_table(tmp_path):
     names = "flickr", "coco"
     here, there = ({"dataset": "prepared", "data_dir": f"prepared/{n}"} for n in names)
     data = {f"data.{name}": value for name, value in here.items()}

@@ -153,7 +153,7 @@ def test_detectors_of_kerashub_find_the_same_as_by_themselves(rng, tmp_path):
         HubDetector(small_retinanet(3))
 
 
-def test_what_is_no_detector_is_one_sentence(tmp_path, captioner):
+def test_a_file_without_a_detector_is_refused_in_one_sentence(tmp_path, captioner):
     captioner.save(tmp_path / "captioner.keras")
     white_yolox(image_size=32).save(tmp_path / "small.keras")
     for name, message in [

@@ -114,7 +114,7 @@ def test_bad_sentences_are_refused(model, raw, message):
 
 
 @pytest.mark.parametrize("raw", ["a", ["a", None], None, ["\ud800"]])
-def test_what_is_no_list_of_sentences_is_not_translated(model, raw):
+def test_only_lists_of_sentences_are_translated(model, raw):
     with pytest.raises(kc.InputError, match=r"list of str|surrogate"):
         model.translate(raw)
 

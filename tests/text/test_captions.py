@@ -66,7 +66,7 @@ def test_invalid_words_are_refused(words, message):
         Vocabulary(words)
 
 
-def test_what_is_no_text_is_refused():
+def test_input_that_is_no_text_is_refused():
     for use in (Vocabulary(["a"]).encode, lambda text: Vocabulary.build([text])):
         with pytest.raises(kc.InputError, match="A text must be a str, received None"):
             use(None)

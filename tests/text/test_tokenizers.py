@@ -179,7 +179,7 @@ def test_tokens_of_unknown_text_are_known_as_such(tokenizer):
     assert not any(unknown)
 
 
-def test_a_tokenizer_is_saved_with_what_has_it(tokenizer):
+def test_a_tokenizer_is_saved_with_its_model(tokenizer):
     config = keras.saving.serialize_keras_object(tokenizer)
     loaded = keras.saving.deserialize_keras_object(config)
     assert loaded == tokenizer

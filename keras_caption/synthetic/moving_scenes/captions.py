@@ -32,8 +32,9 @@ def describe(
 ) -> list[str]:
     """Writes five captions of a clip.
 
-    Each says what happens, and in which order. The first one tells of all events, if
-    short names suffice for their objects; the others of two of them, once in detail.
+    Each says what happens, and in which order. The first tells of all events, if
+    short names suffice for their objects; the others tell of two events, one of them
+    in detail.
 
     Args:
         objects: Sequence of `MovingObject`.

@@ -75,9 +75,9 @@ def ask(
     for kind, count in QUESTIONS.items():
         for _ in range(count):
             form = FORMS.get(kind, _side)
-            found = form(kind, objects, rng)
-            if found is not None:
-                question, answer = found
+            pair = form(kind, objects, rng)
+            if pair is not None:
+                question, answer = pair
                 asked.setdefault(question, (kind, question, answer))
     return list(asked.values())
 
@@ -170,13 +170,13 @@ def _nearest(kind, objects, rng):
     def distance(o):
         return math.dist(o.centre, a.centre)
 
-    found = sorted((o for o in others if _is_towards(side, o, a)), key=distance)
+    near = sorted((o for o in others if _is_towards(side, o, a)), key=distance)
     # Some of the others are on another side: the side matters.
-    if not 0 < len(found) < len(others) or not SIDES[side](found[0], a):
+    if not 0 < len(near) < len(others) or not SIDES[side](near[0], a):
         return None
-    if len(found) > 1 and distance(found[1]) < FARTHER * distance(found[0]):
+    if len(near) > 1 and distance(near[1]) < FARTHER * distance(near[0]):
         return None
-    return f"what is the nearest object {PHRASE_OF[side]} {name}?", found[0].kind
+    return f"what is the nearest object {PHRASE_OF[side]} {name}?", near[0].kind
 
 
 def _is_towards(side, o, a):
@@ -248,15 +248,15 @@ def _pair(objects, holds, rng):
 
 def _between(kind, objects, rng):
     named = _named(objects, rng)
-    found = []
+    triples = []
     for i, (a, name) in enumerate(named):
         for b, other in named[:i]:
             between = [o for o in objects if may_be_between(o, a, b)]
             if len(between) == 1 and is_between(between[0], a, b):
-                found.append((name, other, between[0].kind))
-    if not found:
+                triples.append((name, other, between[0].kind))
+    if not triples:
         return None
-    a, b, answer = choose(rng, found)
+    a, b, answer = choose(rng, triples)
     start = choose(rng, ["which object is", "what is"])
     return f"{start} between {a} and {b}?", answer
 
