@@ -142,7 +142,9 @@ def caption(options, outputs):
         if not outputs:
             said = f"{row['caption']} ({row['confidence']:.0%})"
             said += " (unsure)" if row["unsure"] else ""
-            said = said if row["caption"] else "nothing detected that it knows"
+            if not row["caption"]:
+                of_objects = model.categories is not None
+                said = "nothing detected that it knows" if of_objects else "no words"
             print(f"{to_text(row['photo'])}: {said}", flush=True)
     if captions.drawn:
         figure = kc.visualization.attention_over_captions(model, captions.drawn)

@@ -17,11 +17,12 @@ class BlockOptions:
     """Options of Transformer blocks beside attention, keywords of every Transformer.
 
     Attributes:
-        norm_position: str, where a branch is normalized: `"post"`, behind its sum, as
-            in the Transformer's paper and here by default; or `"pre"`, before it, as in
-            tensor2tensor, with one more norm behind the last block.
-        norm: str, kind of layer normalization: `"layer"`; or `"unbiased"`, with the
-            unbiased deviation, as in the released code of AoANet and Luo's toolkit.
+        norm_position: str, where branches are normalized. `"post"`, the default, is
+            behind their sums, as in the Transformer's paper; `"pre"` is before them, as
+            in tensor2tensor, with one more norm behind the last block.
+        norm: str, kind of layer normalization. `"unbiased"` has the unbiased
+            deviation, as the released code of AoANet and Luo's toolkit; the default is
+            `"layer"`.
         norm_epsilon: float, what `"layer"` adds to the variance.
         activation: str, of the feed-forward layers.
         activation_dropout: float, dropout rate behind the activation.

@@ -55,8 +55,8 @@ class TransformerTranslator(Translator):
         shared_embeddings: bool, whether source, target and softmax share one table.
             This needs a joint vocabulary, the same tokenizer of both. Defaults to
             `False`: all three are separate.
-        tied_softmax: bool, whether target and softmax share one table, as they do
-            with `shared_embeddings` too.
+        tied_softmax: bool, whether target and softmax share one table, as with
+            `shared_embeddings`.
         logit_bias: bool, whether a softmax that shares its table has a bias. One of its
             own has in any case.
         mechanisms: The options of `keras_caption.models.AttentionOptions` but those of

@@ -145,7 +145,7 @@ def test_every_file_of_translation_is_that_of_its_source():
 def test_mcan_has_the_schedule_of_its_code():
     folder = CONFIGS / "question_answering"
     names = {path.stem for path in folder.glob("*.py")}
-    assert names == {"coco_qa", "vsr", "vqa_v2_mcan"}
+    assert names == {"coco_qa", "photos", "vqa_v2_mcan", "vsr"}
     for name in names:
         config = read(name, folder)
         assert config["model"]["name"].startswith("mcan"), name

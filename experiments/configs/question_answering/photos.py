@@ -7,8 +7,11 @@ r"""Questions about any photo: VQA v2 and COCO-QA, about a few thousand COCO pho
         --data_dir questions --config.data.images_dir=coloured
 
 `questions` is a folder with VQA's files of questions and annotations for train, val and
-test, and COCO-QA's cocoqa.json. All values are ours, for two cores: a run takes two
-minutes on a free one, and reaches 45 % on COCO-QA and 29 % on VQA (docs/results).
+test, and COCO-QA's cocoqa.json. All values are ours, for two cores.
+
+Reaches: accuracy 44.2 on COCO-QA's questions, one seed
+(docs/results/photos_coco_qa.csv).
+Takes: not measured.
 """
 
 
