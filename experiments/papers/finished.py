@@ -118,6 +118,8 @@ def built_in(run):
     model = models.arguments(name)
     own = {key: x for key, x in config["model"].items() if key in model}
     config["model"] = {"name": name, **model, **own}
+    if "decoding" in config:
+        config["decoding"] = {**models.decoding(name), **config["decoding"]}
     return settings({"objective": run["objective"], "config": config})
 
 

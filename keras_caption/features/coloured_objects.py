@@ -57,8 +57,8 @@ class ColouredObjects(ObjectDetector):
 
     Args:
         detector: `keras_caption.features.ObjectDetector`.
-        network: `keras_caption.features.Extractor` without a detector, whose grids
-            are pooled and whose windows are taken, or `None`.
+        network: `keras_caption.features.Extractor`, whose grids are pooled and whose
+            windows are taken, or `None`.
         name: str.
 
     Call arguments:
@@ -70,6 +70,8 @@ class ColouredObjects(ObjectDetector):
         `(batch, 1 + N)`, see `ObjectDetector`; the score of the whole image and of
         windows is 0.
     """
+
+    dimensions = (*CATEGORIES, *(f"{x} in the middle" for x in COLOURS), *COLOURS)
 
     def __init__(
         self,
@@ -88,13 +90,10 @@ class ColouredObjects(ObjectDetector):
         )
         self.detector = detector
         self.network = network
+        if network is not None:
+            pixels = (f"pixels {i}" for i in range(network.grid_shape[-1]))
+            self.dimensions = (*self.dimensions, *pixels)
         self.trainable = False
-
-    @property
-    def dimensions(self) -> tuple[str, ...]:
-        middles = (f"{colour} in the middle" for colour in COLOURS)
-        dim = self.network.grid_shape[-1] if self.network else 0
-        return (*CATEGORIES, *middles, *COLOURS, *(f"pixels {i}" for i in range(dim)))
 
     def detect(
         self, images: Float32[Tensor, "batch image_size image_size 3"]

@@ -35,6 +35,6 @@ def load_detector(
     if pathlib.Path(name).suffix == ".keras":
         detector = Yolox(load_keras(name), confidence=confidence)
     else:
-        network = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
-        detector = HubDetector(network, confidence=confidence)
+        hub = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
+        detector = HubDetector(hub, confidence=confidence)
     return ColouredObjects(detector, network) if coloured else detector

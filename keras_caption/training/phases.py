@@ -242,7 +242,7 @@ def fit(
     wait_for_all(strategy)
 
 
-def set_decoding(task: Any, model: Any) -> bool:
+def set_decoding(task: Task, model: Any) -> bool:
     """Makes a model generate as the configuration says.
 
     Args:

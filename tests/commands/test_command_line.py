@@ -1,5 +1,6 @@
 """How commands end, and what they make of the terminal and of the command line."""
 
+import functools
 import io
 import os
 import signal
@@ -147,6 +148,7 @@ def test_characters_that_a_terminal_lacks_are_escaped(monkeypatch):
 def test_arguments_are_checked_before_anything_else(tmp_path, capsys):
     used = tmp_path / "a.png"
     used.touch()
+    option = functools.partial(functools.partial, command_line.option)
     for kind, text, message in [
         (command_line.names, ", ,", "there is no name in ', ,'"),
         (command_line.new_file, used, "exists already"),
@@ -155,9 +157,9 @@ def test_arguments_are_checked_before_anything_else(tmp_path, capsys):
         (command_line.new_figure, used, "exists already"),
         (command_line.new_figure, tmp_path / "b.foo", "should end in .png"),
         (command_line.new_figure, tmp_path / "b", "should end in .png"),
-        (command_line.decoding("beam_size"), "0", "Input should be"),
-        (command_line.decoding("beam_size"), "1.5", "invalid int value"),
-        (command_line.decoding("length_penalty", float), "nan", "finite number"),
+        (option("beam_size"), "0", "greater than or equal to 1"),
+        (option("beam_size"), "1.5", "valid integer"),
+        (option("length_penalty"), "nan", "finite number"),
     ]:
         parser = command_line.Parser("a", "b")
         parser.add_argument("--flag", type=kind)

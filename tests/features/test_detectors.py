@@ -129,7 +129,9 @@ def test_detectors_of_kerashub_find_the_same_as_by_themselves(rng, tmp_path):
     for head, scale in (network.box_head, 0.0), (network.classification_head, 0.2):
         head.set_weights([scale * w for w in head.get_weights()])
     network.save_to_preset(tmp_path / "detector")
-    detector = load_detector(str(tmp_path / "detector"), confidence=0.01)
+    path = str(tmp_path / "detector")
+    assert load_detector(path, coloured=True).network is None  # no pixels of another
+    detector = load_detector(path, confidence=0.01)
     pixels = rng.integers(0, 256, (1, 64, 64, 3)).astype("uint8")
     boxes, scores, categories = detector.find(detector.to_pixels(list(pixels)))
     network.prediction_decoder.confidence_threshold = 0.01
