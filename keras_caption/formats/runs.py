@@ -63,6 +63,7 @@ class Scores(TypedDict, extra_items=FiniteFloat):
     statements: NotRequired[dict[str, FiniteFloat]]
     kinds: NotRequired[dict[str, FiniteFloat]]
     answer_types: NotRequired[dict[str, FiniteFloat]]
+    objects: NotRequired[dict[str, FiniteFloat]]
 
 
 def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:

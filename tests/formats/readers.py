@@ -62,8 +62,8 @@ RUN = {
     },
     "test_scores.json": {"CIDEr-D": 1.5, "statements": {"all": 0.5}},
     "history.json": [
-        {"epoch": 1, "iterations": 3, "val_cider": 0.5},
-        {"epoch": 2, "iterations": 6, "val_cider": 0.75},
+        {"epoch": 1, "iterations": 3, "val_cider": 0.5, "scale": 100},
+        {"epoch": 2, "iterations": 6, "val_cider": 0.75, "scale": 100},
     ],
 }
 

@@ -217,7 +217,7 @@ def test_caption_my_clip(call_script, clips, model, tmp_path):
     weights = extractor.get_weights(), model.extractor.get_weights()
     for prepared, saved in zip(*weights, strict=True):
         np.testing.assert_array_equal(prepared, saved)
-    assert "photos" not in generation_endpoints(model, {})
+    assert "photos" not in generation_endpoints(model, model.decoding)
 
 
 def test_clips_need_no_captions(clips, tmp_path):

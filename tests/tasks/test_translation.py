@@ -126,7 +126,7 @@ def test_the_report_says_what_its_figures_and_outputs_lack(
         vocabulary=types.SimpleNamespace(as_decoded=str),
     )
     sentences = ["a white dog", "two cats"], ["一只白色的狗在跑", "两只猫在睡觉"]
-    report.evaluate(model, sentences, {"beam_size": 1}, tmp_path)
+    report.evaluate(model, sentences, tmp_path)
     printed = capsys.readouterr().out
     assert "BLEU counts words: it means nothing; chrF counts characters." in printed
     assert "note: of 2 translations, 2 are empty: usually" in printed
