@@ -151,7 +151,7 @@ def test_an_experiment_trains_what_a_file_registers(
     for command, problem in (
         (["caption", "photo.jpg", "--model", saved], "has no extractor"),
         (["translate", saved, "a"], "translates no sentences"),
-        (["answer", saved, "photo.jpg", "a"], "not a model that answers"),
+        (["answer", "photo.jpg", "a", "--model", saved], "not a model that answers"),
     ):
         del DATASETS["sides"], GATES["mine"]
         with pytest.raises(SystemExit, match="gate='mine'"):

@@ -122,7 +122,8 @@ def test_the_report_says_what_its_figures_and_outputs_lack(
     monkeypatch.setattr(kc.evaluation, "log_perplexity", lambda *_: -1.0)
     model = types.SimpleNamespace(
         name="translator",
-        translate=lambda *_, **options: ["", ""],
+        decoding=kc.decoding.Decoding(beam_size=1),
+        translate=lambda _: ["", ""],
         vocabulary=types.SimpleNamespace(as_decoded=str),
     )
     sentences = ["a white dog", "two cats"], ["一只白色的狗在跑", "两只猫在睡觉"]
