@@ -41,13 +41,7 @@ def main(arguments):
     model.threshold = threshold_for(*outcomes(task, model, "val"), options.accuracy)
     certain, right = outcomes(task, model, "test")
     print(f"\n{len(right):,} test questions, threshold {model.threshold:.4f}\n")
-    least = [(f"at least {model.threshold:.2f}", model.threshold)]
-    least += [(f"the surest {s:.0%}", np.quantile(certain, 1 - s)) for s in SHARES]
-    rows = [
-        (name, *(f"{100 * x:.1f}" for x in (np.mean(kept), right[kept].mean())))
-        for name, kept in ((name, certain >= bound) for name, bound in least)
-        if kept.any()
-    ]
+    rows = kept_and_right(certain, right, model.threshold)
     print(kc.evaluation.markdown_table(["probability", "answered", "accuracy"], rows))
     if options.save:
         if isinstance(model.extractor, kc.features.ObjectDetector):
@@ -87,6 +81,22 @@ def threshold_for(certain, right, accuracy):
             f"{means.max():.0%}."
         )
     return float(certain[order[enough[-1]]])
+
+
+def kept_and_right(certain, right, threshold):
+    """Rows of a table: what a threshold keeps, and how right that is, in %.
+
+    Args:
+        certain, right: See `threshold_for`.
+        threshold: float, the threshold of the first row; the others keep the surest.
+    """
+    least = [(f"at least {threshold:.2f}", threshold)]
+    least += [(f"the surest {s:.0%}", np.quantile(certain, 1 - s)) for s in SHARES]
+    return [
+        (name, *(f"{100 * x:.1f}" for x in (np.mean(kept), right[kept].mean())))
+        for name, kept in ((name, certain >= bound) for name, bound in least)
+        if kept.any()
+    ]
 
 
 if __name__ == "__main__":

@@ -14,12 +14,11 @@ import math
 import numpy as np
 
 import keras_caption as kc
-from experiments.declining import threshold_for
+from experiments.declining import kept_and_right, threshold_for
 from keras_caption.commands.command_line import Parser, new_file, share, start
 from keras_caption.text import PAD
 
 BATCH_SIZE = 50
-SHARES = (0.25, 0.5, 0.75, 1.0)
 
 
 def main(arguments):
@@ -36,13 +35,7 @@ def main(arguments):
     model.threshold = threshold_for(*outcomes(model, builder, "val"), options.true)
     confidences, true = outcomes(model, builder, "test")
     print(f"\n{len(true):,} test images, threshold {model.threshold:.4f}\n")
-    least = [(f"at least {model.threshold:.2f}", model.threshold)]
-    least += [(f"the surest {s:.0%}", np.quantile(confidences, 1 - s)) for s in SHARES]
-    rows = [
-        (name, *(f"{100 * x:.1f}" for x in (np.mean(kept), true[kept].mean())))
-        for name, kept in ((name, confidences >= bound) for name, bound in least)
-        if kept.any()
-    ]
+    rows = kept_and_right(confidences, true, model.threshold)
     print(kc.evaluation.markdown_table(["confidence", "captions", "true"], rows))
     if options.save:
         model.save(options.save)
