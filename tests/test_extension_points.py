@@ -153,6 +153,14 @@ class Norm(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("tests")
+class Differences(keras.layers.Layer):
+    """A dummy score: near keys have a greater one."""
+
+    def call(self, queries, keys):
+        return -ops.sum(ops.abs(queries[..., None, :] - keys[:, :, None]), axis=-1)
+
+
+@keras.saving.register_keras_serializable("tests")
 class LevelBias(keras.layers.Layer):
     """A dummy bias: boxes attend to those at their height."""
 
@@ -267,6 +275,9 @@ def test_an_option_of_a_mechanism_is_one_of_every_model_that_has_its_socket(
         kc.models.create("video_nsa", vocabulary_size=9, geometry_dim=4)
     with pytest.raises(kc.InputError, match="`geometry_dim`: Input should be a valid"):
         kc.models.create("san", vocabulary_size=9, geometry_dim="four")
+    monkeypatch.setitem(attention.SCORES, "mine", lambda *_: Differences())
+    options = attention.AttentionOptions(score="mine")
+    assert isinstance(attention.make_attention(2, 4, options).score, Differences)
     monkeypatch.setitem(attention.BIASES, "mine", lambda *_: LevelBias())
     with pytest.raises(kc.InputError, match="joins kinds of one layer only"):
         kc.models.create("san", vocabulary_size=9, geometry="query+mine")

@@ -18,12 +18,13 @@ from conftest import PROJECT, random_boxes
 import keras_caption as kc
 
 FILE = PROJECT / "tests" / "frozen.json"
-TRAINED = "ngsan", "aoanet", "area", "spatial"
+TRAINED = "ngsan", "aoanet", "area", "spatial", "updown"
 SIZES = {
     "num_layers": 1,
     "decoder_layers": 1,
     "model_dim": 8,
     "embedding_dim": 6,
+    "attention_dim": 7,
     "num_heads": 2,
     "decoder_heads": 2,
     "feedforward_dim": 12,

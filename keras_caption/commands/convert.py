@@ -6,23 +6,27 @@ r"""Converts checkpoints of other code to Keras.
         --tokens token_to_ix.json --answers answer_dict.json --output mcan.keras
     keras-caption convert transformer model-best.pth \
         --infos infos_transformer-best.pkl --output transformer.keras
+    keras-caption convert updown model-best.pth \
+        --infos infos_updown-best.pkl --output updown.keras
     keras-caption convert marian opus-mt-en-de --output en_de.keras
     keras-caption convert joeynmt models/en_de --output en_de.keras
 
 writes a model for `keras.models.load_model`. MCAN's code makes `token_to_ix` anew in
-every run: save the one of the training with `json.dump`. `transformer` is of Luo's
-ImageCaptioning.pytorch, `marian` a folder of Hugging Face's MarianMT,
+every run: save the one of the training with `json.dump`. `transformer` and `updown` are
+of Luo's ImageCaptioning.pytorch, `marian` is a folder of Hugging Face's MarianMT,
 `joeynmt` one that JoeyNMT trained in.
 """
 
 import argparse
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 from keras_caption.commands.command_line import Parser, count, new_file
 from keras_caption.convert import (
     convert_aoanet,
     convert_joeynmt,
     convert_luo_transformer,
+    convert_luo_updown,
     convert_marian,
     convert_mcan,
     read_infos,
@@ -33,7 +37,7 @@ from keras_caption.convert import (
 )
 from keras_caption.errors import InputError
 from keras_caption.formats.dictionaries import read_answers, read_token_ids
-from keras_caption.models import MCAN, NGSAN, AoANet, TransformerTranslator
+from keras_caption.models import MCAN, Captioner, TransformerTranslator
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -44,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
         help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; or a folder",
     )
     parser.add_argument(
-        "--infos", help="aoanet, transformer: infos_*.pkl, or JSON of it"
+        "--infos", help="aoanet, transformer, updown: infos_*.pkl, or JSON of it"
     )
     parser.add_argument("--tokens", help="mcan: JSON of token_to_ix")
     parser.add_argument("--answers", help="mcan: answer_dict.json")
@@ -69,17 +73,19 @@ def main(arguments: Sequence[str]) -> None:
     print(f"Wrote {options.output}: {model.count_params():,} parameters, {contents}")
 
 
-def aoanet(options: argparse.Namespace) -> tuple[AoANet, str]:
+def aoanet(options: argparse.Namespace) -> tuple[Captioner, str]:
     """Converts an AoANet; returns it, and what it knows as text."""
     words, values = read_infos(options.infos)
     model = convert_aoanet(read_tensors(options.checkpoint), words, values)
     return model, f"{len(model.vocabulary):,} words"
 
 
-def transformer(options: argparse.Namespace) -> tuple[NGSAN, str]:
-    """Converts a Transformer of Luo's toolkit; prints how it was trained."""
+def luo(
+    convert: Callable[..., Captioner], options: argparse.Namespace
+) -> tuple[Captioner, str]:
+    """Converts a captioner of Luo's toolkit; prints how it was trained."""
     words, values = read_infos(options.infos)
-    model = convert_luo_transformer(read_tensors(options.checkpoint), words, values)
+    model = convert(read_tensors(options.checkpoint), words, values)
     trained = training_options(values).items()
     print("Trained with", ", ".join(f"{name}={value}" for name, value in trained))
     return model, f"{len(model.vocabulary):,} words"
@@ -111,7 +117,8 @@ def mcan(options: argparse.Namespace) -> tuple[MCAN, str]:
 # Functions by name, with the options that they need and that they may have.
 CONVERTERS = {
     "aoanet": (aoanet, ["infos"], []),
-    "transformer": (transformer, ["infos"], []),
+    "transformer": (functools.partial(luo, convert_luo_transformer), ["infos"], []),
+    "updown": (functools.partial(luo, convert_luo_updown), ["infos"], []),
     "marian": (marian, [], []),
     "joeynmt": (joeynmt, [], []),
     "mcan": (mcan, ["tokens", "answers"], ["num_heads"]),

@@ -4,6 +4,7 @@ from keras_caption.convert.aoanet import convert_aoanet
 from keras_caption.convert.joeynmt import convert_joeynmt
 from keras_caption.convert.luo import training_options
 from keras_caption.convert.luo_transformer import convert_luo_transformer
+from keras_caption.convert.luo_updown import convert_luo_updown
 from keras_caption.convert.marian import convert_marian
 from keras_caption.convert.mcan import convert_mcan
 from keras_caption.formats.checkpoints import read_tensors
@@ -15,6 +16,7 @@ __all__ = [
     "convert_aoanet",
     "convert_joeynmt",
     "convert_luo_transformer",
+    "convert_luo_updown",
     "convert_marian",
     "convert_mcan",
     "read_infos",

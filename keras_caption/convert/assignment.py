@@ -68,11 +68,23 @@ class Assignment:
         self.add(layer.gain, self.take(f"{name}.a_2", layer.gain.shape))
         self.add(layer.offset, self.take(f"{name}.b_2", layer.offset.shape))
 
-    def lstm(self, cell: Any, name: str, suffix: str = "") -> None:
-        """Pairs an LSTM cell with an `nn.LSTMCell`, or a layer of an `nn.LSTM`."""
+    def lstm(
+        self, cell: Any, name: str, suffix: str = "", rows: np.ndarray | None = None
+    ) -> None:
+        """Pairs an LSTM cell with an `nn.LSTMCell`, or a layer of an `nn.LSTM`.
+
+        Args:
+            cell: `keras.layers.LSTMCell`.
+            name: str, the name of theirs.
+            suffix: str, of the names of its tensors.
+            rows: int, for each value that our cell reads, its place in what theirs
+                reads. Defaults to the same places.
+        """
         for variable, part in ((cell.kernel, "ih"), (cell.recurrent_kernel, "hh")):
             weight = f"{name}.weight_{part}{suffix}"
-            self.add(variable, self.take(weight, variable.shape[::-1]).T)
+            kernel = self.take(weight, variable.shape[::-1]).T
+            is_moved = part == "ih" and rows is not None
+            self.add(variable, kernel[rows] if is_moved else kernel)
         biases = [
             self.take(f"{name}.bias_{part}{suffix}", cell.bias.shape)
             for part in ("ih", "hh")

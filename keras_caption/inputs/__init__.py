@@ -10,6 +10,7 @@ import keras
 from keras_caption.errors import InputError
 from keras_caption.inputs.frames import Frames
 from keras_caption.inputs.grid import Grid
+from keras_caption.inputs.image_vector import ImageVector
 from keras_caption.inputs.input_kind import InputKind
 from keras_caption.inputs.question import QuestionText
 from keras_caption.inputs.reading import (
@@ -22,12 +23,20 @@ from keras_caption.inputs.regions import Regions
 from keras_caption.inputs.text import Text
 from keras_caption.text import Tokenizer
 
-KINDS: list[type[InputKind]] = [Regions, Grid, Frames, Text, QuestionText]
+KINDS: list[type[InputKind]] = [
+    Regions,
+    Grid,
+    Frames,
+    Text,
+    QuestionText,
+    ImageVector,
+]
 
 __all__ = [
     "KINDS",
     "Frames",
     "Grid",
+    "ImageVector",
     "InputKind",
     "QuestionText",
     "Regions",

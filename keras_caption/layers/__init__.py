@@ -1,5 +1,6 @@
 """The attention mechanisms, and the blocks that they are used in."""
 
+from keras_caption.layers.additive_score import AdditiveScore
 from keras_caption.layers.area_attention import AreaAttention
 from keras_caption.layers.area_memory import AreaMemory
 from keras_caption.layers.attention_on_attention import AttentionOnAttention
@@ -34,6 +35,7 @@ from keras_caption.layers.word_embedding import WordEmbedding
 __all__ = [
     "GEOMETRIES",
     "NORMS",
+    "AdditiveScore",
     "AreaAttention",
     "AreaMemory",
     "AttentionOnAttention",

@@ -21,11 +21,11 @@ MASKED_SCORE = -1e9
 
 @keras.saving.register_keras_serializable("keras_caption")
 class MultiHeadAttention(keras.layers.Layer):
-    """Multi-head attention with five sockets for the papers' mechanisms.
+    """Multi-head attention with six sockets for the papers' mechanisms.
 
         Q = query_norm(X_q W_q)    K = key_norm(X_v W_k)    V = X_v W_v
         K, V = memory(K, V)
-        A = softmax(Q K^T / temperature + bias) V, per head, heads concatenated
+        A = softmax(Q K^T / t + bias) V, per head, heads concatenated
         output = gate(A W_o, X_q)
 
     With all sockets empty it is the attention of Vaswani et al., 2017. A socket
@@ -34,6 +34,7 @@ class MultiHeadAttention(keras.layers.Layer):
     | socket | how the layer is called |
     |---|---|
     | `query_norm`, `key_norm` | `norm(x, mask=mask)`, x `(batch, items, dim)` |
+    | `score` | `score(queries, keys)` -> `(batch, heads, T, M)`, for Q K^T / t |
     | `bias` | `bias(query, value, boxes)` -> `(batch, heads, T, M)` |
     | `memory` | `memory(keys, values, mask)` -> the same three, of M' items |
     | `temperature` | `temperature(keys, mask=mask)` -> divisor of the scores |
@@ -59,6 +60,10 @@ class MultiHeadAttention(keras.layers.Layer):
             into heads. Defaults to `None`.
         norm_affine: bool, whether norms given by name learn a gain and an offset.
             Defaults to `False`.
+        score: Layer that computes the scores of queries and keys, each
+            `(batch, heads, items, key_dim)`, such as
+            `keras_caption.layers.AdditiveScore`. Defaults to `None`, the products
+            divided by the temperature.
         bias: Layer that computes a bias of the scores. Defaults to `None`, no bias.
         memory: Layer that turns keys and values into those attended to. Defaults to
             `None`, the keys and values themselves.
@@ -68,6 +73,9 @@ class MultiHeadAttention(keras.layers.Layer):
             `None`, the attended vectors.
         output_projection: bool, whether a linear layer (W_o) mixes the heads.
             Defaults to `True`.
+        value_projection: bool, whether a linear layer (W_v) makes the values. If not,
+            they are the items themselves, whose size `num_heads` divides. Defaults to
+            `True`.
         kernel_initializer: Keras initializer, or its name, of W_q, W_k and W_v.
             Defaults to `"glorot_uniform"`.
         output_initializer: The same of W_o.
@@ -91,8 +99,8 @@ class MultiHeadAttention(keras.layers.Layer):
         fully masked query attends uniformly; its output stays finite.
 
     Raises:
-        InputError: If a norm has an unknown name, or the layer has a bias and is
-            called without boxes.
+        InputError: If a norm has an unknown name, a score is given beside a
+            temperature, or the layer has a bias and is called without boxes.
     """
 
     def __init__(
@@ -104,11 +112,13 @@ class MultiHeadAttention(keras.layers.Layer):
         query_norm: str | keras.layers.Layer | None = None,
         key_norm: str | keras.layers.Layer | None = None,
         norm_affine: bool = False,
+        score: keras.layers.Layer | None = None,
         bias: keras.layers.Layer | None = None,
         memory: keras.layers.Layer | None = None,
         temperature: keras.layers.Layer | None = None,
         gate: keras.layers.Layer | None = None,
         output_projection: bool = True,
+        value_projection: bool = True,
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
         output_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
@@ -121,12 +131,19 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout = dropout
         self.norm_affine = norm_affine
         self.output_projection = output_projection
+        self.value_projection = value_projection
         self.kernel_initializer = kernel_initializer
         self.output_initializer = output_initializer
 
         policy = self.dtype_policy
         self.query_norm = make_norm(query_norm, norm_affine, policy, "query_norm")
         self.key_norm = make_norm(key_norm, norm_affine, policy, "key_norm")
+        if score is not None and temperature is not None:
+            raise InputError(
+                "A `temperature` divides products of queries and keys: it excludes a "
+                "`score` in their place."
+            )
+        self.score = score
         self.bias = bias
         self.memory = memory
         self.temperature = temperature
@@ -140,6 +157,8 @@ class MultiHeadAttention(keras.layers.Layer):
             )
             for name in ("query", "key", "value")
         )
+        if not value_projection:
+            self.value_dense = None
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
 
     def build(
@@ -152,11 +171,14 @@ class MultiHeadAttention(keras.layers.Layer):
         heads_dim = self.num_heads * self.key_dim
         self.query_dense.build(query_shape)
         self.key_dense.build(value_shape)
-        self.value_dense.build(value_shape)
+        values_dim = value_shape[-1]
+        if self.value_dense is not None:
+            self.value_dense.build(value_shape)
+            values_dim = heads_dim
         build_once(self.query_norm, (*query_shape[:-1], heads_dim))
         build_once(self.key_norm, (*value_shape[:-1], heads_dim))
         build_once(self.bias, query_shape, value_shape, (*value_shape[:-1], 4))
-        attended_shape = (*query_shape[:-1], heads_dim)
+        attended_shape = (*query_shape[:-1], values_dim)
         if self.output_projection:
             self.output_dense = MatrixDense(
                 query_shape[-1],
@@ -168,7 +190,10 @@ class MultiHeadAttention(keras.layers.Layer):
             attended_shape = query_shape
         build_once(self.gate, attended_shape, query_shape)
         keys_shape = (value_shape[0], self.num_heads, value_shape[1], self.key_dim)
-        build_once(self.memory, keys_shape, keys_shape)
+        values_shape = (*keys_shape[:-1], values_dim // self.num_heads)
+        queries_shape = (*keys_shape[:2], query_shape[1], self.key_dim)
+        build_once(self.score, queries_shape, keys_shape)
+        build_once(self.memory, keys_shape, values_shape)
         build_once(self.temperature, keys_shape)
 
     def call(
@@ -226,7 +251,10 @@ class MultiHeadAttention(keras.layers.Layer):
             Keys and values, each float `(batch, num_heads, M, key_dim)`.
         """
         keys = normalize(self.key_dense(value), self.key_norm, mask)
-        return self._split_heads(keys), self._split_heads(self.value_dense(value))
+        values = ops.cast(value, self.compute_dtype)
+        if self.value_dense is not None:
+            values = self.value_dense(value)
+        return self._split_heads(keys), self._split_heads(values)
 
     def items(
         self,
@@ -278,13 +306,7 @@ class MultiHeadAttention(keras.layers.Layer):
         """
         queries = normalize(self.query_dense(query), self.query_norm, query_mask)
         queries = self._split_heads(queries)
-        if self.temperature is None:
-            queries = queries * (self.key_dim**-0.5)
-        else:
-            temperature = call_with_mask(self.temperature, keys, mask)
-            queries = queries / ops.cast(temperature, queries.dtype)
-        scores = ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
-        scores = ops.cast(scores, "float32")
+        scores = ops.cast(self._scores(queries, keys, mask), "float32")
         if bias is not None:
             scores = scores + ops.cast(bias, "float32")
         if mask is not None:
@@ -294,13 +316,24 @@ class MultiHeadAttention(keras.layers.Layer):
             ops.cast(self.dropout_layer(weights), values.dtype), values
         )
         attended = ops.transpose(attended, (0, 2, 1, 3))
-        length, heads_dim = ops.shape(query)[1], self.num_heads * self.key_dim
-        attended = ops.reshape(attended, (-1, length, heads_dim))
+        values_dim = self.num_heads * values.shape[-1]
+        attended = ops.reshape(attended, (-1, ops.shape(query)[1], values_dim))
         if self.output_projection:
             attended = self.output_dense(attended)
         if self.gate is not None:
             attended = self.gate(attended, query)
         return (attended, weights) if return_attention_scores else attended
+
+    def _scores(self, queries, keys, mask):
+        """Scores before bias and mask, `(batch, num_heads, T, items)`."""
+        if self.score is not None:
+            return self.score(queries, keys)
+        if self.temperature is None:
+            queries = queries * (self.key_dim**-0.5)
+        else:
+            temperature = call_with_mask(self.temperature, keys, mask)
+            queries = queries / ops.cast(temperature, queries.dtype)
+        return ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
 
     def item_weights(
         self, weights: Float[Tensor, "batch num_heads T items"], length: int
@@ -321,7 +354,8 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.memory.share(weights, length)
 
     def _split_heads(self, x):
-        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.key_dim))
+        key_dim = x.shape[-1] // self.num_heads
+        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, key_dim))
         return ops.transpose(x, (0, 2, 1, 3))
 
     def get_config(self) -> dict[str, Any]:
@@ -334,11 +368,13 @@ class MultiHeadAttention(keras.layers.Layer):
             "query_norm": serialize(self.query_norm),
             "key_norm": serialize(self.key_norm),
             "norm_affine": self.norm_affine,
+            "score": serialize(self.score),
             "bias": serialize(self.bias),
             "memory": serialize(self.memory),
             "temperature": serialize(self.temperature),
             "gate": serialize(self.gate),
             "output_projection": self.output_projection,
+            "value_projection": self.value_projection,
             "kernel_initializer": serialize(self.kernel_initializer),
             "output_initializer": serialize(self.output_initializer),
         }

@@ -26,6 +26,7 @@ from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.transformer_translator import TransformerTranslator
 from keras_caption.models.translator import Translator
+from keras_caption.models.updown import UpDown
 from keras_caption.models.video_aoanet import VideoAoANet
 from keras_caption.models.video_transformer import VideoTransformer
 
@@ -47,6 +48,7 @@ __all__ = [
     "TransformerDecoder",
     "TransformerTranslator",
     "Translator",
+    "UpDown",
     "VideoAoANet",
     "VideoTransformer",
     "argument_types",

@@ -14,7 +14,8 @@ from keras_caption.layers import (
     UnbiasedLayerNormalization,
     WordEmbedding,
 )
-from keras_caption.layers.multi_head_attention import build_once
+from keras_caption.layers.masked_mean import masked_mean
+from keras_caption.layers.sockets import build_once, normalize
 
 CONTEXTS = ("aoa", "linear", "lstm", "lstm_aoa")
 
@@ -33,7 +34,12 @@ class AoADecoder(keras.layers.Layer):
     Where paper and released code differ it follows the code: the attention's query
     is normalized, the gate reads h as it is; embeddings pass a ReLU; a is the mean of
     the refined regions; dropout is applied to context, embeddings and output where
-    they are read, and not to the context that is kept.
+    they are read, and not to the context that is kept. As there, an attention whose
+    `score` is additive reads h as it is.
+
+    With `concatenated` and a second LSTM it is the decoder of bottom-up and top-down
+    attention (Anderson et al., section 3.2): the first LSTM reads `[W_e token; c; a]`,
+    c without dropout.
 
     Args:
         vocabulary_size: int, number of tokens, special ones included.
@@ -48,11 +54,14 @@ class AoADecoder(keras.layers.Layer):
             code has); `"lstm"`, a second LSTM; or `"lstm_aoa"`, AoA of v and the second
             LSTM's output, whose training the paper calls unstable.
         dropout: float, dropout rate of embeddings, fed-back context and output.
+        concatenated: bool, whether the LSTM reads c and a, not their sum. Defaults to
+            `False`.
 
     Call arguments:
         tokens: int `(batch * C, T)`, C captions for each memory, from BOS on.
         memory: `(batch, M, memory_dim)`.
         memory_mask: Optional bool `(batch, M)`, True where an item is valid.
+        summary: Optional float `(batch, dim)`, a. Defaults to the memory's mean.
         return_attention_scores: bool, whether to return the attention weights too; an
             area's are shared evenly by its items.
 
@@ -66,7 +75,8 @@ class AoADecoder(keras.layers.Layer):
 
     Reference:
         Huang et al., "Attention on Attention for Image Captioning", ICCV 2019,
-        section 3.2.2.
+        section 3.2.2; Anderson et al., "Bottom-Up and Top-Down Attention for Image
+        Captioning and Visual Question Answering", CVPR 2018.
     """
 
     def __init__(
@@ -77,6 +87,7 @@ class AoADecoder(keras.layers.Layer):
         attention: MultiHeadAttention | Callable[[], MultiHeadAttention],
         context: str = "aoa",
         dropout: float = 0.5,
+        concatenated: bool = False,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -88,17 +99,23 @@ class AoADecoder(keras.layers.Layer):
         self.embedding_dim = embedding_dim
         self.context = context
         self.dropout = dropout
+        self.concatenated = concatenated
         policy = self.dtype_policy
         self.embedding = WordEmbedding(vocabulary_size, embedding_dim, dtype=policy)
         self.word_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.context_dropout = keras.layers.Dropout(dropout, dtype=policy)
+        self.context_dropout = keras.layers.Dropout(
+            0.0 if concatenated else dropout, dtype=policy
+        )
         self.output_dropout = keras.layers.Dropout(dropout, dtype=policy)
         self.cell = keras.layers.LSTMCell(
             model_dim, dtype=policy, name="attention_lstm"
         )
-        self.query_norm = UnbiasedLayerNormalization(dtype=policy)
         is_layer = isinstance(attention, keras.layers.Layer)
-        self.attention = attention if is_layer else attention()
+        attention = attention if is_layer else attention()
+        self.query_norm = None
+        if attention.score is None:
+            self.query_norm = UnbiasedLayerNormalization(dtype=policy)
+        self.attention = attention
         self.gate = self.context_cell = self.context_dense = None
         if "aoa" in context:
             self.gate = AttentionOnAttention(dtype=policy)
@@ -112,12 +129,13 @@ class AoADecoder(keras.layers.Layer):
             )
         self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
 
-    def build(self, tokens_shape, memory_shape):
+    def build(self, tokens_shape, memory_shape, summary_shape=None):
         rows, dim = tokens_shape[0], self.model_dim
         hidden, both = (rows, dim), (rows, 2 * dim)
         self.embedding.build(tokens_shape)
-        self.cell.build((rows, self.embedding_dim + memory_shape[-1]))
-        self.query_norm.build(hidden)
+        width = self.embedding_dim + (summary_shape or memory_shape)[-1]
+        self.cell.build((rows, width + (dim if self.concatenated else 0)))
+        build_once(self.query_norm, hidden)
         build_once(self.attention, (rows, 1, dim), memory_shape)
         if self.gate is not None:
             self.gate.build(hidden, hidden)
@@ -132,6 +150,7 @@ class AoADecoder(keras.layers.Layer):
         tokens: Int[Tensor, "batch*C T"],
         memory: Float[Tensor, "batch M memory_dim"],
         memory_mask: Bool[Tensor, "batch M"] | None = None,
+        summary: Float[Tensor, "batch dim"] | None = None,
         return_attention_scores: bool = False,
         training: bool | None = None,
     ) -> (
@@ -141,7 +160,7 @@ class AoADecoder(keras.layers.Layer):
             Float32[Tensor, "batch num_heads C*T M"],
         ]
     ):
-        items = self.read_memory(memory, memory_mask)
+        items = self.read_memory(memory, memory_mask, summary)
         first = self._first_state(ops.shape(tokens)[0])
         both = keras.layers.RNN(
             _Cell(self, items, list(first)),
@@ -157,22 +176,22 @@ class AoADecoder(keras.layers.Layer):
         _, scores = self._attend_to(hidden, items, return_attention_scores=True)
         return logits, self.attention.item_weights(scores, ops.shape(memory)[1])
 
-    def read_memory(self, memory: Any, memory_mask: Any = None) -> tuple[Any, ...]:
-        """Projects the memory: keys, values and mask; and the memory's mean."""
+    def read_memory(
+        self, memory: Any, memory_mask: Any = None, summary: Any = None
+    ) -> tuple[Any, ...]:
+        """Projects the memory: keys, values and mask; and its mean, or `summary`."""
         keys, values = self.attention.project(memory)
-        if memory_mask is None:
-            mean = ops.mean(memory, axis=1)
-        else:
-            valid = ops.expand_dims(ops.cast(memory_mask, memory.dtype), -1)
-            count = ops.maximum(ops.sum(valid, axis=1), 1.0)
-            mean = ops.sum(memory * valid, axis=1) / count
+        if summary is None:
+            summary = masked_mean(memory, memory_mask)
+        if memory_mask is not None:
             memory_mask = ops.expand_dims(memory_mask, 1)
-        return (*self.attention.items(keys, values, memory_mask), mean)
+        return (*self.attention.items(keys, values, memory_mask), summary)
 
     def start(
         self,
         memory: Float[Tensor, "batch M memory_dim"],
         memory_mask: Bool[Tensor, "batch M"] | None = None,
+        summary: Float[Tensor, "batch dim"] | None = None,
         length: int = 20,
     ) -> dict[str, Any]:
         """The state before the first token.
@@ -180,10 +199,11 @@ class AoADecoder(keras.layers.Layer):
         Args:
             memory: `(batch, M, memory_dim)`.
             memory_mask: Optional bool `(batch, M)`.
+            summary: Optional float `(batch, dim)`.
             length: int, not used: the state does not grow.
         """
         return {
-            "memory": self.read_memory(memory, memory_mask),
+            "memory": self.read_memory(memory, memory_mask, summary),
             "cache": self._first_state(ops.shape(memory)[0]),
         }
 
@@ -226,12 +246,20 @@ class AoADecoder(keras.layers.Layer):
             state: dict of `(batch * C, model_dim)`.
             items: tuple, as `read_memory` returns it.
         """
-        *_, mean = items
-        images, dim = ops.shape(mean)[0], self.model_dim
-        # The mean of an image, for all its captions.
+        *_, summary = items
+        images, dim = ops.shape(summary)[0], self.model_dim
+        # The summary of an image, for all its captions.
+        summary = ops.expand_dims(summary, 1)
         fed_back = self.context_dropout(state["context"])
-        fed_back = ops.reshape(fed_back, (images, -1, dim)) + ops.expand_dims(mean, 1)
-        inputs = ops.concatenate([embedded, ops.reshape(fed_back, (-1, dim))], axis=-1)
+        fed_back = ops.reshape(fed_back, (images, -1, dim))
+        if self.concatenated:
+            shape = (*ops.shape(fed_back)[:2], summary.shape[-1])
+            summary = ops.broadcast_to(summary, shape)
+            fed_back = ops.concatenate([fed_back, summary], axis=-1)
+        else:
+            fed_back = fed_back + summary
+        fed_back = ops.reshape(fed_back, (-1, fed_back.shape[-1]))
+        inputs = ops.concatenate([embedded, fed_back], axis=-1)
         hidden, (_, cell) = self.cell(inputs, [state["hidden"], state["cell"]])
         attended = ops.reshape(self._attend_to(hidden, items), (-1, dim))
         new = {"hidden": hidden, "cell": cell}
@@ -255,7 +283,8 @@ class AoADecoder(keras.layers.Layer):
         """Attention of hidden states, C captions to an image, over its items."""
         keys, values, mask, _ = items
         queries = ops.reshape(
-            self.query_norm(hidden), (ops.shape(keys)[0], -1, self.model_dim)
+            normalize(hidden, self.query_norm, None),
+            (ops.shape(keys)[0], -1, self.model_dim),
         )
         return self.attention.attend(
             *(queries, keys, values),
@@ -275,6 +304,7 @@ class AoADecoder(keras.layers.Layer):
             "attention": keras.saving.serialize_keras_object(self.attention),
             "context": self.context,
             "dropout": self.dropout,
+            "concatenated": self.concatenated,
         }
 
     @classmethod

@@ -27,8 +27,9 @@ class AoANet(Captioner):
     A linear layer with ReLU and dropout brings region features to the model's
     size; blocks of self-attention with attention on attention refine them; an LSTM
     with another one generates the caption, see `AoADecoder`. The mechanisms of the
-    other papers apply to the refining blocks; areas and temperature to the decoder
-    too.
+    other papers apply to the refining blocks; areas, temperature and score to the
+    decoder too. With the additive score the decoder is the released code's of a single
+    head: its values are the regions, without a projection.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
@@ -151,6 +152,7 @@ class AoANet(Captioner):
                 model_dim // decoder_heads,
                 of_regions.for_memory().in_block(0),
                 output_projection=False,
+                value_projection=mechanisms.score is None,
                 dtype=dtype,
             ),
             context,

@@ -10,13 +10,12 @@ in `keras_caption.layers.NORMS`.
 import dataclasses
 from typing import Annotated, Any, get_origin
 
-import keras
-
 from keras_caption.arguments import Area, Count, CountOrZero, ShareBelowOne, check
 from keras_caption.errors import InputError
 from keras_caption.layers import (
     GEOMETRIES,
     NORMS,
+    AdditiveScore,
     AreaMemory,
     AttentionOnAttention,
     GeometryBias,
@@ -51,6 +50,7 @@ def make_area_memory(options, num_heads, dtype):
 
 # Functions of `AttentionOptions`, the number of heads and a dtype policy that return a
 # layer for a socket, or `None` to leave it empty.
+SCORES = {"additive": lambda options, num_heads, dtype: AdditiveScore(dtype=dtype)}
 BIASES = dict.fromkeys(GEOMETRIES, make_geometry_bias)
 MEMORIES = {"areas": make_area_memory}
 TEMPERATURES = {
@@ -67,6 +67,7 @@ GATES = {
 TABLES = {
     "query_norm": NORMS,
     "key_norm": NORMS,
+    "score": SCORES,
     "memory": MEMORIES,
     "temperature": TEMPERATURES,
     "gate": GATES,
@@ -78,8 +79,8 @@ class Parts:
     """Parts of a model, as a note in a type.
 
     Args:
-        *parts: Sockets of attention, `"norms"`, `"bias"`, `"memory"`, `"temperature"`
-            or `"gate"`; or `"output"`, a decoder with self-attention.
+        *parts: Sockets of attention, `"norms"`, `"score"`, `"bias"`, `"memory"`,
+            `"temperature"` or `"gate"`; or `"output"`, a decoder with self-attention.
     """
 
     def __init__(self, *parts: str):
@@ -113,6 +114,8 @@ class AttentionOptions:
             It is one of `keras_caption.layers.NORMS` (NG-SAN, Eq. 6).
         key_norm: str, norm of the input's keys, or `None`.
         norm_affine: bool, whether these norms learn a gain and an offset.
+        score: str, how attention to the input scores queries and keys, such as
+            `"additive"`, or `None` for products. It is one of `SCORES`.
         geometry: str, bias of the input's scores by its boxes, such as `"query"`, or
             `None`. It is one of `BIASES`: `"content_independent"`, `"query"` or `"key"`
             (NG-SAN, Eq. 11 to 13), or several of these joined by `"+"`. The bias of an
@@ -158,6 +161,7 @@ class AttentionOptions:
     query_norm: Annotated[str | None, Needs("norms")] = None
     key_norm: Annotated[str | None, Needs("norms")] = None
     norm_affine: Annotated[bool, Needs("norms")] = False
+    score: Annotated[str | None, Needs("score")] = None
     geometry: Annotated[str | None, Needs("bias")] = None
     geometry_dim: Annotated[Count, Needs("bias")] = 64
     geometry_layers: Annotated[CountOrZero | None, Needs("bias")] = None
@@ -263,7 +267,11 @@ class AttentionOptions:
     def for_output(self) -> "AttentionOptions":
         """The options of a decoder's self-attention."""
         return dataclasses.replace(
-            self.for_memory(), of_output=True, grid_width=None, memory="areas"
+            self.for_memory(),
+            of_output=True,
+            grid_width=None,
+            memory="areas",
+            score=None,
         )
 
 
@@ -295,9 +303,8 @@ def make_attention(
     options: AttentionOptions | None = None,
     *,
     output_projection: bool = True,
-    kernel_initializer: str | keras.Initializer = "glorot_uniform",
-    output_initializer: str | keras.Initializer = "glorot_uniform",
     dtype: Any = None,
+    **arguments: Any,
 ) -> MultiHeadAttention:
     """Makes an attention layer.
 
@@ -307,10 +314,9 @@ def make_attention(
         options: `AttentionOptions`. Defaults to plain attention.
         output_projection: bool, whether a linear layer mixes the heads; a gate
             replaces it.
-        kernel_initializer: Keras initializer, or its name, of the projections of
-            queries, keys and values.
-        output_initializer: The same of the linear layer that mixes the heads.
         dtype: Keras dtype policy of the layer, or its name.
+        **arguments: `value_projection`, `kernel_initializer` and `output_initializer`
+            of `keras_caption.layers.MultiHeadAttention`.
 
     Returns:
         `keras_caption.layers.MultiHeadAttention`.
@@ -325,6 +331,7 @@ def make_attention(
     """
     options = options or AttentionOptions()
     fillings = {
+        "score": SCORES.get(options.score),
         "bias": BIASES.get(next(iter(options.relative_geometries), None)),
         "memory": MEMORIES[options.memory],
         "temperature": TEMPERATURES.get(options.temperature),
@@ -343,7 +350,6 @@ def make_attention(
         norm_affine=options.norm_affine,
         **sockets,
         output_projection=output_projection and sockets["gate"] is None,
-        kernel_initializer=kernel_initializer,
-        output_initializer=output_initializer,
         dtype=dtype,
+        **arguments,
     )

@@ -6,7 +6,8 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.layers import MatrixDense, WordEmbedding
-from keras_caption.layers.multi_head_attention import build_once
+from keras_caption.layers.masked_mean import masked_mean
+from keras_caption.layers.sockets import build_once
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -170,12 +171,7 @@ class LSTMDecoder(keras.layers.Layer):
 
     def _first_states(self, memory, memory_mask):
         """Hidden and cell state of each LSTM, a list of pairs `(batch, model_dim)`."""
-        if memory_mask is None:
-            mean = ops.mean(memory, axis=1)
-        else:
-            valid = ops.expand_dims(ops.cast(memory_mask, memory.dtype), -1)
-            count = ops.maximum(ops.sum(valid, axis=1), 1.0)
-            mean = ops.sum(memory * valid, axis=1) / count
+        mean = masked_mean(memory, memory_mask)
         hidden = [bridge(mean) for bridge in self.bridges]
         return [[state, ops.zeros_like(state)] for state in hidden]
 

@@ -29,6 +29,7 @@ from keras_caption.models.mcan import MCAN
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.task_model import TaskModel
 from keras_caption.models.transformer_translator import TransformerTranslator
+from keras_caption.models.updown import UpDown
 from keras_caption.models.video_aoanet import VideoAoANet
 from keras_caption.models.video_transformer import VideoTransformer
 
@@ -120,7 +121,7 @@ PRESETS = {
     "ngsan_aoa": _ngsan(query_norm="instance", geometry="query", gate="aoa"),
     # AoANet's Table 4. The base model neither refines regions nor gates its context,
     # and attends with a single head; that its attention is a scaled dot product is
-    # ours, the paper does not say.
+    # ours, the paper does not say. With score="additive" it is the released code's.
     "aoanet_base": _aoanet(refining=None, context="linear", decoder_heads=1),
     "aoanet_refine": _aoanet(refining="attention", context="linear", decoder_heads=1),
     "aoanet_refine_aoa": _aoanet(context="linear", decoder_heads=1),
@@ -133,6 +134,8 @@ PRESETS = {
     "aoanet_multi_lstm": _aoanet(refining=None, context="lstm"),
     "aoanet_multi_aoa": _aoanet(refining=None, context="aoa"),
     "aoanet": _aoanet(),
+    # Anderson et al., 2018.
+    "updown": Preset(UpDown, {}),
     # The area paper's Table 4: areas of the image (its self-attention, and the
     # decoder's attention to it), and of the caption (the decoder's self-attention).
     "area_regular": _area(),

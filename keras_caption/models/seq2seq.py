@@ -31,7 +31,8 @@ class Seq2Seq(Generation, TaskModel):
 
     Args:
         encoder: Functional Keras model from a dict of inputs to the memory,
-            `(batch, M, dim)`. Kinds of input are found by the inputs' names, see
+            `(batch, M, dim)`, or to a dict of it, as `memory`, and of what else the
+            decoder reads. Kinds of input are found by the inputs' names, see
             `keras_caption.inputs.KINDS`.
         decoder: Layer from `tokens`, the memory and its mask to logits.
         vocabulary: `keras_caption.text.Vocabulary`, or `None`: then the model
@@ -62,11 +63,7 @@ class Seq2Seq(Generation, TaskModel):
         super().__init__(encoder, **kwargs)
         self.decoding = decoding or self.default_decoding()
         self.limits(encoder.input, self.decoding)  # which images have none of
-        decoder(
-            keras.Input((None,), dtype="int32"),
-            encoder(encoder.input),
-            memory_mask=self.memory_kind.memory_mask(encoder.input),
-        )
+        decoder(keras.Input((None,), dtype="int32"), **self._encoded(encoder.input))
 
     @classmethod
     def default_decoding(cls) -> Decoding:
@@ -111,8 +108,7 @@ class Seq2Seq(Generation, TaskModel):
         shape = ops.shape(tokens)
         logits = self.decoder(
             ops.reshape(tokens, (-1, shape[-1])),
-            self.encoder(read, training=training),
-            memory_mask=self.memory_kind.memory_mask(read),
+            **self._encoded(read, training),
             training=training,
         )
         return ops.reshape(logits, (*shape, logits.shape[-1]))
@@ -124,13 +120,17 @@ class Seq2Seq(Generation, TaskModel):
             inputs: dict of tensors, as `read` returns it; others are ignored.
 
         Returns:
-            dict of `memory` `(batch, M, dim)` and `memory_mask`, bool
-            `(batch, M)`, or `None` if all items are valid.
+            dict of `memory` `(batch, M, dim)`; `memory_mask`, bool `(batch, M)`, or
+            `None` if all items are valid; and what else the encoder returns.
         """
         inputs = {name: inputs[name] for name in self.input_specs}
-        memory = self.encoder(inputs, training=False)
-        mask = self.memory_kind.memory_mask(inputs)
-        return {"memory": memory, "memory_mask": mask}
+        return self._encoded(inputs, training=False)
+
+    def _encoded(self, inputs, training=None):
+        """What the decoder reads, by the names of its arguments."""
+        memory = self.encoder(inputs, training=training)
+        memory = memory if isinstance(memory, dict) else {"memory": memory}
+        return {**memory, "memory_mask": self.memory_kind.memory_mask(inputs)}
 
     def start(self, memory: dict[str, Any], length: int = 20) -> dict[str, Any]:
         """The decoder's state before the first token.

@@ -114,6 +114,7 @@ class VideoAoANet(Captioner):
                 model_dim // decoder_heads,
                 options,
                 output_projection=False,
+                value_projection=mechanisms.score is None,
                 dtype=dtype,
             ),
             context,

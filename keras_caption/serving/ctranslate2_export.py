@@ -21,7 +21,7 @@ FILES = (
     *(f"{name}_vocabulary.json" for name in ("source", "target", "shared")),
 )
 POSITIONS = 4096  # at most, of a sentence
-SOCKETS = ("query_norm", "key_norm", "bias", "memory", "temperature", "gate")
+SOCKETS = ("query_norm", "key_norm", "score", "bias", "memory", "temperature", "gate")
 Precision = Literal["float32", "int8"]
 
 

@@ -19,6 +19,7 @@ from keras_caption.commands import main
 from keras_caption.convert import (
     convert_joeynmt,
     convert_luo_transformer,
+    convert_luo_updown,
     convert_marian,
     read_infos,
     read_joeynmt,
@@ -38,18 +39,21 @@ def oracle(name):
         return dict(data), folder / f"{name}_ckpt"
 
 
-@pytest.fixture(scope="module")
-def luo():
-    data, folder = oracle("luo_transformer")
+LUO = {"transformer": convert_luo_transformer, "updown": convert_luo_updown}
+
+
+@pytest.fixture(scope="module", params=LUO)
+def luo(request):
+    """Name, arrays, and what the converter of a captioner reads."""
+    data, folder = oracle(f"luo_{request.param}")
     tensors = read_tensors(folder / "model-best.pth")
-    words, options = read_infos(next(folder.glob("infos*.pkl")))
-    return data, tensors, words, options
+    return request.param, data, tensors, *read_infos(next(folder.glob("infos*.pkl")))
 
 
 @pytest.fixture(scope="module")
 def captioner(luo):
-    _, tensors, words, options = luo
-    return convert_luo_transformer(tensors, words, options)
+    name, _, *read = luo
+    return LUO[name](*read)
 
 
 def ours_of(model, words):
@@ -60,15 +64,18 @@ def ours_of(model, words):
 
 def images_of(data, prefix=""):
     mask = data["att_masks"] > 0
-    return {
+    images = {
         "regions": data["att_feats"],
         "region_mask": np.ones_like(mask) if prefix else mask,
     }
+    if "fc_feats" in data:
+        images["image_vector"] = data["fc_feats"]
+    return images
 
 
 @pytest.mark.parametrize("prefix", ["", "nomask."])
-def test_luos_transformer_computes_the_same(luo, captioner, prefix):
-    data, _, words, _ = luo
+def test_luos_captioners_compute_the_same(luo, captioner, prefix):
+    _, data, _, words, _ = luo
     ours, images = ours_of(captioner, words), images_of(data, prefix)
     tokens = ours[data["labels"][..., :-1]].astype("int32")
     tokens[..., 0] = BOS
@@ -79,7 +86,8 @@ def test_luos_transformer_computes_the_same(luo, captioner, prefix):
         np.array(log_probs)[..., ours][is_valid], expected[is_valid], atol=1e-5
     )
     # An image alone, of one region.
-    one = {name: x[:1, :1] for name, x in images.items()}
+    one = {name: x[:1, :1] for name, x in images.items() if "region" in name}
+    one |= {name: x[:1] for name, x in images.items() if name not in one}
     assert np.isfinite(np.array(captioner({**one, "tokens": tokens[:1]}))).all()
 
 
@@ -91,8 +99,8 @@ def test_luos_transformer_computes_the_same(luo, captioner, prefix):
         ("beam5_wu0.9", {"beam_size": 5, "length_penalty": 0.9}),
     ],
 )
-def test_luos_transformer_generates_the_same(luo, captioner, name, options):
-    data, _, words, _ = luo
+def test_luos_captioners_generate_the_same(luo, captioner, name, options):
+    _, data, _, words, _ = luo
     tokens, scores = captioner.generate_tokens(
         images_of(data), max_length=data[f"{name}.seq"].shape[1], **options
     )
@@ -104,16 +112,17 @@ def test_luos_transformer_generates_the_same(luo, captioner, name, options):
 
 
 def test_a_converted_captioner_is_trained_saved_and_served(
-    captioner, tmp_path, monkeypatch, capsys
+    luo, captioner, tmp_path, monkeypatch, capsys
 ):
-    data, folder = oracle("luo_transformer")
+    name, data, *_ = luo
+    _, folder = oracle(f"luo_{name}")
     monkeypatch.chdir(tmp_path)
-    command = ["convert", "transformer", str(folder / "model-best.pth"), "--infos"]
+    command = ["convert", name, str(folder / "model-best.pth"), "--infos"]
     command += [str(next(folder.glob("infos*.pkl"))), "--output", "luo.keras"]
     with pytest.raises(SystemExit) as end:
         main(command)
     assert end.value.code is None
-    assert "learning_rate_decay_every=3" in capsys.readouterr().out
+    assert "learning_rate_decay_every=" in capsys.readouterr().out
     loaded = keras.models.load_model("luo.keras")
     images = images_of(data)
     short = {"beam_size": 2, "max_length": 4}
@@ -124,10 +133,9 @@ def test_a_converted_captioner_is_trained_saved_and_served(
 
     kc.serving.export(loaded, "served", **short)
     served = tf.saved_model.load("served").signatures["serving_default"]
-    found = served(
-        regions=tf.constant(images["regions"]),
-        num_regions=tf.constant(images["region_mask"].sum(axis=1), tf.int32),
-    )
+    number = tf.constant(images["region_mask"].sum(axis=1), tf.int32)
+    features = {n: tf.constant(x) for n, x in images.items() if n != "region_mask"}
+    found = served(**features, num_regions=number)
     assert [text.decode() for text in found["captions"].numpy()] == captions
 
     tokens = np.full((4, 5), EOS + 2, "int32")
@@ -137,28 +145,47 @@ def test_a_converted_captioner_is_trained_saved_and_served(
     losses = [loaded.train_on_batch(*batch) for _ in range(3)]
     assert losses[-1] < losses[0]
 
-    # Areas and NSA start from the weights of the converted model.
-    config = captioner.get_config() | {"query_norm": "instance", "input_area": 2}
-    changed = kc.models.NGSAN.from_config(config)
+    # Areas, and NSA, start from the weights of the converted model.
+    mechanisms = {"query_norm": "instance", "input_area": 2}
+    config = captioner.get_config()
+    config |= {name: x for name, x in mechanisms.items() if name in config}
+    changed = captioner.from_config(config)
     changed.set_weights(captioner.get_weights())
     assert len(changed.generate(images, **short)) == 4
 
 
-def test_checkpoints_of_other_models_are_refused(luo):
-    _, tensors, words, options = luo
-    for changes, message in (
+REFUSED = {
+    "transformer": (
         ({"caption_model": "updown"}, "caption_model=transformer, not updown"),
-        ({"use_bn": 1}, "Only models with use_bn=0"),
-        ({"my_option": 3}, "unknown option 'my_option'"),
         ({"d_model": 64}, "should have shape"),
         ({"N_dec": 4}, r"decoder\.layers\.3\.self_attn.*received nothing"),
         ({"num_att_heads": 5}, "cannot be divided"),
+    ),
+    "updown": (
+        ({"caption_model": "fc"}, "caption_model=updown or topdown, not fc"),
+        ({"att_hid_size": 64}, "should have shape"),
+        ({"att_hid_size": 0}, "describe no model"),
+        ({"fc_feat_size": 22}, r"fc_embed\.0\.weight should have shape"),
+    ),
+}
+
+
+def test_checkpoints_of_other_models_are_refused(luo):
+    name, _, tensors, words, options = luo
+    for changes, message in (
+        *REFUSED[name],
+        ({"use_bn": 1}, "Only models with use_bn=0"),
+        ({"my_option": 3}, "unknown option 'my_option'"),
     ):
         with pytest.raises(kc.InputError, match=message):
-            convert_luo_transformer(tensors, words, {**options, **changes})
-    fewer = {n: x for n, x in tensors.items() if n != "model.encoder.norm.a_2"}
-    with pytest.raises(kc.InputError, match=r"model\.encoder\.norm\.a_2 is missing"):
-        convert_luo_transformer(fewer, words, options)
+            LUO[name](tensors, words, {**options, **changes})
+    last = {
+        "transformer": "model.encoder.norm.a_2",
+        "updown": "core.attention.h2att.bias",
+    }
+    fewer = {n: x for n, x in tensors.items() if n != last[name]}
+    with pytest.raises(kc.InputError, match=f"{last[name]} is missing"):
+        LUO[name](fewer, words, options)
 
 
 @pytest.fixture(scope="module")

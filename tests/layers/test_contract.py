@@ -77,6 +77,7 @@ def areas(dtype):
 
 
 CASES = {
+    "AdditiveScore": Case(lambda dtype: {}, {"queries": HEADS, "keys": HEADS}),
     "AreaAttention": Case(
         lambda dtype: {
             **heads(dtype),

@@ -5,9 +5,12 @@ import reference
 from conftest import random_boxes
 from keras import ops
 
+from keras_caption.errors import InputError
 from keras_caption.layers import (
+    AdditiveScore,
     GeometryAwareSelfAttention,
     GeometryBias,
+    LengthTemperature,
     MultiHeadAttention,
     NormalizedSelfAttention,
     TransformerDecoderBlock,
@@ -64,6 +67,32 @@ def test_cross_attention_and_attention_mask(rng):
     np.testing.assert_allclose(np.array(out)[0], expected, atol=1e-5)
     np.testing.assert_allclose(np.array(weights).sum(-1), 1.0, atol=1e-5)
     assert np.array(weights)[:, :, ~allowed[0]].max() == 0
+
+
+def test_additive_attention_to_the_items_themselves(rng):
+    x = rng.normal(size=(2, 3, 8)).astype("float32")
+    memory = rng.normal(size=(2, 6, 10)).astype("float32")
+    mask = np.arange(6) < np.array([[6], [2]])
+    layer = MultiHeadAttention(
+        2, 3, score=AdditiveScore(), output_projection=False, value_projection=False
+    )
+    out, weights = layer(x, memory, value_mask=mask, return_attention_scores=True)
+    queries, keys = (
+        reference.dense(dense, values.astype("float64")).reshape(2, -1, 2, 3)
+        for dense, values in ((layer.query_dense, x), (layer.key_dense, memory))
+    )
+    hidden = np.tanh(queries[:, :, None] + keys[:, None])
+    scores = (hidden * np.array(layer.score.vectors)).sum(-1)  # batch, T, M, heads
+    scores[~np.broadcast_to(mask[:, None, :, None], scores.shape)] = -np.inf
+    expected = np.exp(scores) / np.exp(scores).sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(
+        weights, expected.transpose(0, 3, 1, 2), rtol=1e-4, atol=1e-6
+    )
+    halves = memory.reshape(2, 6, 2, 5)
+    expected = np.einsum("btmh,bmhd->bthd", expected, halves).reshape(2, 3, 10)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+    with pytest.raises(InputError, match="excludes a `score`"):
+        MultiHeadAttention(2, 3, score=AdditiveScore(), temperature=LengthTemperature())
 
 
 @pytest.mark.parametrize(

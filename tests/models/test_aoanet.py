@@ -149,9 +149,17 @@ def test_a_step_of_the_decoder_is_the_official(oracle, kind):
 
 
 @pytest.mark.parametrize(
-    "name", ["aoanet", "aoanet_base", "aoanet_refine", "aoanet_single_lstm_aoa"]
+    ("name", "options"),
+    [
+        ("aoanet", {}),
+        ("aoanet_base", {}),
+        ("aoanet_refine", {}),
+        ("aoanet_single_lstm_aoa", {}),
+        ("aoanet_single_aoa", {"score": "additive", "input_area": 2}),
+        ("updown", {"attention_dim": 7}),
+    ],
 )
-def test_variants_train_caption_and_save(rng, tmp_path, vocabulary, name):
-    model = kc.models.create(name, vocabulary=vocabulary, **tiny(name))
-    model.run_eagerly = name != "aoanet"  # one of four is compiled
+def test_variants_train_caption_and_save(rng, tmp_path, vocabulary, name, options):
+    model = kc.models.create(name, vocabulary=vocabulary, **tiny(name), **options)
+    model.run_eagerly = name != "aoanet"  # one of them is compiled
     check_trains_and_saves(model, random_images(rng), rng, tmp_path)

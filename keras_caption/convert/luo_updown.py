@@ -1,0 +1,98 @@
+from typing import Any
+
+import numpy as np
+
+from keras_caption.convert.assignment import Assignment, check_shapes
+from keras_caption.convert.luo import check_options, make_vocabulary, pair_words
+from keras_caption.errors import InputError
+from keras_caption.models import UpDown
+from keras_caption.models.constructors import check_arguments, parameters_of
+
+
+def convert_luo_updown(
+    tensors: dict[str, np.ndarray], words: list[str], options: dict[str, Any]
+) -> UpDown:
+    """Makes an UpDown of a bottom-up and top-down captioner of Luo's toolkit.
+
+    Its `fc` features are the mean of the regions, as the toolkit's scripts make them,
+    unless they have another size: then the model reads them as `image_vector`.
+
+    Args:
+        tensors: dict from name to NumPy array, the state dict of `UpDownModel`.
+        words: List of str, their vocabulary from index 1 on.
+        options: dict, the options `opt` of the training.
+
+    Returns:
+        `keras_caption.models.UpDown`.
+
+    Raises:
+        InputError: If a model with these options cannot be converted, or if tensors
+            are missing, unknown, not finite or of another shape; the message names all
+            of them.
+    """
+    check_options(options, ("updown", "topdown"))
+    try:
+        sizes = _sizes(options)
+        check_arguments(parameters_of(UpDown), sizes)
+        dim, attention = sizes["model_dim"], sizes["attention_dim"]
+        vector_dim = sizes["image_vector_dim"] or sizes["region_dim"]
+        # Compared before a model allocates memory.
+        expected = {
+            "att_embed.0.weight": (dim, sizes["region_dim"]),
+            "fc_embed.0.weight": (dim, vector_dim),
+            "ctx2att.weight": (attention, dim),
+            "embed.0.weight": (len(words) + 1, sizes["embedding_dim"]),
+        }
+        check_shapes(tensors, expected)
+        vocabulary = make_vocabulary(words)
+        model = UpDown(vocabulary, name="luo_updown", **sizes)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The infos describe no model: {error}") from None
+    assignment = Assignment(tensors)
+    _pair(assignment, model)
+    pair_words(
+        assignment,
+        words,
+        vocabulary,
+        (model.decoder.embedding, "embed.0"),
+        (model.decoder.output_dense, "logit"),
+        scale=model.embedding_dim**0.5,  # they do not scale embeddings
+    )
+    assignment.run("its options")
+    return model
+
+
+def _sizes(options):
+    """The constructor arguments of the model with these options."""
+    region_dim = options.get("att_feat_size", 2048)
+    vector_dim = options.get("fc_feat_size", 2048)
+    for name in ("rnn_size", "input_encoding_size", "att_hid_size"):
+        if name not in options:
+            raise InputError(f"The options lack {name!r}.")
+    return {
+        "region_dim": region_dim,
+        "image_vector_dim": None if vector_dim == region_dim else vector_dim,
+        "model_dim": options["rnn_size"],
+        "embedding_dim": options["input_encoding_size"],
+        "attention_dim": options["att_hid_size"],
+        "dropout": options.get("drop_prob_lm", 0.5),
+    }
+
+
+def _pair(assignment, model):
+    """Pairs the variables of the model with the tensors, except those of words."""
+    dense, decoder = assignment.dense, model.decoder
+    dense(model.encoder.get_layer("region_embedding"), "att_embed.0")
+    dense(model.encoder.get_layer("image_embedding"), "fc_embed.0")
+    attention, name = decoder.attention, "core.attention"
+    dense(attention.key_dense, "ctx2att")
+    dense(attention.query_dense, f"{name}.h2att")
+    weight = f"{name}.alpha_net.weight"
+    vectors = attention.score.vectors
+    assignment.add(vectors, assignment.take(weight, vectors.shape))
+    assignment.take(f"{name}.alpha_net.bias", (1,))  # which no softmax depends on
+    # Theirs reads context, image and word; ours the word first.
+    dim, width = model.model_dim, model.embedding_dim
+    word_first = np.roll(np.arange(2 * dim + width), width)
+    assignment.lstm(decoder.cell, "core.att_lstm", rows=word_first)
+    assignment.lstm(decoder.context_cell, "core.lang_lstm")

@@ -1,0 +1,23 @@
+from jaxtyping import Bool, Float
+from keras import ops
+
+from keras_caption.arguments import Tensor
+
+
+def masked_mean(
+    items: Float[Tensor, "batch M dim"], mask: Bool[Tensor, "batch M"] | None = None
+) -> Float[Tensor, "batch dim"]:
+    """The mean of the valid items; zeros if there are none.
+
+    Args:
+        items: float `(batch, M, dim)`.
+        mask: bool `(batch, M)`, True where valid. Defaults to `None`, all valid.
+
+    Returns:
+        float `(batch, dim)`.
+    """
+    if mask is None:
+        return ops.mean(items, axis=1)
+    valid = ops.expand_dims(ops.cast(mask, items.dtype), -1)
+    count = ops.maximum(ops.sum(valid, axis=1), 1.0)
+    return ops.sum(items * valid, axis=1) / count
