@@ -20,7 +20,7 @@ def add_model_option(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--model",
         type=names,
-        help="saved model, or several separated by commas; defaults to "
+        help="saved model or preset, or several separated by commas; defaults to "
         f"{pathlib.Path(default).stem}",
     )
 

@@ -1,4 +1,4 @@
-"""Presets of KerasHub: their names, and their downloads."""
+"""Presets: their names, and their downloads."""
 
 import contextlib
 import os
@@ -67,7 +67,7 @@ def loading_preset(
                 f"fetch {files} where there is one, put them into a folder here, and "
                 f"name that, such as ./folder{instead}"
             )
-        raise InputError(f"The preset {preset!r} of KerasHub {problem}.") from None
+        raise InputError(f"The preset {preset!r} {problem}.") from None
 
 
 def is_here(scheme: str, handle: str) -> bool:

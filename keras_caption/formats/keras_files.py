@@ -4,7 +4,7 @@ import io
 import os
 import pathlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import h5py
 from pydantic import ConfigDict
@@ -86,7 +86,8 @@ def check(path: pathlib.Path) -> None:
         config = archive.read(CONFIG)
         saved = parse_json(config, SavedObject, f"{path}, {CONFIG}")
         check_offline(saved, f"{path}, {CONFIG}")
-        check_weights(archive.read(WEIGHTS), sizes[WEIGHTS], f"{path}, {WEIGHTS}")
+        weights = io.BytesIO(archive.read(WEIGHTS))
+        check_weights(weights, sizes[WEIGHTS], f"{path}, {WEIGHTS}")
         for name in sizes.keys() - {CONFIG, METADATA, WEIGHTS}:
             with archive.open(name) as file:
                 while file.read(2**20):
@@ -127,9 +128,9 @@ def is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(x, str) for x in value)
 
 
-def check_weights(content: bytes, size: int, where: str) -> None:
+def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> None:
     """Refuses weights stored in other files or larger than their file."""
-    with h5py.File(io.BytesIO(content), "r") as file:
+    with h5py.File(weights, "r") as file:
 
         def visit(name, item):
             if isinstance(item, h5py.Dataset) and item.size:

@@ -9,7 +9,7 @@ from keras_caption.models.classifier import Classifier
 from keras_caption.models.classifier_ensemble import ClassifierEnsemble
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
-from keras_caption.models.loading import file_of, load
+from keras_caption.models.loading import file_of, from_preset, load, upload_preset
 from keras_caption.models.lstm_decoder import LSTMDecoder
 from keras_caption.models.lstm_translator import LSTMTranslator
 from keras_caption.models.mcan import MCAN
@@ -57,7 +57,9 @@ __all__ = [
     "data_arguments",
     "decoding",
     "file_of",
+    "from_preset",
     "load",
     "make_attention",
     "presets",
+    "upload_preset",
 ]

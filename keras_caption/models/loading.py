@@ -1,40 +1,180 @@
+"""Saved models of any form, and presets of hubs."""
+
+import contextlib
+import functools
+import importlib
 import os
 import pathlib
+import re
+from collections.abc import Callable
+from typing import Any
 
-from keras_caption.errors import InputError
-from keras_caption.formats.keras_files import load_keras
+from keras_caption.errors import InputError, missing_extras
+from keras_caption.features.hub_presets import loading_preset
+from keras_caption.formats.faults import reason_of
+from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
+from keras_caption.formats.preset_files import CARD, is_preset, read_preset
 from keras_caption.models.task_model import TaskModel
+
+ADDRESS = re.compile(
+    r"hf://[\w.-]+/[\w.-]+|kaggle://[\w.-]+/[\w.-]+/keras/[\w.-]+(/\d+)?"
+)
+PACKAGES = {"hf": "huggingface_hub", "kaggle": "kagglehub"}  # which fetch presets
 
 
 def file_of(path: str | os.PathLike) -> pathlib.Path:
-    """The file of a saved model: see `load`."""
-    path = pathlib.Path(path)
-    if path.is_dir():
-        path = path / "best.keras"
-    if not path.exists():
-        raise InputError(f"There is no saved model {path}.")
-    return path
+    """The file that holds the weights of a saved model, see `load`.
+
+    Raises:
+        InputError: If there is none.
+    """
+    name = os.fspath(path)
+    if "://" in name:
+        find = _finder(name)
+        with loading_preset(name, {}):
+            return find(WEIGHTS)
+    path = pathlib.Path(name)
+    if not path.is_dir():
+        if not path.exists():
+            raise InputError(f"There is no saved model {path}.")
+        return path
+    for file in ("best.keras", WEIGHTS):
+        if (path / file).is_file():
+            return path / file
+    raise InputError(
+        f"There is no saved model in {path}: no best.keras, as a run has, and no "
+        f"{WEIGHTS}, as a preset has."
+    )
 
 
 def load(path: str | os.PathLike) -> TaskModel:
-    """Loads a saved model of any task.
+    """Loads a saved model of any task and form.
 
     Args:
-        path: Path of a `.keras` file, or of a folder that has it as `best.keras`, as
-            those of runs do.
+        path: Path of a `.keras` file; of the folder of a run, which has it as
+            `best.keras`; or of a preset, or its address, see `from_preset`.
 
     Returns:
         `keras_caption.models.Captioner`, `Translator` or `Classifier`.
 
     Raises:
-        InputError: If there is none at `path`, or the file is damaged, see
+        InputError: If there is none at `path`, or a file is damaged, see
             `keras_caption.formats.keras_files.load_keras`.
     """
-    path = file_of(path)
-    model = load_keras(path)
+    name = os.fspath(path)
+    if "://" in name:
+        return from_preset(name)
+    file = file_of(name)
+    if file.name == WEIGHTS:
+        return from_preset(name)
+    return _checked(load_keras(file), file)
+
+
+def from_preset(preset: str | os.PathLike) -> TaskModel:
+    """Loads a model from a preset, as `TaskModel.save_to_preset` saves it.
+
+    Args:
+        preset: Path of a folder; or an address, `hf://USER/NAME` of Hugging Face or
+            `kaggle://USER/MODEL/keras/VARIATION` of Kaggle, whose files are downloaded
+            once.
+
+    Returns:
+        `keras_caption.models.Captioner`, `Translator` or `Classifier`, not compiled.
+
+    Raises:
+        InputError: If there is no such preset, it is no model of `keras_caption`, a
+            file is damaged, or the package that fetches it is missing.
+
+    Example:
+
+    ```python
+    model.save_to_preset("my_captioner")
+    model = keras_caption.models.from_preset("my_captioner")
+    keras_caption.models.upload_preset("hf://user/my_captioner", "my_captioner")
+    model = keras_caption.models.from_preset("hf://user/my_captioner")
+    ```
+    """
+    name = os.fspath(preset)
+    find = _finder(name)
+    with loading_preset(name, {}) if "://" in name else contextlib.nullcontext():
+        return _checked(read_preset(find, name), name)
+
+
+def upload_preset(uri: str, preset: str | os.PathLike) -> None:
+    """Uploads a preset to Hugging Face or Kaggle, as `keras_hub.upload_preset` does.
+
+    Args:
+        uri: str, the address, see `from_preset`.
+        preset: Path of the folder that `TaskModel.save_to_preset` wrote.
+
+    Raises:
+        InputError: If there is no such preset, or it cannot be uploaded.
+    """
+    scheme = _check_address(uri)
+    folder = pathlib.Path(preset)
+    if not is_preset(folder):
+        raise InputError(f"{folder} is no preset: it has no {CONFIG} or no {WEIGHTS}.")
+    import keras_hub
+
+    try:
+        if scheme == "hf" and (folder / CARD).exists():
+            import huggingface_hub
+
+            # Where the hub has no card, KerasHub writes one in place of this, and
+            # removes it.
+            repository = uri.removeprefix("hf://")
+            huggingface_hub.create_repo(repository, exist_ok=True)
+            huggingface_hub.upload_file(
+                path_or_fileobj=folder / CARD, path_in_repo=CARD, repo_id=repository
+            )
+        keras_hub.upload_preset(uri, str(folder))
+    except Exception as error:  # of the hub's client, which has many
+        raise InputError(
+            f"{folder} cannot be uploaded to {uri}: {reason_of(error)}."
+        ) from error
+
+
+def _checked(model: Any, name: Any) -> TaskModel:
+    """The model, if it is one of ours."""
     if not isinstance(model, TaskModel):
         raise InputError(
-            f"{path} is a {type(model).__name__}, not a captioner, translator or "
+            f"{name} is a {type(model).__name__}, not a captioner, translator or "
             "classifier."
         )
     return model
+
+
+def _finder(preset: str) -> Callable[[str], pathlib.Path]:
+    """Function from the name of a preset's file to its path; a hub's are fetched."""
+    if "://" not in preset:
+        return functools.partial(_find_in_folder, pathlib.Path(preset))
+    _check_address(preset)
+    return functools.partial(_find_in_hub, preset)
+
+
+def _check_address(address: str) -> str:
+    """The scheme of an address; raises `InputError` unless its hub can be reached."""
+    if not ADDRESS.fullmatch(address):
+        raise InputError(
+            f"The address {address} should be hf://USER/NAME or "
+            "kaggle://USER/MODEL/keras/VARIATION."
+        )
+    scheme = address.partition("://")[0]
+    with missing_extras():
+        importlib.import_module(PACKAGES[scheme])
+    return scheme
+
+
+def _find_in_folder(folder: pathlib.Path, name: str) -> pathlib.Path:
+    if not (folder / name).is_file():
+        raise InputError(f"There is no file {name} in the preset {folder}.")
+    return folder / name
+
+
+def _find_in_hub(preset: str, name: str) -> pathlib.Path:
+    from keras_hub.src.utils.preset_utils import get_file
+
+    try:
+        return pathlib.Path(get_file(preset, name))
+    except FileNotFoundError:
+        raise InputError(f"There is no file {name} in the preset {preset}.") from None

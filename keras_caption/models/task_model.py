@@ -93,6 +93,29 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         with replacing(filepath) as partial:
             super().save(partial, **kwargs)
 
+    def without_optimizer(self) -> "TaskModel":
+        """A copy that is not compiled, with weights of its own."""
+        copy = type(self).from_config(self.get_config())
+        copy.set_weights(self.get_weights())
+        return copy
+
+    def save_to_preset(self, preset_dir: str | os.PathLike) -> None:
+        """Saves the model as a preset, a folder as KerasHub's presets are.
+
+        `keras_caption.models.from_preset` reads it, from a folder or a hub, with its
+        vocabularies, decoding, threshold and extractor, but without an optimizer. The
+        folder appears whole or not at all.
+
+        Args:
+            preset_dir: Path of the folder. A preset that is there is replaced.
+
+        Raises:
+            InputError: If the folder holds other files than those of a preset.
+        """
+        from keras_caption.models.saving import save_preset
+
+        save_preset(self, preset_dir)
+
     def export(
         self,
         filepath: str | os.PathLike,

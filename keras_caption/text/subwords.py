@@ -54,6 +54,8 @@ class SubwordTokenizer(Tokenizer):
         "Neural Machine Translation of Rare Words with Subword Units", ACL 2016.
     """
 
+    asset = "model", "vocabulary.spm"
+
     def __init__(self, model: str, size: int | None = None):
         from sentencepiece import SentencePieceProcessor
 

@@ -6,7 +6,7 @@ Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (unknown), whatever the token
 import abc
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from keras_caption.errors import InputError
 from keras_caption.text.normalization import canonical
@@ -27,7 +27,14 @@ class Tokenizer(abc.ABC):
     A subclass implements `__len__`, `to_ids`, `to_text`, `tokenize`, `join_pieces`
     and `trackables`. It is registered with Keras, and its config holds all it knows:
     so it is saved within a model.
+
+    Attributes:
+        asset: Tuple of the argument that holds most of what it knows, and of the name
+            of the file that a preset has it in: lines of a `.txt`, or the bytes of a
+            SentencePiece model; or `None`, for a tokenizer without such a file.
     """
+
+    asset: ClassVar[tuple[str, str] | None] = None
 
     @abc.abstractmethod
     def __len__(self) -> int:

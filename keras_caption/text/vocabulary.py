@@ -48,6 +48,8 @@ class Vocabulary(Tokenizer):
     ```
     """
 
+    asset = "words", "vocabulary.txt"
+
     def __init__(self, words: Iterable[str]):
         self.words = [*SPECIAL_TOKENS, *check_words(words)]
         first = len(SPECIAL_TOKENS)

@@ -68,8 +68,11 @@ def describe(
     }
     if objective == "ensemble":
         description["member_objectives"] = [
-            (read_begun(file_of(path).parent) or {}).get("objective")
-            for path in members
+            # A preset has another config.json than a run.
+            (read_begun(file.parent) or {}).get("objective")
+            if file.suffix == ".keras"
+            else None
+            for file in map(file_of, members)
         ]
     return description
 

@@ -190,7 +190,7 @@ def test_a_download_is_announced_and_without_a_network_one_sentence(
     with pytest.raises(kc.InputError) as error:
         load_detector("dfine_nano_coco")
     assert str(error.value) == (
-        "The preset 'dfine_nano_coco' of KerasHub could not be loaded from "
+        "The preset 'dfine_nano_coco' could not be loaded from "
         f"{page}: there is no connection; without a network, fetch "
         "https://www.kaggle.com/api/v1/models/keras/d-fine/keras/dfine_nano_coco/1/"
         "download (its files, as .tar.gz) where there is one, put them into a folder "

@@ -41,8 +41,10 @@ def test_what_save_writes_load_reads(make, tmp_path, monkeypatch):
     monkeypatch.setattr(keras_files, "JSON_BYTES", 100)
     model = make()
     model.save(tmp_path / "model.keras")
+    model.save_to_preset(tmp_path / "preset")
     for again in (
         kc.models.load(tmp_path / "model.keras"),
+        kc.models.load(tmp_path / "preset"),
         type(model).from_config(model.get_config()),
     ):
         assert again.tokenizers == model.tokenizers

@@ -1,0 +1,108 @@
+"""Presets: folders that hold a model as KerasHub's presets do.
+
+`config.json` describes the model, `model.weights.h5` has its weights, and files in
+`assets/` what its tokenizers know: in place of that, `config.json` names the file.
+"""
+
+import base64
+import pathlib
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import reading
+from keras_caption.formats.json_files import read_json
+from keras_caption.formats.keras_files import (
+    CONFIG,
+    JSON_BYTES,
+    METADATA,
+    WEIGHTS,
+    SavedObject,
+    check_offline,
+    check_weights,
+)
+
+if TYPE_CHECKING:
+    import keras
+
+CARD = "README.md"  # of the user
+# All files that we write into a preset: a folder that holds others is not replaced.
+FILES = (WEIGHTS, CONFIG, METADATA, "assets/*")
+ASSET = re.compile(r"assets/\w+/vocabulary\.(txt|spm)")
+
+
+def is_preset(folder: pathlib.Path) -> bool:
+    """Whether a folder holds a preset."""
+    return (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file()
+
+
+def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model":
+    """Reads a preset, checked completely before Keras loads it.
+
+    Args:
+        find: Function from the name of a file of the preset to its path.
+        name: str, what the preset is called in messages.
+
+    Returns:
+        `keras.Model`, not compiled.
+
+    Raises:
+        InputError: If a file is damaged or claims too much memory, or Keras cannot
+            load a model from them.
+    """
+    import keras
+
+    config, weights = find(CONFIG), find(WEIGHTS)
+    size = weights.stat().st_size
+    if config.stat().st_size > max(JSON_BYTES, size):
+        raise InputError(f"{config} is larger than the weights, and not read.")
+    saved = read_json(config, SavedObject)
+    saved["config"] = {n: with_assets(x, find) for n, x in saved["config"].items()}
+    check_offline(saved, str(config))
+    with reading(weights):
+        check_weights(weights, size, str(weights))
+    with reading(name):
+        try:
+            model = keras.saving.deserialize_keras_object(saved)
+        except InputError as error:  # raised by a layer of ours, without the name
+            raise ValueError(str(error)) from None
+        if isinstance(model, keras.Model):
+            model.load_weights(weights)
+    return model
+
+
+def without_asset(name: str, saved: Any, asset: tuple[str, str]) -> tuple[str, bytes]:
+    """Takes what a tokenizer knows out of its configuration, for a file.
+
+    Args:
+        name: str, the model's argument.
+        saved: dict, the tokenizer, serialized; it then names the file.
+        asset: Of `keras_caption.text.Tokenizer`.
+
+    Returns:
+        The file's name within the preset, and its content.
+    """
+    argument, file = asset
+    path, value = f"assets/{name}/{file}", saved["config"][argument]
+    saved["config"][argument] = {"asset": path}
+    if file.endswith(".spm"):
+        return path, base64.b64decode(value)
+    return path, "".join(f"{word}\n" for word in value).encode()
+
+
+def with_assets(saved: Any, find: Callable[[str], pathlib.Path]) -> Any:
+    """A serialized argument of a model with the content of files that it names."""
+    if not isinstance(saved, dict):
+        return saved
+    if list(saved) != ["asset"]:
+        return {name: with_assets(value, find) for name, value in saved.items()}
+    path = saved["asset"]
+    if not (isinstance(path, str) and ASSET.fullmatch(path)):
+        raise InputError(f"{find(CONFIG)} names no file of a vocabulary: {path!r:.60}.")
+    file = find(path)
+    with reading(file):
+        content = file.read_bytes()
+        if file.suffix == ".spm":
+            return base64.b64encode(content).decode()
+        return content.decode().split("\n")[:-1]

@@ -1,0 +1,33 @@
+"""Presets: models as folders, which hubs take."""
+
+import json
+import os
+import pathlib
+
+from keras_caption.atomic import replacing
+from keras_caption.formats.preset_files import CONFIG, FILES, without_asset
+from keras_caption.models.task_model import TaskModel
+from keras_caption.text import Tokenizer
+
+
+def save_preset(model: TaskModel, folder: str | os.PathLike) -> None:
+    """Saves a model as a preset, see `TaskModel.save_to_preset`."""
+    from keras_hub.src.utils.preset_utils import get_preset_saver
+
+    with replacing(folder, FILES) as partial:
+        saver = get_preset_saver(str(partial))
+        saver.save_backbone(model.without_optimizer(), max_shard_size=None)
+        _move_vocabularies(model, partial)
+
+
+def _move_vocabularies(model: TaskModel, folder: pathlib.Path) -> None:
+    """Moves what tokenizers know from the configuration to files of their own."""
+    path = folder / CONFIG
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    for name, value in saved["config"].items():
+        tokenizer = getattr(model, name, None)
+        if isinstance(tokenizer, Tokenizer) and tokenizer.asset:
+            asset, content = without_asset(name, value, tokenizer.asset)
+            (folder / asset).parent.mkdir(parents=True, exist_ok=True)
+            (folder / asset).write_bytes(content)
+    path.write_text(json.dumps(saved, indent=4), encoding="utf-8")
