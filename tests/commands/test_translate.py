@@ -95,3 +95,17 @@ def test_mistakes_are_one_sentence_and_write_nothing(
     assert saved.read_bytes() == content
     with pytest.raises(SystemExit, match="use keras-caption translate"):
         main(["caption", "photo.jpg", "--model", str(saved)])
+
+
+def test_a_file_a_run_and_a_preset_are_models_alike(saved, tmp_path, capsys):
+    model = kc.models.load(saved)
+    model.save(tmp_path / "run" / "best.keras")
+    model.save_to_preset(tmp_path / "preset")
+    outputs = {
+        call(capsys, path, "ab", "--beam_size=1", "--max_length=4")[:2]
+        for path in (saved, tmp_path / "run", tmp_path / "preset")
+    }
+    assert len(outputs) == 1
+    assert outputs.pop()[0] == 0
+    code, _, _ = call(capsys, tmp_path, "ab")
+    assert "no best.keras, as a run has, and no model.weights.h5, as a preset" in code
