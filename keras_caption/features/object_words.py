@@ -55,8 +55,12 @@ PATTERN = re.compile(
 )
 CATEGORY = dict(LONGEST_FIRST)
 ENDS = ("", "s", "es")
+IRREGULAR_PLURALS = ("people", "men", "women", "children", "cattle", "knives")
 # Every phrase that names a category, singular or plural: its noun, which is singular.
 NOUN = {words + end: words for end in reversed(ENDS) for words in CATEGORY}
+
+# Those that are plural. `skis` and `scissors` name one object.
+PLURALS = {words for words in NOUN if words not in CATEGORY} | set(IRREGULAR_PLURALS)
 
 
 def mentions(caption: str) -> list[tuple[str, str]]:

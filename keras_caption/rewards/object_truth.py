@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.features.object_detector import CATEGORIES
-from keras_caption.features.object_words import CATEGORY, NOUN
+from keras_caption.features.object_words import CATEGORY, NOUN, PLURALS
 from keras_caption.rewards.ngrams import check_tokens
 from keras_caption.text import PAD, Vocabulary
 
@@ -15,17 +15,19 @@ from keras_caption.text import PAD, Vocabulary
 class ObjectTruth(keras.layers.Layer):
     """Whether captions name the objects that are there, computed in the graph.
 
-    Let m_c be the number of times that a caption names a category c of COCO, and n_c
-    how often it may: the number of the image's regions of c, or, where that is more,
-    of times that one of its references names c. Let s be the number of mentions in the
-    caption, and e the mean number in a reference. The reward is
+    A mention of a noun says that there is one object, in the plural that there are two.
+    Let s be the sum of these numbers over the mentions in a caption, d_c that over the
+    different nouns of a category c of COCO, and n_c how many objects of it there are:
+    the number of the image's regions of c, or, where that is more, the largest d_c of
+    its references. Let e be the mean of sum_c d_c over the references. The reward is
 
-        (2 t - s) / max(s, e, 1),  t = sum_c min(m_c, n_c)
+        (2 t - s) / max(s, e, 1),  t = sum_c min(d_c, n_c)
 
     the true mentions less the others, as a share of all, or of those that people
-    make: of a share alone the maximum is the shortest and safest caption. It is 0 if a
-    caption names nothing. `keras_caption.features.object_words` lists the words that
-    name a category. It compiles with XLA: no strings, no Python.
+    make: of a share alone the maximum is the shortest and safest caption. A noun that
+    is said again earns nothing more. The reward is 0 if a caption names nothing.
+    `keras_caption.features.object_words` lists the words that name a category. It
+    compiles with XLA: no strings, no Python.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary` of the captions.
@@ -61,19 +63,26 @@ class ObjectTruth(keras.layers.Layer):
         super().__init__(dtype="float32", trainable=False, **kwargs)
         self.vocabulary = vocabulary
         number = {word: i for i, word in enumerate(vocabulary.words)}
-        # 0 is the number of no category.
-        self.of_word = np.zeros(len(number), "int32")
-        pairs = []
+        nouns = {noun: 1 + i for i, noun in enumerate(CATEGORY)}  # 0 is none
+        self.category = np.zeros((len(nouns), len(CATEGORIES)), "float32")
+        for noun, row in zip(nouns, self.category, strict=True):
+            row[CATEGORIES.index(CATEGORY[noun])] = 1.0
+        # Of each word: the noun that it is, and the least number of objects it says.
+        self.noun = np.zeros(len(number), "int32")
+        self.number = np.ones(len(number), "float32")
+        pairs, number_of_pair = [], []
         for phrase, noun in NOUN.items():
             tokens = [number.get(word) for word in phrase.split()]
             if None in tokens:
                 continue
-            category = 1 + CATEGORIES.index(CATEGORY[noun])
+            objects = 2.0 if phrase in PLURALS else 1.0
             if len(tokens) == 1:
-                self.of_word[tokens[0]] = category
+                self.noun[tokens[0]], self.number[tokens[0]] = nouns[noun], objects
             else:  # there are no names of three words
-                pairs.append((*tokens, category))
+                pairs.append((*tokens, nouns[noun]))
+                number_of_pair.append(objects)
         self.pairs = np.array(pairs, "int32").reshape(-1, 3)
+        self.number_of_pair = np.array(number_of_pair, "float32")
         self.built = True
 
     def call(
@@ -85,12 +94,13 @@ class ObjectTruth(keras.layers.Layer):
         check_tokens("captions", captions, "(batch * C, T)")
         check_tokens("references", references, "(batch, R, T)")
         batch = ops.shape(references)[0]
-        named = ops.reshape(self.count(captions), (batch, -1, len(CATEGORIES)))
-        by_people = self.count(references)
+        named, stated = self.count(captions)
+        named = ops.reshape(named, (batch, -1, len(CATEGORIES)))
+        stated = ops.reshape(stated, (batch, -1))
+        by_people, _ = self.count(references)
         regions = ops.cast(regions, "float32")
         there = ops.maximum(ops.sum(regions, axis=1), ops.max(by_people, axis=1))
         true = ops.sum(ops.minimum(named, ops.expand_dims(there, 1)), axis=-1)
-        stated = ops.sum(named, axis=-1)
         valid = ops.cast(ops.any(references != PAD, axis=-1), "float32")
         expected = ops.sum(by_people, axis=(1, 2)) / ops.maximum(
             ops.sum(valid, axis=-1), 1.0
@@ -98,28 +108,35 @@ class ObjectTruth(keras.layers.Layer):
         least = ops.maximum(ops.expand_dims(expected, 1), 1.0)
         return ops.reshape((2.0 * true - stated) / ops.maximum(stated, least), (-1,))
 
-    def count(self, tokens: Int[Tensor, "... T"]) -> Float32[Tensor, "... 80"]:
-        """How often texts name each category.
+    def count(
+        self, tokens: Int[Tensor, "... T"]
+    ) -> tuple[Float32[Tensor, "... 80"], Float32[Tensor, "..."]]:
+        """How many objects texts name.
 
         Args:
             tokens: int `(..., T)`.
 
         Returns:
-            float32 `(..., 80)`.
+            Of each category by different nouns, float32 `(..., 80)`, and by all
+            mentions, float32 `(...)`.
         """
         tokens = ops.cast(tokens, "int32")
-        category = ops.take(self.of_word, tokens)
         no_padding = [(0, 0)] * (len(tokens.shape) - 1)
         following = ops.pad(tokens[..., 1:], [*no_padding, (0, 1)])
-        first, second, of_pair = self.pairs.T
+        first, second, noun_of_pair = self.pairs.T
         is_pair = ops.logical_and(
             ops.expand_dims(tokens, -1) == first,
             ops.expand_dims(following, -1) == second,
         )
-        pair = ops.sum(ops.where(is_pair, of_pair, 0), axis=-1)
+        pair = ops.sum(ops.where(is_pair, noun_of_pair, 0), axis=-1)
+        number = ops.sum(ops.where(is_pair, self.number_of_pair, 0.0), axis=-1)
         # The second word of a name is none itself: a hot dog is no dog. None begins
         # another name either.
         within = ops.pad(pair[..., :-1], [*no_padding, (1, 0)]) > 0
-        category = ops.where(pair > 0, pair, ops.where(within, 0, category))
-        one_hot = ops.one_hot(category, len(CATEGORIES) + 1, dtype="float32")
-        return ops.sum(one_hot, axis=-2)[..., 1:]
+        noun = ops.where(within, 0, ops.take(self.noun, tokens))
+        noun = ops.where(pair > 0, pair, noun)
+        number = ops.where(pair > 0, number, ops.take(self.number, tokens))
+        one_hot = ops.one_hot(noun, len(self.category) + 1, dtype="float32")[..., 1:]
+        of_nouns = one_hot * ops.expand_dims(number, -1)
+        named = ops.matmul(ops.max(of_nouns, axis=-2), self.category)
+        return named, ops.sum(of_nouns, axis=(-2, -1))

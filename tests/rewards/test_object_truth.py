@@ -8,7 +8,7 @@ from conftest import tiny
 
 import keras_caption as kc
 from keras_caption.features import CATEGORIES
-from keras_caption.features.object_words import mentions
+from keras_caption.features.object_words import CATEGORY, NOUN, PATTERN, PLURALS
 from keras_caption.text import BOS, EOS, PAD
 
 VOCABULARY = kc.text.Vocabulary.build(
@@ -21,18 +21,26 @@ def expected_reward(caption, references, regions):
     """The reward by its definition, of texts, in float64."""
 
     def named(text):
-        return Counter(category for _, category in mentions(text))
+        """Objects by category, of different nouns, and by all mentions."""
+        most = {}
+        found = [(NOUN[x], 1 + (x in PLURALS)) for x in PATTERN.findall(text)]
+        for noun, number in found:
+            most[noun] = max(most.get(noun, 0), number)
+        objects = Counter()
+        for noun, number in most.items():
+            objects[CATEGORY[noun]] += number
+        return objects, sum(number for _, number in found)
 
     there = Counter()
     for region in regions:
         there[CATEGORIES[region.argmax()]] += int(region.any())
-    people = [named(text) for text in references]
+    people = [named(text)[0] for text in references]
     for found in people:
         there |= found
-    stated = named(caption)
-    true = sum(min(count, there[name]) for name, count in stated.items())
+    objects, stated = named(caption)
+    true = sum(min(count, there[name]) for name, count in objects.items())
     mean = sum(x.total() for x in people) / max(len(people), 1)
-    return (2 * true - stated.total()) / max(stated.total(), mean, 1.0)
+    return (2 * true - stated) / max(stated, mean, 1.0)
 
 
 def random_batch(rng, images, per_image, length):
@@ -74,18 +82,22 @@ def test_equals_its_definition(rng, images, length, jit_compile):
 
 
 def test_what_costs_and_what_earns():
-    def reward(caption, reference="a dog on a table"):
+    def reward(caption, reference="a dog on a table", dogs=1):
         tokens = [np.int32([VOCABULARY.encode(x)[1:]]) for x in (caption, reference)]
-        dog = np.eye(80, dtype="float32")[[16]]
+        dog = np.eye(80, dtype="float32")[[16] * dogs]
         layer = kc.rewards.ObjectTruth(VOCABULARY)
         return float(layer(tokens[0], tokens[1][None], regions=dog[None])[0])
 
     assert reward("a dog on a dining table") == 1
     assert reward("a dog") == 0.5  # little
-    assert reward("a dog on benches") == 0  # not there
+    assert reward("a dog on benches") == pytest.approx(-1 / 3)  # not there
     assert reward("a dog on a dog") == 0  # there once
+    assert reward("a dog on a dog", dogs=2) == 0  # said again
+    assert reward("dogs") == 0  # one is there
+    assert reward("dogs", dogs=2) == 1
+    assert reward("men", "a man") == 0
     assert reward("a") == 0
-    assert reward("two hot dogs") == -0.5  # no dogs
+    assert reward("two hot dogs") == -1  # no dogs
 
 
 def test_self_critical_training_follows_it(rng):
