@@ -9,7 +9,11 @@ standard deviations, in %. What captions say of objects is scored as by
 `keras_caption.evaluation.object_scores`; CHAIR needs annotated objects. With --colours,
 captions of detected objects are scored with the colours of these too, and how right the
 colours are that captions give to objects: all, and those of objects that people give a
-colour. Photos that are missing or cannot be read are counted and skipped.
+colour. Photos that are missing or cannot be read are counted and skipped. Without
+--detector, captions of annotated objects are scored, and no photos are read:
+
+    python experiments/detected.py saved_models/detected_* --split val \
+        --captions karpathy_split.json --instances instances_val2017.json
 """
 
 import numpy as np
@@ -21,6 +25,7 @@ from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.datasets.coco_objects import object_example
 from keras_caption.decoding import compile_function
 from keras_caption.formats.coco import read_instances
+from keras_caption.prepare.listing import list_images
 from keras_caption.progress import progress
 from keras_caption.tasks import Captioning
 
@@ -33,7 +38,7 @@ COLOURS_SHOWN = ("colours right", "where people say one")
 def main(arguments):
     parser = Parser("experiments/detected.py", __doc__, imports=True)
     parser.add_argument("runs", nargs="+", help="folders that have finished runs")
-    parser.add_argument("--photos", required=True, help="folder of photos")
+    parser.add_argument("--photos", help="folder of photos")
     parser.add_argument(
         "--captions", type=names, required=True, help="files of their captions"
     )
@@ -41,9 +46,7 @@ def main(arguments):
     parser.add_argument(
         "--instances", type=names, default=[], help="COCO's files of their objects"
     )
-    parser.add_argument(
-        "--detector", required=True, help="preset of KerasHub, or a YOLOX network"
-    )
+    parser.add_argument("--detector", help="preset of KerasHub, or a YOLOX network")
     parser.add_argument(
         "--confidence", type=names, default=["0.3"], help="least scores of an object"
     )
@@ -51,6 +54,10 @@ def main(arguments):
         "--colours", action="store_true", help="score captions with colours too"
     )
     options = parser.parse_intermixed_args(arguments)
+    if (options.photos is None) != (options.detector is None):
+        parser.error("--photos and --detector need each other")
+    if options.detector is None and not options.instances:
+        parser.error("name --detector, --instances, or both")
     runs = [x for x in find_runs(options.runs).values() if task_of(x) is Captioning]
     runs = list(distinctions(runs))
     if not runs:
@@ -64,7 +71,7 @@ def main(arguments):
             for record, (regions, _) in zip(records, inputs["annotated"], strict=True)
             if regions.any()
         }
-    for confidence in options.confidence:
+    for confidence in options.confidence if options.detector else ():
         detector = kc.features.load_detector(options.detector, float(confidence))
         source = f"detected, {confidence}"
         inputs[source], shares[source] = detected(detector, photos)
@@ -80,7 +87,7 @@ def main(arguments):
                 texts = coloured(texts, of_photos, shares[source])
                 label += ", with colours"
                 rows.setdefault(label, []).append(score(records, texts, objects))
-    print(f"\n{len(photos):,} photos\n")
+    print(f"\n{len(records):,} photos\n")
     shown = SHOWN + (CHAIR if objects else ())
     shown += COLOURS_SHOWN if options.colours else ()
     cells = [
@@ -91,15 +98,21 @@ def main(arguments):
 
 
 def read_photos(options):
-    """Records of the photos that can be read, and their pixels."""
-    records = kc.prepare.records_of_photos(options.photos, options.captions)
+    """Records of the photos that can be read, and their pixels if they are detected."""
+    if options.detector:
+        records = kc.prepare.records_of_photos(options.photos, options.captions)
+    else:
+        records = list_images(options.captions)
     splits = [options.split] if options.split else list(records)
     if options.split and options.split not in records:
         raise kc.InputError(
             f"There is no split {options.split!r}, but {', '.join(records)}."
         )
+    records = [record for split in splits for record in records[split]]
+    if options.detector is None:
+        return records, []
     available, photos, skipped = [], [], 0
-    for record in [record for split in splits for record in records[split]]:
+    for record in records:
         try:
             photos.append(record.read())
             available.append(record)
