@@ -80,7 +80,7 @@ def main(arguments):
         task = Captioning(run["config"])
         model = task.load_model(run["folder"])
         for source, of_photos in inputs.items():
-            texts = captions_of(of_photos, model, run["config"]["decoding"])
+            texts = captions_of(of_photos, model)
             label = f"{label_of(run, changed)}, {source}"
             rows.setdefault(label, []).append(score(records, texts, objects))
             if options.colours and source in shares:
@@ -171,7 +171,7 @@ def coloured(texts, inputs, shares):
     ]
 
 
-def captions_of(inputs, model, decoding):
+def captions_of(inputs, model):
     """Captions of pairs of regions and boxes."""
     texts = []
     for begin in range(0, len(inputs), BATCH_SIZE):
@@ -182,7 +182,7 @@ def captions_of(inputs, model, decoding):
             for arrays in zip(*batch, strict=True)
         ]
         batch = dict(zip(("regions", "boxes"), padded, strict=True))
-        texts += model.generate(batch, batch_size=BATCH_SIZE, **decoding)
+        texts += model.generate(batch, batch_size=BATCH_SIZE)
     return texts
 
 
