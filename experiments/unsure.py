@@ -9,14 +9,11 @@ person. Prints that share over the test split, from this threshold on and for th
 captions, and writes the model with its threshold.
 """
 
-import math
-
 import numpy as np
 
 import keras_caption as kc
 from experiments.declining import kept_and_right, threshold_for
 from keras_caption.commands.command_line import Parser, new_file, share, start
-from keras_caption.text import PAD
 
 BATCH_SIZE = 50
 
@@ -55,9 +52,8 @@ def outcomes(model, builder, split):
     }
     for batch in kc.batches.image_batches(examples, BATCH_SIZE, model.input_specs):
         tokens, scores = map(np.array, model.generate_tokens(batch))
+        confidences += model.confidences(tokens, scores).tolist()
         for i, image_id in enumerate(batch["image_id"].numpy().tolist()):
-            length = max(np.count_nonzero(tokens[i] != PAD), 1)
-            confidences.append(math.exp(scores[i] / length))
             caption = model.vocabulary.decode(tokens[i])
             there = references[image_id], objects[image_id]
             true.append(not kc.evaluation.hallucinations(caption, *there))

@@ -16,7 +16,7 @@ of a photo or, with --regions, an image id: of a folder that `keras-caption prep
 made, or of a .tsv of features.
 
 Prints one line for each question: the answer and how probable it is or, where that is
-less than the threshold that the model was saved with, "unsure" before the answer. With
+less than the threshold that the model was saved with, "(unsure)" after that. With
 --n_best, prints a line for each answer: the question's number, from 1, the probability
 and the answer, between tabs, the best first. Where an image cannot be read, the line is
 empty, and an error is reported.
@@ -34,6 +34,7 @@ from keras_caption.commands.command_line import (
     Parser,
     count,
     new_file,
+    with_confidence,
     write_lines,
 )
 from keras_caption.commands.detection import (
@@ -190,8 +191,8 @@ class RowAnswerer:
 
     def _line(self, answer, probability):
         """An answer and how probable it is."""
-        unsure = "" if probability >= self.model.threshold else "unsure: "
-        return f"{unsure}{answer} ({probability:.0%})"
+        is_unsure = probability < self.model.threshold
+        return with_confidence(answer, probability, is_unsure)
 
     def _answer(self, rows, first):
         """The best answers to some questions; none where the image cannot be read.

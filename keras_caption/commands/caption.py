@@ -23,7 +23,6 @@ if there are many, FILE.skipped.csv beside the first output lists them.
 
 import contextlib
 import glob
-import math
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +38,7 @@ from keras_caption.commands.command_line import (
     continuing,
     decoding_of,
     new_figure,
+    with_confidence,
 )
 from keras_caption.commands.detection import (
     add_detector,
@@ -140,8 +140,7 @@ def caption(options, outputs):
         for output in outputs:
             output.write(row, image)
         if not outputs:
-            said = f"{row['caption']} ({row['confidence']:.0%})"
-            said += " (unsure)" if row["unsure"] else ""
+            said = with_confidence(row["caption"], row["confidence"], row["unsure"])
             if not row["caption"]:
                 of_objects = model.categories is not None
                 said = "nothing detected that it knows" if of_objects else "no words"
@@ -249,18 +248,18 @@ class Captions:
         items += items[-1:] * (batch_size - len(items))
         inputs = self.model.extract(items)
         tokens, scores = self.model.generate_tokens(inputs, **self.search)
+        confidences = self.model.confidences(tokens, scores)
         shares = None
         if self.shares:
             pixels = self.model.extractor.to_pixels(items)
             shares = np.array(self.shares(pixels, inputs["boxes"]))
         for i, (name, item) in enumerate(batch):
             image, score = image_of(item), float(scores[i])
-            length = np.count_nonzero(tokens[i] != kc.text.PAD)
             row = {
                 "photo": name,
                 "caption": kc.text.one_line(self.model.vocabulary.decode(tokens[i])),
                 "score": round(score, 4),
-                "confidence": (sure := round(math.exp(score / max(length, 1)), 4)),
+                "confidence": (sure := round(float(confidences[i]), 4)),
                 "unsure": sure < self.model.threshold,
                 "objects": [],
             }

@@ -299,3 +299,8 @@ def _can_print():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
+
+
+def with_confidence(text: str, confidence: float, is_unsure: bool) -> str:
+    """What a model says, how sure it is of it, and a mark where that is too little."""
+    return f"{text} ({confidence:.0%}){' (unsure)' if is_unsure else ''}"

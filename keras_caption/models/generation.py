@@ -101,6 +101,22 @@ class Generation(InputReader):
         tokens, scores = self._search(raw, batch_size, options)
         return tokens[:, 0], scores[:, 0]
 
+    @staticmethod
+    def confidences(
+        tokens: Int32[np.ndarray, "batch T"], scores: Float32[np.ndarray, " batch"]
+    ) -> Float32[np.ndarray, " batch"]:
+        """How sure a model is of what it generated, to compare with `threshold`.
+
+        Args:
+            tokens: int32 `(batch, T)`, token ids, then PAD.
+            scores: float32 `(batch,)`, as `generate_tokens` returns them.
+
+        Returns:
+            float32 `(batch,)`, the geometric means of the tokens' probabilities.
+        """
+        lengths = np.count_nonzero(np.asarray(tokens) != PAD, axis=1)
+        return np.exp(np.asarray(scores) / np.maximum(lengths, 1))
+
     @with_decoding
     def generate_n_best(
         self, raw: Any, n: int, batch_size: int = BATCH_SIZE, **options: Any

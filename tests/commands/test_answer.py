@@ -117,7 +117,7 @@ def test_a_detector_finds_what_is_asked_about(tmp_path, capsys, coloured):
     )
     assert code == 0
     assert printed.splitlines() == [
-        f"{'' if p >= model.threshold else 'unsure: '}{answer} ({p:.0%})"
+        f"{answer} ({p:.0%}){'' if p >= model.threshold else ' (unsure)'}"
         for answer, p in best
     ]
     assert printed.count("unsure") == 1
@@ -133,8 +133,8 @@ def test_the_model_in_the_box_answers_about_a_photo(tmp_path, capsys):
     )
     assert code == 0
     lines = printed.splitlines()
-    assert all(re.fullmatch(r"(unsure: )?[\w ]+ \(\d+%\)", line) for line in lines)
-    assert [line.startswith("unsure: ") for line in lines] == [False, True]
+    assert all(re.fullmatch(r"[\w ]+ \(\d+%\)( \(unsure\))?", line) for line in lines)
+    assert [line.endswith(" (unsure)") for line in lines] == [False, True]
     code, printed, _ = call(
         *(capsys, tmp_path / "photo.png", *questions, "--n_best=2"),
         *("--detector", tmp_path / "yolox.keras"),
@@ -144,5 +144,5 @@ def test_the_model_in_the_box_answers_about_a_photo(tmp_path, capsys):
     assert 0 < model.threshold < 1
     assert model.extractor is None
     for line, (_, probability, answer) in zip(lines, rows[::2], strict=True):
-        assert line.endswith(f"{answer} ({float(probability):.0%})")
-        assert line.startswith("unsure") == (float(probability) < model.threshold)
+        assert line.startswith(f"{answer} ({float(probability):.0%})")
+        assert line.endswith("(unsure)") == (float(probability) < model.threshold)

@@ -82,6 +82,13 @@ def test_captions_of_one_image_do_not_mix(captioner, rng):
         np.testing.assert_allclose(np.array(alone), together[:, c], atol=1e-5)
 
 
+def test_confidences_are_geometric_means_over_tokens(captioner):
+    tokens = np.int32([[5, 6, kc.text.EOS, kc.text.PAD], [kc.text.PAD] * 4])
+    scores = np.log(np.float32([0.125, 1.0]))
+    found = captioner.confidences(tokens, scores)
+    np.testing.assert_allclose(found, [0.5, 1.0], rtol=1e-6)
+
+
 def test_tokens_do_not_look_ahead_and_all_regions_are_valid_without_a_mask(
     captioner, rng
 ):
