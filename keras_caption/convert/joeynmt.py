@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 
 from keras_caption.convert.assignment import Assignment, check_shapes
@@ -57,7 +59,12 @@ def convert_joeynmt(folder: JoeyFolder) -> TransformerTranslator:
         theirs = {token: i for i, token in enumerate(tokens)}
         special = sorted(SPECIAL, key=SPECIAL.get)
         rows.append(np.array([theirs[token] for token in [*special, *words]]))
-    model = TransformerTranslator(*vocabularies, name="joeynmt", **sizes)
+    decoding = dataclasses.replace(
+        TransformerTranslator.default_decoding(), allow_unk=True
+    )
+    model = TransformerTranslator(
+        *vocabularies, decoding=decoding, name="joeynmt", **sizes
+    )
     assignment = Assignment(tensors)
     _pair(assignment, model, rows)
     assignment.run("its configuration")

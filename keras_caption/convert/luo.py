@@ -6,6 +6,7 @@ import keras
 import numpy as np
 
 from keras_caption.convert.assignment import Assignment
+from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError
 from keras_caption.text import BOS, PAD, UNK, Vocabulary
 
@@ -82,6 +83,33 @@ def check_options(options: dict[str, Any], models: tuple[str, ...]) -> None:
             )
         if name not in (*FIXED, *TRAINING, *IGNORED):
             raise InputError(f"opt has an unknown option {name!r}: {value!r:.60}.")
+
+
+def decoding_of(options: dict[str, Any]) -> Decoding:
+    """How a beam search of theirs with these options decodes.
+
+    Args:
+        options: dict, `opt` of the training.
+
+    Raises:
+        InputError: If `length_penalty` is neither empty, `wu_A` nor `avg_A`.
+    """
+    value = options.get("length_penalty") or ""
+    penalties = {}
+    if value:
+        kind, _, exponent = str(value).partition("_")
+        try:
+            penalties = {
+                "wu": {"length_penalty": float(exponent)},
+                "avg": {"length_penalty": 1.0, "length_offset": 0.0},
+            }[kind]
+        except (KeyError, ValueError):
+            raise InputError(
+                "opt should have a length_penalty such as 'wu_0.9' or 'avg_0', not "
+                f"{value!r:.60}."
+            ) from None
+    unk = not options.get("suppress_UNK", 1)
+    return Decoding(**penalties, allow_unk=unk)
 
 
 def make_vocabulary(words: list[str]) -> Vocabulary:

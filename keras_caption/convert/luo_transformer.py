@@ -3,7 +3,12 @@ from typing import Any
 import numpy as np
 
 from keras_caption.convert.assignment import Assignment, check_shapes
-from keras_caption.convert.luo import check_options, make_vocabulary, pair_words
+from keras_caption.convert.luo import (
+    check_options,
+    decoding_of,
+    make_vocabulary,
+    pair_words,
+)
 from keras_caption.errors import InputError
 from keras_caption.models import NGSAN
 from keras_caption.models.constructors import check_arguments, parameters_of
@@ -49,7 +54,8 @@ def convert_luo_transformer(
             expected[name] = (dim, dim)
         check_shapes(tensors, expected)
         vocabulary = make_vocabulary(words)
-        model = NGSAN(vocabulary, name="luo_transformer", **sizes)
+        decoding = decoding_of(options)
+        model = NGSAN(vocabulary, decoding=decoding, name="luo_transformer", **sizes)
     except (TypeError, ValueError) as error:
         raise InputError(f"The infos describe no model: {error}") from None
     assignment = Assignment(tensors)

@@ -1,4 +1,5 @@
 import base64
+import dataclasses
 
 import numpy as np
 
@@ -78,6 +79,13 @@ def convert_marian(folder: MarianFolder) -> TransformerTranslator:
     model = TransformerTranslator(
         make_tokenizer(folder.source, pieces),
         make_tokenizer(folder.target, pieces),
+        decoding=dataclasses.replace(
+            TransformerTranslator.default_decoding(),
+            length_penalty=1.0,
+            length_offset=0.0,
+            allow_unk=True,
+            renormalize=True,
+        ),
         name="marian",
         **sizes,
     )

@@ -5,7 +5,7 @@ from keras import ops, tree
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
-from keras_caption.decoding.rules import NEG_INF, choosing_scores
+from keras_caption.decoding.rules import NEG_INF, choosing_scores, token_log_probs
 from keras_caption.decoding.search import (
     Search,
     batch_size,
@@ -45,8 +45,9 @@ class BeamSearch(Search):
 
     A finished hypothesis leaves its place to the next best one, and joins the best
     `beam_size` finished ones; the search ends once no unfinished hypothesis can join
-    them any more. PAD, BOS and UNK are never chosen. The memory is shared by the
-    hypotheses of an example; only what the decoder keeps per sequence is reordered.
+    them any more. PAD and BOS are never chosen, nor UNK if not allowed. The memory is
+    shared by the hypotheses of an example; only what the decoder keeps per sequence is
+    reordered.
 
     Its values are, of `beam_size` unfinished hypotheses of each example, `"tokens"`,
     their `"scores"`, which they are ranked by, and `"log_probs"`; the same of the
@@ -91,7 +92,7 @@ class BeamSearch(Search):
         last = ops.where(index == 0, BOS, last)
         state = {"memory": memory, "cache": cache}
         logits, state = self.decoder.step(last, state, index)
-        log_probs = ops.log_softmax(logits)
+        log_probs = token_log_probs(logits, self.options)
         scores = choosing_scores(
             log_probs, flat_tokens, index, self.options, values.get("limits")
         )
@@ -158,7 +159,9 @@ class BeamSearch(Search):
         return self._rank(done["scores"], lengths)
 
     def _rank(self, scores, lengths):
-        return scores / ((5.0 + lengths) / 6.0) ** self.options.length_penalty
+        offset = self.options.length_offset
+        penalty = ((offset + lengths) / (offset + 1.0)) ** self.options.length_penalty
+        return scores / ops.maximum(penalty, 1e-9)  # free places have no length
 
 
 def is_hypothesis(scores: Any) -> Any:

@@ -16,7 +16,7 @@ def greedy_search(
 ) -> tuple[Int32[Tensor, "batch max_length"], Float32[Tensor, " batch"]]:
     """Generates sequences of the most probable token at every step.
 
-    PAD, BOS and UNK are never chosen.
+    PAD and BOS are never chosen, nor UNK if not allowed.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.

@@ -79,7 +79,12 @@ class Decoding:
         length_margin: int, number of tokens beyond that.
         length_penalty: float, exponent of the length normalization; 0 for none.
             Finished hypotheses are ranked by `log p / ((5 + length) / 6) ** alpha` (Wu
-            et al., 2016).
+            et al., 2016), 5 being `length_offset`.
+        length_offset: float, what that adds to a length; 0 for
+            `log p / length ** alpha`, and with an exponent of 1 for averages.
+        allow_unk: bool, whether a search may generate the unknown word.
+        renormalize: bool, whether the probability of tokens that are never generated
+            goes to the others.
         no_repeat_ngram: int, number of tokens in a row that never come twice; 0 for
             any.
         temperature: float, sampling temperature. If given, outputs are sampled instead
@@ -96,6 +101,9 @@ class Decoding:
     length_ratio: LengthRatio | None = None
     length_margin: Annotated[LengthMargin, RATIO] = 0
     length_penalty: Annotated[NotNegative, BEAM] = 0.0
+    length_offset: Annotated[NotNegative, BEAM] = 5.0
+    allow_unk: Annotated[bool, SEARCH] = False
+    renormalize: Annotated[bool, SEARCH] = False
     no_repeat_ngram: NgramSize = 0
     temperature: Positive | None = None
     top_k: Annotated[Count | None, SAMPLING] = None

@@ -7,8 +7,8 @@ from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
 from keras_caption.text import BOS, EOS, PAD, UNK
 
-# Tokens that are never generated. Their probability is not given to other tokens, so
-# that scores stay the model's own.
+# Tokens that are never generated, UNK unless it is allowed. Their probability is not
+# given to other tokens unless that is asked for, so that scores stay the model's own.
 FORBIDDEN = (PAD, BOS, UNK)
 NEG_INF = -1e9
 
@@ -36,7 +36,7 @@ def choosing_scores(
         float32 `(rows, vocabulary_size)`.
     """
     vocabulary_size = log_probs.shape[-1]
-    scores = log_probs + forbidden_log_probs(vocabulary_size)
+    scores = log_probs + forbidden_log_probs(vocabulary_size, options.allow_unk)
     if options.no_repeat_ngram:
         repeats = repeated_ngrams(
             tokens, index, options.no_repeat_ngram, vocabulary_size
@@ -49,11 +49,26 @@ def choosing_scores(
     return scores
 
 
-def forbidden_log_probs(vocabulary_size):
+def token_log_probs(
+    logits: Float32[Tensor, "rows vocabulary_size"], options: Decoding
+) -> Float32[Tensor, "rows vocabulary_size"]:
+    """Log-probabilities of next tokens, which scores of sequences are sums of.
+
+    Args:
+        logits: float32 `(rows, vocabulary_size)`.
+        options: `Decoding`.
+    """
+    if options.renormalize:
+        logits = logits + forbidden_log_probs(logits.shape[-1], options.allow_unk)
+    return ops.log_softmax(logits)
+
+
+def forbidden_log_probs(vocabulary_size, allow_unk=False):
     """`(vocabulary_size,)`: to be added to log-probabilities before choosing."""
     tokens = ops.arange(vocabulary_size)
+    never = [x for x in FORBIDDEN if x != UNK or not allow_unk]
     forbidden = ops.any(
-        ops.expand_dims(tokens, 1) == ops.convert_to_tensor(FORBIDDEN), axis=1
+        ops.expand_dims(tokens, 1) == ops.convert_to_tensor(never), axis=1
     )
     return ops.where(forbidden, NEG_INF, 0.0)
 

@@ -5,7 +5,7 @@ from jaxtyping import Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.rules import choosing_scores
+from keras_caption.decoding.rules import choosing_scores, token_log_probs
 from keras_caption.decoding.search import Search, batch_size, chosen_log_probs
 from keras_caption.text import BOS, EOS, PAD
 
@@ -51,7 +51,7 @@ class TokenByToken(Search):
         last, tokens = values["last"], values["tokens"]
         state = {"memory": memory, "cache": values["cache"]}
         logits, state = self.decoder.step(last, state, index)
-        log_probs = ops.log_softmax(logits)
+        log_probs = token_log_probs(logits, self.options)
         scores = choosing_scores(
             log_probs, tokens, index, self.options, values.get("limits")
         )

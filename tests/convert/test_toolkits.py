@@ -97,17 +97,25 @@ def test_luos_captioners_compute_the_same(luo, captioner, prefix):
         ("beam3", {"beam_size": 3}),
         ("beam5", {"beam_size": 5}),
         ("beam5_wu0.9", {"beam_size": 5, "length_penalty": 0.9}),
+        (
+            "beam5_avg0",
+            {"beam_size": 5, "length_penalty": 1.0, "length_offset": 0.0},
+        ),
+        ("greedy", {"beam_size": 1, "allow_unk": True}),
+        ("nomask.greedy", {"beam_size": 1, "allow_unk": True}),
     ],
 )
 def test_luos_captioners_generate_the_same(luo, captioner, name, options):
     _, data, _, words, _ = luo
     tokens, scores = captioner.generate_tokens(
-        images_of(data), max_length=data[f"{name}.seq"].shape[1], **options
+        images_of(data, "nomask" in name),
+        max_length=data[f"{name}.seq"].shape[1],
+        **options,
     )
     theirs = data[f"{name}.seq"]
     expected = np.where(theirs == 0, PAD, ours_of(captioner, words)[theirs])
     np.testing.assert_array_equal(np.where(tokens == EOS, PAD, tokens), expected)
-    if "length_penalty" not in options:  # of a score that is not normalized
+    if options in ({"beam_size": 3}, {"beam_size": 5}):  # scores not normalized
         np.testing.assert_allclose(scores, data[f"{name}.done_p"][:, 0], atol=1e-4)
 
 
@@ -176,6 +184,7 @@ def test_checkpoints_of_other_models_are_refused(luo):
         *REFUSED[name],
         ({"use_bn": 1}, "Only models with use_bn=0"),
         ({"my_option": 3}, "unknown option 'my_option'"),
+        ({"length_penalty": "sum_2"}, "length_penalty such as 'wu_0.9'"),
     ):
         with pytest.raises(kc.InputError, match=message):
             LUO[name](tensors, words, {**options, **changes})
@@ -214,6 +223,37 @@ def test_marian_computes_the_same(translator):
             data["tf.logprobs"][rows][is_valid[rows]],
             atol=1e-5,
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "others"),
+    [
+        ("greedy", {"beam_size": 1}, ()),
+        # Theirs keeps as many unfinished hypotheses when some are finished.
+        ("beam4_lp1.0", {"beam_size": 4}, (1,)),
+        ("beam3_lp1.0", {"beam_size": 3}, ()),
+        ("beam5_lp1.0", {"beam_size": 5}, ()),
+        ("beam4_lp0.6", {"beam_size": 4, "length_penalty": 0.6}, ()),
+        # Theirs ends once there are four finished ones.
+        ("beam4_lp0.6_early", {"beam_size": 4, "length_penalty": 0.6}, (2,)),
+        ("short.beam4_lp1.0", {"beam_size": 4}, ()),
+        ("short.beam4_lp0.6", {"beam_size": 4, "length_penalty": 0.6}, ()),
+    ],
+)
+def test_marian_generates_the_same(translator, name, options, others):
+    data, model = translator
+    ours = marian_ours(model)
+    source = np.where(data["attention_mask"] > 0, ours[data["input_ids"]], PAD)
+    theirs = data[f"{name}.seq"][:, 0, 1:]
+    # Their last token is a forced end, which ours lack.
+    length = data[f"{name}.seq"].shape[-1] - 2
+    tokens, _ = model.generate_tokens(
+        {"source": source}, max_length=length, length_ratio=None, **options
+    )
+    expected = ours[theirs]
+    expected = np.where((expected == EOS) | (expected == BOS), PAD, expected)
+    same = (np.where(tokens == EOS, PAD, tokens) == expected[:, :length]).all(axis=1)
+    assert [*np.flatnonzero(~same)] == [*others]
 
 
 def test_marian_splits_and_joins_text_the_same(translator):
@@ -298,8 +338,16 @@ def test_joeynmt_computes_and_generates_the_same(tmp_path):
         atol=1e-5,
     )
     for name, options in (
-        ("nounk.greedy", {"beam_size": 1}),
-        ("nounk.beam5_a1.0", {"beam_size": 5, "length_penalty": 1.0}),
+        ("nounk.greedy", {"beam_size": 1, "allow_unk": False}),
+        (
+            "nounk.beam5_a1.0",
+            {"beam_size": 5, "length_penalty": 1.0, "allow_unk": False},
+        ),
+        ("greedy", {"beam_size": 1}),
+        ("beam3_a1.0", {"beam_size": 3, "length_penalty": 1.0}),
+        ("beam5_a1.0", {"beam_size": 5, "length_penalty": 1.0}),
+        ("beam5_a0.6", {"beam_size": 5, "length_penalty": 0.6}),
+        ("beam5_noalpha", {"beam_size": 5, "length_penalty": 0.0}),
     ):
         found, _ = model.generate_tokens({"source": source}, max_length=18, **options)
         theirs = ours(data[f"{name}.seq"].reshape(5, -1, 18)[:, 0])
