@@ -47,8 +47,7 @@ class Sounds(kc.inputs.InputKind):
         return {"sounds": self.specs["sounds"]}
 
     def draw(self, panel, inputs, weights, size):
-        steps = np.repeat(weights, -(-size[1] // len(weights)))[: size[1]]
-        return np.broadcast_to(steps[None, :, None], (*size, 1))
+        panel.bar(np.arange(len(weights)), weights)
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ class Frames(InputKind):
         inputs: dict[str, Any],
         weights: Float[np.ndarray, " T"],
         size: tuple[int, int],
-    ) -> Float[np.ndarray, "height width 1"]:
+    ) -> None:
         """Shows the weight of every frame as a bar below it.
 
         The image is a film strip: T columns of one width, a frame in each. Times, if
@@ -140,7 +140,6 @@ class Frames(InputKind):
             middles = (shown + 0.5) * width / len(times) - 0.5
             labels = [f"{time:.1f} s" for time in times[shown]]
             panel.set_xticks(middles, labels, fontsize=8)
-        return np.ones((height, width, 1))
 
 
 def valid_frames(inputs: dict[str, Tensor]) -> Bool[Tensor, "batch T"]:

@@ -3,8 +3,8 @@ from typing import Any
 import keras
 import numpy as np
 from jaxtyping import Float
-from keras import ops
 
+from keras_caption.inputs.framing import frame_boxes
 from keras_caption.inputs.input_kind import InputKind
 
 
@@ -40,7 +40,9 @@ class Grid(InputKind):
         inputs: dict[str, Any],
         weights: Float[np.ndarray, " cells"],
         size: tuple[int, int],
-    ) -> Float[np.ndarray, "height width 1"]:
-        """Lights every cell by its weight, with smooth transitions."""
-        cells = np.reshape(weights, (*inputs["grid"].shape[1:3], 1))
-        return np.array(ops.image.resize(cells, size))
+    ) -> None:
+        """Frames the cells of the greatest weights, and labels them."""
+        rows, columns = inputs["grid"].shape[1:3]
+        y, x = np.divmod(np.arange(rows * columns), columns)
+        boxes = np.stack([x, y, x + 1, y + 1], axis=1) / [columns, rows, columns, rows]
+        frame_boxes(panel, boxes, inputs["labels"], weights, size)

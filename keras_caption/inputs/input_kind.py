@@ -229,7 +229,7 @@ class InputKind:
         inputs: dict[str, Any],
         weights: Float[np.ndarray, " M"],
         size: tuple[int, int],
-    ) -> Float[np.ndarray, "height width 1"]:
+    ) -> None:
         """Shows attention weights on an image.
 
         Args:
@@ -238,9 +238,6 @@ class InputKind:
                 others that the example has, and `labels`, a list of str, of the items.
             weights: float `(M,)`, over the items; 1 is the greatest of all panels.
             size: Height and width of the image.
-
-        Returns:
-            float `(height, width, 1)`, the brightness of every pixel, 0 to 1.
 
         Raises:
             InputError: If the kind does not implement it.

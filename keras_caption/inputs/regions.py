@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.arguments import Tensor
+from keras_caption.inputs.framing import frame_boxes
 from keras_caption.inputs.input_kind import (
     EXAMPLE_SIZE,
     InputKind,
@@ -17,9 +18,6 @@ from keras_caption.inputs.input_kind import (
 # How far a box may reach out of its image, in units of the image's sides: rounding,
 # and half a pixel. A box in pixels reaches further.
 BOX_MARGIN = 0.01
-FRAMES = 3  # regions that are framed in figures
-LABELLED = 0.25  # weight of a region that is labelled too
-COLOUR = "#b3123c"
 
 
 class Regions(InputKind):
@@ -156,25 +154,10 @@ class Regions(InputKind):
         inputs: dict[str, Any],
         weights: Float[np.ndarray, " N"],
         size: tuple[int, int],
-    ) -> Float[np.ndarray, "height width 1"]:
+    ) -> None:
         """Frames the regions of the greatest weights, and labels them."""
-        from matplotlib.patches import Rectangle
-
-        height, width = size
         boxes = ops.convert_to_numpy(inputs["boxes"])[0]
-        for region in np.argsort(weights)[-FRAMES:]:  # the greatest last
-            x1, y1, x2, y2 = boxes[region] * [width, height, width, height]
-            frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
-            alpha = float(weights[region])
-            frame.set(edgecolor=COLOUR, linewidth=1 + 2 * alpha, alpha=alpha)
-            panel.add_patch(frame)
-            if alpha >= LABELLED:
-                ground = {"facecolor": COLOUR, "edgecolor": "none", "pad": 1}
-                text = {"color": "white", "fontsize": 8, "parse_math": False}
-                place = {"va": "top", "clip_on": True}
-                label = inputs["labels"][region]
-                panel.text(x1, y1, label, bbox=ground, **text, **place)
-        return np.ones((height, width, 1))
+        frame_boxes(panel, boxes, inputs["labels"], weights, size)
 
 
 def valid_regions(

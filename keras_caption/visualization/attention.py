@@ -177,9 +177,8 @@ def show(
     """Shows an image in a panel, with what is attended to."""
     panel.set(xticks=[], yticks=[])
     panel.spines[:].set_visible(False)
-    brightness = kind.draw(panel, inputs, weights, image.shape[:2])
-    pale = (255 - image) * (0.15 + 0.85 * brightness)
-    panel.imshow((255 - pale).astype("uint8"))
+    panel.imshow(image)
+    kind.draw(panel, inputs, weights, image.shape[:2])
 
 
 def add_legend(figure: Figure) -> None:

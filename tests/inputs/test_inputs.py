@@ -95,6 +95,23 @@ def test_grids_are_checked(vocabulary):
         model.generate({"grid": grid})
 
 
+def test_attention_frames_the_cells_of_a_grid(vocabulary, rng):
+    size = {"grid_height": 2, "grid_width": 3, "grid_dim": 4, "num_layers": 1}
+    size |= {"model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    model = kc.models.create("spatial", vocabulary=vocabulary, **size)
+    inputs = {"grid": rng.normal(size=(1, 2, 3, 4)).astype("float32")}
+    tokens = [5, 6, kc.text.EOS]
+    image = rng.integers(0, 256, (20, 60, 3)).astype("uint8")
+    panel = kc.visualization.attention_over_words(model, inputs, tokens, image).axes[0]
+    shown = np.array(panel.images[0].get_array())
+    np.testing.assert_array_equal(shown, image)  # in its own colours
+    weights = kc.visualization.attention_over_memory(model, inputs, tokens)[1]
+    most = np.argsort(weights[:2].mean(axis=0))[-3:]  # of all words but <eos>
+    corners = [(20.0 * (cell % 3), 10.0 * (cell // 3)) for cell in most]
+    assert [frame.get_xy() for frame in panel.patches] == corners
+    assert {(x.get_width(), x.get_height()) for x in panel.patches} == {(20, 10)}
+
+
 def test_inputs_of_another_kind_are_named(captioner, rng):
     images = random_images(rng)
     for inputs in ("a.jpg", np.zeros((2, 3)), [], ["a.jpg"]):

@@ -1,0 +1,40 @@
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+FRAMES = 3  # items that are framed in figures
+LABELLED = 0.25  # weight of an item that is labelled too
+COLOUR = "#b3123c"
+
+
+def frame_boxes(
+    panel: Any,
+    boxes: Float[np.ndarray, "M 4"],
+    labels: list[str],
+    weights: Float[np.ndarray, " M"],
+    size: tuple[int, int],
+) -> None:
+    """Frames the boxes of the greatest weights in a figure, and labels them.
+
+    Args:
+        panel: `matplotlib.axes.Axes` that shows the image.
+        boxes: float `(M, 4)`, in [0, 1], as `(x1, y1, x2, y2)`.
+        labels: List of str, M of them.
+        weights: float `(M,)`, in [0, 1]; the greater, the clearer the frame.
+        size: Height and width of the image.
+    """
+    from matplotlib.patches import Rectangle
+
+    height, width = size
+    for item in np.argsort(weights)[-FRAMES:]:  # the greatest last
+        x1, y1, x2, y2 = boxes[item] * [width, height, width, height]
+        frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
+        alpha = float(weights[item])
+        frame.set(edgecolor=COLOUR, linewidth=1 + 2 * alpha, alpha=alpha)
+        panel.add_patch(frame)
+        if alpha >= LABELLED:
+            ground = {"facecolor": COLOUR, "edgecolor": "none", "pad": 1}
+            text = {"color": "white", "fontsize": 8, "parse_math": False}
+            place = {"va": "top", "clip_on": True}
+            panel.text(x1, y1, labels[item], bbox=ground, **text, **place)
