@@ -51,12 +51,17 @@ def check(kind: Any, **arguments: Any) -> None:
         InputError: If a value is not of the type. The message names the argument.
     """
     for name, value in arguments.items():
-        value = value.item() if isinstance(value, np.generic) else value
-        try:
-            adapter(kind).validate_python(value, strict=True)
-        except ValidationError as error:
-            problem = describe(error).removeprefix("content: ")
-            raise InputError(f"`{name}`: {problem}.") from None
+        checked(kind, name, value)
+
+
+def checked(kind: Any, name: str, value: Any) -> Any:
+    """The value of an argument, as its type has it, see `check`."""
+    value = value.item() if isinstance(value, np.generic) else value
+    try:
+        return adapter(kind).validate_python(value, strict=True)
+    except ValidationError as error:
+        problem = describe(error).removeprefix("content: ")
+        raise InputError(f"`{name}`: {problem}.") from None
 
 
 def entries(documented: Any) -> dict[str, str]:

@@ -134,7 +134,5 @@ class LineTranslator:
                 which = f"{self.name} {number}"
                 self.skipped.add(which, f"{which} {problem}.")
 
-        options = {"report": report, **self.options}
-        if self.n_best is None:
-            return self.model.translate(sentences, **options)
-        return self.model.translate_n_best(sentences, self.n_best, **options)
+        options = {"report": report, "n": self.n_best, **self.options}
+        return self.model.translate(sentences, **options)

@@ -1,6 +1,6 @@
 from typing import Any
 
-from jaxtyping import Float32, Int, Int32
+from jaxtyping import Float32, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -12,7 +12,7 @@ def greedy_search(
     decoder: Any,
     memory: Any,
     options: Decoding | None = None,
-    limits: Int[Tensor, " batch"] | None = None,
+    per_example: dict[str, Tensor] | None = None,
 ) -> tuple[Int32[Tensor, "batch max_length"], Float32[Tensor, " batch"]]:
     """Generates sequences of the most probable token at every step.
 
@@ -23,13 +23,13 @@ def greedy_search(
         memory: What the decoder starts from.
         options: `Decoding`; those of a beam and of sampling are not read. Defaults to
             `Decoding()`.
-        limits: int `(batch,)`, greatest numbers of tokens, EOS included, or `None`.
+        per_example: dict of tensors, see `keras_caption.decoding.search.Search`.
 
     Returns:
         Tokens, int32 `(batch, max_length)`, from the first to EOS, then PAD;
         and the log-probability of each sequence, EOS included, float32 `(batch,)`.
     """
-    return GreedySearch(decoder, options or Decoding()).run(memory, limits)
+    return GreedySearch(decoder, options or Decoding(), per_example).run(memory)
 
 
 class GreedySearch(TokenByToken):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Self, get_args
 
 import keras
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from typing_extensions import Doc
 
 from keras_caption.arguments import (
@@ -15,7 +15,8 @@ from keras_caption.arguments import (
     NotNegative,
     Positive,
     Seed,
-    check,
+    ShareAboveZero,
+    checked,
     entries,
 )
 from keras_caption.errors import InputError, hint
@@ -27,6 +28,22 @@ MaxLength = Annotated[int, Field(ge=1, le=4096)]
 LengthRatio = Annotated[float, Field(ge=0, le=100)]
 LengthMargin = Annotated[int, Field(ge=0, le=4096)]
 NgramSize = Annotated[int, Field(ge=0, le=20)]
+MinLength = Annotated[int, Field(ge=0, le=4096)]
+Penalty = Annotated[float, Field(ge=1, le=100)]
+
+
+def as_tuple(value: Any) -> Any:
+    """A list as a tuple, which a dict can have as a key."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def split(value: Any) -> Any:
+    """Phrases, of a list, or of one str that separates them by commas."""
+    return tuple(value.split(",")) if isinstance(value, str) else as_tuple(value)
+
+
+Phrases = Annotated[tuple[str, ...], BeforeValidator(split)]
+Prefix = Annotated[str | tuple[str, ...], BeforeValidator(as_tuple)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +59,19 @@ class Needs:
     text: str
 
 
+@dataclasses.dataclass(frozen=True)
+class PerExample:
+    """Says, in the type of an option, that each example may have its own value.
+
+    It is then a tensor, and a server takes it with every request.
+
+    Attributes:
+        none: Number that has the effect of `None`.
+    """
+
+    none: float | None = None
+
+
 SAMPLING = Needs(
     lambda options: options.temperature is not None,
     "`temperature`: with a temperature captions are sampled, without one they are "
@@ -55,6 +85,14 @@ SEARCH = Needs(
 BEAM = Needs(
     lambda options: options.temperature is None and options.beam_size > 1,
     "a beam: a `beam_size` of more than 1, and no `temperature`",
+)
+GROUPS = Needs(
+    lambda options: options.groups > 1,
+    "`groups` of the beam, which it keeps apart",
+)
+NO_GROUPS = Needs(
+    lambda options: options.groups == 1,
+    "a beam that is not divided: no `groups`",
 )
 RATIO = Needs(
     lambda options: options.length_ratio is not None,
@@ -77,6 +115,8 @@ class Decoding:
             included. `None` is for no such limit. An output that reaches it ends with
             EOS there. Models of images have none.
         length_margin: int, number of tokens beyond that.
+        min_length: int, least number of tokens before EOS; a `length_ratio` that allows
+            fewer goes before it.
         length_penalty: float, exponent of the length normalization; 0 for none.
             Finished hypotheses are ranked by `log p / ((5 + length) / 6) ** alpha` (Wu
             et al., 2016), 5 being `length_offset`.
@@ -87,9 +127,27 @@ class Decoding:
             goes to the others.
         no_repeat_ngram: int, number of tokens in a row that never come twice; 0 for
             any.
+        repetition_penalty: float, factor of the log-probabilities of tokens that an
+            output has already; 1 for none. Tokens are chosen by it (Keskar et al.,
+            2019); log-probabilities that are returned stay the model's. So it is with
+            `diversity`.
+        prefix: str, text that outputs begin with and continue; or a list of str, one
+            for each example. It comes, whatever else is forbidden.
+        forbidden: List of str, words or phrases that never come, as tokens in a row; on
+            a command line separated by commas.
+        required: List of str, words or phrases that have to come, as `forbidden`. The
+            beam is as wide for each number of their tokens that a hypothesis has (grid
+            beam search, Hokamp and Liu, 2017).
+        groups: int, number of equal parts of the beam, which are searched in turn
+            (diverse beam search, Vijayakumar et al., 2018).
+        diversity: float, what a token of a group's hypothesis loses for each hypothesis
+            of earlier groups that has it in the same place.
         temperature: float, sampling temperature. If given, outputs are sampled instead
             of searched for.
         top_k: int, number of most probable tokens that are sampled from.
+        top_p: float, least probability that the tokens which are sampled from have
+            together, the most probable ones, after `temperature` and `top_k` (nucleus
+            sampling, Holtzman et al., 2020).
         seed: int, makes the samples repeatable.
 
     Raises:
@@ -100,18 +158,27 @@ class Decoding:
     max_length: MaxLength = 20
     length_ratio: LengthRatio | None = None
     length_margin: Annotated[LengthMargin, RATIO] = 0
-    length_penalty: Annotated[NotNegative, BEAM] = 0.0
+    min_length: Annotated[MinLength, PerExample()] = 0
+    length_penalty: Annotated[NotNegative, BEAM, PerExample()] = 0.0
     length_offset: Annotated[NotNegative, BEAM] = 5.0
     allow_unk: Annotated[bool, SEARCH] = False
     renormalize: Annotated[bool, SEARCH] = False
     no_repeat_ngram: NgramSize = 0
-    temperature: Positive | None = None
-    top_k: Annotated[Count | None, SAMPLING] = None
+    repetition_penalty: Annotated[Penalty, PerExample()] = 1.0
+    prefix: Annotated[Prefix, PerExample()] = ""
+    forbidden: Annotated[Phrases, PerExample()] = ()
+    required: Annotated[Phrases, SEARCH, NO_GROUPS] = ()
+    groups: Annotated[BeamSize, BEAM] = 1
+    diversity: Annotated[NotNegative, GROUPS] = 0.5
+    temperature: Annotated[Positive | None, PerExample(1.0)] = None
+    top_k: Annotated[Count | None, SAMPLING, PerExample(2**31 - 1)] = None
+    top_p: Annotated[ShareAboveZero | None, SAMPLING, PerExample(1.0)] = None
     seed: Annotated[Seed | None, SAMPLING] = None
 
     def __post_init__(self):
         for name, kind in types().items():
-            check(kind, **{name: getattr(self, name)})
+            value = checked(kind, name, getattr(self, name))
+            object.__setattr__(self, name, value)
 
     def override(self, **options: Any) -> Self:
         """These options, some of them replaced.
@@ -139,7 +206,21 @@ class Decoding:
                 if options.get(field.name) is not None:
                     raise InputError(f"`{field.name}` needs {need.text}.")
                 changed = dataclasses.replace(changed, **{field.name: field.default})
+        changed.check_together()
         return changed
+
+    def check_together(self) -> None:
+        """Raises `InputError` if options contradict each other."""
+        if self.min_length > self.max_length:
+            raise InputError(
+                f"A `min_length` of {self.min_length} is more than a `max_length` of "
+                f"{self.max_length}."
+            )
+        if self.beam_size % self.groups:
+            raise InputError(
+                f"A beam of {self.beam_size} cannot be divided into {self.groups} "
+                "equal `groups`."
+            )
 
     def get_config(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -162,6 +243,17 @@ def types() -> dict[str, Any]:
 def needs_of(field: dataclasses.Field) -> Iterable[Needs]:
     """The options without which this one has no effect."""
     return [note for note in get_args(field.type) if isinstance(note, Needs)]
+
+
+@functools.cache
+def per_example() -> dict[str, PerExample]:
+    """The options that each example may have a value of its own of, by name."""
+    return {
+        field.name: note
+        for field in dataclasses.fields(Decoding)
+        for note in get_args(field.type)
+        if isinstance(note, PerExample)
+    }
 
 
 def with_decoding(function: Callable) -> Callable:

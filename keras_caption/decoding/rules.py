@@ -1,5 +1,8 @@
 """What the options of decoding change in the probabilities of the next token."""
 
+import dataclasses
+from typing import Any
+
 from jaxtyping import Bool, Float32, Int, Int32
 from keras import ops
 
@@ -11,41 +14,56 @@ from keras_caption.text import BOS, EOS, PAD, UNK
 # given to other tokens unless that is asked for, so that scores stay the model's own.
 FORBIDDEN = (PAD, BOS, UNK)
 NEG_INF = -1e9
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(Decoding)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Where sequences are, one for each row.
+
+    Attributes:
+        log_probs: float32 `(rows, vocabulary_size)`, of the next token.
+        tokens: int32 `(rows, length)`, of which the first `index` are generated.
+        index: int scalar, position of the next token.
+    """
+
+    log_probs: Float32[Tensor, "rows vocabulary_size"]
+    tokens: Int32[Tensor, "rows length"]
+    index: Int[Tensor, ""]
+
+    @property
+    def vocabulary_size(self) -> int:
+        return self.log_probs.shape[-1]
+
+    def only(self, tokens: Int[Tensor, "rows 1"]) -> Float32[Tensor, "rows size"]:
+        """Scores of which each row has one token to choose."""
+        is_token = ops.arange(self.vocabulary_size) == tokens
+        return ops.where(is_token, self.log_probs, NEG_INF)
 
 
 def choosing_scores(
-    log_probs: Float32[Tensor, "rows vocabulary_size"],
-    tokens: Int32[Tensor, "rows length"],
-    index: Int[Tensor, ""],
-    options: Decoding,
-    limits: Int[Tensor, " rows"] | None = None,
+    step: Step, options: Decoding, per_example: dict[str, Tensor]
 ) -> Float32[Tensor, "rows vocabulary_size"]:
     """Scores that next tokens are chosen by.
 
     They are the log-probabilities, but for tokens that the options change or forbid.
 
     Args:
-        log_probs: float32 `(rows, vocabulary_size)`.
-        tokens: int32 `(rows, length)`, of which the first `index` are generated.
-        index: int scalar, position of the next token.
+        step: `Step`.
         options: `Decoding`.
-        limits: int `(rows,)`, greatest numbers of tokens, EOS included: there it is
-            the only choice. `None` for no limits.
+        per_example: dict of tensors, see `keras_caption.decoding.search.Search`, one
+            value for each row.
 
     Returns:
         float32 `(rows, vocabulary_size)`.
     """
-    vocabulary_size = log_probs.shape[-1]
-    scores = log_probs + forbidden_log_probs(vocabulary_size, options.allow_unk)
-    if options.no_repeat_ngram:
-        repeats = repeated_ngrams(
-            tokens, index, options.no_repeat_ngram, vocabulary_size
-        )
-        scores = ops.where(repeats, NEG_INF, scores)
-    if limits is not None:
-        only_end = ops.where(ops.arange(vocabulary_size) == EOS, log_probs, NEG_INF)
-        at_limit = ops.expand_dims(index >= limits - 1, 1)
-        scores = ops.where(at_limit, only_end, scores)
+    scores = step.log_probs + forbidden_log_probs(
+        step.vocabulary_size, options.allow_unk
+    )
+    for name, rule in RULES.items():
+        value = per_example.get(name, getattr(options, name, None))
+        if name in per_example or value != DEFAULTS.get(name):
+            scores = rule(scores, value, step)
     return scores
 
 
@@ -71,6 +89,68 @@ def forbidden_log_probs(vocabulary_size, allow_unk=False):
         ops.expand_dims(tokens, 1) == ops.convert_to_tensor(never), axis=1
     )
     return ops.where(forbidden, NEG_INF, 0.0)
+
+
+def column(value: Any) -> Any:
+    """A number, or one for each row, to be broadcast to tokens."""
+    return value if isinstance(value, int | float) else ops.expand_dims(value, 1)
+
+
+# === Rules: functions of the scores so far, the option's value and the step ===
+
+
+def penalize_repetition(scores: Tensor, penalty: Any, step: Step) -> Tensor:
+    seen = ops.any(ops.one_hot(step.tokens, step.vocabulary_size, dtype="bool"), axis=1)
+    return ops.where(seen, scores * column(penalty), scores)
+
+
+def block_ngrams(scores: Tensor, size: int, step: Step) -> Tensor:
+    repeats = repeated_ngrams(step.tokens, step.index, size, step.vocabulary_size)
+    return ops.where(repeats, NEG_INF, scores)
+
+
+def forbid_phrases(
+    scores: Tensor, phrases: Int[Tensor, "rows phrases longest"], step: Step
+) -> Tensor:
+    """Forbids the last token of phrases, of which PAD precedes the shorter ones."""
+    first, last = phrases[..., :-1], phrases[..., -1]
+    length = ops.shape(first)[-1]
+    places = step.index - length + ops.arange(length)
+    before = ops.take(step.tokens, ops.maximum(places, 0), axis=1)
+    before = ops.expand_dims(ops.where(places < 0, PAD, before), 1)
+    comes = ops.all(ops.logical_or(first == PAD, first == before), axis=-1)
+    ends = ops.where(comes, last, PAD)
+    ends = ops.any(ops.one_hot(ends, step.vocabulary_size, dtype="bool"), axis=1)
+    return ops.where(ends, NEG_INF, scores)
+
+
+def forbid_early_end(scores: Tensor, min_length: Any, step: Step) -> Tensor:
+    is_end = ops.arange(step.vocabulary_size) == EOS
+    early = ops.logical_and(step.index < column(min_length), is_end)
+    return ops.where(early, NEG_INF, scores)
+
+
+def end_at_limit(scores: Tensor, limits: Int[Tensor, " rows"], step: Step) -> Tensor:
+    at_limit = step.index >= column(limits) - 1
+    return ops.where(at_limit, step.only(EOS), scores)
+
+
+def continue_prefix(
+    scores: Tensor, prefix: Int[Tensor, "rows length"], step: Step
+) -> Tensor:
+    token = ops.expand_dims(ops.take(prefix, step.index, axis=1), 1)
+    return ops.where(token == PAD, scores, step.only(token))
+
+
+# By option, or what else an example has; a later one goes before those above it.
+RULES = {
+    "repetition_penalty": penalize_repetition,
+    "no_repeat_ngram": block_ngrams,
+    "forbidden": forbid_phrases,
+    "min_length": forbid_early_end,
+    "limits": end_at_limit,
+    "prefix": continue_prefix,
+}
 
 
 def repeated_ngrams(

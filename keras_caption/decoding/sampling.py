@@ -1,11 +1,11 @@
 from typing import Any
 
-from jaxtyping import Float, Float32, Int, Int32
+from jaxtyping import Float, Float32, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
-from keras_caption.decoding.rules import NEG_INF, forbidden_log_probs
+from keras_caption.decoding.rules import NEG_INF, column, forbidden_log_probs
 from keras_caption.decoding.search import batch_size, repeat_rows
 from keras_caption.decoding.token_by_token import TokenByToken
 
@@ -15,7 +15,7 @@ def sample(
     memory: Any,
     numbers: Float32[Tensor, "batch*C max_length"],
     options: Decoding | None = None,
-    limits: Int[Tensor, " batch"] | None = None,
+    per_example: dict[str, Tensor] | None = None,
     first_is_greedy: bool = False,
 ) -> tuple[Int32[Tensor, "batch*C max_length"], Float32[Tensor, " batch*C"]]:
     """Samples sequences token by token.
@@ -31,7 +31,7 @@ def sample(
             `keras.random.uniform`, for C sequences of each example, next to each other.
         options: `Decoding`; those of a search and the seed are not read. Defaults to a
             `temperature` of 1.
-        limits: int `(batch,)`, greatest numbers of tokens, EOS included, or `None`.
+        per_example: dict of tensors, see `keras_caption.decoding.search.Search`.
         first_is_greedy: bool, whether the first sequence of each example is the greedy
             one instead, in the same pass.
 
@@ -41,7 +41,8 @@ def sample(
         temperature and cut-off), EOS included, float32 `(batch * C,)`.
     """
     options = options or Decoding(temperature=1.0)
-    return Sampling(decoder, options, numbers, first_is_greedy).run(memory, limits)
+    search = Sampling(decoder, options, numbers, per_example, first_is_greedy)
+    return search.run(memory)
 
 
 class Sampling(TokenByToken):
@@ -52,24 +53,27 @@ class Sampling(TokenByToken):
         decoder: Any,
         options: Decoding,
         numbers: Any,
+        per_example: dict[str, Tensor] | None = None,
         first_is_greedy: bool = False,
     ):
-        super().__init__(decoder, options)
+        super().__init__(decoder, options, per_example)
         self.numbers = numbers
         self.first_is_greedy = first_is_greedy
 
-    def begin(self, state: dict[str, Any], limits: Any) -> dict[str, Any]:
+    def begin(self, state: dict[str, Any]) -> dict[str, Any]:
         rows = ops.shape(self.numbers)[0]
         sequences = sequences_per_example(state, rows)
-        if limits is not None:
-            limits = ops.repeat(limits, sequences)
         cache = repeat_rows(state["cache"], sequences)
-        is_greedy = ops.arange(rows) % sequences == 0
-        values = super().begin({**state, "cache": cache}, limits)
-        return {**values, "numbers": self.numbers, "is_greedy": is_greedy}
+        return {
+            **super().begin({**state, "cache": cache}),
+            "per_example": repeat_rows(self.per_example, sequences),
+            "numbers": self.numbers,
+            "is_greedy": ops.arange(rows) % sequences == 0,
+        }
 
     def choose(self, scores: Any, index: Any, values: dict[str, Any]) -> Any:
-        log_policy = policy(scores, self.options.temperature, self.options.top_k)
+        names = "temperature", "top_k", "top_p"
+        log_policy = policy(scores, *(self.option(name, values) for name in names))
         numbers = ops.take(values["numbers"], index, axis=1)
         tokens = sample_tokens(log_policy, numbers)
         if not self.first_is_greedy:
@@ -80,20 +84,36 @@ class Sampling(TokenByToken):
 
 def policy(
     logits: Float[Tensor, "... vocabulary_size"],
-    temperature: float = 1.0,
-    top_k: int | None = None,
+    temperature: Any = 1.0,
+    top_k: Any = None,
+    top_p: Any = None,
 ) -> Float[Tensor, "... vocabulary_size"]:
     """Log-probabilities of the sampling distribution, `(..., vocabulary_size)`.
 
     Args:
         logits: `(..., vocabulary_size)`, normalized or not.
-        temperature, top_k: Of `Decoding`.
+        temperature, top_k, top_p: Of `Decoding`; or, of logits `(rows,
+            vocabulary_size)`, tensors `(rows,)`.
     """
-    log_probs = logits + forbidden_log_probs(logits.shape[-1])
-    if top_k is not None and top_k < logits.shape[-1]:
-        least = ops.top_k(log_probs, top_k)[0][..., -1:]
+    size = logits.shape[-1]
+    log_probs = logits + forbidden_log_probs(size)
+    if isinstance(top_k, int):
+        least = ops.top_k(log_probs, min(top_k, size))[0][..., -1:]
         log_probs = ops.where(log_probs < least, NEG_INF, log_probs)
-    return ops.log_softmax(log_probs / temperature)
+    elif top_k is not None:
+        place = column(ops.minimum(top_k, size) - 1)
+        least = ops.take_along_axis(ops.top_k(log_probs, size)[0], place, axis=-1)
+        log_probs = ops.where(log_probs < least, NEG_INF, log_probs)
+    log_probs = ops.log_softmax(log_probs / column(temperature))
+    if top_p is None:
+        return log_probs
+    # Those before which less than top_p has come; all for 1, however sums are rounded.
+    best = ops.top_k(log_probs, size)[0]
+    before = ops.cumsum(ops.exp(best), axis=-1) - ops.exp(best)
+    top_p = column(top_p)
+    nucleus = ops.logical_or(before < top_p, top_p >= 1)
+    least = ops.min(ops.where(nucleus, best, 0.0), axis=-1, keepdims=True)
+    return ops.log_softmax(ops.where(log_probs < least, NEG_INF, log_probs))
 
 
 def sample_tokens(log_probs, numbers):

@@ -1,38 +1,47 @@
 import abc
 from typing import Any
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Int32
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
+from keras_caption.decoding.rules import Step, choosing_scores
 
 
 class Search(abc.ABC):
     """A way to generate sequences, as steps of one token each.
 
     Between steps, a search keeps `values`, a nested structure of tensors of constant
-    shapes, with `"tokens"` and the decoder's `"cache"` among them.
+    shapes, with `"tokens"`, the decoder's `"cache"` and `"per_example"` among them.
 
     Args:
         decoder: Has `start(memory, length) -> state` and
             `step(tokens, state, index) -> (logits, state)`.
-        options: `Decoding`.
+        options: `Decoding`; of texts only those that `per_example` has as tokens.
+        per_example: dict of tensors `(batch, ...)`, what differs from example to
+            example: `"limits"`, int `(batch,)`, greatest numbers of tokens, EOS
+            included; `"prefix"`, int `(batch, max_length)`, then PAD; `"forbidden"`,
+            int `(batch, phrases, longest)`, after PAD; and values of any option that
+            `keras_caption.decoding.options.per_example` names, in its place.
     """
 
-    def __init__(self, decoder: Any, options: Decoding):
+    def __init__(
+        self,
+        decoder: Any,
+        options: Decoding,
+        per_example: dict[str, Tensor] | None = None,
+    ):
         self.decoder = decoder
         self.options = options
+        self.per_example = per_example or {}
 
     @abc.abstractmethod
-    def begin(
-        self, state: dict[str, Any], limits: Int[Tensor, " batch"] | None
-    ) -> dict[str, Any]:
+    def begin(self, state: dict[str, Any]) -> dict[str, Any]:
         """The values before the first step.
 
         Args:
             state: The decoder's, as `start` returned it.
-            limits: int `(batch,)`, greatest numbers of tokens, or `None`.
         """
 
     @abc.abstractmethod
@@ -55,28 +64,43 @@ class Search(abc.ABC):
     def results(self, values: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Tokens and log-probabilities of what was generated."""
 
-    def run(
-        self, encoded: Any, limits: Int[Tensor, " batch"] | None = None
-    ) -> tuple[Tensor, Tensor]:
+    @abc.abstractmethod
+    def best_so_far(self, values: dict[str, Any]) -> Int32[Tensor, "batch max_length"]:
+        """The tokens of the best sequence of each example, finished or not."""
+
+    def start(self, encoded: Any) -> tuple[Any, dict[str, Any]]:
+        """The decoder's memory of what it starts from, and the first values."""
+        state = self.decoder.start(encoded, length=self.options.max_length)
+        return state["memory"], self.begin(state)
+
+    def run(self, encoded: Any) -> tuple[Tensor, Tensor]:
         """Takes all steps, in one graph.
 
         Args:
             encoded: What the decoder starts from.
-            limits: int `(batch,)`, greatest numbers of tokens, EOS included, or `None`.
 
         Returns:
             `results`.
         """
-        length = self.options.max_length
-        state = self.decoder.start(encoded, length=length)
-        memory = state["memory"]
+        memory, first = self.start(encoded)
         _, values = ops.while_loop(
             lambda index, values: self.is_unfinished(values),
             lambda index, values: (index + 1, self.next_step(memory, index, values)),
-            (0, self.begin(state, limits)),
-            maximum_iterations=length,
+            (0, first),
+            maximum_iterations=self.options.max_length,
         )
         return self.results(values)
+
+    def scores_of(
+        self, log_probs: Tensor, tokens: Tensor, index: Any, values: dict[str, Any]
+    ) -> Tensor:
+        """Scores that next tokens are chosen by, see `choosing_scores`."""
+        step = Step(log_probs, tokens, index)
+        return choosing_scores(step, self.options, values["per_example"])
+
+    def option(self, name: str, values: dict[str, Any]) -> Any:
+        """The value of an option, or the values of the rows."""
+        return values["per_example"].get(name, getattr(self.options, name))
 
 
 def batch_size(state: dict[str, Any]) -> Any:

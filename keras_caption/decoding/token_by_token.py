@@ -5,7 +5,7 @@ from jaxtyping import Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.rules import choosing_scores, token_log_probs
+from keras_caption.decoding.rules import token_log_probs
 from keras_caption.decoding.search import Search, batch_size, chosen_log_probs
 from keras_caption.text import BOS, EOS, PAD
 
@@ -34,15 +34,15 @@ class TokenByToken(Search):
             int `(rows,)`.
         """
 
-    def begin(self, state: dict[str, Any], limits: Any) -> dict[str, Any]:
+    def begin(self, state: dict[str, Any]) -> dict[str, Any]:
         rows = batch_size(state)
-        values = {
+        return {
             "last": ops.full((rows,), BOS, "int32"),
             "tokens": ops.zeros((rows, self.options.max_length), "int32"),
             "log_probs": ops.zeros((rows,), "float32"),
+            "per_example": self.per_example,
             "cache": state["cache"],
         }
-        return values if limits is None else {**values, "limits": limits}
 
     def is_unfinished(self, values: dict[str, Any]) -> Any:
         return ops.logical_not(ops.all(finished(values["last"])))
@@ -52,9 +52,7 @@ class TokenByToken(Search):
         state = {"memory": memory, "cache": values["cache"]}
         logits, state = self.decoder.step(last, state, index)
         log_probs = token_log_probs(logits, self.options)
-        scores = choosing_scores(
-            log_probs, tokens, index, self.options, values.get("limits")
-        )
+        scores = self.scores_of(log_probs, tokens, index, values)
         chosen = ops.cast(self.choose(scores, index, values), "int32")
         added = chosen_log_probs(log_probs, chosen)
         done = finished(last)
@@ -70,6 +68,9 @@ class TokenByToken(Search):
 
     def results(self, values: dict[str, Any]) -> tuple[Any, Any]:
         return values["tokens"], values["log_probs"]
+
+    def best_so_far(self, values: dict[str, Any]) -> Any:
+        return values["tokens"]
 
 
 def finished(last):

@@ -1,5 +1,8 @@
+import contextlib
 import dataclasses
-from collections.abc import Iterable
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import keras
@@ -10,19 +13,31 @@ from keras import ops
 from keras_caption.arguments import Tensor, check
 from keras_caption.decoding import (
     Decoding,
-    beam_search,
     compile_function,
-    greedy_search,
     length_limits,
-    sample,
     with_decoding,
 )
-from keras_caption.decoding.beam_search import is_hypothesis
+from keras_caption.decoding.beam import is_hypothesis
+from keras_caption.decoding.beam_search import make_beam
+from keras_caption.decoding.greedy_search import GreedySearch
 from keras_caption.decoding.options import BeamSize
-from keras_caption.decoding.search import chosen_log_probs
+from keras_caption.decoding.sampling import Sampling
+from keras_caption.decoding.search import Search, chosen_log_probs
+from keras_caption.decoding.text_options import (
+    forbidden_tokens,
+    prefix_tokens,
+    required_tokens,
+)
 from keras_caption.errors import InputError
-from keras_caption.models.input_reader import BATCH_SIZE, InputReader
-from keras_caption.text import PAD, Tokenizer
+from keras_caption.models.input_reader import (
+    BATCH_SIZE,
+    InputReader,
+    count_rows,
+    is_whole,
+    parts_of,
+)
+from keras_caption.progress import progress as progress_bar
+from keras_caption.text import BOS, PAD, Tokenizer
 
 
 class Generation(InputReader):
@@ -47,21 +62,48 @@ class Generation(InputReader):
 
     @with_decoding
     def generate(
-        self, raw: Any, batch_size: int = BATCH_SIZE, **options: Any
-    ) -> list[str]:
-        """Generates a caption for each example.
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: int | None = None,
+        attention: bool = False,
+        stream: bool = False,
+        progress: bool = False,
+        **options: Any,
+    ) -> list[Any] | Iterator[list[str]]:
+        """Generates captions of any number of examples.
 
         Args:
             raw: dict of arrays or tensors, as for a call (`tokens` are ignored); or,
                 for a model with an `extractor`, a list of photos, paths or uint8
-                arrays `(height, width, 3)`. Any number of examples.
+                arrays `(height, width, 3)`, of any sizes. Or any iterable of such
+                dicts, a `tf.data` dataset for one, or of such photos.
             batch_size: int, number of examples that are decoded at once. Memory grows
                 with it, not with their number.
+            n: int, number of captions of each example, the best of the beam or, with a
+                `temperature`, samples. The beam is made as wide as `n`.
+            attention: bool, whether to return what each token attends to.
+            stream: bool, whether to return the texts while they grow.
+            progress: bool, whether to show on standard error how far it is.
             **options: Fields of `keras_caption.decoding.Decoding`, in place of the
                 model's own.
 
         Returns:
-            A list of str.
+            A list for each example of a str.
+
+            With `attention`, of a pair: the str, and weights, float32 `(tokens, M)`,
+            of each token, EOS included, over the items of the memory, see `attention`.
+
+            With `n`, a list of tuples: the str, its log-probability, EOS included, a
+            float, and the weights if they are wanted. Of a beam the best is first,
+            which with a `length_penalty` need not be the most probable one, and there
+            are fewer if it ends with fewer.
+
+            With `stream`, an iterator over lists of str, after each step one: the texts
+            as they are then, of the batches that have been begun. The last is what is
+            returned otherwise. The best hypothesis of a beam may change; greedy and
+            sampled texts only grow.
 
         Raises:
             InputError: If the model was made without a vocabulary, or as
@@ -71,35 +113,70 @@ class Generation(InputReader):
 
         ```python
         model.generate({"regions": regions, "boxes": boxes}, beam_size=5)
-        model.generate(["photo.jpg"])
+        model.generate(["photo.jpg"], prefix="a photo of", forbidden=["dog"])
+        model.generate(["photo.jpg"], n=3)
+        # [[("a dog on a beach", -3.1), ("a dog runs", -3.6), ...], ...]
+        for [text] in model.generate(["photo.jpg"], stream=True):
+            print(text)
         ```
         """
         self._check_vocabulary()
-        tokens, _ = self.generate_tokens(raw, batch_size, **options)
-        return [self.vocabulary.decode(row) for row in tokens]
+        decoding = self._decoding(n, options)
+        if stream and (attention or progress or n is not None):
+            raise InputError(
+                "`stream` is of texts alone: it has no `n`, `attention` or `progress`."
+            )
+        if stream:
+            return self._stream(raw, batch_size, decoding)
+        results = []
+        kept = [True, n is not None, attention]
+        for batch in self._search(raw, batch_size, n, decoding, attention, progress):
+            for example in zip(*batch, strict=True):
+                captions = []
+                for tokens, score, weights in zip(*example, strict=True):
+                    parts = self.vocabulary.decode(tokens), float(score), weights
+                    parts = tuple(itertools.compress(parts, kept))
+                    if n is None or is_hypothesis(score):
+                        captions.append(parts if len(parts) > 1 else parts[0])
+                results.append(captions[0] if n is None else captions)
+        return results
 
     @with_decoding
     def generate_tokens(
-        self, raw: Any, batch_size: int = BATCH_SIZE, **options: Any
-    ) -> tuple[Int32[np.ndarray, "batch T"], Float32[np.ndarray, " batch"]]:
-        """Generates a caption for each example, as tokens with their scores.
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: int | None = None,
+        **options: Any,
+    ) -> tuple[Int32[np.ndarray, "batch ... T"], Float32[np.ndarray, "batch ..."]]:
+        """Generates captions as tokens with their scores.
 
         Args:
-            raw, batch_size, **options: As of `generate`.
+            raw, batch_size, n, **options: As of `generate`.
 
         Returns:
             Tokens, int32 `(batch, T)`, from the first one to EOS, then PAD; and
             log-probabilities, float32 `(batch,)`. NumPy arrays. T is `max_length`, or
-            less if a `length_ratio` allows no more.
+            less if a `length_ratio` allows no more. With `n`, `(batch, n, T)` and
+            `(batch, n)`; places without a caption have PAD and -1e9.
 
         Raises:
             InputError: If an option is unknown, wrong or without effect, an input is
                 missing or has a wrong shape, or an example has a fault: an image
                 without a valid region, say, or with boxes in pixels.
         """
-        options = self.decoding.override(**options)
-        tokens, scores = self._search(raw, batch_size, options)
-        return tokens[:, 0], scores[:, 0]
+        decoding = self._decoding(n, options)
+        batches = list(self._search(raw, batch_size, n, decoding))
+        length = max(tokens.shape[-1] for tokens, *_ in batches)
+        tokens = np.concatenate(
+            [
+                np.pad(x, ((0, 0), (0, 0), (0, length - x.shape[-1])))
+                for x, *_ in batches
+            ]
+        )
+        scores = np.concatenate([scores for _, scores, _ in batches])
+        return (tokens[:, 0], scores[:, 0]) if n is None else (tokens, scores)
 
     @staticmethod
     def confidences(
@@ -116,58 +193,6 @@ class Generation(InputReader):
         """
         lengths = np.count_nonzero(np.asarray(tokens) != PAD, axis=1)
         return np.exp(np.asarray(scores) / np.maximum(lengths, 1))
-
-    @with_decoding
-    def generate_n_best(
-        self, raw: Any, n: int, batch_size: int = BATCH_SIZE, **options: Any
-    ) -> list[list[tuple[str, float]]]:
-        """Generates the best captions of each example, by beam search.
-
-        Args:
-            raw, batch_size: As of `generate`.
-            n: int, number of captions of each example; there are fewer if the beam
-                ends with fewer.
-            **options: As of `generate`, but no `temperature`. The beam is made as wide
-                as `n`.
-
-        Returns:
-            A list for each example of pairs of a caption, a str, and its
-            log-probability, EOS included, a float. The best is first: with a
-            `length_penalty` that need not be the most probable one.
-
-        Raises:
-            InputError: If `n` is not an int from 1 to a given `beam_size`, or as
-                `generate` raises it.
-
-        Example:
-
-        ```python
-        model.generate_n_best({"regions": regions, "boxes": boxes}, n=3)
-        # [[("a dog on a beach", -3.1), ("a dog runs", -3.6), ...], ...]
-        ```
-        """
-        check(BeamSize, n=n)
-        self._check_vocabulary()
-        changed = self.decoding.override(**options)
-        if changed.temperature is not None:
-            raise InputError("Sampling, by a `temperature`, has no n best captions.")
-        if "beam_size" not in options:
-            width = max(n, changed.beam_size)
-            changed = self.decoding.override(**{**options, "beam_size": width})
-        if n > changed.beam_size:
-            raise InputError(
-                f"A beam of {changed.beam_size} does not hold the {n} best."
-            )
-        return [
-            [
-                (self.vocabulary.decode(row), float(score))
-                for row, score in zip(tokens[:n], scores[:n], strict=True)
-                if is_hypothesis(score)
-            ]
-            for tokens, scores in zip(
-                *self._search(raw, batch_size, changed), strict=True
-            )
-        ]
 
     def caption(
         self, batches: Iterable[dict[str, Any]], **options: Any
@@ -209,13 +234,18 @@ class Generation(InputReader):
         return ops.sum(ops.where(tokens[:, 1:] != PAD, chosen, 0.0), axis=1)
 
     def limits(
-        self, inputs: dict[str, Tensor], options: Decoding
+        self,
+        inputs: dict[str, Tensor],
+        options: Decoding,
+        prefix: Int32[Tensor, "batch T"] | None = None,
     ) -> Int32[Tensor, " batch"] | None:
         """Greatest numbers of tokens of outputs, by the lengths of their inputs.
 
         Args:
             inputs: dict of tensors, as `read` returns it.
             options: `keras_caption.decoding.Decoding`.
+            prefix: int32 `(batch, T)`, what outputs begin with, then PAD, or `None`.
+                A limit allows it and EOS.
 
         Returns:
             int32 `(batch,)`, or `None` if there is no `length_ratio`.
@@ -226,65 +256,224 @@ class Generation(InputReader):
         if options.length_ratio is None:
             return None
         lengths = self.memory_kind.lengths(inputs)
-        return length_limits(lengths, options.length_ratio, options.length_margin)
+        limits = length_limits(lengths, options.length_ratio, options.length_margin)
+        if prefix is None:
+            return limits
+        given = ops.sum(ops.cast(ops.not_equal(prefix, PAD), "int32"), axis=1)
+        return ops.maximum(limits, given + 1)
+
+    def search(
+        self,
+        options: Decoding,
+        inputs: dict[str, Tensor],
+        per_example: dict[str, Tensor] | None = None,
+        numbers: Float32[Tensor, "batch*C T"] | None = None,
+        required: Int32[Tensor, "phrases states vocabulary_size"] | None = None,
+    ) -> Search:
+        """The search by which the model generates.
+
+        Args:
+            options: `keras_caption.decoding.Decoding`.
+            inputs: dict of tensors, as `read` returns it.
+            per_example: Of `Search`, without limits.
+            numbers: Of `keras_caption.decoding.sample`; `None` if it is not to sample.
+            required: Of `keras_caption.decoding.beam_search`.
+        """
+        per_example = per_example or {}
+        limits = self.limits(inputs, options, per_example.get("prefix"))
+        if limits is not None:
+            per_example = {**per_example, "limits": limits}
+        if numbers is not None:
+            return Sampling(self, options, numbers, per_example)
+        if options.beam_size == 1 and required is None:
+            return GreedySearch(self, options, per_example)
+        return make_beam(self, options, per_example, required)
 
     def _check_vocabulary(self):
         if self.vocabulary is None:
             raise InputError(
                 f"The model '{self.name}' was made without a vocabulary: it can "
-                "`generate_tokens`, but no strings."
+                "`generate_tokens`, but neither read nor write strings."
             )
+
+    def _decoding(self, n: int | None, options: dict[str, Any]) -> Decoding:
+        """The model's options, some replaced, with a beam that holds `n` captions."""
+        changed = self.decoding.override(**options)
+        if n is None:
+            return changed
+        check(BeamSize, n=n)
+        if changed.temperature is not None:
+            return changed
+        if "beam_size" not in options:
+            wide = math.ceil(max(n, changed.beam_size) / changed.groups)
+            options = {**options, "beam_size": wide * changed.groups}
+            changed = self.decoding.override(**options)
+        if n > changed.beam_size:
+            raise InputError(
+                f"A beam of {changed.beam_size} does not hold the {n} best."
+            )
+        return changed
 
     def _search(
+        self,
+        raw: Any,
+        batch_size: int,
+        n: int | None,
+        options: Decoding,
+        attention: bool = False,
+        progress: bool = False,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
+        """Tokens `(size, n, T)`, log-probabilities and weights, batch by batch."""
+        bar = contextlib.nullcontext()
+        if progress:
+            noun = f"{self.kinds[0].noun}s"
+            total = count_rows(self._readable(raw)) if is_whole(raw) else None
+            bar = progress_bar(desc="Generating", total=total, unit=noun)
+        n = n or 1
+        with bar:
+            for own, size, feed in self._feeds(raw, batch_size, n, options):
+                tokens, scores = map(
+                    ops.convert_to_numpy, self._compiled(whole, own, feed)(feed)
+                )
+                tokens, scores = tokens[:, :n], scores[:, :n]
+                weights = [[None] * n] * size
+                if attention:
+                    weights = self._weights(feed["inputs"], tokens)[:size]
+                yield tokens[:size], scores[:size], weights
+                if progress:
+                    bar.update(size)
+
+    def _stream(
         self, raw: Any, batch_size: int, options: Decoding
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens `(batch, n, T)` and log-probabilities `(batch, n)`, in batches."""
-        count, batches = self.read_in_batches(raw, batch_size)
-        numbers = None
-        if options.temperature is not None:
-            numbers = ops.convert_to_numpy(
-                keras.random.uniform((count, options.max_length), seed=options.seed)
-            )
-        results = []
-        for rows, inputs in batches:
-            own = self._shorter(options, inputs)
-            args = () if numbers is None else (numbers[rows][:, : own.max_length],)
-            tokens, scores = map(
-                ops.convert_to_numpy, self._compiled(own)(inputs, *args)
-            )
-            valid = rows[-1] - rows[0] + 1  # the others repeat the last example
-            results.append((tokens[:valid], scores[:valid]))
-        length = max(tokens.shape[-1] for tokens, _ in results)
-        tokens = [
-            np.pad(x, ((0, 0), (0, 0), (0, length - x.shape[-1]))) for x, _ in results
-        ]
-        return np.concatenate(tokens), np.concatenate([scores for _, scores in results])
+    ) -> Iterator[list[str]]:
+        """Texts after each step, see `generate`."""
+        before = []
+        for own, size, feed in self._feeds(raw, batch_size, 1, options):
+            memory, values = self._compiled(first_values, own, feed)(feed)
+            step = self._compiled(one_step, own, feed)
+            for index in range(own.max_length):
+                place = ops.convert_to_tensor(index, "int32")
+                values, tokens, is_unfinished = step(feed, memory, place, values)
+                tokens = ops.convert_to_numpy(tokens)[:size]
+                texts = [self.vocabulary.decode(row) for row in tokens]
+                yield [*before, *texts]
+                if not is_unfinished:
+                    break
+            before += texts
 
-    def _shorter(self, options: Decoding, inputs: dict[str, Any]) -> Decoding:
-        """Options whose greatest length is no longer than a batch needs.
+    def _feeds(
+        self, raw: Any, batch_size: int, n: int, options: Decoding
+    ) -> Iterator[tuple[Decoding, int, dict[str, Any]]]:
+        """Of all that is decoded at once: options, number of examples and arguments.
 
-        It is a power of 2, for few compiled functions.
+        The options are without texts, and the arguments those of `search`.
         """
-        limits = self.limits(inputs, options)
-        if limits is None:
-            return options
-        longest = 1 << (int(ops.max(limits)) - 1).bit_length()
-        return dataclasses.replace(options, max_length=min(options.max_length, longest))
+        if options.prefix or options.forbidden or options.required:
+            self._check_vocabulary()
+        if not isinstance(options.prefix, str) and not is_whole(raw):
+            raise InputError("A list of `prefix` needs a list of examples beside it.")
+        plain = dataclasses.replace(options, prefix="", forbidden=(), required=())
+        shared, first = {}, 0
+        if options.required:
+            shared["required"] = required_tokens(self.vocabulary, options)
+        if options.forbidden:
+            forbidden = forbidden_tokens(self.vocabulary, options.forbidden)
+        for part in parts_of(raw, batch_size):
+            count, batches = self.read_in_batches(part, batch_size)
+            prefix = numbers = None
+            if options.prefix:
+                prefix = prefix_tokens(self.vocabulary, options, count)
+            if options.temperature is not None:
+                seed = options.seed
+                seed = None if seed is None else (seed + first) % 2**32
+                shape = count * n, options.max_length
+                numbers = ops.convert_to_numpy(keras.random.uniform(shape, seed=seed))
+                numbers = numbers.reshape(count, n, options.max_length)
+            for rows, inputs in batches:
+                feed, per_example = {"inputs": inputs, **shared}, {}
+                if options.forbidden:
+                    shape = len(rows), *forbidden.shape
+                    per_example["forbidden"] = np.broadcast_to(forbidden, shape)
+                own = plain
+                limits = self.limits(
+                    inputs, options, None if prefix is None else prefix[rows]
+                )
+                if limits is not None:  # a power of 2, for few compiled functions
+                    longest = 1 << (int(ops.max(limits)) - 1).bit_length()
+                    longest = min(options.max_length, longest)
+                    own = dataclasses.replace(plain, max_length=longest)
+                if prefix is not None:
+                    per_example["prefix"] = prefix[rows][:, : own.max_length]
+                if numbers is not None:
+                    of_rows = numbers[rows][..., : own.max_length]
+                    feed["numbers"] = of_rows.reshape(-1, own.max_length)
+                # Where examples are too few, those behind repeat the last one.
+                yield own, rows[-1] - rows[0] + 1, {**feed, "per_example": per_example}
+            first += count
 
-    def _compiled(self, options: Decoding) -> Any:
-        """A function from inputs to tokens and scores, compiled once."""
-        key = dataclasses.replace(options, seed=None)
+    def _weights(
+        self, inputs: dict[str, Tensor], tokens: Int32[np.ndarray, "size n T"]
+    ) -> list[list[Float32[np.ndarray, "tokens M"]]]:
+        """Attention weights of the tokens of each caption, over the memory's items."""
+        if "attention" not in self._compiled_functions:
+            self._compiled_functions["attention"] = compile_function(
+                lambda inputs, tokens: self.attention(tokens, self.encode(inputs)),
+                self.variables,
+            )
+        given = np.pad(tokens, ((0, 0), (0, 0), (1, 0)), constant_values=BOS)[..., :-1]
+        flat = given.reshape(-1, given.shape[-1])
+        weights = self._compiled_functions["attention"](inputs, flat)
+        weights = ops.convert_to_numpy(weights).reshape(*tokens.shape, -1)
+        lengths = np.count_nonzero(tokens, axis=-1)
+        return [
+            [of_one[:length] for of_one, length in zip(*example, strict=True)]
+            for example in zip(weights, lengths, strict=True)
+        ]
+
+    def _compiled(
+        self, make: Callable, options: Decoding, feed: dict[str, Any]
+    ) -> Callable:
+        """A function that `make` makes of the model and options, compiled once."""
+        sizes = feed["required"].shape if "required" in feed else None
+        key = make, dataclasses.replace(options, seed=None), sizes
         if key not in self._compiled_functions:
-
-            def generate(inputs, *numbers):
-                encoded, limits = self.encode(inputs), self.limits(inputs, options)
-                if numbers:
-                    outputs = sample(self, encoded, *numbers, options, limits)
-                elif options.beam_size == 1:
-                    outputs = greedy_search(self, encoded, options, limits)
-                else:
-                    return beam_search(self, encoded, options, limits)
-                return [ops.expand_dims(x, 1) for x in outputs]
-
-            self._compiled_functions[key] = compile_function(generate, self.variables)
+            self._compiled_functions[key] = compile_function(
+                make(self, options), self.variables
+            )
         return self._compiled_functions[key]
+
+
+# === Functions of a model and options that make one of the arguments of `search` ===
+
+
+def whole(model: Generation, options: Decoding) -> Callable:
+    """All steps: tokens `(batch, n, T)` and log-probabilities `(batch, n)`."""
+
+    def run(feed):
+        search = model.search(options, **feed)
+        tokens, scores = search.run(model.encode(feed["inputs"]))
+        batch = ops.shape(next(iter(feed["inputs"].values())))[0]
+        shape = batch, -1, options.max_length
+        return ops.reshape(tokens, shape), ops.reshape(scores, (batch, -1))
+
+    return run
+
+
+def first_values(model: Generation, options: Decoding) -> Callable:
+    """What a search begins with: the decoder's memory, and the values."""
+
+    def start(feed):
+        return model.search(options, **feed).start(model.encode(feed["inputs"]))
+
+    return start
+
+
+def one_step(model: Generation, options: Decoding) -> Callable:
+    """The values after one more step, the best tokens, and whether there is another."""
+
+    def step(feed, memory, index, values):
+        search = model.search(options, **feed)
+        values = search.next_step(memory, index, values)
+        return values, search.best_so_far(values), search.is_unfinished(values)
+
+    return step

@@ -134,6 +134,37 @@ class InputReader:
         return {}
 
 
+def is_whole(raw: Any) -> bool:
+    """Whether raw input is all there at once, not an iterable of its parts."""
+    is_known = isinstance(raw, collections.abc.Mapping | collections.abc.Sequence)
+    is_known = is_known or hasattr(raw, "shape") or isinstance(raw, os.PathLike)
+    return is_known or not isinstance(raw, collections.abc.Iterable)
+
+
+def parts_of(raw: Any, batch_size: int) -> Iterator[Any]:
+    """Raw input as a whole, or the batches of an iterable.
+
+    Args:
+        raw: As of `InputReader.read`; or an iterable of dicts of several examples, or
+            of other single ones.
+        batch_size: int, number of single examples in a part.
+    """
+    if is_whole(raw):
+        yield raw
+        return
+    singles = []
+    for item in raw:
+        if isinstance(item, collections.abc.Mapping):
+            yield item
+            continue
+        singles.append(item)
+        if len(singles) == batch_size:
+            yield singles
+            singles = []
+    if singles:
+        yield singles
+
+
 def count_rows(values: Any) -> int:
     """The number of rows of a list, an array or a tensor; 1 of anything else."""
     if isinstance(values, (str, bytes, os.PathLike)):

@@ -1,6 +1,6 @@
 import collections.abc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.decoding import with_decoding
 from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
-from keras_caption.models.input_reader import BATCH_SIZE, InputReader
+from keras_caption.models.input_reader import BATCH_SIZE, InputReader, is_whole
 from keras_caption.progress import progress
 from keras_caption.text import PAD
 
@@ -53,62 +53,52 @@ class SentenceReader(InputReader):
     @with_decoding
     def translate(
         self,
-        sentences: list[str],
+        sentences: Iterable[str],
         batch_size: int = BATCH_SIZE,
         report: Callable[[int, str, bool], None] | None = None,
+        *,
+        n: int | None = None,
         **options: Any,
-    ) -> list[str]:
+    ) -> list[Any]:
         """Translates any number of sentences, in batches of similar length.
 
         Args:
-            sentences: List of str. One that has no token, or more than
+            sentences: Iterable of str. One that has no token, or more than
                 `keras_caption.inputs.text.MAX_TOKENS`, has an empty translation.
             batch_size: int, number of sentences that are translated at once.
             report: Function that is called with the place of a sentence, what is wrong
                 with it, and whether it is translated nonetheless, as those of unknown
                 words are. By default a warning counts those that are not.
+            n: int, number of translations of each sentence, as of `generate`.
             **options: As of `generate`.
 
         Returns:
-            A list of str.
+            A list of str; with `n`, of lists as `generate` returns them, empty ones
+            where the translation is.
 
         Raises:
             InputError: If the sentences are no list of str, or as `generate` raises it.
         """
+        if self.source is None:
+            raise InputError(f"The model '{self.name}' has no tokenizer of sentences.")
+        if options.get("stream"):
+            raise InputError("`translate` has no `stream`: `generate` has.")
+        if not is_whole(sentences):
+            sentences = list(sentences)
+        prefix = options.get("prefix", self.decoding.prefix)
+        is_one = isinstance(prefix, str)
+        if not is_one and len(prefix) != len(sentences):
+            raise InputError(
+                f"`prefix`: there are {len(prefix)} texts for {len(sentences)} "
+                "sentences."
+            )
 
-        def generate(batch):
-            return self.generate(batch, batch_size, **options)
+        def generate(indices, batch):
+            own = options if is_one else {"prefix": [prefix[i] for i in indices]}
+            return self.generate(batch, batch_size, n=n, **{**options, **own})
 
-        return self._in_batches(generate, sentences, batch_size, report, "")
-
-    @with_decoding
-    def translate_n_best(
-        self,
-        sentences: list[str],
-        n: int,
-        batch_size: int = BATCH_SIZE,
-        report: Callable[[int, str, bool], None] | None = None,
-        **options: Any,
-    ) -> list[list[tuple[str, float]]]:
-        """Translates any number of sentences, each in several ways.
-
-        Args:
-            sentences, batch_size, report: As of `translate`.
-            n: int, number of translations of each sentence.
-            **options: As of `generate_n_best`.
-
-        Returns:
-            A list for each sentence, see `generate_n_best`; an empty one where
-            `translate` returns an empty translation.
-
-        Raises:
-            InputError: As `translate`, or as `generate_n_best` raises it.
-        """
-
-        def generate(batch):
-            return self.generate_n_best(batch, n, batch_size, **options)
-
-        return self._in_batches(generate, sentences, batch_size, report, [])
+        empty = "" if n is None else []
+        return self._in_batches(generate, sentences, batch_size, report, empty)
 
     def _in_batches(
         self,
@@ -119,8 +109,6 @@ class SentenceReader(InputReader):
         empty: Any,
     ) -> list[Any]:
         """What `generate` makes of batches of sentences of similar length, in order."""
-        if self.source is None:
-            raise InputError(f"The model '{self.name}' has no tokenizer of sentences.")
         tokens = self.source_tokens(sentences)
         self._report(tokens, report)
         generated = [empty] * len(tokens)
@@ -129,7 +117,8 @@ class SentenceReader(InputReader):
         starts = range(0, len(usable), batch_size)
         for start in progress(starts, "Translating", unit="batches", leave=False):
             indices = usable[start : start + batch_size]
-            results = generate({"source": pad([tokens[i] for i in indices])})
+            batch = {"source": pad([tokens[i] for i in indices])}
+            results = generate(indices, batch)
             for i, result in zip(indices, results, strict=True):
                 generated[i] = result
         return generated

@@ -13,7 +13,7 @@ from keras_caption.decoding import (
     greedy_search,
     with_decoding,
 )
-from keras_caption.decoding.beam_search import is_hypothesis
+from keras_caption.decoding.beam import is_hypothesis
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor, ObjectDetector
 from keras_caption.inputs import read_served
@@ -144,15 +144,22 @@ def generation_endpoints(
     if model.vocabulary is None:
         raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
 
+    if options.prefix or options.forbidden or options.required:
+        raise InputError(
+            "An export takes no texts: no `prefix`, `forbidden` or `required`."
+        )
+
     # === Searches ===
+    def limits_of(inputs):
+        limits = model.limits(inputs, options)
+        return None if limits is None else {"limits": limits}
+
     @functools.partial(tf.function, autograph=False)  # one graph for all signatures
     def beam(inputs):
-        limits = model.limits(inputs, options)
-        return beam_search(model, model.encode(inputs), options, limits)
+        return beam_search(model, model.encode(inputs), options, limits_of(inputs))
 
     def one_by_one(inputs):
-        limits = model.limits(inputs, options)
-        return greedy_search(model, model.encode(inputs), options, limits)
+        return greedy_search(model, model.encode(inputs), options, limits_of(inputs))
 
     # === Signatures ===
     def answer(tokens, scores, valid):

@@ -370,7 +370,7 @@ def test_any_number_of_examples_is_decoded_in_batches(captioner, rng, monkeypatc
     images = random_images(rng, batch=5)
     options = {"beam_size": 2, "max_length": 7}
     expected = captioner.generate_tokens(images, **options)
-    best = captioner.generate_n_best(images, n=2, **options)
+    best = captioner.generate(images, n=2, **options)
     sampled = {"temperature": 1.0, "seed": 1, "max_length": 7}
     samples, _ = captioner.generate_tokens(images, **sampled)
     tensors = {name: ops.convert_to_tensor(x) for name, x in images.items()}
@@ -381,7 +381,7 @@ def test_any_number_of_examples_is_decoded_in_batches(captioner, rng, monkeypatc
         for ours, theirs in zip(found, expected, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-5)
     assert extractor.sizes == [2, 2, 2]  # read when their turn comes
-    found = captioner.generate_n_best(images, n=2, batch_size=2, **options)
+    found = captioner.generate(images, n=2, batch_size=2, **options)
     assert [[text for text, _ in row] for row in found] == [
         [text for text, _ in row] for row in best
     ]

@@ -48,21 +48,21 @@ def test_lengths_are_limited_by_the_source(model, search):
 def test_n_best_are_the_beam(model):
     options = {"max_length": 5, "length_penalty": 0.6, **LIMIT}
     options["beam_size"] = 3
-    lists = model.generate_n_best(SENTENCES, n=2, **options)
+    lists = model.generate(SENTENCES, n=2, **options)
     inputs = model.read(SENTENCES)
     search = kc.decoding.Decoding(**options)
     limits = model.limits(inputs, search)
-    beam = kc.decoding.beam_search(model, model.encode(inputs), search, limits)
+    beam = kc.decoding.beam_search(
+        model, model.encode(inputs), search, {"limits": limits}
+    )
     tokens, scores = map(np.array, beam)
     for found, rows, expected in zip(lists, tokens[:, :2], scores[:, :2], strict=True):
         assert [text for text, _ in found] == [model.target.decode(r) for r in rows]
         np.testing.assert_allclose([s for _, s in found], expected, atol=1e-5)
     assert [best for (best, _), *_ in lists] == model.generate(SENTENCES, **options)
-    alone = model.generate_n_best(
-        ["a"], n=3, max_length=5, length_ratio=0, length_margin=0
-    )
+    alone = model.generate(["a"], n=3, max_length=5, length_ratio=0, length_margin=0)
     assert [text for text, _ in alone[0]] == [""]  # there is no other translation
-    several = model.translate_n_best(["", *SENTENCES], n=2, batch_size=2, **options)
+    several = model.translate(["", *SENTENCES], n=2, batch_size=2, **options)
     assert [[text for text, _ in found] for found in several] == [
         [],
         *([text for text, _ in found] for found in lists),
@@ -74,7 +74,11 @@ def test_n_best_are_the_beam(model):
     [
         ({"n": 0}, "`n`: Input should be greater"),
         ({"n": 3, "beam_size": 2}, "A beam of 2 does not hold the 3 best"),
-        ({"n": 2, "temperature": 1.0}, "Sampling"),
+        ({"n": 2, "stream": True}, "`stream` is of texts alone"),
+        ({"prefix": ["a", "b"]}, "there are 2 texts for 1 examples"),
+        ({"prefix": "狗"}, "`prefix`: .* the model does not know"),
+        ({"forbidden": [""]}, "`forbidden`: '' has no words"),
+        ({"required": ["abcd"], "max_length": 3}, "do not fit into a `max_length`"),
         (
             {"n": 2, "length_ratio": None, "length_margin": 3},
             "`length_margin` needs `length_ratio`",
@@ -83,7 +87,7 @@ def test_n_best_are_the_beam(model):
 )
 def test_wrong_options_are_named(model, options, message):
     with pytest.raises(kc.InputError, match=message):
-        model.generate_n_best(["a"], **options)
+        model.generate(["a"], **options)
 
 
 def test_images_have_no_length(captioner, rng):
@@ -139,7 +143,7 @@ def test_a_served_model_answers_bad_sentences_too(model, tmp_path):
     scores = answers["scores"].numpy()
     np.testing.assert_array_equal(np.isinf(scores), [0, 0, 0, 1, 1, 0])
     several = signatures["n_best"](source=source)
-    lists = model.generate_n_best(SENTENCES, n=2, **options)
+    lists = model.generate(SENTENCES, n=2, **options)
     for i, found in enumerate(lists):
         answered = [x.decode() for x in several["translations"].numpy()[i]]
         assert answered == [text for text, _ in found]
