@@ -59,19 +59,6 @@ class Needs:
     text: str
 
 
-@dataclasses.dataclass(frozen=True)
-class PerExample:
-    """Says, in the type of an option, that each example may have its own value.
-
-    It is then a tensor, and a server takes it with every request.
-
-    Attributes:
-        none: Number that has the effect of `None`.
-    """
-
-    none: float | None = None
-
-
 SAMPLING = Needs(
     lambda options: options.temperature is not None,
     "`temperature`: with a temperature captions are sampled, without one they are "
@@ -158,21 +145,21 @@ class Decoding:
     max_length: MaxLength = 20
     length_ratio: LengthRatio | None = None
     length_margin: Annotated[LengthMargin, RATIO] = 0
-    min_length: Annotated[MinLength, PerExample()] = 0
-    length_penalty: Annotated[NotNegative, BEAM, PerExample()] = 0.0
+    min_length: MinLength = 0
+    length_penalty: Annotated[NotNegative, BEAM] = 0.0
     length_offset: Annotated[NotNegative, BEAM] = 5.0
     allow_unk: Annotated[bool, SEARCH] = False
     renormalize: Annotated[bool, SEARCH] = False
     no_repeat_ngram: NgramSize = 0
-    repetition_penalty: Annotated[Penalty, PerExample()] = 1.0
-    prefix: Annotated[Prefix, PerExample()] = ""
-    forbidden: Annotated[Phrases, PerExample()] = ()
+    repetition_penalty: Penalty = 1.0
+    prefix: Prefix = ""
+    forbidden: Phrases = ()
     required: Annotated[Phrases, SEARCH, NO_GROUPS] = ()
     groups: Annotated[BeamSize, BEAM] = 1
     diversity: Annotated[NotNegative, GROUPS] = 0.5
-    temperature: Annotated[Positive | None, PerExample(1.0)] = None
-    top_k: Annotated[Count | None, SAMPLING, PerExample(2**31 - 1)] = None
-    top_p: Annotated[ShareAboveZero | None, SAMPLING, PerExample(1.0)] = None
+    temperature: Positive | None = None
+    top_k: Annotated[Count | None, SAMPLING] = None
+    top_p: Annotated[ShareAboveZero | None, SAMPLING] = None
     seed: Annotated[Seed | None, SAMPLING] = None
 
     def __post_init__(self):
@@ -243,17 +230,6 @@ def types() -> dict[str, Any]:
 def needs_of(field: dataclasses.Field) -> Iterable[Needs]:
     """The options without which this one has no effect."""
     return [note for note in get_args(field.type) if isinstance(note, Needs)]
-
-
-@functools.cache
-def per_example() -> dict[str, PerExample]:
-    """The options that each example may have a value of its own of, by name."""
-    return {
-        field.name: note
-        for field in dataclasses.fields(Decoding)
-        for note in get_args(field.type)
-        if isinstance(note, PerExample)
-    }
 
 
 def with_decoding(function: Callable) -> Callable:

@@ -22,8 +22,9 @@ class Search(abc.ABC):
         per_example: dict of tensors `(batch, ...)`, what differs from example to
             example: `"limits"`, int `(batch,)`, greatest numbers of tokens, EOS
             included; `"prefix"`, int `(batch, max_length)`, then PAD; `"forbidden"`,
-            int `(batch, phrases, longest)`, after PAD; and values of any option that
-            `keras_caption.decoding.options.per_example` names, in its place.
+            int `(batch, phrases, longest)`, after PAD; and in place of the options of
+            these names, `"min_length"`, `"length_penalty"`, `"repetition_penalty"`,
+            `"temperature"`, `"top_k"` and `"top_p"`, `(batch,)`.
     """
 
     def __init__(
