@@ -200,6 +200,9 @@ def test_a_model_without_a_vocabulary_is_refused(tmp_path):
         ({"max_length": 0}, "`max_length`: Input should be greater"),
         ({"beams": 3}, "no decoding option 'beams'. Did you mean beam_size"),
         ({"temperature": 1.0}, "takes no `temperature`"),
+        ({"prefix": "w4"}, "An export takes no texts"),
+        ({"forbidden": ["w4"]}, "An export takes no texts"),
+        ({"required": ["w4"]}, "An export takes no texts"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_written(
