@@ -5,7 +5,7 @@ from keras import ops, tree
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.options import Decoding
-from keras_caption.decoding.rules import NEG_INF
+from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
     Search,
     batch_size,
@@ -20,8 +20,8 @@ class Beam(Search):
 
     A finished hypothesis leaves its place to the next best one, and joins the best
     finished ones; the search ends once no unfinished hypothesis can join them any
-    more. PAD, BOS and UNK are never chosen. The memory is shared by the hypotheses of
-    an example; only what the decoder keeps per sequence is reordered.
+    more. PAD and BOS are never chosen, nor UNK if not allowed. The memory is shared by
+    the hypotheses of an example; only what the decoder keeps per sequence is reordered.
 
     An example has one beam, or several, `groups`, each a row of the search's values.
     These are, of `places` unfinished hypotheses of each beam, `"tokens"`, their
@@ -74,7 +74,7 @@ class Beam(Search):
         last = ops.where(index == 0, BOS, last)
         state = {"memory": memory, "cache": cache}
         logits, state = self.decoder.step(last, state, index)
-        log_probs = ops.log_softmax(logits)
+        log_probs = token_log_probs(logits, self.options)
         scores = self.scores_of(log_probs, flat_tokens, index, values)
 
         # === The best hypotheses, one token longer ===
@@ -187,11 +187,13 @@ class Beam(Search):
         return self._rank(hypotheses["scores"], lengths, values)
 
     def _rank(self, scores, lengths, values):
-        penalty = self.option("length_penalty", values)
+        power = self.option("length_penalty", values)
         if "length_penalty" in values["per_example"]:  # a row for each place
-            penalty = ops.reshape(penalty, (ops.shape(scores)[0], -1))[:, :1]
-            penalty = ops.reshape(penalty, (-1, *[1] * (len(scores.shape) - 1)))
-        return scores / ((5.0 + lengths) / 6.0) ** penalty
+            power = ops.reshape(power, (ops.shape(scores)[0], -1))[:, :1]
+            power = ops.reshape(power, (-1, *[1] * (len(scores.shape) - 1)))
+        offset = self.options.length_offset
+        penalty = ((offset + lengths) / (offset + 1.0)) ** power
+        return scores / ops.maximum(penalty, 1e-9)  # free places have no length
 
 
 def side_by_side(some: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
