@@ -274,27 +274,45 @@ def test_marian_splits_and_joins_text_the_same(translator):
     assert set(short.encode("the cat sits")) <= set(range(10))
 
 
-def test_a_converted_translator_is_saved_served_and_trained(translator, tmp_path):
+@pytest.mark.parametrize("name", ["marian", "joeynmt"])
+def test_a_converted_translator_is_saved_served_and_trained(name, request, tmp_path):
     import tensorflow as tf
 
-    data, model = translator
-    texts = [str(text) for text in data["tok.text"]]
+    if name == "marian":
+        data, model = request.getfixturevalue("translator")
+        texts = [str(text) for text in data["tok.text"]]
+    else:
+        model = convert_joeynmt(read_joeynmt(oracle(name)[1]))
+        texts = ["sc se so", "sw"]
     short = {"beam_size": 2, "max_length": 4}
     expected = model.generate(texts, **short)
-    model.save(tmp_path / "marian.keras")
-    loaded = keras.models.load_model(tmp_path / "marian.keras")
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.generate(texts, **short) == expected
+    assert loaded.decoding == model.decoding
     kc.serving.export(loaded, tmp_path / "served", **short)
     served = tf.saved_model.load(tmp_path / "served").signatures["serving_default"]
     found = served(source=tf.constant(texts))["translations"].numpy()
     assert [text.decode() for text in found] == expected
+
     table = loaded.decoder.embedding.embeddings
     before = np.array(table)
     loaded.compile("sgd", kc.losses.SequenceCrossEntropy())
-    tokens = np.array([model.target.encode("eine alte katze")], "int32")
-    batch = {"source": np.array([model.source.encode("a bike")[1:]]), "tokens": tokens}
+    known = model.target.decode([5, 6, 7])
+    batch = {
+        "source": np.array([model.source.encode(texts[0])[1:]], "int32"),
+        "tokens": np.array([model.target.encode(known)], "int32"),
+    }
     assert np.isfinite(loaded.train_on_batch(*kc.text.teacher_forcing(batch)))
     assert not np.array_equal(before, np.array(table))
+
+    # Areas and NSA have no weights: they start from those of the converted model.
+    mechanisms = {"query_norm": "instance", "input_area": 2, "output_area": 2}
+    changed = model.from_config({**model.get_config(), **mechanisms})
+    changed.set_weights(model.get_weights())
+    given = {**batch, "tokens": batch["tokens"][:, :-1]}
+    assert not np.allclose(np.array(changed(given)), np.array(model(given)), atol=1e-3)
+    assert len(changed.generate(texts, **short)) == len(texts)
 
 
 def test_folders_of_other_models_are_refused(tmp_path):
