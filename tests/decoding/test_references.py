@@ -33,6 +33,9 @@ CASES = {
     "forbidden": {"forbidden": [(4,), (5, 6), (7, 7, 5)]},
     "prefix": {"prefix": [(5, 5), (), (7,)], "forbidden": [(5,)]},
     "length_penalty": {"length_penalty": 1.0, "min_length": 2},
+    "length_offset": {"length_penalty": 1.0, "length_offset": 0.0},
+    "scores": {"allow_unk": True, "renormalize": True},
+    "greedy_scores": {"beam_size": 1, "renormalize": True},
     "groups": {"beam_size": 4, "groups": 2, "diversity": 0.8},
     "required": {"required": [(6, 6, 4), (5,)]},
     "required_greedy": {"required": [(6, 5), (5, 7)], "beam_size": 1},
@@ -69,7 +72,11 @@ def next_scores(example, tokens, case):
     """Log-probabilities, and scores to choose by."""
     index = len(tokens)
     last = tokens[-1] if tokens else BOS
-    log_probs = log_softmax(TABLE[example, index, last])
+    never = (PAD, BOS) if case.get("allow_unk") else (PAD, BOS, UNK)
+    logits = TABLE[example, index, last].copy()
+    if case.get("renormalize"):
+        logits[[*never]] = -np.inf
+    log_probs = log_softmax(logits)
     scores = log_probs.copy()
     prefix = case.get("prefix", [()] * BATCH)[example]
     for token in range(SIZE):
@@ -79,7 +86,7 @@ def next_scores(example, tokens, case):
         n = case.get("no_repeat_ngram", 0)
         ngrams = [longer[i : i + n] for i in range(index + 2 - n)]
         is_wrong = (
-            token in (PAD, BOS, UNK)
+            token in never
             or (n and len({*ngrams}) < len(ngrams))
             or any(longer[-len(p) :] == p for p in case.get("forbidden", ()))
             or (token == EOS and index < case.get("min_length", 0))
@@ -112,7 +119,9 @@ def reference_beam(example, case):
 
     def rank(hypothesis):
         penalty = case.get("length_penalty", 0.0)
-        return hypothesis[1] / ((5 + len(hypothesis[0])) / 6) ** penalty
+        offset = case.get("length_offset", 5.0)
+        length = len(hypothesis[0])
+        return hypothesis[1] / ((offset + length) / (offset + 1)) ** penalty
 
     for index in range(LENGTH):
         taken = np.zeros(SIZE)
