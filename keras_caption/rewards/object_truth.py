@@ -52,7 +52,7 @@ class ObjectTruth(keras.layers.Layer):
 
     ```python
     objects = kc.rewards.ObjectTruth(model.vocabulary)
-    reward = kc.rewards.WeightedSum([cider_d, objects], weights=[1.0, 0.3])
+    reward = kc.rewards.WeightedSum([cider_d, objects], weights=[1.0, 3.0])
     trainer = kc.training.SelfCritical(model, reward)
     ```
     """
