@@ -32,7 +32,7 @@ class Model(TypedDict, extra_items=Value):
     name: str
 
 
-class Decoding(TypedDict, extra_items=Value):
+class Decoding(TypedDict, extra_items=Value | tuple[str, ...]):
     beam_size: int
     max_length: int
     length_penalty: float
