@@ -114,8 +114,8 @@ class AttentionOptions:
             It is one of `keras_caption.layers.NORMS` (NG-SAN, Eq. 6).
         key_norm: str, norm of the input's keys, or `None`.
         norm_affine: bool, whether these norms learn a gain and an offset.
-        score: str, how attention to the input scores queries and keys, such as
-            `"additive"`, or `None` for products. It is one of `SCORES`.
+        score: str, score of queries and keys of the input: `"additive"`, or
+            `None` for products. It is one of `SCORES`.
         geometry: str, bias of the input's scores by its boxes, such as `"query"`, or
             `None`. It is one of `BIASES`: `"content_independent"`, `"query"` or `"key"`
             (NG-SAN, Eq. 11 to 13), or several of these joined by `"+"`. The bias of an

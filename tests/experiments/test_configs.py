@@ -232,7 +232,7 @@ def test_a_wrong_file_is_named(tmp_path, line, message):
 
 def test_hints_compare_names_within_their_group():
     for name, message in [
-        ("decoding.repetition_penalty", "'repetition_penalty'. Valid names are beam_"),
+        ("decoding.coverage", "'coverage'. Valid names are beam_"),
         ("model.width", "--config.model has no 'width'. Valid names are name"),
         ("modell.gate", "--config has no 'modell.gate'. Did you mean model.gate"),
     ]:
