@@ -102,38 +102,35 @@ class Decoding:
             included. `None` is for no such limit. An output that reaches it ends with
             EOS there. Models of images have none.
         length_margin: int, number of tokens beyond that.
-        min_length: int, least number of tokens before EOS; a `length_ratio` that allows
-            fewer goes before it.
+        min_length: int, least number of tokens before EOS; a `length_ratio` goes
+            before it.
         length_penalty: float, exponent of the length normalization; 0 for none.
             Finished hypotheses are ranked by `log p / ((5 + length) / 6) ** alpha` (Wu
             et al., 2016), 5 being `length_offset`.
-        length_offset: float, what that adds to a length; 0 for
-            `log p / length ** alpha`, and with an exponent of 1 for averages.
+        length_offset: float, what that adds to a length. 0 gives
+            `log p / length ** alpha`, and with an exponent of 1 averages.
         allow_unk: bool, whether a search may generate the unknown word.
-        renormalize: bool, whether the probability of tokens that are never generated
-            goes to the others.
+        renormalize: bool, whether other tokens get the probability of forbidden ones.
         no_repeat_ngram: int, number of tokens in a row that never come twice; 0 for
             any.
-        repetition_penalty: float, factor of the log-probabilities of tokens that an
-            output has already; 1 for none. Tokens are chosen by it (Keskar et al.,
-            2019); log-probabilities that are returned stay the model's. So it is with
-            `diversity`.
-        prefix: str, text that outputs begin with and continue; or a list of str, one
-            for each example. It comes, whatever else is forbidden.
-        forbidden: List of str, words or phrases that never come, as tokens in a row; on
-            a command line separated by commas.
+        repetition_penalty: float, factor of log-probabilities of earlier tokens.
+            Tokens are chosen by it (Keskar et al., 2019); log-probabilities that are
+            returned stay the model's. So it is with `diversity`.
+        prefix: str, text that outputs begin with; or a list, one for each example. It
+            comes, whatever else is forbidden.
+        forbidden: List of str, words or phrases that never come. On a command line
+            they are separated by commas.
         required: List of str, words or phrases that have to come, as `forbidden`. The
             beam is as wide for each number of their tokens that a hypothesis has (grid
             beam search, Hokamp and Liu, 2017).
-        groups: int, number of equal parts of the beam, which are searched in turn
-            (diverse beam search, Vijayakumar et al., 2018).
-        diversity: float, what a token of a group's hypothesis loses for each hypothesis
-            of earlier groups that has it in the same place.
+        groups: int, number of equal parts of the beam, searched in turn. This is
+            diverse beam search (Vijayakumar et al., 2018).
+        diversity: float, penalty of a token for each earlier group that has it there.
         temperature: float, sampling temperature. If given, outputs are sampled instead
             of searched for.
         top_k: int, number of most probable tokens that are sampled from.
-        top_p: float, least probability that the tokens which are sampled from have
-            together, the most probable ones, after `temperature` and `top_k` (nucleus
+        top_p: float, least total probability of the tokens that are sampled from. They
+            are the most probable ones, after `temperature` and `top_k` (nucleus
             sampling, Holtzman et al., 2020).
         seed: int, makes the samples repeatable.
 
