@@ -115,7 +115,7 @@ class Decoding:
         repetition_penalty: float, factor of log-probabilities of earlier tokens.
         prefix: str, text that outputs begin with; or a list, one for each example.
         forbidden: List of str, words or phrases that never come, with commas between.
-        required: List of str, words or phrases that have to come (Hokamp and Liu, 2017).
+        required: List of str, words or phrases that have to come.
         groups: int, number of equal parts of the beam, searched in turn.
         diversity: float, penalty of a token for each earlier group that has it there.
         temperature: float, sampling temperature. If given, outputs are sampled instead

@@ -31,8 +31,7 @@ class UpDown(Captioner):
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
         vocabulary_size: int, number of tokens, needed without a `vocabulary`.
         region_dim: int, size of a region's feature vector.
-        image_vector_dim: int, size of the features of the image as a whole, an input
-            in place of the mean region; or `None`.
+        image_vector_dim: int, size of the vector of an image, or `None`.
         model_dim: int, size of the LSTMs and of what they read of the image.
         embedding_dim: int, size of a token's embedding.
         attention_dim: int, size of the projected queries and keys.
