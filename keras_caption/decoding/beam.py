@@ -23,8 +23,8 @@ class Beam(Search):
     more. PAD and BOS are never chosen, nor UNK if not allowed. The memory is shared by
     the hypotheses of an example; only what the decoder keeps per sequence is reordered.
 
-    An example has one beam, or several, `groups`, each a row of the search's values.
-    These are, of `places` unfinished hypotheses of each beam, `"tokens"`, their
+    An example has `groups` beams, each of them a row of the tensors in `values`. These
+    are, of `places` unfinished hypotheses of each beam, `"tokens"`, their
     `"scores"`, which they are ranked by, and `"log_probs"`; the same of the `width`
     best finished ones, `"done"`; and `"rows"`, those of the decoder's `"cache"` that
     the hypotheses continue.

@@ -107,21 +107,32 @@ class Decoding:
         length_penalty: float, exponent of the length normalization; 0 for none.
             Finished hypotheses are ranked by `log p / ((5 + length) / 6) ** alpha` (Wu
             et al., 2016), 5 being `length_offset`.
-        length_offset: float, what that adds to a length; 0 for `length ** alpha`.
+        length_offset: float, what that adds to a length; 0 for `length ** alpha`. With
+            it, an exponent of 1 ranks by averages.
         allow_unk: bool, whether a search may generate the unknown word.
         renormalize: bool, whether other tokens get the probability of forbidden ones.
         no_repeat_ngram: int, number of tokens in a row that never come twice; 0 for
             any.
-        repetition_penalty: float, factor of log-probabilities of earlier tokens.
-        prefix: str, text that outputs begin with; or a list, one for each example.
-        forbidden: List of str, words or phrases that never come, with commas between.
-        required: List of str, words or phrases that have to come.
-        groups: int, number of equal parts of the beam, searched in turn.
-        diversity: float, penalty of a token for each earlier group that has it there.
+        repetition_penalty: float, factor of log-probabilities of earlier tokens. 1 is
+            for none. Tokens are chosen by it (Keskar et al., 2019); log-probabilities
+            that are returned stay the model's. So it is with `diversity`.
+        prefix: str, text that outputs begin with; or a list, one for each example. They
+            continue it. It comes, whatever else is forbidden.
+        forbidden: List of str, words or phrases that never come, as tokens in a row. On
+            a command line, commas separate them.
+        required: List of str, words or phrases that have to come, as tokens in a row.
+            The beam is as wide for each number of their tokens that a hypothesis has
+            (grid beam search, Hokamp and Liu, 2017).
+        groups: int, number of equal parts of the beam, searched in turn. This is
+            diverse beam search (Vijayakumar et al., 2018).
+        diversity: float, penalty of a token for each hypothesis with it there. Those of
+            earlier groups count, in the same place of the output.
         temperature: float, sampling temperature. If given, outputs are sampled instead
             of searched for.
         top_k: int, number of most probable tokens that are sampled from.
-        top_p: float, least total probability of the tokens that are sampled from.
+        top_p: float, least total probability of the tokens that are sampled from. They
+            are the most probable ones, after `temperature` and `top_k` (nucleus
+            sampling, Holtzman et al., 2020).
         seed: int, makes the samples repeatable.
 
     Raises:
