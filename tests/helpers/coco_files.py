@@ -26,7 +26,7 @@ def contents(images=12, seed=0):
                 }
             )
         for number in range(5):
-            names = " and a ".join(NAMES[kind] for kind in sorted(kinds))
+            names = " and a ".join(NAMES[kind] for kind in sorted(set(kinds)))
             captions.append(
                 {
                     "id": len(captions),
