@@ -22,9 +22,7 @@ import subprocess
 import sys
 
 from experiments.papers.finished import distinctions, find_runs, label_of, task_of
-from experiments.papers.published import SELF_CRITICAL
 from experiments.papers.rows import (
-    TABLES,
     Row,
     cells_of,
     ensembles_of,
@@ -34,6 +32,7 @@ from experiments.papers.rows import (
 )
 from experiments.papers.sections import Section, show, write_csv
 from keras_caption.commands.command_line import Parser, names, new_file, start
+from keras_caption.papers import SELF_CRITICAL, TABLES
 
 
 def main(arguments):

@@ -3,13 +3,10 @@
 import dataclasses
 
 from experiments.papers.finished import OBJECTIVES, distinctions
-from experiments.papers.published import CAPTIONING, CROSS_ENTROPY, SELF_CRITICAL
-from experiments.papers.published_answers import ANSWERS
-from experiments.papers.published_translation import TRANSLATION
 from keras_caption import tasks
+from keras_caption.papers import CROSS_ENTROPY, SELF_CRITICAL, TABLES
 from keras_caption.training.run_directory import settings
 
-TABLES = {**CAPTIONING, **TRANSLATION, **ANSWERS}
 PHASES = {
     (CROSS_ENTROPY,): "All scores are after cross-entropy only, the paper's and ours.",
     (SELF_CRITICAL,): (
@@ -100,18 +97,7 @@ def row_of(published, distinct):
 
 def is_of(published, run, changed):
     """Whether a run is of a published row's model, with its values and no others."""
-    if not published.model:
-        return False
-    if published.members > 1:
-        return (
-            run["objective"] == "ensemble"
-            and run["model"].split(" + ") == [published.model] * published.members
-            and run.get("member_objectives")
-            == [published.objective] * published.members
-        )
-    if (run["model"], run["objective"]) != (published.model, published.objective):
-        return False
-    return (
-        changed.keys() <= published.overrides.keys()
-        and published.overrides.items() <= settings(run).items()
+    own = settings(run)
+    return published.is_of(run, own) and (
+        published.members > 1 or changed.keys() <= published.overrides.keys()
     )

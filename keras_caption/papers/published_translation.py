@@ -3,7 +3,7 @@
 BLEU is times 100; log perplexity is negative, the greater the better.
 """
 
-from experiments.papers.published import CROSS_ENTROPY, Published, Table
+from keras_caption.papers.published import CROSS_ENTROPY, Published, Table
 
 TRANSFORMERS = {
     "Tiny": "transformer_tiny",

@@ -1,6 +1,6 @@
 """Every number of the papers' table of question answering, as the paper prints them."""
 
-from experiments.papers.published import CROSS_ENTROPY, Published, Table
+from keras_caption.papers.published import CROSS_ENTROPY, Published, Table
 
 ANSWERS = {
     "ngsan_9": Table(

@@ -5,6 +5,7 @@ Attention write CIDEr where AoANet writes CIDEr-D; all are under one name here.
 """
 
 import dataclasses
+from typing import Any
 
 CROSS_ENTROPY, SELF_CRITICAL = "cross-entropy", "self-critical"
 
@@ -31,6 +32,25 @@ class Published:
     overrides: dict = dataclasses.field(default_factory=dict)
     members: int = 1
     objective: str = SELF_CRITICAL
+
+    def is_of(self, run: dict[str, Any], settings: dict[str, Any]) -> bool:
+        """Whether a run is of the row's model, with its values.
+
+        Args:
+            run: dict, as `keras_caption.formats.runs.read_config` returns it.
+            settings: The same as a flat dict from `group.name` to value.
+        """
+        if not self.model:
+            return False
+        if self.members > 1:
+            return (
+                run["objective"] == "ensemble"
+                and run["model"].split(" + ") == [self.model] * self.members
+                and run.get("member_objectives") == [self.objective] * self.members
+            )
+        if (run["model"], run["objective"]) != (self.model, self.objective):
+            return False
+        return self.overrides.items() <= settings.items()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,9 +288,8 @@ AREA = {
             ("3 x 3, Eq. 9; 2, Eq. 9", "area", 42.1, 36.5),
             objective=CROSS_ENTROPY,
         ),
-        "The paper prints fractions, trains on COCO and tests on Flickr 1K: "
-        "experiments/evaluate.py scores a run on another dataset. It does not say "
-        "what it trains with; cross-entropy is ours.",
+        "The paper prints fractions, trains on COCO and tests on Flickr 1K. It does "
+        "not say what it trains with; cross-entropy is ours.",
     )
 }
 
