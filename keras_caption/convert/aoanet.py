@@ -2,11 +2,9 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.convert.assignment import Assignment, check_shapes
-from keras_caption.convert.luo import make_vocabulary, pair_words
+from keras_caption.convert.luo import build, pair_words
 from keras_caption.errors import InputError
 from keras_caption.models import AoANet
-from keras_caption.models.constructors import check_arguments, parameters_of
 
 
 def convert_aoanet(
@@ -31,16 +29,7 @@ def convert_aoanet(
             of them.
     """
     sizes = _sizes(options)
-    try:
-        check_arguments(parameters_of(AoANet), sizes)
-        _check_tensors(tensors, words, sizes)
-        model = _model(words, sizes)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The infos describe no model: {error}") from None
-    assignment = Assignment(tensors)
-    _pair(assignment, model, words)
-    assignment.run("its options")
-    return model
+    return build(AoANet, sizes, _shapes, _pair, tensors, words, name="aoanet")
 
 
 def _sizes(options):
@@ -77,24 +66,16 @@ def _sizes(options):
         raise InputError(f"The options lack {error}.") from None
 
 
-def _check_tensors(tensors, words, sizes):
-    """Compares the options with the tensors before a model allocates memory."""
-    dim, width = sizes["model_dim"], sizes["embedding_dim"]
-    shapes = {
+def _shapes(sizes, words):
+    dim = sizes["model_dim"]
+    return {
         "att_embed.0.weight": (dim, sizes["region_dim"]),
         "ctx2att.weight": (2 * dim, dim),
-        "embed.0.weight": (len(words) + 1, width),
+        "embed.0.weight": (words + 1, sizes["embedding_dim"]),
     }
-    check_shapes(tensors, shapes)
-
-
-def _model(words, sizes):
-    """Makes the model of these sizes with random weights."""
-    return AoANet(make_vocabulary(words), name="aoanet", **sizes)
 
 
 def _pair(assignment, model, words):
-    """Pairs the variables of the model with the tensors of the checkpoint."""
     take, dense, norm = assignment.take, assignment.dense, assignment.norm
     dense(model.encoder.get_layer("region_embedding"), "att_embed.0")
     for i in range(model.num_layers):

@@ -1,14 +1,18 @@
 """What the captioners of Luo's ImageCaptioning.pytorch have in common."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import keras
 import numpy as np
 
-from keras_caption.convert.assignment import Assignment
+from keras_caption.convert.assignment import Assignment, check_shapes
 from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError
+from keras_caption.models.constructors import check_arguments, parameters_of
 from keras_caption.text import BOS, PAD, UNK, Vocabulary
+
+Captioner = TypeVar("Captioner", bound=keras.Model)
 
 # The logit of tokens that the original lacks: their probability is 0.
 MISSING_LOGIT = -100.0
@@ -112,9 +116,44 @@ def decoding_of(options: dict[str, Any]) -> Decoding:
     return Decoding(**penalties, allow_unk=unk)
 
 
-def make_vocabulary(words: list[str]) -> Vocabulary:
-    """Their vocabulary: the word UNK becomes the token UNK."""
-    return Vocabulary([word for word in words if word != "UNK"])
+def build(
+    model_class: type[Captioner],
+    sizes: dict[str, Any],
+    shapes: Callable[[dict[str, Any], int], dict[str, tuple[int, ...]]],
+    pair: Callable[[Assignment, Captioner, list[str]], None],
+    tensors: dict[str, np.ndarray],
+    words: list[str],
+    **kwargs: Any,
+) -> Captioner:
+    """Makes a captioner with the weights of a checkpoint.
+
+    Args:
+        model_class: Class of captioners.
+        sizes: dict from arguments' names to their values, as the options have them.
+        shapes: Function of `sizes` and the number of words to the shapes of the tensors
+            that tell them: they are compared before the model allocates memory.
+        pair: Function of an `Assignment`, the model, and the words, which pairs the
+            model's variables with the tensors.
+        tensors: dict from name to NumPy array, the state dict.
+        words: List of str, their vocabulary from index 1 on. The word UNK becomes the
+            token UNK.
+        **kwargs: Further arguments of the class.
+
+    Raises:
+        InputError: If the sizes describe no model, or if tensors are missing,
+            unknown, not finite or of another shape; the message names all of them.
+    """
+    try:
+        check_arguments(parameters_of(model_class), sizes)
+        check_shapes(tensors, shapes(sizes, len(words)))
+        vocabulary = Vocabulary([word for word in words if word != "UNK"])
+        model = model_class(vocabulary, **sizes, **kwargs)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The infos describe no model: {error}") from None
+    assignment = Assignment(tensors)
+    pair(assignment, model, words)
+    assignment.run("its options")
+    return model
 
 
 def pair_words(
@@ -133,7 +172,7 @@ def pair_words(
     Args:
         assignment: `Assignment`.
         words: List of str, their vocabulary from index 1 on.
-        vocabulary: `keras_caption.text.Vocabulary`, from `make_vocabulary`.
+        vocabulary: `keras_caption.text.Vocabulary`, the model's.
         embedding: `keras_caption.layers.WordEmbedding`, and the name of theirs.
         output: Dense layer of logits, and the name of theirs.
         scale: float, what our layer multiplies embeddings by and theirs does not.

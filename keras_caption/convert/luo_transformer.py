@@ -2,16 +2,9 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.convert.assignment import Assignment, check_shapes
-from keras_caption.convert.luo import (
-    check_options,
-    decoding_of,
-    make_vocabulary,
-    pair_words,
-)
+from keras_caption.convert.luo import build, check_options, decoding_of, pair_words
 from keras_caption.errors import InputError
 from keras_caption.models import NGSAN
-from keras_caption.models.constructors import check_arguments, parameters_of
 
 
 def convert_luo_transformer(
@@ -35,40 +28,16 @@ def convert_luo_transformer(
     check_options(options, ("transformer",))
     # A table of sinusoids, which is no weight.
     tensors = {n: x for n, x in tensors.items() if n != "model.tgt_embed.1.pe"}
-    sizes = _sizes(options)
-    try:
-        check_arguments(parameters_of(NGSAN), sizes)
-        dim = sizes["model_dim"]
-        # Compared before a model allocates memory.
-        expected = {
-            "att_embed.0.weight": (dim, sizes["region_dim"]),
-            "model.tgt_embed.0.lut.weight": (len(words) + 1, dim),
-            "model.encoder.layers.0.feed_forward.w_1.weight": (
-                sizes["feedforward_dim"],
-                dim,
-            ),
-        }
-        for stack in ("encoder", "decoder"):
-            count = sizes["num_layers" if stack == "encoder" else "decoder_layers"]
-            name = f"model.{stack}.layers.{count - 1}.self_attn.linears.0.weight"
-            expected[name] = (dim, dim)
-        check_shapes(tensors, expected)
-        vocabulary = make_vocabulary(words)
-        decoding = decoding_of(options)
-        model = NGSAN(vocabulary, decoding=decoding, name="luo_transformer", **sizes)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The infos describe no model: {error}") from None
-    assignment = Assignment(tensors)
-    _pair(assignment, model)
-    pair_words(
-        assignment,
+    return build(
+        NGSAN,
+        _sizes(options),
+        _shapes,
+        _pair,
+        tensors,
         words,
-        vocabulary,
-        (model.decoder.embedding, "model.tgt_embed.0.lut"),
-        (model.decoder.output_dense, "model.generator.proj"),
+        decoding=decoding_of(options),
+        name="luo_transformer",
     )
-    assignment.run("its options")
-    return model
 
 
 def _sizes(options):
@@ -99,8 +68,21 @@ def _sizes(options):
     }
 
 
-def _pair(assignment, model):
-    """Pairs the variables of the model with the tensors, except those of words."""
+def _shapes(sizes, words):
+    dim = sizes["model_dim"]
+    hidden = "model.encoder.layers.0.feed_forward.w_1.weight"
+    shapes = {
+        "att_embed.0.weight": (dim, sizes["region_dim"]),
+        "model.tgt_embed.0.lut.weight": (words + 1, dim),
+        hidden: (sizes["feedforward_dim"], dim),
+    }
+    for stack, count in (("encoder", "num_layers"), ("decoder", "decoder_layers")):
+        last = f"model.{stack}.layers.{sizes[count] - 1}"
+        shapes[f"{last}.self_attn.linears.0.weight"] = (dim, dim)
+    return shapes
+
+
+def _pair(assignment, model, words):
     dense, norm = assignment.dense, assignment.norm
     dense(model.encoder.get_layer("region_embedding"), "att_embed.0")
 
@@ -130,3 +112,10 @@ def _pair(assignment, model):
         norm(block.cross_norm, f"{name}.sublayer.1.norm")
         feedforward(block.feedforward, name, f"{name}.sublayer.2.norm")
     norm(model.decoder.final_norm, "model.decoder.norm")
+    pair_words(
+        assignment,
+        words,
+        model.vocabulary,
+        (model.decoder.embedding, "model.tgt_embed.0.lut"),
+        (model.decoder.output_dense, "model.generator.proj"),
+    )

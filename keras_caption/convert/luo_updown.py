@@ -2,16 +2,9 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.convert.assignment import Assignment, check_shapes
-from keras_caption.convert.luo import (
-    check_options,
-    decoding_of,
-    make_vocabulary,
-    pair_words,
-)
+from keras_caption.convert.luo import build, check_options, decoding_of, pair_words
 from keras_caption.errors import InputError
 from keras_caption.models import UpDown
-from keras_caption.models.constructors import check_arguments, parameters_of
 
 
 def convert_luo_updown(
@@ -36,36 +29,16 @@ def convert_luo_updown(
             of them.
     """
     check_options(options, ("updown", "topdown"))
-    try:
-        sizes = _sizes(options)
-        check_arguments(parameters_of(UpDown), sizes)
-        dim, attention = sizes["model_dim"], sizes["attention_dim"]
-        vector_dim = sizes["image_vector_dim"] or sizes["region_dim"]
-        # Compared before a model allocates memory.
-        expected = {
-            "att_embed.0.weight": (dim, sizes["region_dim"]),
-            "fc_embed.0.weight": (dim, vector_dim),
-            "ctx2att.weight": (attention, dim),
-            "embed.0.weight": (len(words) + 1, sizes["embedding_dim"]),
-        }
-        check_shapes(tensors, expected)
-        vocabulary = make_vocabulary(words)
-        decoding = decoding_of(options)
-        model = UpDown(vocabulary, decoding=decoding, name="luo_updown", **sizes)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The infos describe no model: {error}") from None
-    assignment = Assignment(tensors)
-    _pair(assignment, model)
-    pair_words(
-        assignment,
+    return build(
+        UpDown,
+        _sizes(options),
+        _shapes,
+        _pair,
+        tensors,
         words,
-        vocabulary,
-        (model.decoder.embedding, "embed.0"),
-        (model.decoder.output_dense, "logit"),
-        scale=model.embedding_dim**0.5,  # they do not scale embeddings
+        decoding=decoding_of(options),
+        name="luo_updown",
     )
-    assignment.run("its options")
-    return model
 
 
 def _sizes(options):
@@ -85,8 +58,17 @@ def _sizes(options):
     }
 
 
-def _pair(assignment, model):
-    """Pairs the variables of the model with the tensors, except those of words."""
+def _shapes(sizes, words):
+    dim, region_dim = sizes["model_dim"], sizes["region_dim"]
+    return {
+        "att_embed.0.weight": (dim, region_dim),
+        "fc_embed.0.weight": (dim, sizes["image_vector_dim"] or region_dim),
+        "ctx2att.weight": (sizes["attention_dim"], dim),
+        "embed.0.weight": (words + 1, sizes["embedding_dim"]),
+    }
+
+
+def _pair(assignment, model, words):
     dense, decoder = assignment.dense, model.decoder
     dense(model.encoder.get_layer("region_embedding"), "att_embed.0")
     dense(model.encoder.get_layer("image_embedding"), "fc_embed.0")
@@ -102,3 +84,11 @@ def _pair(assignment, model):
     word_first = np.roll(np.arange(2 * dim + width), width)
     assignment.lstm(decoder.cell, "core.att_lstm", rows=word_first)
     assignment.lstm(decoder.context_cell, "core.lang_lstm")
+    pair_words(
+        assignment,
+        words,
+        model.vocabulary,
+        (decoder.embedding, "embed.0"),
+        (decoder.output_dense, "logit"),
+        scale=model.embedding_dim**0.5,  # they do not scale embeddings
+    )

@@ -148,7 +148,9 @@ def test_a_converted_captioner_is_trained_saved_and_served(
 
     tokens = np.full((4, 5), EOS + 2, "int32")
     tokens[:, 0] = BOS
-    loaded.compile("adam", kc.losses.SequenceCrossEntropy())
+    keras.utils.set_random_seed(0)
+    adam = keras.optimizers.Adam(0.01)
+    loaded.compile(adam, kc.losses.SequenceCrossEntropy())
     batch = kc.text.teacher_forcing({**images, "tokens": tokens})
     losses = [loaded.train_on_batch(*batch) for _ in range(3)]
     assert losses[-1] < losses[0]
@@ -333,8 +335,17 @@ def test_folders_of_other_models_are_refused(tmp_path):
     with pytest.raises(kc.InputError, match=r"source\.spm cannot be read"):
         read_marian(tmp_path / "marian")
     fewer = {n: x for n, x in read.tensors.items() if n != "final_logits_bias"}
-    with pytest.raises(kc.InputError, match="final_logits_bias is missing"):
-        convert_marian(read._replace(tensors=fewer))
+    untied = {**read.tensors, "lm_head.weight": np.zeros((61, 32), "float32")}
+    gap = {**read.ids, "more": len(read.ids) + 1}
+    without_unk = {n if n != "<unk>" else "else": i for n, i in read.ids.items()}
+    for changes, message in (
+        ({"tensors": fewer}, "final_logits_bias is missing"),
+        ({"tensors": untied}, r"lm_head\.weight should equal model\.shared\.weight"),
+        ({"ids": gap}, "ids of vocab.json should be 0 to"),
+        ({"ids": without_unk}, "vocab.json should hold <unk>"),
+    ):
+        with pytest.raises(kc.InputError, match=message):
+            convert_marian(read._replace(**changes))
     with pytest.raises(kc.InputError, match="There is no folder"):
         read_marian("nowhere")
 
@@ -372,8 +383,12 @@ def test_joeynmt_computes_and_generates_the_same(tmp_path):
         ended = np.cumsum(theirs == EOS, axis=1) - (theirs == EOS) > 0
         np.testing.assert_array_equal(found, np.where(ended, PAD, theirs))
     encoder = {**read.model["encoder"], "alpha": 0.8}
+    unscaled = {**encoder, "alpha": 1.0, "embeddings": {"scale": False}}
+    norms = {**encoder, "alpha": 1.0, "layer_norm": "none"}
     for changes, message in (
         ({"encoder": encoder}, "Only a JoeyNMT with alpha=1.0"),
+        ({"encoder": unscaled}, "scaled embeddings can be converted; those of its enc"),
+        ({"encoder": norms}, "have the same layer_norm, pre or post"),
         ({"tied_embeddings": True}, "tied_embeddings cannot be converted"),
         ({"initializer": "xavier_normal"}, "xavier_normal scales residuals"),
     ):
