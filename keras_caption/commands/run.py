@@ -26,6 +26,7 @@ from keras_caption.commands.configuration import make_config
 from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import parse
 from keras_caption.models.loading import file_of
+from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
 from keras_caption.training import phases
 from keras_caption.training.run_directory import RunDirectory, describe, locked
 from keras_caption.training.strategies import is_chief, make_strategy
@@ -125,7 +126,9 @@ def finish(task, directory, model, **more):
     directory.reopen()
     scores = task.evaluate(model, directory.folder)
     kc.serving.export(model, directory.folder / "1")
-    directory.finish(model.name, scores, **more)
+    description = directory.finish(model.name, scores, **more)
+    run = FinishedRun(directory.folder, description, scores, task, model)
+    write_report([run], directory.folder / FILE)
     print(f"\nEverything is in {directory.folder}:")
     for name, content in task.files.items():
         if (directory.folder / name).exists():

@@ -2,7 +2,7 @@
 
 from keras_caption.evaluation.caption_pairs import preference
 from keras_caption.evaluation.captions import lacks_spaces, notes_on_references
-from keras_caption.evaluation.cider import cider
+from keras_caption.evaluation.cider import cider, cider_by_image
 from keras_caption.evaluation.coco_results import (
     read_results,
     score_files,
@@ -34,6 +34,7 @@ __all__ = [
     "METRICS",
     "answer_accuracy",
     "cider",
+    "cider_by_image",
     "colour_agreement",
     "hallucinations",
     "lacks_spaces",

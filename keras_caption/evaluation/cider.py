@@ -30,8 +30,29 @@ def cider(
         InputError: If there are no captions, or an image has no references, or none
             with a word.
     """
+    scores = cider_by_image(captions, references, characters)
+    return sum(scores.values()) / len(scores)
+
+
+def cider_by_image(
+    captions: Mapping[Any, str],
+    references: Mapping[Any, Sequence[str]],
+    characters: bool = False,
+) -> dict[Any, float]:
+    """Computes CIDEr-D of each caption, as `cider` does of all.
+
+    Args:
+        captions, references, characters: Of `cider`.
+
+    Returns:
+        dict from image id to float.
+
+    Raises:
+        InputError: As `cider` raises it.
+    """
     check_captions(captions, references)
     generated = {i: [normalize(text, characters)] for i, text in captions.items()}
     expected = {i: [normalize(x, characters) for x in references[i]] for i in captions}
     check_words(expected, references)
-    return float(Cider().compute_score(expected, generated)[0])
+    _, scores = Cider().compute_score(expected, generated)
+    return dict(zip(expected, map(float, scores), strict=True))

@@ -17,6 +17,14 @@ from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 
 SCALE = 100  # of the scores in logs of epochs
+UNSCALED = ("log_perplexity",)  # scores that are not shown times 100
+# Scores of parts of the test split that a run may have, and what they are of.
+PARTS = {
+    "statements": "Share of statements that are true",
+    "objects": "Objects of COCO that captions name",
+    "answer_types": "Accuracy by type of the answer",
+    "kinds": "Accuracy by type of the question",
+}
 
 Value = str | int | float | bool | None
 Objective = Literal["cross-entropy", "self-critical", "ensemble"]

@@ -113,6 +113,14 @@ class Frames(InputKind):
         """A film strip of plain frames."""
         return np.full((48, 48 * inputs["frames"].shape[1], 3), 100, "uint8")
 
+    def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch T 4"]:
+        """The frames of a film strip, in columns of one width."""
+        batch, count = inputs["frames"].shape[:2]
+        left = np.arange(count) / count
+        low, high = np.zeros(count), np.ones(count)
+        columns = np.stack([left, low, left + 1 / count, high], axis=1)
+        return np.tile(columns, (batch, 1, 1))
+
     def draw(
         self,
         panel: Any,

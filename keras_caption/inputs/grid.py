@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from jaxtyping import Float
 
+from keras_caption.arguments import Tensor
 from keras_caption.inputs.framing import frame_boxes
 from keras_caption.inputs.input_kind import InputKind
 
@@ -34,6 +35,13 @@ class Grid(InputKind):
         """
         return {"grid": keras.Input((grid_height, grid_width, grid_dim), name="grid")}
 
+    def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch cells 4"]:
+        """The cells, row by row."""
+        batch, rows, columns = inputs["grid"].shape[:3]
+        y, x = np.divmod(np.arange(rows * columns), columns)
+        cells = np.stack([x, y, x + 1, y + 1], axis=1) / [columns, rows, columns, rows]
+        return np.tile(cells, (batch, 1, 1))
+
     def draw(
         self,
         panel: Any,
@@ -42,7 +50,4 @@ class Grid(InputKind):
         size: tuple[int, int],
     ) -> None:
         """Frames the cells of the greatest weights, and labels them."""
-        rows, columns = inputs["grid"].shape[1:3]
-        y, x = np.divmod(np.arange(rows * columns), columns)
-        boxes = np.stack([x, y, x + 1, y + 1], axis=1) / [columns, rows, columns, rows]
-        frame_boxes(panel, boxes, inputs["labels"], weights, size)
+        frame_boxes(panel, self.areas(inputs)[0], inputs["labels"], weights, size)

@@ -23,7 +23,7 @@ class InputKind:
       and masked, for Python and exported graphs alike;
     - `of_example`: what of a dataset's example goes into a batch;
     - `served_specs`, `from_served`, `example`: what a server takes;
-    - `draw`: how attention over it is shown in figures.
+    - `areas`, `draw`: how attention over it is shown in reports and figures.
 
     An instance describes what one model reads of this kind.
 
@@ -222,6 +222,19 @@ class InputKind:
             uint8 `(height, width, 3)`.
         """
         return np.full((128, 128, 3), 255, "uint8")
+
+    def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch M 4"] | None:
+        """Where the items of a memory are on the image that shows them.
+
+        Args:
+            inputs: dict of tensors, as `complete` returns it, and others that the
+                examples have, such as `boxes`.
+
+        Returns:
+            float `(batch, M, 4)`, x1, y1, x2, y2 divided by the image's width and
+            height; or `None` if the items are no parts of an image.
+        """
+        return None
 
     def draw(
         self,

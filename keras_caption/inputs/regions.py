@@ -148,6 +148,11 @@ class Regions(InputKind):
             example["num_regions"][:] = EXAMPLE_SIZE
         return example
 
+    def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch N 4"] | None:
+        """The boxes, if there are any."""
+        boxes = inputs.get("boxes")
+        return None if boxes is None else ops.convert_to_numpy(boxes)
+
     def draw(
         self,
         panel: Any,
@@ -156,8 +161,7 @@ class Regions(InputKind):
         size: tuple[int, int],
     ) -> None:
         """Frames the regions of the greatest weights, and labels them."""
-        boxes = ops.convert_to_numpy(inputs["boxes"])[0]
-        frame_boxes(panel, boxes, inputs["labels"], weights, size)
+        frame_boxes(panel, self.areas(inputs)[0], inputs["labels"], weights, size)
 
 
 def valid_regions(

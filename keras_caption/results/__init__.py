@@ -2,12 +2,17 @@
 
 from keras_caption.results.caption_files import CaptionFile, open_caption_file
 from keras_caption.results.coloured_captions import with_colours
+from keras_caption.results.examples import Attention, Example, Line, Outcome
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.labels import places_of_labels
 from keras_caption.results.sidecars import Sidecars
 
 __all__ = [
+    "Attention",
     "CaptionFile",
+    "Example",
+    "Line",
+    "Outcome",
     "Sidecars",
     "from_text",
     "open_caption_file",

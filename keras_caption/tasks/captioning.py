@@ -11,7 +11,9 @@ import keras_caption as kc
 from keras_caption.arguments import Count, CountOrZero, NotNegative, Positive
 from keras_caption.decoding.options import BeamSize
 from keras_caption.errors import input_errors
+from keras_caption.results.examples import Example, Outcome
 from keras_caption.tasks.reports import captioning as report
+from keras_caption.tasks.reports import captioning_examples
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.caption_reward import Reward, reward_weights
 from keras_caption.training.run_directory import RunDirectory
@@ -375,3 +377,15 @@ class Captioning(Task):
         """Captions and scores the test split, see `reports.captioning.evaluate`."""
         spice = self.config["evaluation"]["spice"]
         return report.evaluate(model, self.builder, folder, spice)
+
+    # === Report ===
+
+    def outcome(self, model: Any, folder: pathlib.Path) -> Outcome:
+        """The captions of the test split, see `reports.captioning_examples`."""
+        return captioning_examples.outcome(folder, self.builder, self.data["tokenizer"])
+
+    def examples(
+        self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
+    ) -> dict[Any, Example]:
+        """Some of these captions, with what their words attend to."""
+        return captioning_examples.examples(model, folder, self.builder, scores, keys)

@@ -10,6 +10,8 @@ from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
 from keras_caption.arguments import Count
+from keras_caption.results.examples import Example, Outcome
+from keras_caption.tasks.reports import answering_examples
 from keras_caption.tasks.reports import question_answering as report
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.schedules import schedule_of
@@ -145,7 +147,9 @@ class QuestionAnswering(Task):
 
     def encode(self, model: Any, split: str) -> kc.batches.EncodedQuestions:
         """The questions of a split, as numbers of a model."""
-        questions = self.read(split)
+        return self._encode(model, self.read(split), split)
+
+    def _encode(self, model, questions, split):
         return kc.batches.EncodedQuestions(
             questions,
             model.question_tokens([q.text for q in questions]),
@@ -207,3 +211,19 @@ class QuestionAnswering(Task):
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Answers and scores the test questions."""
         return report.evaluate(model, self.questions, self.encode, folder)
+
+    # === Report ===
+
+    def outcome(self, model: Any, folder: pathlib.Path) -> Outcome:
+        """The answers to the test questions, by image."""
+        return answering_examples.outcome(folder, self.questions)
+
+    def examples(
+        self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
+    ) -> dict[Any, Example]:
+        """The answers about some images, with what attends to the questions' words."""
+
+        def encode(model, questions):
+            return self._encode(model, questions, "test")
+
+        return answering_examples.examples(model, folder, self.questions, encode, keys)

@@ -19,8 +19,10 @@ from keras_caption.arguments import (
 from keras_caption.batches.token_batches import TokenizedPairs
 from keras_caption.decoding.options import BeamSize
 from keras_caption.inputs.text import MAX_TOKENS
+from keras_caption.results.examples import Example, Outcome
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.tasks.reports import translation as report
+from keras_caption.tasks.reports import translation_examples
 from keras_caption.text.subwords import VocabularySize
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
@@ -317,6 +319,26 @@ class Translation(Task):
             folder,
             self.config["evaluation"]["tokenized"],
         )
+
+    # === Report ===
+
+    def outcome(self, model: Any, folder: pathlib.Path) -> Outcome:
+        """The translations of the test split, by sentence."""
+        return translation_examples.outcome(folder, self._decoded_test(model))
+
+    def examples(
+        self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
+    ) -> dict[Any, Example]:
+        """Some of these translations, with their sources."""
+        pairs = self._decoded_test(model)
+        return translation_examples.examples(folder, pairs, scores, keys)
+
+    def _decoded_test(self, model):
+        """The test split, its translations written as the model would decode them."""
+        sources, references = self.sentences("test")
+        if model is not None:
+            references = [model.vocabulary.as_decoded(text) for text in references]
+        return sources, references
 
 
 def with_references(inputs, targets, weights):

@@ -190,17 +190,21 @@ class RunDirectory:
         """Removes the scores of an earlier call: the run is unfinished again."""
         (self.folder / "test_scores.json").unlink(missing_ok=True)
 
-    def finish(self, model: str, scores: dict[str, Any], **more: Any) -> None:
+    def finish(self, model: str, scores: dict[str, Any], **more: Any) -> dict[str, Any]:
         """Records the scores, last: they say that the run is finished.
 
         Args:
             model: str, name of the model.
             scores: dict from metric to float.
             **more: What is recorded beside what `describe` returned.
+
+        Returns:
+            All that is recorded of the run, but its scores.
         """
         description = {"model": model, **self.description, **more}
         write_json(self.folder / "config.json", description)
         write_json(self.folder / "test_scores.json", scores)
+        return description
 
 
 def settings(description: dict[str, Any]) -> dict[str, Any]:

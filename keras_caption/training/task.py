@@ -206,3 +206,33 @@ class Task(abc.ABC):
         Returns:
             dict from metric to score.
         """
+
+    # === Report ===
+
+    def outcome(self, model: Any, folder: pathlib.Path) -> Any:
+        """What a run says of its test split, for the report of the run.
+
+        Args:
+            model: The run's model, or `None` if it is not at its place.
+            folder: `pathlib.Path` of the run, with what `evaluate` wrote.
+
+        Returns:
+            `keras_caption.results.Outcome`, or `None`: then the report shows no
+            examples.
+        """
+        return None
+
+    def examples(
+        self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
+    ) -> dict[Any, Any]:
+        """Some examples of a run's test split, for its report.
+
+        Args:
+            model, folder: Of `outcome`.
+            scores: dict from key to float, those of `outcome`.
+            keys: Sequence of keys of `scores`.
+
+        Returns:
+            dict from key to `keras_caption.results.Example`.
+        """
+        return {}

@@ -1,6 +1,7 @@
 """Question answering as a person runs it: from files to scores, killed and resumed."""
 
 import json
+import re
 import shutil
 
 import coco_files
@@ -121,9 +122,14 @@ def check_report(output, printed):
     assert results.keys() == expected
     right = [COLOURS[(i // 10 + i % 10) % 3] == a for i, a in results.items()]
     assert scores["accuracy"] == pytest.approx(np.mean(right))
-    for name in ("attention.png", "best.keras", "logs"):
+    for name in ("attention.png", "best.keras", "report.html", "logs"):
         assert (output / name).exists()
         assert name in printed
+    page = (output / "report.html").read_text()
+    assert page.count(">colour</button>") == 12
+    assert page.count('<strong class="good">') == sum(right)
+    [data] = re.findall('id="attention">(.*?)</script>', page)
+    assert [len(line["words"]) for line in json.loads(data)] == [5] * 12
 
 
 def test_runs_are_averaged_and_shown(folder, call, call_script):
@@ -135,6 +141,10 @@ def test_runs_are_averaged_and_shown(folder, call, call_script):
         for run in ("both", "whole")
     )
     assert scores == ours  # of two equal models
+    runs, page = [folder / "whole", folder / "both"], folder / "page.html"
+    shown = call_script("keras-caption", "report", *runs, f"--output={page}")
+    assert shown.returncode == 0, shown.stderr
+    assert page.read_text().count(">colour</button>") == 24
     shown = call_script("experiments/tables.py", "--table=ngsan_9", folder / "whole")
     assert shown.returncode == 0, shown.stderr
     assert "| + GSA, test-std (mcan_gsa) " in shown.stdout

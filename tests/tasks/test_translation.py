@@ -1,5 +1,6 @@
 """Translation as a person runs it: from parallel text to scores, and resumed."""
 
+import html
 import json
 import shutil
 import types
@@ -98,6 +99,9 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(
     assert len(lines) == 5
     shown = whole.stdout.split("before the reference:\n")[1].splitlines()[:15]
     sources, translations, references = shown[::3], shown[1::3], shown[2::3]
+    page = html.unescape((folder / "whole" / "report.html").read_text())
+    assert all(f">{source.strip()}</p>" in page for source in sources)
+    assert all(f"<li>{reference.strip()}</li>" in page for reference in references)
     assert "@@" in "".join(sources)
     assert "@@" not in "".join(translations + references)
 

@@ -21,6 +21,7 @@ FILES = {
     "test_references.json": "what they are scored against",
     "test_scores.json": "their scores",
     "attention.png": "what the model attends to, token by token",
+    "report.html": "all of this, for a browser",
     "config.json": "how the run was configured",
 }
 

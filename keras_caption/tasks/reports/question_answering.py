@@ -24,6 +24,7 @@ FILES = {
     "server_results.json": "the same for questions whose answers are not known",
     "test_scores.json": "scores of the test questions",
     "attention.png": "which regions attend to which words of a question",
+    "report.html": "all of this, for a browser",
     "config.json": "how the run was configured",
 }
 COLUMNS = "accuracy", "95 %", "questions"

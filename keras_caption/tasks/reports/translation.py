@@ -20,6 +20,7 @@ FILES = {
     "logs": "the same for TensorBoard",
     "test_translations.txt": "translations of the test split, one in a line",
     "test_scores.json": "their scores",
+    "report.html": "all of this, for a browser",
     "config.json": "how the run was configured",
 }
 

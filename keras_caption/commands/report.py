@@ -1,0 +1,47 @@
+r"""Writes the report of a finished run, or of two runs compared, as one HTML file.
+
+    keras-caption report saved_models/ngsan_scenes
+    keras-caption report saved_models/san_scenes saved_models/ngsan_scenes
+
+A browser opens it without a network: configuration, curves, scores beside those of the
+papers, and examples of the test split with what each word attends to. Two runs share
+their test split. `keras-caption run` writes that of its run.
+"""
+
+import pathlib
+from collections.abc import Sequence
+
+from keras_caption.atomic import creating
+from keras_caption.commands.command_line import Parser, new_file
+from keras_caption.errors import InputError
+
+COMPARED = "comparison.html"
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = Parser("keras-caption report", __doc__, imports=True)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
+    parser.add_argument(
+        "--output",
+        type=new_file,
+        metavar="FILE",
+        help="new file of the report; if omitted, report.html in the run's folder, or "
+        f"of two runs {COMPARED} in the first's, which are replaced",
+    )
+    options = parser.parse_intermixed_args(arguments)
+    if len(options.runs) > 2:
+        parser.error("two runs are compared at most")
+    from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
+
+    folders = [pathlib.Path(run) for run in options.runs]
+    for folder in folders:
+        if not (folder / "test_scores.json").exists():
+            raise InputError(f"{folder} holds no finished run.")
+    runs = [FinishedRun.open(folder) for folder in folders]
+    path = folders[0] / (FILE if len(runs) == 1 else COMPARED)
+    if options.output:
+        with creating(options.output) as partial:
+            write_report(runs, partial)
+    else:
+        write_report(runs, path)
+    print(f"Wrote {options.output or path}")

@@ -1,0 +1,90 @@
+"""The page of a run: one file, which a browser shows without a network or a server."""
+
+import base64
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from keras_caption.results.examples import Attention, Example
+
+FRAMED = 4  # areas that are framed for a word, at most
+LEAST = 0.05  # share of attention of an area that is framed
+SIDE = 320  # pixels of the longer side of an image, at most
+
+
+def render(**content: Any) -> str:
+    """Renders the page.
+
+    Args:
+        **content: What `templates/run_page.html` shows.
+
+    Returns:
+        HTML.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("keras_caption.results"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["picture"] = picture
+    environment.filters["percent"] = percent
+    return environment.get_template("run_page.html").render(content)
+
+
+def attention_data(examples: Mapping[Any, Example]) -> Markup:
+    """What the words of all lines attend to, as JSON for a script of the page.
+
+    Args:
+        examples: dict from key to `Example`.
+
+    Returns:
+        A list with, for each line in its turn, the framed areas of its words in
+        percent, and their names; or null for lines without attention.
+    """
+    lines = [line for example in examples.values() for line in example.lines]
+    data = [line.attention and _framed(line.attention) for line in lines]
+    # Within <script>, a name must not end it.
+    return Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def _framed(attention: Attention):
+    """The areas of a line that are framed for a word or, without an image, all."""
+    words = []
+    for weights in attention.weights:
+        best = np.argsort(-weights)[:FRAMED]
+        best = [item for item in best if weights[item] >= LEAST] or best[:1]
+        words.append([[int(i), round(100 * float(weights[i]))] for i in best])
+    used = {item for word in words for item, _ in word}
+    names = attention.names or [""] * len(attention.areas)
+    used |= {item for item, name in enumerate(names) if name}
+    areas = {
+        int(item): [
+            *(round(100 * float(x), 1) for x in attention.areas[item]),
+            names[item],
+        ]
+        for item in sorted(used)
+    }
+    return {"areas": areas, "words": words}
+
+
+def picture(pixels: np.ndarray) -> str:
+    """The URL of an image that holds its content."""
+    from PIL import Image
+
+    image = Image.fromarray(pixels)
+    image.thumbnail((SIDE, SIDE))
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def percent(share: float) -> str:
+    """A score as papers print it, times 100."""
+    return f"{100 * share:.1f}"

@@ -1,0 +1,134 @@
+"""The report of a run, or of two runs compared: one page."""
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from keras_caption.atomic import replacing
+from keras_caption.errors import InputError
+from keras_caption.results import plots, run_page
+from keras_caption.tasks.run_report.finished_run import FinishedRun, tell_apart
+from keras_caption.tasks.run_report.score_tables import part_tables, score_table
+from keras_caption.tasks.run_report.shown_examples import shown_examples
+from keras_caption.tasks.run_report.text_statistics import text_statistics
+
+FILE = "report.html"
+PANELS = (  # of curves: logs, and what they are
+    (("loss", "val_loss"), "loss"),
+    (("reward",), "reward"),
+)
+SECTIONS = {
+    "scores": "Scores",
+    "parts": "By kind",
+    "curves": "Curves",
+    "statistics": "Length and vocabulary",
+    "configuration": "Configuration",
+    "groups": "Examples",
+}
+ANCHORS = {"statistics": "words", "groups": "examples"}
+
+
+def write_report(runs: Sequence[FinishedRun], path: pathlib.Path) -> None:
+    """Writes the report of one run, or of two on the same test split.
+
+    Args:
+        runs: Sequence of `FinishedRun`, one or two.
+        path: `pathlib.Path` of the page, which is replaced if it exists.
+
+    Raises:
+        InputError: If two runs are of different tasks, or have no example in common.
+    """
+    if len({type(run.task) for run in runs}) > 1:
+        raise InputError(
+            f"{runs[0].folder} and {runs[1].folder} are of different tasks: two runs "
+            "are compared on the same test split."
+        )
+    names = tell_apart(runs)
+    outcomes = [run.task.outcome(run.model, run.folder) for run in runs]
+    content = {
+        "runs": names,
+        **score_table(runs, names),
+        "parts": part_tables(runs, outcomes),
+        **curves_of(runs, names),
+        "statistics": None,
+        "configuration": configuration_of(runs, names),
+        "groups": [],
+    }
+    if None not in outcomes:
+        of_runs = dict(zip(names, outcomes, strict=True))
+        content["statistics"] = text_statistics(of_runs)
+        content |= shown_examples(runs, outcomes, names)
+    sections = [(ANCHORS.get(x, x), name) for x, name in SECTIONS.items() if content[x]]
+    datasets = " and ".join(dict.fromkeys(run.dataset for run in runs))
+    page = run_page.render(
+        title=f"{' and '.join(names)} on {datasets}",
+        about=[about(*pair) for pair in zip(runs, names, strict=True)],
+        sections=sections,
+        **content,
+    )
+    with replacing(path) as partial:
+        partial.write_text(page, encoding="utf-8")
+
+
+def about(run: FinishedRun, name: str) -> str:
+    """A line on a run."""
+    parts = [f"{name}: {run.folder}"]
+    parameters = run.description.get("parameters")
+    if parameters:
+        parts.append(f"{parameters / 1e6:.2f}M parameters")
+    if run.history:
+        parts.append(f"{len(run.history)} epochs")
+    if run.model is None:
+        parts.append("without attention: its model is not at its place")
+    return ", ".join(parts)
+
+
+def curves_of(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, Any]:
+    """Plots and tables of the logs of epochs."""
+    histories = {
+        name: run.history for name, run in zip(names, runs, strict=True) if run.history
+    }
+    monitor = runs[0].task.monitor
+    panels = [*PANELS[:1], ((monitor,), monitor), *PANELS[1:]]
+    curves = [plots.curves(histories, logs, label) for logs, label in panels]
+    epochs = []
+    for name, history in histories.items():
+        logs = list(dict.fromkeys(log for epoch in history for log in epoch))
+        logs.remove("scale")
+        rows = [[number(epoch.get(log)) for log in logs] for epoch in history]
+        epochs.append((name, logs, rows))
+    return {"curves": [Markup(svg) for svg in curves if svg], "epochs": epochs}
+
+
+def number(value: Any) -> str:
+    """A number as a table shows it."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value or "")
+
+
+def configuration_of(
+    runs: Sequence[FinishedRun], names: Sequence[str]
+) -> list[tuple[str, list[str], list[tuple[str, list[str]]]]]:
+    """The settings of runs, those that differ first.
+
+    Returns:
+        List of a title, the heads of columns, and rows of a setting and its values.
+    """
+    of_runs = [run.settings for run in runs]
+    # Lists are digests: of a model that was started from, or of an ensemble's.
+    keys = dict.fromkeys(
+        key for of_run in of_runs for key, x in of_run.items() if x != []
+    )
+    rows = {key: [str(of_run.get(key, "")) for of_run in of_runs] for key in keys}
+    if len(runs) == 1:
+        return [("All settings", [], [*rows.items()])]
+    differing = [(key, values) for key, values in rows.items() if len({*values}) > 1]
+    same = [(key, values[:1]) for key, values in rows.items() if len({*values}) == 1]
+    return [
+        ("Settings that differ", [*names], differing),
+        ("Settings that are the same", [], same),
+    ]
+
+
+__all__ = ["FILE", "FinishedRun", "write_report"]

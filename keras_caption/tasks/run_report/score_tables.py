@@ -1,0 +1,105 @@
+"""The scores of runs as tables, beside those that the papers print."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from keras_caption.formats.runs import PARTS, UNSCALED
+from keras_caption.papers import TABLES
+from keras_caption.results.examples import Outcome
+from keras_caption.tasks.run_report.finished_run import FinishedRun
+
+
+def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, Any]:
+    """Scores of runs, then those of the papers' rows that have their settings.
+
+    Args:
+        runs: Sequence of `FinishedRun`.
+        names: What they are called.
+
+    Returns:
+        dict of `metrics`, the names of columns; `scores`, the rows; and `notes`, what
+        to know of the papers' scores.
+    """
+    tables = {}
+    for run in runs:
+        for title, row, notes in published_rows(run):
+            tables[f"{title}: {row.label}"] = row.scores, notes
+    known = [run.scores for run in runs] + [scores for scores, _ in tables.values()]
+    metrics = [m for m in runs[0].task.metrics if any(m in x for x in known)]
+    rows = [
+        {"label": name, "paper": False, "values": cells(run.scores, metrics, 100)}
+        for name, run in zip(names, runs, strict=True)
+    ]
+    rows += [
+        {"label": label, "paper": True, "values": cells(scores, metrics, 1)}
+        for label, (scores, _) in tables.items()
+    ]
+    notes = []
+    if tables:
+        data = " and ".join(dict.fromkeys(run.dataset for run in runs))
+        notes = [
+            "The papers' rows are of the same model and objective; their data, sizes "
+            f"and schedules are the papers', and ours are on {data}.",
+            *dict.fromkeys(note for _, note in tables.values() if note),
+        ]
+    return {"metrics": metrics, "scores": rows, "notes": notes}
+
+
+def published_rows(run: FinishedRun) -> list[tuple[str, Any, str]]:
+    """Rows of the papers' tables that a run belongs to.
+
+    Of rows of one table, those count that say the most of its settings.
+
+    Returns:
+        List of the table's title, `keras_caption.papers.Published`, and notes.
+    """
+    found = []
+    for table in TABLES.values():
+        rows = [x for x in table.rows if x.is_of(run.description, run.settings)]
+        most = max((len(row.overrides) for row in rows), default=0)
+        found += [
+            (table.title, row, table.notes)
+            for row in rows
+            if len(row.overrides) == most and row.scores
+        ]
+    return found
+
+
+def cells(scores: dict[str, float], metrics: Sequence[str], scale: int) -> list[str]:
+    """Texts of scores, in the order of the metrics."""
+    return [
+        ""
+        if scores.get(name) is None
+        else f"{scores[name]:.4f}"
+        if name in UNSCALED
+        else f"{scale * scores[name]:.1f}"
+        for name in metrics
+    ]
+
+
+def part_tables(
+    runs: Sequence[FinishedRun], outcomes: Sequence[Outcome | None]
+) -> list[dict[str, Any]]:
+    """Scores of parts of the test split, such as kinds of questions.
+
+    Args:
+        runs: Sequence of `FinishedRun`.
+        outcomes: Their outcomes.
+
+    Returns:
+        List of dicts of `title`, `counted`, whether it is known how many items the
+        scores are of, and `rows` of a name, the share of each run and that number.
+    """
+    counts = next((x.counts for x in outcomes if x is not None), {})
+    tables = []
+    for part, title in PARTS.items():
+        of_runs = [run.scores.get(part, {}) for run in runs]
+        names = dict.fromkeys(name for of_run in of_runs for name in of_run)
+        of_part = counts.get(part, {})
+        rows = [
+            (name, [of_run.get(name) for of_run in of_runs], of_part.get(name, ""))
+            for name in sorted(names, key=lambda name: -of_part.get(name, 0))
+        ]
+        if rows:
+            tables.append({"title": title, "counted": bool(of_part), "rows": rows})
+    return tables

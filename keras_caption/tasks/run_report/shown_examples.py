@@ -1,0 +1,127 @@
+"""The examples that a report shows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from keras_caption.errors import InputError
+from keras_caption.results.examples import Outcome
+from keras_caption.results.run_page import attention_data
+from keras_caption.tasks.run_report.finished_run import FinishedRun
+
+SHOWN = 500  # examples
+EXTREME = 6  # of them that are best, median or worst
+APART = 12  # of them in which two runs differ most
+LEGEND = (
+    "A frame is what the word attends to, with its share of the word's attention: the "
+    "greater, the thicker the frame."
+)
+LEGEND_OF_QUESTIONS = (
+    "A frame is a region that attends to the word, with the share of the region's "
+    "attention that the word gets: the greater, the thicker the frame."
+)
+
+
+def shown_examples(
+    runs: Sequence[FinishedRun], outcomes: Sequence[Outcome], names: Sequence[str]
+) -> dict[str, Any]:
+    """The examples of one run, or those that two runs have in common.
+
+    Args:
+        runs: Sequence of `FinishedRun`, one or two.
+        outcomes: Their outcomes.
+        names: What they are called.
+
+    Returns:
+        dict of what `keras_caption.results.run_page` shows of them.
+
+    Raises:
+        InputError: If two runs have no example in common.
+    """
+    scores = [outcome.scores for outcome in outcomes]
+    keys = [key for key in scores[0] if all(key in other for other in scores)]
+    if not keys:
+        raise InputError(
+            f"{runs[0].folder} and {runs[1].folder} have no test example in common: "
+            "two runs are compared on the same test split."
+        )
+    apart = {key: abs(scores[0][key] - scores[-1][key]) for key in keys}
+    groups = group(keys, scores[0], apart, outcomes[0].score)
+    chosen = [key for _, of_group in groups for key in of_group]
+    of_runs = [
+        run.task.examples(run.model, run.folder, of_run, chosen)
+        for run, of_run in zip(runs, scores, strict=True)
+    ]
+    shown, labels = {}, {}
+    for key in chosen:
+        parts = [of_run[key] for of_run in of_runs]
+        example = parts[0]
+        images = (part.image for part in parts if part.image is not None)
+        example.image = next(images, None)
+        pairs = zip(*(part.lines for part in parts), strict=True)
+        example.lines = [line for lines in pairs for line in lines]
+        labels[key] = (
+            [*names] * len(parts[0].lines)
+            if len(runs) > 1
+            else [None for _ in example.lines]
+        )
+        shown[key] = example
+    places = {key: place for place, key in enumerate(keys)}
+    items = {
+        key: {
+            "key": key,
+            "place": places[key],
+            "example": example,
+            "labels": labels[key],
+            "scores": [of_run[key] for of_run in scores],
+            "apart": apart[key],
+            "has_attention": any(line.attention for line in example.lines),
+        }
+        for key, example in shown.items()
+    }
+    is_of_questions = any(
+        line.answer is not None for example in shown.values() for line in example.lines
+    )
+    return {
+        "groups": [
+            (head, [items[key] for key in of_group]) for head, of_group in groups
+        ],
+        "shown": f"{len(chosen):,} of {len(keys):,} of the test split, by "
+        f"{outcomes[0].score}.",
+        "score": outcomes[0].score,
+        "attention": attention_data(shown),
+        "has_attention": any(item["has_attention"] for item in items.values()),
+        "legend": LEGEND_OF_QUESTIONS if is_of_questions else LEGEND,
+    }
+
+
+def group(
+    keys: Sequence[Any], scores: dict[Any, float], apart: dict[Any, float], score: str
+) -> list[tuple[str, list[Any]]]:
+    """The examples that are shown, under heads: extremes first.
+
+    Args:
+        keys: Keys of examples, in the order of the split.
+        scores: dict from key to the first run's score.
+        apart: dict from key to the difference of two runs' scores; of one run, zeros.
+        score: str, what the scores are.
+
+    Returns:
+        List of a head and its keys.
+    """
+    ranked = sorted(keys, key=lambda key: -scores[key])
+    middle = max(0, len(ranked) // 2 - EXTREME // 2)
+    groups = {}
+    if any(apart.values()):
+        differing = sorted(keys, key=lambda key: -apart[key])[:APART]
+        groups["Where the two differ most"] = [key for key in differing if apart[key]]
+    groups[f"Best by {score}"] = ranked[:EXTREME]
+    groups[f"Median by {score}"] = ranked[middle : middle + EXTREME]
+    groups[f"Worst by {score}"] = ranked[-EXTREME:][::-1]
+    groups["Others, as in the split"] = keys
+    shown, listed = set(), []
+    for head, of_group in groups.items():
+        new = [key for key in of_group if key not in shown][: SHOWN - len(shown)]
+        shown.update(new)
+        if new:
+            listed.append((head, new))
+    return listed

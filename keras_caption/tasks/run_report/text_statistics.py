@@ -1,0 +1,80 @@
+"""What is known of texts without reading them: their length and their words."""
+
+import collections
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from keras_caption.evaluation import lacks_spaces
+from keras_caption.evaluation.captions import normalize
+from keras_caption.results import plots
+from keras_caption.results.examples import Outcome
+
+LISTED = 24  # words, and texts that are alike
+PERSONS = "references"
+
+
+def text_statistics(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
+    """Compares the outputs of runs with references.
+
+    Args:
+        outcomes: dict from the name of a run to its `Outcome`.
+
+    Returns:
+        dict of `who`, the columns; `rows` of a name and texts; `plot`, the lengths; and
+        `lists` of a title and pairs of a text and its number.
+    """
+    [first, *_] = outcomes.values()
+    references = [text for texts in first.references for text in texts]
+    characters = lacks_spaces(references)
+    texts = {name: outcome.outputs for name, outcome in outcomes.items()}
+    texts = {
+        name: [normalize(text, characters).split() for text in of_run]
+        for name, of_run in {**texts, PERSONS: references}.items()
+    }
+    counts = {name: [len(words) for words in x] for name, x in texts.items()}
+    words = {
+        name: collections.Counter(word for words in x for word in words)
+        for name, x in texts.items()
+    }
+    rows = {
+        "texts": [f"{len(x):,}" for x in texts.values()],
+        "different texts": [f"{len({*map(tuple, x)}):,}" for x in texts.values()],
+        "words per text, mean": [f"{statistics.mean(x):.1f}" for x in counts.values()],
+        "words per text, least and most": [
+            f"{min(x)} to {max(x)}" for x in counts.values()
+        ],
+        "different words": [f"{len(x):,}" for x in words.values()],
+    }
+    # How few words a text takes grows with how many texts there are.
+    sample = min(map(len, texts.values()))
+    rows[f"different words in {sample:,} texts"] = [
+        f"{len({word for words in evenly(x, sample) for word in words}):,}"
+        for x in texts.values()
+    ]
+    lists = []
+    for name, outcome in outcomes.items():
+        of_run = f" of {name}" if len(outcomes) > 1 else ""
+        most = collections.Counter(outcome.outputs).most_common(5)
+        lists.append((f"Most frequent{of_run}", [x for x in most if x[1] > 1]))
+        unsaid = words[PERSONS].copy()
+        for word in words[name]:
+            unsaid.pop(word, None)
+        lists.append(
+            (f"Words of references only, not{of_run}", unsaid.most_common(LISTED))
+            if of_run
+            else ("Words of references only", unsaid.most_common(LISTED))
+        )
+    return {
+        "who": [*texts],
+        "rows": [*rows.items()],
+        "plot": Markup(plots.lengths(counts)),
+        "lists": [(title, items) for title, items in lists if items],
+    }
+
+
+def evenly(texts: Sequence[Any], count: int) -> list[Any]:
+    """So many of some texts, evenly spread over them."""
+    return [texts[i * len(texts) // count] for i in range(count)]

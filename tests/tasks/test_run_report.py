@@ -1,0 +1,126 @@
+"""The page of a run, as a browser shows it."""
+
+import contextlib
+import pathlib
+
+import numpy as np
+import pytest
+
+from keras_caption.results import Attention, Example, Line, Outcome
+from keras_caption.tasks.run_report import FinishedRun, write_report
+
+CHROMIUM = "/usr/bin/chromium"
+WORDS = ["a", "</script>", "ball"]
+
+
+class Photos:
+    """A task of photos: example i is `</script>` i times wrong."""
+
+    metrics = ("CIDEr-D", "BLEU-4")
+    monitor = "val_cider"
+
+    def __init__(self, count, offset=0.0):
+        self.scores = {
+            i: (i * 7 % count) / count + offset * (i % 3) for i in range(count)
+        }
+
+    def outcome(self, model, folder):
+        outputs = [" ".join(WORDS)] * len(self.scores)
+        references = [["A red ball.", "One ball & no more."]] * len(outputs)
+        return Outcome(outputs, references, self.scores, "CIDEr-D")
+
+    def examples(self, model, folder, scores, keys):
+        rng = np.random.default_rng(0)
+        weights = np.float32([[0.5, 0.3, 0.2], [0.02, 0.97, 0.01], [0, 0, 1]])
+        areas = np.float32([[0, 0, 0.5, 1], [0.5, 0, 1, 0.5], [0.2, 0.2, 0.9, 0.9]])
+        attention = Attention(areas, weights, ["dog", "<b>", "ball"])
+        return {
+            key: Example(
+                [Line(WORDS, score=scores[key], attention=attention)],
+                ["A red ball.", "One ball & no more."],
+                image=rng.integers(200, 256, (120, 160, 3), "uint8"),
+            )
+            for key in keys
+        }
+
+
+def finished(folder, count, seed=0, offset=0.0):
+    description = {
+        "model": "san",
+        "objective": "self-critical",
+        "config": {"seed": seed, "data": {"dataset": "photos"}},
+    }
+    scores = {"CIDEr-D": 1.234, "BLEU-4": 0.3, "statements": {"colour": 0.8}}
+    return FinishedRun(folder, description, scores, Photos(count, offset), None)
+
+
+@contextlib.contextmanager
+def opened(path, **options):
+    """The page in a browser, which must not complain nor ask for anything."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    if not pathlib.Path(CHROMIUM).exists():
+        pytest.skip(f"there is no {CHROMIUM}")
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox"]
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
+        page = browser.new_page(viewport={"width": 390, "height": 800}, **options)
+        heard = []
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on("request", lambda request: heard.append(request.url[:5]))
+        page.goto(path.as_uri())
+        yield page
+        assert {*heard} <= {"file:", "data:"}
+        assert heard.count("file:") == 1  # the page itself
+        browser.close()
+
+
+def test_a_report_of_two_runs_is_read_by_keys(tmp_path):
+    runs = [finished(tmp_path / "a", 50), finished(tmp_path / "b", 50, 1, 0.2)]
+    path = tmp_path / "report.html"
+    write_report(runs, path)
+    assert 10 * path.stat().st_size < 20e6  # of 500 examples
+    with opened(path, color_scheme="dark") as page:
+        body = page.inner_text("body")
+        assert "50 of 50 of the test split" in body
+        # The published row of the model, beside ours.
+        assert "123.4" in body
+        assert "NG-SAN, Table 6: SAN" in body
+        heads = page.locator("#list h3").all_inner_texts()
+        assert heads[0] == "Where the two differ most"
+        assert heads[1:4] == [f"{x} by CIDEr-D" for x in ("Best", "Median", "Worst")]
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        frames = page.locator(".image i")
+        assert not frames.count()
+        page.keyboard.press("ArrowRight")
+        assert page.locator(":focus").inner_text() == "a"
+        assert page.locator(".image b").all_inner_texts() == [
+            "dog 50 %",
+            "<b> 30 %",
+            "ball 20 %",
+        ]
+        page.keyboard.press("ArrowRight")
+        assert page.locator(":focus").inner_text() == "</script>"
+        assert page.locator(".image b").all_inner_texts() == ["<b> 97 %"]
+        style = page.locator(".image i").get_attribute("style")
+        assert "left: 50%; top: 0%; width: 50%; height: 50%" in style
+        page.keyboard.press("ArrowDown")  # the same word of the other run's line
+        line = page.locator(":focus").locator("xpath=..")
+        assert line.get_attribute("data-line") == "1"
+        page.keyboard.press("Escape")
+        assert not frames.count()
+        page.select_option("select", "worst")
+        first = page.locator("article").first
+        assert float(first.get_attribute("data-score")) == 0
+        page.fill("input[name=filter]", "no such word")
+        assert page.locator("output").inner_text() == "0 of 50"
+
+
+def test_a_report_is_read_without_javascript(tmp_path):
+    path = tmp_path / "report.html"
+    write_report([finished(tmp_path, 20)], path)
+    with opened(path, java_script_enabled=False) as page:
+        text = page.locator("#list").text_content()
+        assert text.count("One ball & no more.") == 20
+        assert text.count("a </script> ball") == 20
+        assert not page.locator("form").is_visible()
