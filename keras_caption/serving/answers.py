@@ -38,12 +38,12 @@ def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Any]:
             "best_scores": scores,
         }
 
-    def serving_default(**served):
+    def features(**served):
         return answer(*read_served(model.kinds, served))
 
     def photos(image_bytes, **served):
-        features, decoded = extract_photos(model.extractor, image_bytes)
-        inputs, valid = read_served(model.kinds, {**features, **served})
+        made, decoded = extract_photos(model.extractor, image_bytes)
+        inputs, valid = read_served(model.kinds, {**made, **served})
         return answer(inputs, valid & decoded)
 
     specs, others = {}, {}
@@ -55,7 +55,7 @@ def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Any]:
         specs |= own
         if model.extractor is None or kind.keys[0] not in model.extractor.made:
             others |= own
-    endpoints = {"serving_default": (serving_default, specs)}
+    endpoints = {"features": (features, specs)}
     if model.extractor is not None:
         files = tf.TensorSpec((None,), tf.string, name="image_bytes")
         endpoints["photos"] = (photos, {"image_bytes": files, **others})

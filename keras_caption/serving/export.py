@@ -44,11 +44,11 @@ def export(
 
     | signature | inputs | outputs |
     |---|---|---|
-    | `serving_default` | images, see below | as `greedy`, by beam search |
+    | `features` | images, see below | as `greedy`, by beam search |
     | `greedy` | images | `captions`, `tokens`, `scores` |
     | `n_best` | images | the same of all hypotheses of the beam, best first |
     | `logits` | images and `tokens` | `logits` of the next token, everywhere |
-    | `photos` | `image_bytes`: JPEG or PNG files | as `serving_default` |
+    | `photos` | `image_bytes`: JPEG or PNG files | as `features` |
 
     Images are a `grid`; or `regions` with `boxes`; or, for models that do not depend
     on boxes, `regions` with `num_regions`, int32 `(batch,)`. Videos are `frames` with
@@ -61,12 +61,14 @@ def export(
 
     | signature | inputs | outputs |
     |---|---|---|
-    | `serving_default` | images, and `question`, strings | see below |
-    | `photos` | `image_bytes` and `question` | as `serving_default` |
+    | `features` | images, and `question`, strings | see below |
+    | `photos` | `image_bytes` and `question` | as `features` |
 
     The outputs are `answers` and `scores`, `(batch,)`, the most probable answers and
     their probabilities; and `best_answers` and `best_scores`, `(batch, 5)`, of the five
     most probable. A question without words is answered by the image alone.
+
+    `serving_default` is `photos` of models that have it, and `features` of others.
 
     **Padding.** A region whose box has no area is padding: images with fewer regions
     are padded with zeros, or as TensorFlow Serving's `pad_variable_length_inputs`
@@ -110,6 +112,9 @@ def export(
         name: tf.function(function, autograph=False).get_concrete_function(**specs)
         for name, (function, specs) in endpoints.items()
     }
+    default = "photos" if "photos" in endpoints else "features"
+    for named in (endpoints, signatures):
+        named["serving_default"] = named[default]
     module = tf.Module()
     module.model_variables = [variable.value for variable in model.variables]
     module.tokenizers = [tokenizer.trackables() for tokenizer in model.tokenizers]
@@ -172,7 +177,7 @@ def generation_endpoints(
         tokens, scores = beam(inputs)
         return answer(tokens[:, 0], scores[:, 0], valid)
 
-    def serving_default(**served):
+    def features(**served):
         return search(*read_served(model.kinds, served))
 
     def greedy(**served):
@@ -200,8 +205,8 @@ def generation_endpoints(
         return {"logits": tf.where(valid, logits, float("nan"))}
 
     def photos(image_bytes):
-        features, decoded = extract_photos(model.extractor, image_bytes)
-        inputs, valid = read_served(model.kinds, features)
+        made, decoded = extract_photos(model.extractor, image_bytes)
+        inputs, valid = read_served(model.kinds, made)
         return search(inputs, valid & decoded)
 
     # === Their inputs ===
@@ -212,7 +217,7 @@ def generation_endpoints(
     }
     tokens = tf.TensorSpec((None, None), tf.int32, name="tokens")
     endpoints = {
-        "serving_default": (serving_default, specs),
+        "features": (features, specs),
         "greedy": (greedy, specs),
         "n_best": (n_best, specs),
         "logits": (logits, {"tokens": tokens, **specs}),

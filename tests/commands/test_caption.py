@@ -13,7 +13,6 @@ import tomllib
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from conftest import PROJECT, data_folder
 from PIL import Image
 from yolox_file import photo, white_yolox
@@ -294,19 +293,6 @@ def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
     assert "2 photos of COCO's categories: {'right': 1, None: 1}" in printed
     assert "1 photos of none: {'declined': 1}" in printed
     assert Image.open(tmp_path / "gallery.png").width == 16 * 80
-
-
-def test_the_model_of_the_repository_captions_what_is_detected(tmp_path):
-    model = kc.models.load(PROJECT / "saved_models" / "ngsan_coco.keras")
-    assert model.categories == list(kc.features.CATEGORIES)
-    model.extractor = kc.features.Yolox(white_yolox(), image_size=64)
-    pixels = photo(64, 48, [(1, 1)])
-    [caption] = model.generate([pixels], beam_size=2)
-    assert "dog" in caption.split()
-    kc.serving.export(model, tmp_path / "1", beam_size=2)
-    served = tf.saved_model.load(str(tmp_path / "1")).signatures["photos"]
-    found = served(image_bytes=tf.constant([tf.io.encode_png(pixels).numpy(), b""]))
-    assert found["captions"].numpy().tolist() == [caption.encode(), b""]
 
 
 def test_an_installed_package_captions_without_a_checkout(files, tmp_path):

@@ -238,7 +238,7 @@ def test_the_served_model_reads_files(folder, model, tmp_path):
     tokens, scores = model.generate_tokens(inputs)
     np.testing.assert_array_equal(said["tokens"], tokens)
     np.testing.assert_allclose(said["scores"], scores, atol=1e-3)
-    grids = served.signatures["serving_default"](grid=tf.constant(inputs["grid"]))
+    grids = served.signatures["features"](grid=tf.constant(inputs["grid"]))
     np.testing.assert_array_equal(grids["tokens"], tokens)
     nothing = served.signatures["photos"](image_bytes=files[:0])
     assert nothing["captions"].shape == (0,)

@@ -58,7 +58,7 @@ def test_probabilities_are_averaged_and_served(members, ensemble, rng, tmp_path)
     assert ensemble.answer(images, QUESTIONS) == [row[0][0] for row in best]
 
     served = load(ensemble, tmp_path)
-    assert set(served) == {"serving_default"}
+    assert set(served) == {"serving_default", "features"}
     images["boxes"][1] = 0.0  # no valid region
     signature = served["serving_default"]
     inputs = {name: tf.constant(images[name]) for name in ("regions", "boxes")}
