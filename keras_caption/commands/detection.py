@@ -20,8 +20,8 @@ def add_model_option(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--model",
         type=names,
-        help="saved model or preset, or several separated by commas; defaults to "
-        f"{pathlib.Path(default).stem}",
+        help="saved model, run, preset or export, or several separated by commas; "
+        f"defaults to {pathlib.Path(default).stem}",
     )
 
 

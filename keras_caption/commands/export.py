@@ -18,7 +18,7 @@ PRECISIONS = ("float32", "int8")
 
 def main(arguments: Sequence[str]) -> None:
     parser = Parser("keras-caption export", __doc__, imports=True)
-    parser.add_argument("model", help="saved model, or the folder of a run")
+    parser.add_argument("model", help="saved model, run, preset or export")
     parser.add_argument("--format", choices=FORMATS, required=True)
     parser.add_argument("--output", type=new_file, required=True, help="new folder")
     parser.add_argument(

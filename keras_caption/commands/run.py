@@ -25,7 +25,9 @@ from keras_caption.commands.command_line import continuing
 from keras_caption.commands.configuration import make_config
 from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import parse
+from keras_caption.models.cards import write_card
 from keras_caption.models.loading import file_of
+from keras_caption.models.task_model import TaskModel
 from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
 from keras_caption.training import phases
 from keras_caption.training.run_directory import RunDirectory, describe, locked
@@ -126,6 +128,10 @@ def finish(task, directory, model, **more):
     directory.reopen()
     scores = task.evaluate(model, directory.folder)
     kc.serving.export(model, directory.folder / "1")
+    if isinstance(model, TaskModel):
+        run = {"training_size": task.training_size, "scores": scores}
+        for folder in (directory.folder, *directory.folder.glob("1")):
+            write_card(folder, model, directory.description | run)
     description = directory.finish(model.name, scores, **more)
     run = FinishedRun(directory.folder, description, scores, task, model)
     write_report([run], directory.folder / FILE)

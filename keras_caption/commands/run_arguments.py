@@ -115,14 +115,14 @@ def make_parser(description):
     parser.add_argument(
         "--start_from",
         metavar="MODEL",
-        help="saved model, or a run's folder, to train on; with --scst_epochs, "
+        help="saved model, run, preset or export to train on; with --scst_epochs, "
         "self-critically and in place of cross-entropy",
     )
     parser.add_argument(
         "--ensemble",
         type=names,
         metavar="MODELS",
-        help="saved models, or folders of runs, separated by commas: nothing is "
+        help="saved models, runs, presets or exports, separated by commas: nothing is "
         "trained, they are scored and exported as one",
     )
     return parser

@@ -41,7 +41,9 @@ AT_ONCE = 1024  # lines in memory
 def main(arguments: Sequence[str]) -> int:
     parser = Parser("keras-caption translate", __doc__, imports=True)
     parser.add_argument(
-        "model", type=names, help="saved model, or several separated by commas"
+        "model",
+        type=names,
+        help="saved model, run, preset or export, or several separated by commas",
     )
     parser.add_argument(
         "sentences", nargs="*", help="if omitted, those of --input or standard input"

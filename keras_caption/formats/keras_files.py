@@ -94,6 +94,16 @@ def check(path: pathlib.Path) -> None:
                     pass
 
 
+def deserialize(saved: dict[str, Any]) -> Any:
+    """Builds what a checked configuration describes, of any class, without weights."""
+    import keras
+
+    try:
+        return keras.saving.deserialize_keras_object(saved)
+    except InputError as error:  # raised by a layer of ours, without the file's name
+        raise ValueError(str(error)) from None
+
+
 def check_offline(config: Any, where: str) -> None:
     """Refuses addresses, and functions that could download something.
 

@@ -21,14 +21,15 @@ from keras_caption.formats.keras_files import (
     SavedObject,
     check_offline,
     check_weights,
+    deserialize,
 )
 
 if TYPE_CHECKING:
     import keras
 
-CARD = "README.md"  # of the user
+CARD = "README.md"
 # All files that we write into a preset: a folder that holds others is not replaced.
-FILES = (WEIGHTS, CONFIG, METADATA, "assets/*")
+FILES = (WEIGHTS, CONFIG, METADATA, "assets/*", CARD)
 ASSET = re.compile(r"assets/\w+/vocabulary\.(txt|spm)")
 
 
@@ -63,10 +64,7 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
     with reading(weights):
         check_weights(weights, size, str(weights))
     with reading(name):
-        try:
-            model = keras.saving.deserialize_keras_object(saved)
-        except InputError as error:  # raised by a layer of ours, without the name
-            raise ValueError(str(error)) from None
+        model = deserialize(saved)
         if isinstance(model, keras.Model):
             model.load_weights(weights)
     return model

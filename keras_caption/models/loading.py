@@ -11,6 +11,7 @@ from typing import Any
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.hub_presets import loading_preset
+from keras_caption.formats import exports
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
 from keras_caption.formats.preset_files import CARD, is_preset, read_preset
@@ -38,12 +39,12 @@ def file_of(path: str | os.PathLike) -> pathlib.Path:
         if not path.exists():
             raise InputError(f"There is no saved model {path}.")
         return path
-    for file in ("best.keras", WEIGHTS):
+    for file in ("best.keras", WEIGHTS, exports.WEIGHTS):
         if (path / file).is_file():
             return path / file
     raise InputError(
-        f"There is no saved model in {path}: no best.keras, as a run has, and no "
-        f"{WEIGHTS}, as a preset has."
+        f"There is no saved model in {path}: no best.keras, as a run has, no "
+        f"{WEIGHTS}, as a preset has, and no {exports.WEIGHTS}, as an export has."
     )
 
 
@@ -52,7 +53,8 @@ def load(path: str | os.PathLike) -> TaskModel:
 
     Args:
         path: Path of a `.keras` file; of the folder of a run, which has it as
-            `best.keras`; or of a preset, or its address, see `from_preset`.
+            `best.keras`; of a preset, or its address, see `from_preset`; or of an
+            export, see `keras_caption.serving.export`.
 
     Returns:
         `keras_caption.models.Captioner`, `Translator` or `Classifier`.
@@ -67,6 +69,8 @@ def load(path: str | os.PathLike) -> TaskModel:
     file = file_of(name)
     if file.name == WEIGHTS:
         return from_preset(name)
+    if file.suffix != ".keras" and exports.is_export(folder := pathlib.Path(name)):
+        return _checked(exports.read_export(folder), folder)
     return _checked(load_keras(file), file)
 
 
@@ -103,6 +107,8 @@ def from_preset(preset: str | os.PathLike) -> TaskModel:
 def upload_preset(uri: str, preset: str | os.PathLike) -> None:
     """Uploads a preset to Hugging Face or Kaggle, as `keras_hub.upload_preset` does.
 
+    A preset without a card, `README.md`, gets one first.
+
     Args:
         uri: str, the address, see `from_preset`.
         preset: Path of the folder that `TaskModel.save_to_preset` wrote.
@@ -114,10 +120,14 @@ def upload_preset(uri: str, preset: str | os.PathLike) -> None:
     folder = pathlib.Path(preset)
     if not is_preset(folder):
         raise InputError(f"{folder} is no preset: it has no {CONFIG} or no {WEIGHTS}.")
+    if not (folder / CARD).exists():
+        from keras_caption.models.cards import write_card
+
+        write_card(folder, from_preset(folder))
     import keras_hub
 
     try:
-        if scheme == "hf" and (folder / CARD).exists():
+        if scheme == "hf":
             import huggingface_hub
 
             # Where the hub has no card, KerasHub writes one in place of this, and

@@ -6,6 +6,7 @@ import pathlib
 
 from keras_caption.atomic import replacing
 from keras_caption.formats.preset_files import CONFIG, FILES, without_asset
+from keras_caption.models.cards import write_card
 from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
 
@@ -18,6 +19,7 @@ def save_preset(model: TaskModel, folder: str | os.PathLike) -> None:
         saver = get_preset_saver(str(partial))
         saver.save_backbone(model.without_optimizer(), max_shard_size=None)
         _move_vocabularies(model, partial)
+        write_card(partial, model, replaced=folder)
 
 
 def _move_vocabularies(model: TaskModel, folder: pathlib.Path) -> None:

@@ -104,7 +104,8 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
 
         `keras_caption.models.from_preset` reads it, from a folder or a hub, with its
         vocabularies, decoding, threshold and extractor, but without an optimizer. The
-        folder appears whole or not at all.
+        folder appears whole or not at all. Its `README.md` is a model card, which is
+        kept once a person has edited it.
 
         Args:
             preset_dir: Path of the folder. A preset that is there is replaced.

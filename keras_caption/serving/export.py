@@ -1,8 +1,10 @@
 import functools
+import json
 import os
 import pathlib
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -16,10 +18,14 @@ from keras_caption.decoding import (
 from keras_caption.decoding.beam import is_hypothesis
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor, ObjectDetector
+from keras_caption.formats.exports import CONFIG
+from keras_caption.formats.preset_files import CARD
 from keras_caption.inputs import read_served
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
+from keras_caption.models.cards import write_card
 from keras_caption.models.input_reader import InputReader
+from keras_caption.models.task_model import TaskModel
 from keras_caption.serving.answers import answer_endpoints
 from keras_caption.serving.photos import extract_photos
 from keras_caption.text import BOS, PAD
@@ -30,6 +36,8 @@ EXPORTED = (
     "fingerprint.pb",
     "variables/variables.*",
     "assets.extra/tf_serving_warmup_requests",
+    CONFIG,
+    CARD,
 )
 
 
@@ -85,7 +93,9 @@ def export(
     answered as without them. Questions about such images have empty answers, and scores
     of -inf.
 
-    Records that warm a server up are written beside the graph, into `assets.extra`.
+    Records that warm a server up are written beside the graph, into `assets.extra`,
+    and the configuration of a single model, with which `keras_caption.models.load`
+    loads it from the export; `README.md` is its card.
     The folder appears whole or not at all.
 
     Args:
@@ -107,7 +117,8 @@ def export(
             )
         endpoints = answer_endpoints(model)
     else:
-        endpoints = generation_endpoints(model, model.decoding.override(**options))
+        options = {"decoding": model.decoding.override(**options)}
+        endpoints = generation_endpoints(model, options["decoding"])
     signatures = {
         name: tf.function(function, autograph=False).get_concrete_function(**specs)
         for name, (function, specs) in endpoints.items()
@@ -126,6 +137,9 @@ def export(
             for name, (_, specs) in endpoints.items()
         }
         _write_warmup(partial, pathlib.Path(path).parent.name, requests)
+        if isinstance(model, TaskModel):
+            _write_config(partial, model, options)
+            write_card(partial, model, replaced=path)
 
 
 def generation_endpoints(
@@ -262,3 +276,14 @@ def _write_warmup(
                 predict_log=prediction_log_pb2.PredictLog(request=request)
             )
             writer.write(log.SerializeToString())
+
+
+def _write_config(
+    folder: pathlib.Path, model: TaskModel, options: dict[str, Any]
+) -> None:
+    """Writes the configuration of a model that has the options of its export."""
+    saved = keras.saving.serialize_keras_object(model)
+    saved.pop("compile_config", None)
+    for name, value in options.items():
+        saved["config"][name] = keras.saving.serialize_keras_object(value)
+    (folder / CONFIG).write_text(json.dumps(saved), encoding="utf-8")

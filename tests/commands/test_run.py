@@ -151,6 +151,9 @@ def check_report(output, printed):
     for name in ("attention.png", "1/saved_model.pb", "logs/train"):
         assert (output / name).exists()
         assert name.split("/")[0] in printed
+    card = (output / "README.md").read_text()
+    assert f"| CIDEr-D | {scores['CIDEr-D']:.4f} |" in card
+    assert (output / "1" / "README.md").read_text() == card
     return scores
 
 

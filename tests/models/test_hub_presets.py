@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import sys
 
@@ -10,12 +11,14 @@ import huggingface_hub
 import keras
 import numpy as np
 import pytest
+import yaml
 from conftest import tiny
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.decoding import Decoding
 from keras_caption.features import Yolox
+from keras_caption.models.cards import write_card
 
 ADDRESS = "hf://someone/captioner"
 
@@ -64,9 +67,40 @@ def test_a_preset_keeps_how_a_model_reads_and_generates(vocabulary, rng, tmp_pat
 def test_only_presets_are_replaced(captioner, preset, tmp_path):
     captioner.save_to_preset(tmp_path)
     captioner.save_to_preset(tmp_path)  # its own
-    (tmp_path / "README.md").write_text("mine")
-    with pytest.raises(kc.InputError, match=r"holds other files, such as README\.md"):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(kc.InputError, match=r"holds other files, such as notes\.txt"):
         captioner.save_to_preset(tmp_path)
+
+
+def test_a_card_is_written_and_kept_once_it_is_edited(captioner, preset, tmp_path):
+    card = (preset / "README.md").read_text()
+    head = yaml.safe_load(card.split("---\n")[1])
+    assert head["library_name"] == "keras_caption"
+    assert head["pipeline_tag"] == "image-to-text"
+    assert f"{captioner.count_params():,} parameters" in card
+    code = re.search(r"```python\n(.*?)```", card, re.DOTALL)[1]
+    assert 'generate({"regions": regions, "boxes": boxes})' in code
+    assert '"model_dim": 16' in card
+    assert "at most 20 of them" in card
+    captioner.save_to_preset(tmp_path)
+    (tmp_path / "README.md").write_text(card.replace("unknown", "mit"))
+    captioner.save_to_preset(tmp_path)
+    assert (tmp_path / "README.md").read_text() == card.replace("unknown", "mit")
+    scores = {"CIDEr-D": 1.25, "BLEU-1": 0.5, "objects": {}}
+    data = {"dataset": "scenes", "data_dir": "/home/me/photos"}
+    run = {"objective": "cross-entropy", "training_size": "9 training images"}
+    run |= {"config": {"data": data}, "scores": scores}
+    write_card(tmp_path, captioner, run)
+    assert "mit" in (tmp_path / "README.md").read_text()
+    (tmp_path / "README.md").write_text(card)  # as it was written
+    write_card(tmp_path, captioner, run)
+    scored = (tmp_path / "README.md").read_text()
+    head = huggingface_hub.ModelCard(scored).data
+    assert (head.language, head.metrics) == (["en"], ["bleu", "cider"])
+    results = {r.metric_name: r.metric_value for r in head.eval_results}
+    assert results == {"CIDEr-D": 1.25, "BLEU-1": 0.5}
+    assert "`scenes`, 9 training images" in scored
+    assert "/home/me" not in scored
 
 
 @pytest.fixture
@@ -109,10 +143,11 @@ def test_presets_are_fetched_from_a_hub(captioner, hub):
 
 def test_presets_are_uploaded_with_their_card(preset, hub):
     card = preset / "README.md"
-    card.write_text("mine")
+    written = card.read_text()
+    card.unlink()
     kc.models.upload_preset(ADDRESS, preset)
     assert {"README.md", "config.json", "model.weights.h5", "assets"} <= {*hub}
-    assert card.read_text() == "mine"  # KerasHub writes and removes one of its own
+    assert card.read_text() == written  # KerasHub writes and removes one of its own
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,29 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
     assert sorted(warmed) == sorted(loaded.signatures)
 
 
+def test_an_export_loads_as_the_model_that_it_generates_as(
+    captioner, exported, rng, tmp_path
+):
+    model = kc.models.load(exported)
+    assert model.decoding == captioner.decoding.override(**SEARCH)
+    assert not model.compiled
+    images = random_images(rng)
+    assert model.generate(images) == captioner.generate(images, **SEARCH)
+    path = shutil.copytree(exported, tmp_path / "1")
+    index = path / "variables" / "variables.index"
+    index.write_bytes(index.read_bytes()[:-9])
+    with pytest.raises(kc.InputError, match="1 cannot be read: "):
+        kc.models.load(path)
+    config = path / "assets.extra" / "config.json"
+    config.write_text(config.read_text().replace('"model_dim": 16', '"model_dim": 32'))
+    shutil.copy(exported / "variables" / "variables.index", index)
+    with pytest.raises(kc.InputError, match="other weights than "):
+        kc.models.load(path)
+    config.unlink()
+    with pytest.raises(kc.InputError, match=r"without assets\.extra/config\.json"):
+        kc.models.load(path)
+
+
 def test_failed_export_leaves_the_previous_one(
     captioner, exported, tmp_path, monkeypatch
 ):

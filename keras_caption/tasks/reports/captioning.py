@@ -22,6 +22,7 @@ FILES = {
     "test_scores.json": "their scores",
     "attention.png": "what the model attends to, token by token",
     "report.html": "all of this, for a browser",
+    "README.md": "the model card, for people and for hubs",
     "config.json": "how the run was configured",
 }
 

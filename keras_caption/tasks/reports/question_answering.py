@@ -25,6 +25,7 @@ FILES = {
     "test_scores.json": "scores of the test questions",
     "attention.png": "which regions attend to which words of a question",
     "report.html": "all of this, for a browser",
+    "README.md": "the model card, for people and for hubs",
     "config.json": "how the run was configured",
 }
 COLUMNS = "accuracy", "95 %", "questions"

@@ -21,6 +21,7 @@ FILES = {
     "test_translations.txt": "translations of the test split, one in a line",
     "test_scores.json": "their scores",
     "report.html": "all of this, for a browser",
+    "README.md": "the model card, for people and for hubs",
     "config.json": "how the run was configured",
 }
 

@@ -1,0 +1,283 @@
+"""Model cards: a README.md beside a model, for people and for hubs.
+
+Its head is YAML, as the hubs read it. Its last line has a digest of the rest, which
+tells a card that was written here from one that a person has edited.
+"""
+
+import hashlib
+import inspect
+import json
+import os
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from keras_caption.formats.preset_files import CARD
+from keras_caption.models.captioner import Captioner
+from keras_caption.models.classifier import Classifier
+from keras_caption.models.seq2seq import Seq2Seq
+from keras_caption.models.task_model import TaskModel
+from keras_caption.models.translator import Translator
+
+TEMPLATE = """\
+---
+{metadata}
+---
+
+# {name}
+
+{description} {parameters:,} parameters, in Keras with `keras_caption`.
+
+## Use
+
+```python
+import keras_caption as kc
+
+model = kc.models.load("{folder}")  # this folder, or hf://USER/NAME if uploaded
+print(model.{call})
+```
+
+## Training
+
+{training}
+
+## Scores
+
+{scores}
+
+## Configuration
+
+```json
+{config}
+```
+
+## Limits
+
+{limits}
+"""
+DIGEST = "<!-- keras_caption replaces this card unless it is edited: {} -->\n"
+WRITTEN = re.compile(re.escape(DIGEST).replace(r"\{\}", "(\\w+)").encode() + rb"\Z")
+# As the hubs call tasks and metrics.
+TASKS = {
+    Captioner: ("image-to-text", "image-captioning"),
+    Translator: ("translation", "translation"),
+    Classifier: ("visual-question-answering", "visual-question-answering"),
+}
+METRICS = {"ROUGE-L": "rouge", "CIDEr-D": "cider", "exact": "exact_match"}
+ENGLISH = (
+    *("scenes", "moving_scenes", "coco_objects"),
+    *("scene_questions", "coco_qa", "vqa", "vqa_coco_qa", "vsr"),
+)
+# Settings that name files of the machine.
+FILES = ("data_dir", "images_dir", "word_vectors")
+
+
+def card_of(model: TaskModel, run: Mapping[str, Any] | None = None) -> str:
+    """The card of a model.
+
+    Args:
+        model: The model.
+        run: What is known of its training, as a dict: `objective` and `config`, of the
+            run's `config.json`; `training_size`, str; and `scores`, of its
+            `test_scores.json`. Defaults to nothing.
+
+    Returns:
+        str, Markdown.
+    """
+    run = run or {}
+    config = without_files(run["config"]) if run else {"model": sizes_of(model)}
+    text = TEMPLATE.format(
+        metadata="\n".join(
+            f"{name}: {json.dumps(value, ensure_ascii=False)}"
+            for name, value in metadata_of(model, run).items()
+        ),
+        name=model.name,
+        description=inspect.getdoc(type(model)).splitlines()[0],
+        parameters=model.count_params(),
+        folder=model.name,
+        call=call_of(model),
+        training=training_of(run),
+        scores=scores_of(run),
+        config=json.dumps(config, indent=1, ensure_ascii=False, default=str),
+        limits="\n".join(f"- {limit}" for limit in limits_of(model)),
+    )
+    return text + DIGEST.format(digest_of(text.encode()))
+
+
+def write_card(
+    folder: pathlib.Path,
+    model: TaskModel,
+    run: Mapping[str, Any] | None = None,
+    replaced: str | os.PathLike | None = None,
+) -> None:
+    """Writes the card of a model into a folder, or keeps one that a person has edited.
+
+    Args:
+        folder: `pathlib.Path`.
+        model, run: Of `card_of`.
+        replaced: Path of the folder that `folder` will replace, whose card may be kept.
+            Defaults to `folder`.
+    """
+    card = edited_card(pathlib.Path(replaced or folder))
+    if card is None:
+        card = card_of(model, run).encode()
+    (folder / CARD).write_bytes(card)
+
+
+def edited_card(folder: pathlib.Path) -> bytes | None:
+    """The card in a folder, if there is one that is not as it was written here."""
+    path = folder / CARD
+    if not path.is_file():
+        return None
+    card = path.read_bytes()
+    written = WRITTEN.search(card)
+    is_ours = written and written[1].decode() == digest_of(card[: written.start()])
+    return None if is_ours else card
+
+
+def digest_of(card: bytes) -> str:
+    return hashlib.sha256(card).hexdigest()
+
+
+def metadata_of(model: TaskModel, run: Mapping[str, Any]) -> dict[str, Any]:
+    """The head of a card, with what the hubs know; what is not known is left out."""
+    pipeline, tag = next(
+        (names for kind, names in TASKS.items() if isinstance(model, kind)),
+        (None, None),
+    )
+    if any(kind.noun == "video" for kind in model.kinds):
+        pipeline, tag = None, "video-captioning"
+    data = run["config"]["data"] if run else {}
+    languages = [data[name] for name in ("source", "target") if data.get(name)]
+    if data.get("dataset") in ENGLISH:
+        languages = ["en"]
+    scores = flat_scores(run)
+    metrics = [
+        {"type": METRICS.get(name, name.lower().partition("-")[0]), "name": name}
+        for name in scores
+    ]
+    metadata = {
+        "library_name": "keras_caption",
+        "pipeline_tag": pipeline,
+        "tags": ["keras", "keras_caption", *([tag] if tag else [])],
+        "language": languages,
+        "license": "unknown",
+        "metrics": sorted({metric["type"] for metric in metrics}),
+    }
+    if scores:
+        values = [
+            m | {"value": x} for m, x in zip(metrics, scores.values(), strict=True)
+        ]
+        result = {
+            "task": {"type": pipeline or tag or "other"},
+            "dataset": {
+                "type": data["dataset"],
+                "name": data["dataset"],
+                "split": "test",
+            },
+            "metrics": values,
+        }
+        metadata["model-index"] = [{"name": model.name, "results": [result]}]
+    return {name: value for name, value in metadata.items() if value}
+
+
+def call_of(model: TaskModel) -> str:
+    """An example of how a model is called, code."""
+    names = [name for kind in model.kinds for name in kind.required]
+    inputs = ", ".join(f'"{name}": {name}' for name in names if name != "question")
+    images = '["photo.jpg"]' if getattr(model, "extractor", None) else f"{{{inputs}}}"
+    if isinstance(model, Classifier):
+        return (
+            f'answer({images}, ["What is it?"])'
+            if model.question
+            else f"answer({images})"
+        )
+    if isinstance(model, Translator):
+        return 'generate(["A sentence."])'
+    return f"generate({images})"
+
+
+def training_of(run: Mapping[str, Any]) -> str:
+    if not run:
+        return (
+            "Not recorded: the model was saved outside of a run of `keras-caption run`."
+        )
+    return (
+        f"On the dataset `{run['config']['data']['dataset']}`, "
+        f"{run['training_size']}, by {run['objective']} "
+        "(`keras-caption run`, with the configuration below)."
+    )
+
+
+def scores_of(run: Mapping[str, Any]) -> str:
+    scores = flat_scores(run)
+    if not scores:
+        return "None recorded."
+    rows = [f"| {name} | {score:.4f} |" for name, score in scores.items()]
+    return "\n".join(
+        [
+            "On the test split, not times 100:",
+            "",
+            "| metric | score |",
+            "|---|---:|",
+            *rows,
+        ]
+    )
+
+
+def limits_of(model: TaskModel) -> list[str]:
+    """What a model cannot do, a list of sentences."""
+    limits = []
+    categories = getattr(model, "categories", None)
+    if categories:
+        limits.append(
+            f"It sees objects of {len(categories)} categories, and nothing else of an "
+            "image."
+        )
+    if isinstance(model, Seq2Seq):
+        words = (
+            "" if model.vocabulary is None else f" of {len(model.vocabulary):,} tokens"
+        )
+        limits.append(
+            f"It writes with a vocabulary{words}, at most "
+            f"{model.decoding.max_length} of them."
+        )
+    if isinstance(model, Classifier):
+        limits.append(f"It chooses one of {len(model.answers):,} answers.")
+    if getattr(model, "threshold", 0):
+        limits.append(
+            f"Outputs with a confidence below {model.threshold:.2f} should not be "
+            "relied on."
+        )
+    return [
+        *limits,
+        "Scores hold for inputs like those of the test split; of others, and of what "
+        "is rare in its training data, it may say what is wrong.",
+        "Its licence depends on that of the training data: state it in the head of "
+        "this card before you publish the model.",
+    ]
+
+
+def flat_scores(run: Mapping[str, Any]) -> dict[str, float]:
+    """The scores of a run that are single numbers."""
+    scores = run.get("scores", {})
+    return {name: x for name, x in scores.items() if isinstance(x, float)}
+
+
+def sizes_of(model: TaskModel) -> dict[str, Any]:
+    """Arguments of a model that are numbers or names."""
+    return {
+        name: value
+        for name, value in model.get_config().items()
+        if isinstance(value, str | int | float | bool) or value is None
+    }
+
+
+def without_files(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of a run with names of files in place of their paths."""
+    data = {
+        name: pathlib.Path(value).name if name in FILES and value else value
+        for name, value in config["data"].items()
+    }
+    return {**config, "data": data}
