@@ -1,12 +1,13 @@
 # make install  sets up .venv, with the program keras-caption
 # make run      trains, scores and exports a captioner on the built-in data
 # make test     checks the style and the imports, and runs the tests
+# make docs     builds the documentation, with the API, into site/html
 # All set up what they need, in .venv.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: install run test lint format clean
+.PHONY: install run test docs lint format clean
 
 install: .venv/installed
 
@@ -16,6 +17,9 @@ run: .venv/installed
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
 	    --no-loadscope-reorder
+
+docs: .venv/installed
+	$(BIN)/python docs/site.py
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

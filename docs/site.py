@@ -1,0 +1,95 @@
+"""Builds the site of the documentation into `site/html`: `make docs`.
+
+The documents keep their places, so that their links are those of the repository. Pages
+that are not in it are made here: one for each package of the API, of its docstrings,
+and the notebook's.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+PROJECT = pathlib.Path(__file__).resolve().parents[1]
+SITE = PROJECT / "site"
+PAGES = SITE / "pages"
+HTML = SITE / "html"
+CODE = (".py", ".toml")  # of the site
+NOTEBOOK = "first_ten_minutes"
+
+
+def main():
+    for folder in (PAGES, HTML):
+        shutil.rmtree(folder, ignore_errors=True)
+    with open(PROJECT / "docs" / "zensical.toml", "rb") as file:
+        config = tomllib.load(file)
+    copy_documents()
+    write_page(f"docs/{NOTEBOOK}.md", notebook_page())
+    for name in re.findall(r"api/(\w+)\.md", str(config["nav"])):
+        name = f"keras_caption.{name}"
+        write_page(f"api/{name[14:]}.md", f"# {name}\n\n::: {name}\n")
+    config |= {
+        "site_name": f"keras_caption {version()}",
+        "docs_dir": PAGES.name,
+        "site_dir": HTML.name,
+        **repository(),
+    }
+    # JSON is YAML.
+    (SITE / "mkdocs.yml").write_text(json.dumps(config, indent=1))
+    build = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
+    build += ["--config-file", SITE / "mkdocs.yml"]
+    sys.exit(subprocess.run(build, check=False).returncode)
+
+
+def copy_documents():
+    """Copies the documents, and what they show, to where they are in the repository."""
+    for pattern in ("*.md", "docs/**/*", "tests/oracles/*.md", "LICENSE"):
+        for path in PROJECT.glob(pattern):
+            if path.suffix in CODE or path.is_dir():
+                continue
+            target = PAGES / path.relative_to(PROJECT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+            if path.suffix == ".md":
+                text = path.read_text().replace(f"{NOTEBOOK}.ipynb)", f"{NOTEBOOK}.md)")
+                target.write_text(text)
+
+
+def write_page(name, text):
+    """Writes a page that the repository does not have: it has no "edit this page"."""
+    path = PAGES / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{text}\n<style>a[rel=edit] {{ display: none }}</style>\n")
+
+
+def notebook_page():
+    """The cells of the notebook as Markdown."""
+    notebook = json.loads((PROJECT / "docs" / f"{NOTEBOOK}.ipynb").read_text())
+    cells = []
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        is_code = cell["cell_type"] == "code"
+        cells.append(f"```python\n{text}\n```" if is_code else text)
+    return "\n\n".join(cells) + "\n"
+
+
+def version():
+    with open(PROJECT / "pyproject.toml", "rb") as file:
+        return tomllib.load(file)["project"]["version"]
+
+
+def repository():
+    """Where pages are edited: GitHub's repository, if it is known."""
+    name = os.environ.get("GITHUB_REPOSITORY")
+    if not name:
+        return {}
+    server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
+    return {"repo_url": f"{server}/{name}", "edit_uri": "edit/main/"}
+
+
+if __name__ == "__main__":
+    main()
