@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -148,7 +149,13 @@ def check_report(output, printed):
     results = json.loads((output / "test_results.json").read_text())
     assert len(results) == 12
     assert results[0]["caption"] in printed
-    for name in ("attention.png", "1/saved_model.pb", "logs/train"):
+    page = (output / "report.html").read_text()
+    assert page.count("<article") == 12
+    [data] = re.findall('id="attention">(.*?)</script>', page)
+    lines = [result["caption"].split() for result in results]
+    words = [len(line["words"]) for line in json.loads(data)]
+    assert sorted(words) == sorted(map(len, lines))
+    for name in ("attention.png", "report.html", "1/saved_model.pb", "logs/train"):
         assert (output / name).exists()
         assert name.split("/")[0] in printed
     card = (output / "README.md").read_text()
