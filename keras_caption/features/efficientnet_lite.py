@@ -2,10 +2,9 @@ import importlib.util
 import pathlib
 from typing import Any
 
-import keras_hub
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.torch_files import read_torch
 
 EFFICIENTNET_LITE = "efficientnet_lite2"
@@ -51,6 +50,9 @@ def load_efficientnet_lite(image_size: int | None = None) -> tuple[Any, Any]:
         Tan, Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural
         Networks", ICML 2019; "Lite" are without squeeze and excitation.
     """
+    with missing_extras():
+        import keras_hub
+
     path = weights_path()
     backbone = keras_hub.models.EfficientNetBackbone(
         **ARCHITECTURE, input_shape=(None, None, 3), name=EFFICIENTNET_LITE

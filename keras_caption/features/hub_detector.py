@@ -1,15 +1,17 @@
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
-import keras_hub
 import numpy as np
 from jaxtyping import Float, Float32, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError, hint
+from keras_caption.errors import InputError, hint, missing_extras
 from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
+
+if TYPE_CHECKING:
+    import keras_hub
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -105,7 +107,7 @@ def detect_by(
 
 def load_hub_detector(
     preset: str, instead: str = ""
-) -> keras_hub.models.ObjectDetector:
+) -> "keras_hub.models.ObjectDetector":
     """Loads a KerasHub object detector, by name or from a folder.
 
     Args:
@@ -115,6 +117,9 @@ def load_hub_detector(
     Raises:
         InputError: If there is none, or it cannot be loaded.
     """
+    with missing_extras():
+        import keras_hub
+
     presets = keras_hub.models.ObjectDetector.presets
     if not is_preset(preset, presets):
         raise InputError(

@@ -4,7 +4,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.errors import InputError, hint
+from keras_caption.errors import InputError, hint, missing_extras
 from keras_caption.features.application_network import applications
 from keras_caption.features.efficientnet_lite import (
     EFFICIENTNET_LITE,
@@ -108,7 +108,8 @@ def load_hub_network(
         InputError: If there is no such preset, or it cannot be loaded or reads no
             images.
     """
-    import keras_hub
+    with missing_extras():
+        import keras_hub
 
     if preset == EFFICIENTNET_LITE:
         if arguments:

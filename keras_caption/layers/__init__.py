@@ -24,6 +24,7 @@ from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import MultiHeadAttention
 from keras_caption.layers.normalized_self_attention import NormalizedSelfAttention
 from keras_caption.layers.refining_block import RefiningBlock
+from keras_caption.layers.sine_position_encoding import SinePositionEncoding
 from keras_caption.layers.sockets import NORMS
 from keras_caption.layers.transformer_decoder_block import TransformerDecoderBlock
 from keras_caption.layers.transformer_encoder_block import TransformerEncoderBlock
@@ -53,6 +54,7 @@ __all__ = [
     "MultiHeadAttention",
     "NormalizedSelfAttention",
     "RefiningBlock",
+    "SinePositionEncoding",
     "TransformerDecoderBlock",
     "TransformerEncoderBlock",
     "UnbiasedLayerNormalization",

@@ -1,12 +1,12 @@
 from typing import Any
 
 import keras
-import keras_hub
 from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
 from keras_caption.errors import InputError
+from keras_caption.layers.sine_position_encoding import SinePositionEncoding
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -28,7 +28,7 @@ class GridEncoding(keras.layers.Layer):
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
-        self.positions = keras_hub.layers.SinePositionEncoding(dtype=self.dtype_policy)
+        self.positions = SinePositionEncoding(dtype=self.dtype_policy)
 
     def build(self, inputs_shape: Shape) -> None:
         if inputs_shape[-1] % 4:

@@ -2,13 +2,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import keras
-import keras_hub
 from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.layers import (
     MatrixDense,
+    SinePositionEncoding,
     TransformerDecoderBlock,
     WordEmbedding,
 )
@@ -74,7 +74,7 @@ class TransformerDecoder(keras.layers.Layer):
         self.embedding = embedding or WordEmbedding(
             vocabulary_size, model_dim, dtype=policy
         )
-        self.positions = keras_hub.layers.SinePositionEncoding(dtype=policy)
+        self.positions = SinePositionEncoding(dtype=policy)
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=policy)
         self.blocks = list(blocks)
         self.logit_bias = logit_bias

@@ -2,12 +2,12 @@ import dataclasses
 from typing import Annotated, Any
 
 import keras
-import keras_hub
 
 from keras_caption.arguments import Count, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.inputs import Text
 from keras_caption.layers import (
+    SinePositionEncoding,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
     WordEmbedding,
@@ -142,7 +142,7 @@ class TransformerTranslator(Translator):
             source_size, model_dim, dtype=dtype, name="source_embedding"
         )
         x = embedding(inputs["source"])
-        x = x + keras_hub.layers.SinePositionEncoding(dtype=dtype)(x)
+        x = x + SinePositionEncoding(dtype=dtype)(x)
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers):
             x = TransformerEncoderBlock(

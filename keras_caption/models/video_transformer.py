@@ -2,12 +2,12 @@ import dataclasses
 from typing import Annotated, Any
 
 import keras
-import keras_hub
 
 from keras_caption.arguments import Count, ShareBelowOne
 from keras_caption.inputs import Frames
 from keras_caption.layers import (
     MatrixDense,
+    SinePositionEncoding,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
@@ -99,7 +99,7 @@ class VideoTransformer(Captioner):
             inputs["frames"]
         )
         if positions:
-            x = x + keras_hub.layers.SinePositionEncoding(dtype=dtype)(x)
+            x = x + SinePositionEncoding(dtype=dtype)(x)
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers):
             x = TransformerEncoderBlock(

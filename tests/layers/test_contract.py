@@ -155,6 +155,7 @@ CASES = {
         {"inputs": ITEMS},
         {"mask": ["inputs"]},
     ),
+    "SinePositionEncoding": Case(lambda dtype: {}, {"inputs": ITEMS}),
     "TransformerDecoderBlock": Case(
         lambda dtype: {
             "self_attention": attention(dtype),

@@ -1,0 +1,49 @@
+from typing import Any
+
+import keras
+from jaxtyping import Float, Int
+from keras import ops
+
+from keras_caption.arguments import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class SinePositionEncoding(keras.layers.Layer):
+    """The sinusoidal encoding of positions, to be added to embeddings.
+
+    Vaswani et al., "Attention Is All You Need", NeurIPS 2017, Section 3.5: channels
+    `2 i` and `2 i + 1` of position p are the sine and the cosine of
+    `p / 10000^(2 i / dim)`. KerasHub's layer of this name computes the same.
+
+    Call arguments:
+        inputs: `(batch, T, dim)`, of which only the shape matters.
+        start_index: int scalar, the position of the first row. Defaults to 0.
+
+    Returns:
+        `(batch, T, dim)`.
+    """
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.built = True
+
+    def call(
+        self,
+        inputs: Float[Tensor, "batch T dim"],
+        start_index: int | Int[Tensor, ""] = 0,
+    ) -> Float[Tensor, "batch T dim"]:
+        shape = ops.shape(inputs)
+        channels = ops.arange(shape[-1])
+        positions = ops.cast(ops.arange(shape[-2]) + start_index, self.compute_dtype)
+        exponents = ops.cast(channels // 2 * 2, self.compute_dtype) / ops.cast(
+            shape[-1], self.compute_dtype
+        )
+        frequencies = ops.power(ops.cast(1e-4, self.compute_dtype), exponents)
+        angles = ops.expand_dims(positions, 1) * frequencies
+        encoding = ops.where(channels % 2 == 0, ops.sin(angles), ops.cos(angles))
+        return ops.broadcast_to(encoding, shape)
+
+    def compute_output_shape(
+        self, inputs_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        return inputs_shape
