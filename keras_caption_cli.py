@@ -1,15 +1,18 @@
 """The program `keras-caption`.
 
-It is no part of the package, whose import takes seconds, so that an interruption of
-these is one sentence too.
+It is no part of the package, so that an interruption of the imports is one sentence
+too, and so that the package knows it: it imports Keras when a command needs it.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command, see `keras_caption.commands.main`, and exits."""
+    # TensorFlow reads it when it is imported: errors only, unless the user has set it.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         from keras_caption.commands import main as run
     except KeyboardInterrupt:

@@ -1,73 +1,81 @@
 """Attention-based image captioning and translation in Keras 3.
 
-Importing the package registers its layers and models with Keras. Modules that need
-TensorFlow, or packages beyond Keras, are imported when first used.
+Importing the package registers its layers and models with Keras. Parts that need more
+are imported when first used.
 """
 
 import importlib
 import importlib.metadata
-import os
+import sys
 from typing import TYPE_CHECKING, Any
 
-# Which TensorFlow reads when it is imported: without its remarks and warnings, unless
-# the user has set it.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
-from keras_caption import (
-    decoding,
-    features,
-    inputs,
-    layers,
-    models,
-    rewards,
-    text,
-    training,
-)
 from keras_caption.errors import InputError, missing_extras
 
-if TYPE_CHECKING:  # for editors and type checkers: the names of LAZY
+if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
     from keras_caption import (  # noqa: F401
         batches,
         convert,
         datasets,
+        decoding,
         evaluation,
+        features,
+        inputs,
+        layers,
+        losses,
+        models,
+        papers,
         prepare,
+        results,
+        rewards,
         serving,
         synthetic,
         tasks,
+        text,
+        training,
         visualization,
     )
 
-LAZY = (
+# What saved models hold is defined in these: Keras finds it in its registry only.
+REGISTERED = ("decoding", "features", "layers", "losses", "models", "text", "training")
+PARTS = (
+    *REGISTERED,
     "batches",
     "convert",
     "datasets",
     "evaluation",
+    "inputs",
+    "papers",
     "prepare",
+    "results",
+    "rewards",
     "serving",
     "synthetic",
     "tasks",
     "visualization",
 )
 
-__all__ = [
-    "InputError",
-    "decoding",
-    "features",
-    "inputs",
-    "layers",
-    "models",
-    "rewards",
-    "text",
-    "training",
-    *LAZY,
-]
+__all__ = ["InputError", *PARTS]
 
 
 def __getattr__(name: str) -> Any:
-    if name in LAZY:
+    if name in PARTS:
         with missing_extras():
             return importlib.import_module(f"keras_caption.{name}")
     if name == "__version__":
         return importlib.metadata.version("keras-caption")
     raise AttributeError(f"module 'keras_caption' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *PARTS, "__version__"]
+
+
+def register() -> None:
+    """Registers the classes of saved models with Keras, which it imports."""
+    with missing_extras():
+        for part in REGISTERED:
+            importlib.import_module(f"keras_caption.{part}")
+
+
+if "keras_caption_cli" not in sys.modules:  # whose help needs no Keras
+    register()

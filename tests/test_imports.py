@@ -2,9 +2,14 @@
 
 import ast
 import re
+import subprocess
+import sys
 
 import pytest
 from conftest import PROJECT
+
+from keras_caption.commands import COMMANDS
+from keras_caption.errors import EXTRAS
 
 PACKAGE = PROJECT / "keras_caption"
 SCRIPTS = PROJECT / "experiments"
@@ -68,7 +73,7 @@ def test_imports_run_downward(part):
 
 def test_parts_that_are_named_exist():
     paths = [*FILES, *SCRIPTS.rglob("*.py"), *(PROJECT / "tests").rglob("*.py")]
-    known = PARTS | {"InputError", "__file__", "__path__", "__version__"}
+    known = PARTS | {"InputError", "register", "__file__", "__path__", "__version__"}
     unknown = {path: parts_imported(path.read_text()) - known for path in paths}
     assert not {str(path): names for path, names in unknown.items() if names}
 
@@ -83,6 +88,27 @@ def test_parts_that_are_named_exist():
 )
 def test_an_import_is_found_wherever_it_stands(content):
     assert parts_imported(content) == {"training"}
+
+
+WITHOUT_KERAS = """
+import sys
+for module in ("keras", "tensorflow", {extras}):
+    sys.modules[module] = None
+import keras_caption_cli
+for name in ("--help", {commands}):
+    try:
+        keras_caption_cli.main([name, "--help"])
+    except SystemExit as end:
+        assert not end.code, (name, end.code)
+"""
+
+
+def test_help_needs_neither_keras_nor_extras():
+    extras, commands = (repr(list(x))[1:-1] for x in (EXTRAS, COMMANDS))
+    code = WITHOUT_KERAS.format(extras=extras, commands=commands)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert not done.stderr
+    assert done.stdout.count("usage: keras-caption") == len(COMMANDS) + 1
 
 
 def test_the_library_names_no_script():

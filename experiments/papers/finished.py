@@ -7,8 +7,8 @@ import sys
 from keras_caption import models, tasks
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_finished
+from keras_caption.settings.run import RUN
 from keras_caption.training.run_directory import settings
-from keras_caption.training.settings import RUN
 
 OBJECTIVES = {"cross-entropy": "", "self-critical": " + SCST"}
 FOLDERS = ("prepared", "parallel", "vqa")  # datasets that are named by their folder

@@ -4,8 +4,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+import keras_caption as kc
 from keras_caption.commands.command_line import start
-from keras_caption.errors import hint
+from keras_caption.errors import InputError, hint
 
 COMMANDS = {
     "prepare": "make a dataset of photos, of clips or of third-party features",
@@ -28,12 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             of the process.
     """
     name, *rest = [*(sys.argv[1:] if arguments is None else arguments), "--help"]
-    if name in ("--help", "-h"):
-        print("usage: keras-caption COMMAND ...\n")
-        for command, description in COMMANDS.items():
-            print(f"  {command:10}{description}")
-        print("\nkeras-caption COMMAND --help lists the arguments of a command.")
-        sys.exit(0)
+    if name in FLAGS:
+        start(FLAGS[name], rest[:-1])
     if name not in COMMANDS:
         sys.exit(f"error: there is no command {name!r}. {hint(name, COMMANDS)}")
 
@@ -43,5 +40,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     start(command, rest[:-1])
 
+
+def print_help(_: Sequence[str]) -> None:
+    print("usage: keras-caption COMMAND ...\n")
+    for command, description in COMMANDS.items():
+        print(f"  {command:10}{description}")
+    print("\nkeras-caption COMMAND --help lists the arguments of a command;")
+    print("keras-caption --version prints the version, and")
+    print("keras-caption --print-completion bash what completes a command line.")
+
+
+def print_version(_: Sequence[str]) -> None:
+    print(f"keras-caption {kc.__version__}")
+
+
+def print_completion(arguments: Sequence[str]) -> None:
+    """Prints a script for a shell, which completes commands and their arguments."""
+    from keras_caption.commands.completion import SHELLS, script
+
+    if len(arguments) != 1 or arguments[0] not in SHELLS:
+        raise InputError(f"--print-completion needs a shell: {' or '.join(SHELLS)}.")
+    print(script(arguments[0], COMMANDS))
+
+
+FLAGS = {
+    "--help": print_help,
+    "-h": print_help,
+    "--version": print_version,
+    "--print-completion": print_completion,
+}
 
 __all__ = ["COMMANDS", "main", "start"]

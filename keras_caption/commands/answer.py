@@ -44,15 +44,12 @@ from keras_caption.commands.detection import (
     default_model,
 )
 from keras_caption.commands.skipped import Skipped
-from keras_caption.formats.fields import image_id_of
-from keras_caption.formats.question_rows import read_question_rows
-from keras_caption.formats.region_files import open_regions
 
 MODEL = "mcan_photos.keras"
 AT_ONCE = 64  # questions in memory with their images
 
 
-def main(arguments: Sequence[str]) -> int:
+def make_parser() -> Parser:
     parser = Parser("keras-caption answer", __doc__, imports=True)
     parser.add_argument("photo", nargs="?", help="file of a photo")
     parser.add_argument("question", nargs="*", help="questions about this photo")
@@ -64,7 +61,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--n_best", type=count, metavar="N", help="print N answers to a question"
     )
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = make_parser()
     options = parser.parse_intermixed_args(arguments)
+    from keras_caption.formats.question_rows import read_question_rows
+
     if bool(options.question) == bool(options.questions) or (
         options.photo and options.questions
     ):
@@ -91,7 +95,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def image_reader(
-    model: kc.models.ClassifierEnsemble, regions: str | None, images: set[str]
+    model: "kc.models.ClassifierEnsemble", regions: str | None, images: set[str]
 ) -> Callable[[str], dict[str, np.ndarray]]:
     """Function from an image of the rows to the model's inputs of it.
 
@@ -105,6 +109,8 @@ def image_reader(
     if (pathlib.Path(regions) / "manifest.json").exists():
         features = prepared(regions, images)
     else:
+        from keras_caption.formats.region_files import open_regions
+
         features = OpenedRegions(open_regions(regions))
 
     def read(image):
@@ -149,6 +155,8 @@ class OpenedRegions:
         return {"regions": features, "boxes": boxes}
 
     def _id_of(self, image):
+        from keras_caption.formats.fields import image_id_of
+
         try:
             return image_id_of(image)
         except ValueError:
@@ -168,7 +176,7 @@ class RowAnswerer:
 
     def __init__(
         self,
-        model: kc.models.ClassifierEnsemble,
+        model: "kc.models.ClassifierEnsemble",
         read_image: Callable,
         n_best: int | None,
         skipped: Skipped,

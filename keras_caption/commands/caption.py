@@ -47,21 +47,14 @@ from keras_caption.commands.detection import (
     default_model,
 )
 from keras_caption.commands.skipped import Skipped
-from keras_caption.decoding import compile_function
 from keras_caption.progress import progress, report
-from keras_caption.results import (
-    Sidecars,
-    open_caption_file,
-    to_text,
-    with_colours,
-)
 
 BATCH_SIZE = 8  # files that are captioned at once
 MODEL = "ngsan_coco.keras"
 MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
 
 
-def main(arguments: Sequence[str]) -> int:
+def make_parser() -> Parser:
     parser = Parser("keras-caption caption", __doc__, imports=True)
     parser.add_argument(
         "files",
@@ -94,7 +87,11 @@ def main(arguments: Sequence[str]) -> int:
         help="new file for a figure of the attention weights",
     )
     add_decoding(parser)
-    options = parser.parse_intermixed_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = make_parser().parse_intermixed_args(arguments)
     with contextlib.ExitStack() as stack:
         if options.output or options.sidecar:
             stack.enter_context(continuing())
@@ -102,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
         paths = {os.path.realpath(path): path for path in options.output}.values()
         for path in paths:
             stack.enter_context(exclusive_file(path))
-        return caption(options, [open_caption_file(path) for path in paths])
+        return caption(options, [kc.results.open_caption_file(path) for path in paths])
 
 
 def caption(options, outputs):
@@ -127,7 +124,7 @@ def caption(options, outputs):
     for error in missing:
         report(f"error: {error}")
     if options.sidecar:
-        outputs = [*outputs, Sidecars(files)]
+        outputs = [*outputs, kc.results.Sidecars(files)]
     left = [
         name
         for name in files
@@ -144,7 +141,7 @@ def caption(options, outputs):
             if not row["caption"]:
                 of_objects = model.categories is not None
                 said = "nothing detected that it knows" if of_objects else "no words"
-            print(f"{to_text(row['photo'])}: {said}", flush=True)
+            print(f"{kc.results.to_text(row['photo'])}: {said}", flush=True)
     if captions.drawn:
         figure = kc.visualization.attention_over_captions(model, captions.drawn)
         dpi = min(80, MAX_PIXELS / max(figure.get_size_inches()))
@@ -211,13 +208,13 @@ class Captions:
             figure.
     """
 
-    def __init__(self, model: kc.models.Ensemble, options: Any, skipped: Skipped):
+    def __init__(self, model: "kc.models.Ensemble", options: Any, skipped: Skipped):
         self.model = model
         self.search = decoding_of(options)
         self.draws = bool(options.figure)
         self.shares = None
         if options.colours:
-            self.shares = compile_function(kc.features.colours_of, ())
+            self.shares = kc.decoding.compile_function(kc.features.colours_of, ())
         self.skipped = skipped
         self.drawn = []
 
@@ -270,7 +267,7 @@ class Captions:
                 if shares is not None:
                     categories = [x["category"] for x in row["objects"]]
                     objects = list(zip(categories, shares[i], strict=False))
-                    row["caption"] = with_colours(row["caption"], objects)
+                    row["caption"] = kc.results.with_colours(row["caption"], objects)
             if is_guess:
                 row |= {"caption": "", "score": 0.0, "confidence": 0.0, "unsure": True}
             elif self.draws:

@@ -15,14 +15,11 @@ from absl import logging
 from pydantic import ValidationError
 from typing_extensions import Doc
 
-import keras_caption
+import keras_caption as kc
 from keras_caption.atomic import check_new, creating
-from keras_caption.decoding.options import types
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.settings.decoding import types
 from keras_caption.validation import adapter, describe
-
-# Models, and the configurations of experiments; in a checkout links to them.
-BUILT_IN = pathlib.Path(keras_caption.__file__).parent / "built_in"
 
 
 class Parser(argparse.ArgumentParser):
@@ -54,14 +51,57 @@ class Parser(argparse.ArgumentParser):
                 "dataset or a kind of input; may be given several times",
             )
 
+    def parse_args(self, *args, **kwargs):
+        options = super().parse_args(*args, **kwargs)
+        import_library()
+        return options
+
+    def parse_intermixed_args(self, *args, **kwargs):
+        options = super().parse_intermixed_args(*args, **kwargs)
+        import_library()
+        return options
+
     def error(self, message):
         sys.exit(f"error: {message}; see --help.")
+
+
+def import_library() -> None:
+    """Imports what saved models hold, and with it Keras and its backend.
+
+    Not before, so that the help and mistakes on the command line need none of them.
+    What TensorFlow prints of them is dropped unless TF_CPP_MIN_LOG_LEVEL is set: it is
+    read before there is a log, and hides errors of importing nowhere.
+    """
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        kc.register()
+        return
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"  # errors only
+    with silent():
+        kc.register()
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """Drops what a block prints on standard error, C++ code included."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 class Import(argparse.Action):
     """Runs a Python file, for what it registers."""
 
     def __call__(self, parser, namespace, values, option_string=None):
+        import_library()
         run_file(values)
 
 
@@ -117,12 +157,8 @@ def new_file(text: str) -> str:
 
 def new_figure(text: str) -> str:
     """A file of a figure that a command may write, whose suffix says its format."""
-    try:
+    with _refusing(), missing_extras():
         from matplotlib.backend_bases import FigureCanvasBase
-    except ImportError:
-        raise argparse.ArgumentTypeError(
-            "figures need Matplotlib: pip install 'keras-caption[visualization]'"
-        ) from None
     formats = FigureCanvasBase.get_supported_filetypes()
     if pathlib.Path(text).suffix.removeprefix(".").lower() not in formats:
         raise argparse.ArgumentTypeError(

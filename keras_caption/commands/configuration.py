@@ -2,17 +2,17 @@
 
 import copy
 import pathlib
-from typing import Any, NotRequired, get_args, get_origin
-
-from typing_extensions import Doc
+from typing import Any
 
 from keras_caption import models, tasks
-from keras_caption.commands.command_line import BUILT_IN, failure, run_file
+from keras_caption.commands.built_in import experiments
+from keras_caption.commands.command_line import failure, run_file
 from keras_caption.errors import InputError, hint
-from keras_caption.training.settings import (
+from keras_caption.settings.run import (
     RUN,
     Run,
     check_names,
+    documentation,
     model_settings,
     validate,
 )
@@ -79,24 +79,16 @@ def describe(task: type[Task], config: dict[str, Any]) -> dict[str, tuple[Any, s
     return listed
 
 
-def documentation(kind: Any) -> str:
-    """What the type of a value says about it, by a `Doc`."""
-    kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
-    notes = getattr(kind, "__metadata__", ())
-    return next((note.documentation for note in notes if isinstance(note, Doc)), "")
-
-
 def find_file(path: str) -> str:
     """The file of an experiment: the path itself, or the built-in one of that name."""
     if pathlib.Path(path).suffix or pathlib.Path(path).exists():
         return path
-    files = (BUILT_IN / "configs").glob("*/*.py")
-    named = {file.stem: str(file) for file in sorted(files)}
+    named = experiments()
     if path not in named:
         raise InputError(
             f"There is no built-in experiment {path!r}. {hint(path, named)}"
         )
-    return named[path]
+    return str(named[path])
 
 
 def read_file(path: str) -> dict[str, Any]:

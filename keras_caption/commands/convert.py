@@ -18,31 +18,15 @@ of Luo's ImageCaptioning.pytorch, `marian` is a folder of Hugging Face's MarianM
 """
 
 import argparse
-import functools
 from collections.abc import Callable, Sequence
 
+import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count, new_file
-from keras_caption.convert import (
-    convert_aoanet,
-    convert_joeynmt,
-    convert_luo_transformer,
-    convert_luo_updown,
-    convert_marian,
-    convert_mcan,
-    read_infos,
-    read_joeynmt,
-    read_marian,
-    read_tensors,
-    training_options,
-)
-from keras_caption.errors import InputError
-from keras_caption.formats.dictionaries import read_answers, read_token_ids
-from keras_caption.models import MCAN, Captioner, TransformerTranslator
 
 
-def main(arguments: Sequence[str]) -> None:
+def make_parser() -> Parser:
     parser = Parser("keras-caption convert", __doc__)
-    parser.add_argument("model", choices=CONVERTERS)
+    parser.add_argument("model", choices=[*CONVERTERS])
     parser.add_argument(
         "checkpoint",
         help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; or a folder",
@@ -58,9 +42,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--output", required=True, type=new_file, help="new file that ends in .keras"
     )
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = make_parser()
     options = parser.parse_args(arguments)
     if not options.output.endswith(".keras"):
-        raise InputError(f"--output must end in .keras, not be {options.output}.")
+        raise kc.InputError(f"--output must end in .keras, not be {options.output}.")
     convert, required, optional = CONVERTERS[options.model]
     for name in ("infos", "tokens", "answers", "num_heads"):
         is_given = getattr(options, name) is not None
@@ -73,40 +62,58 @@ def main(arguments: Sequence[str]) -> None:
     print(f"Wrote {options.output}: {model.count_params():,} parameters, {contents}")
 
 
-def aoanet(options: argparse.Namespace) -> tuple[Captioner, str]:
+def aoanet(options: argparse.Namespace) -> tuple["kc.models.Captioner", str]:
     """Converts an AoANet; returns it, and what it knows as text."""
-    words, values = read_infos(options.infos)
-    model = convert_aoanet(read_tensors(options.checkpoint), words, values)
+    words, values = kc.convert.read_infos(options.infos)
+    model = kc.convert.convert_aoanet(
+        kc.convert.read_tensors(options.checkpoint), words, values
+    )
     return model, f"{len(model.vocabulary):,} words"
 
 
+def transformer(options: argparse.Namespace) -> tuple["kc.models.Captioner", str]:
+    """Converts a Transformer of Luo's toolkit."""
+    return luo(kc.convert.convert_luo_transformer, options)
+
+
+def updown(options: argparse.Namespace) -> tuple["kc.models.Captioner", str]:
+    """Converts a model of two LSTMs of Luo's toolkit."""
+    return luo(kc.convert.convert_luo_updown, options)
+
+
 def luo(
-    convert: Callable[..., Captioner], options: argparse.Namespace
-) -> tuple[Captioner, str]:
+    convert: Callable[..., "kc.models.Captioner"], options: argparse.Namespace
+) -> tuple["kc.models.Captioner", str]:
     """Converts a captioner of Luo's toolkit; prints how it was trained."""
-    words, values = read_infos(options.infos)
-    model = convert(read_tensors(options.checkpoint), words, values)
-    trained = training_options(values).items()
+    words, values = kc.convert.read_infos(options.infos)
+    model = convert(kc.convert.read_tensors(options.checkpoint), words, values)
+    trained = kc.convert.training_options(values).items()
     print("Trained with", ", ".join(f"{name}={value}" for name, value in trained))
     return model, f"{len(model.vocabulary):,} words"
 
 
-def marian(options: argparse.Namespace) -> tuple[TransformerTranslator, str]:
+def marian(
+    options: argparse.Namespace,
+) -> tuple["kc.models.TransformerTranslator", str]:
     """Converts a folder of a MarianMT."""
-    model = convert_marian(read_marian(options.checkpoint))
+    model = kc.convert.convert_marian(kc.convert.read_marian(options.checkpoint))
     return model, f"{len(model.target):,} subwords"
 
 
-def joeynmt(options: argparse.Namespace) -> tuple[TransformerTranslator, str]:
+def joeynmt(
+    options: argparse.Namespace,
+) -> tuple["kc.models.TransformerTranslator", str]:
     """Converts a folder of JoeyNMT."""
-    model = convert_joeynmt(read_joeynmt(options.checkpoint))
+    model = kc.convert.convert_joeynmt(kc.convert.read_joeynmt(options.checkpoint))
     return model, f"{len(model.source):,} and {len(model.target):,} words"
 
 
-def mcan(options: argparse.Namespace) -> tuple[MCAN, str]:
+def mcan(options: argparse.Namespace) -> tuple["kc.models.MCAN", str]:
     """Converts an MCAN; returns it, and what it knows as text."""
-    model = convert_mcan(
-        read_tensors(options.checkpoint),
+    from keras_caption.formats.dictionaries import read_answers, read_token_ids
+
+    model = kc.convert.convert_mcan(
+        kc.convert.read_tensors(options.checkpoint),
         read_token_ids(options.tokens),
         read_answers(options.answers),
         options.num_heads or 8,
@@ -117,8 +124,8 @@ def mcan(options: argparse.Namespace) -> tuple[MCAN, str]:
 # Functions by name, with the options that they need and that they may have.
 CONVERTERS = {
     "aoanet": (aoanet, ["infos"], []),
-    "transformer": (functools.partial(luo, convert_luo_transformer), ["infos"], []),
-    "updown": (functools.partial(luo, convert_luo_updown), ["infos"], []),
+    "transformer": (transformer, ["infos"], []),
+    "updown": (updown, ["infos"], []),
     "marian": (marian, [], []),
     "joeynmt": (joeynmt, [], []),
     "mcan": (mcan, ["tokens", "answers"], ["num_heads"]),

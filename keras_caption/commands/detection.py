@@ -5,7 +5,8 @@ import pathlib
 from typing import Any
 
 import keras_caption as kc
-from keras_caption.commands.command_line import BUILT_IN, names, share
+from keras_caption.commands import built_in
+from keras_caption.commands.command_line import names, share
 
 DETECTOR = "dfine_nano_coco"
 CONFIDENCE = {
@@ -27,7 +28,7 @@ def add_model_option(parser: argparse.ArgumentParser, default: str) -> None:
 
 def default_model(name: str) -> list[str]:
     """Value of `--model` where it is omitted: a model that the package has."""
-    return [str(BUILT_IN / name)]
+    return [str(built_in.FOLDER / name)]
 
 
 def add_detector_options(parser: argparse.ArgumentParser) -> None:

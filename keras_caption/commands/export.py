@@ -16,16 +16,21 @@ from keras_caption.commands.command_line import Parser, new_file
 PRECISIONS = ("float32", "int8")
 
 
-def main(arguments: Sequence[str]) -> None:
+def make_parser() -> Parser:
     parser = Parser("keras-caption export", __doc__, imports=True)
     parser.add_argument("model", help="saved model, run, preset or export")
-    parser.add_argument("--format", choices=FORMATS, required=True)
+    parser.add_argument("--format", choices=[*FORMATS], required=True)
     parser.add_argument("--output", type=new_file, required=True, help="new folder")
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
         help="ctranslate2: of the weights of matrices, float32 if not given",
     )
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = make_parser()
     options = parser.parse_args(arguments)
     if options.precision and options.format != "ctranslate2":
         parser.error(f"--format {options.format} has no --precision")

@@ -167,11 +167,15 @@ FLAGS = {
 }
 
 
-def main(arguments: Sequence[str]) -> None:
+def make_parser() -> Parser:
     parser = Parser("keras-caption prepare", __doc__)
     for name, settings in FLAGS.items():
         parser.add_argument(f"--{name}", **settings)
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = make_parser().parse_args(arguments)
     with continuing():
         prepare(options)
 

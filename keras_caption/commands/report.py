@@ -18,7 +18,7 @@ from keras_caption.errors import InputError
 COMPARED = "comparison.html"
 
 
-def main(arguments: Sequence[str]) -> None:
+def make_parser() -> Parser:
     parser = Parser("keras-caption report", __doc__, imports=True)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
     parser.add_argument(
@@ -28,6 +28,11 @@ def main(arguments: Sequence[str]) -> None:
         help="new file of the report; if omitted, report.html in the run's folder, or "
         f"of two runs {COMPARED} in the first's, which are replaced",
     )
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = make_parser()
     options = parser.parse_intermixed_args(arguments)
     if len(options.runs) > 2:
         parser.error("two runs are compared at most")

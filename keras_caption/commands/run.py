@@ -18,24 +18,27 @@ the folder that the environment variable TFDS_DATA_DIR names, or ~/tensorflow_da
 import pathlib
 from collections.abc import Sequence
 
-import keras
-
 import keras_caption as kc
-from keras_caption.commands.command_line import continuing
-from keras_caption.commands.configuration import make_config
+from keras_caption.commands.command_line import Parser, continuing
 from keras_caption.commands.malloc import keep_freed_memory
+from keras_caption.commands.run_arguments import make_parser as make_parser_of
 from keras_caption.commands.run_arguments import parse
-from keras_caption.models.cards import write_card
-from keras_caption.models.loading import file_of
-from keras_caption.models.task_model import TaskModel
-from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
-from keras_caption.training import phases
-from keras_caption.training.run_directory import RunDirectory, describe, locked
-from keras_caption.training.strategies import is_chief, make_strategy
+
+
+def make_parser() -> Parser:
+    return make_parser_of(__doc__)
 
 
 def main(arguments: Sequence[str]) -> None:
     options, settings = parse(arguments, __doc__)
+    # Here, because the help needs no Keras; the report's, which the end of a run needs,
+    # for what it lacks to be said before the training.
+    import keras_caption.tasks.run_report  # noqa: F401
+    from keras_caption.commands.configuration import make_config
+    from keras_caption.training import phases
+    from keras_caption.training.run_directory import RunDirectory, describe, locked
+    from keras_caption.training.strategies import is_chief, make_strategy
+
     task, config = make_config(options.config, settings)
     folders = folders_of(options, config)
     set_up(config)
@@ -70,7 +73,7 @@ def folders_of(options, config):
     if options.ensemble:
         return {"ensemble": folder}
     if options.start_from is not None:
-        file_of(options.start_from)  # an error, before the folder is made
+        kc.models.file_of(options.start_from)  # an error, before the folder is made
         if self_critical:
             return {"self-critical": folder / "scst"}
     folders = {"cross-entropy": folder}
@@ -81,6 +84,8 @@ def folders_of(options, config):
 
 def set_up(config):
     """Sets what the whole process computes with."""
+    import keras
+
     keep_freed_memory()
     if config["precision"] != "float32":
         keras.config.set_dtype_policy(f"mixed_{config['precision']}")
@@ -100,6 +105,8 @@ def run_phase(task, directory, strategy, start, ensemble):
         start: Saved model that the phase starts from, or `None`.
         ensemble: Saved models, a list, or `None`.
     """
+    from keras_caption.training import phases
+
     objective = directory.description["objective"]
     if directory.resume:
         if directory.is_finished():
@@ -125,6 +132,10 @@ def run_phase(task, directory, strategy, start, ensemble):
 
 def finish(task, directory, model, **more):
     """Scores and exports a model, records it, and says where everything is."""
+    from keras_caption.models.cards import write_card
+    from keras_caption.models.task_model import TaskModel
+    from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
+
     directory.reopen()
     scores = task.evaluate(model, directory.folder)
     kc.serving.export(model, directory.folder / "1")

@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from keras_caption.commands.command_line import Parser, names
-from keras_caption.commands.configuration import describe, documentation, make_config
+from keras_caption.commands.built_in import experiments
+from keras_caption.commands.command_line import Parser, import_library, names
 from keras_caption.errors import InputError
-from keras_caption.training.settings import Run
+from keras_caption.settings.run import Run, documentation
 
 OF_RUN = {name: documentation(kind) for name, kind in Run.__annotations__.items()}
 # Short forms of values of the configuration.
@@ -46,8 +46,9 @@ def parse(
 
     Args:
         arguments: List of str.
-        description: str, the first part of the help, which `--help` prints before it
-            ends the process.
+        description: str, the first part of the help. `--help` prints it and ends the
+            process; of a named model or experiment also the values, for which Keras is
+            imported.
 
     Returns:
         The options of the run, and a dict from the names of values of the
@@ -55,14 +56,26 @@ def parse(
     """
     arguments, values = split(arguments)
     parser = make_parser(description)
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     settings = {
         name: getattr(options, flag)
         for flag, (name, _) in {**SHORT, **SWITCHES}.items()
         if getattr(options, flag) is not None
     }
     settings |= values
+    if options.help and not (settings or options.config):
+        parser.epilog = (
+            "With --model or --config, --help lists the values of the configuration "
+            "too.\nBuilt-in experiments: " + ", ".join(experiments())
+        )
+        print(parser.format_help())
+        parser.exit()
+    import_library()
     if options.help:
+        from keras_caption.commands.configuration import describe, make_config
+
         values = describe(*make_config(options.config, settings))
         parser.epilog = "values of the configuration:\n" + "\n".join(listed(values))
         print(parser.format_help())

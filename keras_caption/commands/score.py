@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+import keras_caption as kc
 from keras_caption.commands.command_line import Parser
-from keras_caption.evaluation import score_table
 
 
-def main(arguments: Sequence[str]) -> None:
+def make_parser() -> Parser:
     parser = Parser("keras-caption score", __doc__)
     parser.add_argument("captions", nargs="+", help="COCO's captions_*.json")
     parser.add_argument("results", help="JSON, a list of image_id and caption")
@@ -25,9 +25,13 @@ def main(arguments: Sequence[str]) -> None:
         metavar="FILE",
         help="COCO's instances_*.json: the objects that captions should name",
     )
-    values = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    values = make_parser().parse_args(arguments)
     print(
-        score_table(
+        kc.evaluation.score_table(
             values.captions,
             values.results,
             values.spice,

@@ -9,7 +9,6 @@ from typing import Self
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.progress import report
-from keras_caption.results import to_text
 
 EXAMPLES = 3  # printed of a kind
 KINDS = 10  # of which examples are printed
@@ -83,6 +82,8 @@ class Skipped:
         return itertools.islice(self._first, KINDS)
 
     def _write(self):
+        from keras_caption.results import to_text
+
         with (
             replacing(self.path) as partial,
             open(partial, "w", newline="", encoding="utf-8") as file,

@@ -32,13 +32,12 @@ from keras_caption.commands.command_line import (
     write_lines,
 )
 from keras_caption.commands.skipped import Skipped
-from keras_caption.formats.text_lines import lines, lines_of
 from keras_caption.progress import progress
 
 AT_ONCE = 1024  # lines in memory
 
 
-def main(arguments: Sequence[str]) -> int:
+def make_parser() -> Parser:
     parser = Parser("keras-caption translate", __doc__, imports=True)
     parser.add_argument(
         "model",
@@ -57,6 +56,11 @@ def main(arguments: Sequence[str]) -> int:
         help="print N translations of a sentence",
     )
     add_decoding(parser)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = make_parser()
     options = parser.parse_intermixed_args(arguments)
     if options.sentences and options.input:
         parser.error("sentences are given on the command line or by --input, not both")
@@ -79,6 +83,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def source_of(options: argparse.Namespace) -> tuple[Iterable[str], str]:
     """The sentences, one after another, and where they are from, for messages."""
+    from keras_caption.formats.text_lines import lines, lines_of
+
     if options.sentences:
         return options.sentences, "Sentence"
     if not options.input:

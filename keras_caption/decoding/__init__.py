@@ -5,13 +5,18 @@ Pure functions over the two functions that every decoder has,
 written in `keras.ops`: they run under any backend and compile as one graph.
 """
 
+import keras
+
 from keras_caption.decoding.beam_search import beam_search
 from keras_caption.decoding.compilation import compile_function
 from keras_caption.decoding.greedy_search import greedy_search
 from keras_caption.decoding.length_limits import length_limits
-from keras_caption.decoding.options import Decoding, with_decoding
 from keras_caption.decoding.sampling import policy, sample
 from keras_caption.decoding.scheduled_sampling import scheduled_sampling
+from keras_caption.settings.decoding import Decoding, with_decoding
+
+# Here, because the options are also read where Keras is not imported.
+keras.saving.register_keras_serializable("keras_caption")(Decoding)
 
 __all__ = [
     "Decoding",

@@ -4,7 +4,6 @@ from jaxtyping import Float32
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.options import Decoding
 from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
     Search,
@@ -12,6 +11,7 @@ from keras_caption.decoding.search import (
     chosen_log_probs,
     repeat_rows,
 )
+from keras_caption.settings.decoding import Decoding
 from keras_caption.text import BOS, EOS, PAD
 
 

@@ -6,7 +6,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.decoding.beam import Beam
 from keras_caption.decoding.constrained_beam import ConstrainedBeam
 from keras_caption.decoding.diverse_beam import DiverseBeam
-from keras_caption.decoding.options import Decoding
+from keras_caption.settings.decoding import Decoding
 
 
 def beam_search(

@@ -7,8 +7,8 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.beam import Beam
-from keras_caption.decoding.options import Decoding
 from keras_caption.decoding.rules import NEG_INF
+from keras_caption.settings.decoding import Decoding
 from keras_caption.text import EOS
 
 

@@ -4,8 +4,8 @@ from jaxtyping import Float32, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.options import Decoding
 from keras_caption.decoding.token_by_token import TokenByToken
+from keras_caption.settings.decoding import Decoding
 
 
 def greedy_search(

@@ -4,10 +4,10 @@ from jaxtyping import Float, Float32, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.options import Decoding
 from keras_caption.decoding.rules import NEG_INF, column, forbidden_log_probs
 from keras_caption.decoding.search import batch_size, repeat_rows
 from keras_caption.decoding.token_by_token import TokenByToken
+from keras_caption.settings.decoding import Decoding
 
 
 def sample(

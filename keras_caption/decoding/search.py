@@ -5,8 +5,8 @@ from jaxtyping import Bool, Float, Int, Int32
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.options import Decoding
 from keras_caption.decoding.rules import Step, choosing_scores
+from keras_caption.settings.decoding import Decoding
 
 
 class Search(abc.ABC):

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Int32
 
 from keras_caption.decoding.constrained_beam import progress_table
-from keras_caption.decoding.options import Decoding
 from keras_caption.errors import InputError
+from keras_caption.settings.decoding import Decoding
 from keras_caption.text import PAD, Tokenizer
 
 

@@ -1,8 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pycocoevalcap.cider.cider import Cider
-
+from keras_caption.errors import missing_extras
 from keras_caption.evaluation.captions import check_captions, check_words, normalize
 
 
@@ -50,6 +49,9 @@ def cider_by_image(
     Raises:
         InputError: As `cider` raises it.
     """
+    with missing_extras():
+        from pycocoevalcap.cider.cider import Cider
+
     check_captions(captions, references)
     generated = {i: [normalize(text, characters)] for i, text in captions.items()}
     expected = {i: [normalize(x, characters) for x in references[i]] for i in captions}

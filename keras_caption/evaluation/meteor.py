@@ -5,15 +5,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pycocoevalcap.meteor import meteor as pycocoevalcap_meteor
-
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.evaluation.java import java_error
 from keras_caption.progress import progress
 
-FOLDER = pathlib.Path(pycocoevalcap_meteor.__file__).parent
-COMMAND = ["java", "-jar", "-Xmx2G", pycocoevalcap_meteor.METEOR_JAR]
-COMMAND += ["-", "-", "-stdio", "-l", "en", "-norm"]
+OPTIONS = ["-", "-", "-stdio", "-l", "en", "-norm"]
 
 
 def meteor(
@@ -34,11 +30,14 @@ def meteor(
     Raises:
         InputError: If the program fails, or Java is not installed.
     """
+    with missing_extras():
+        from pycocoevalcap.meteor import meteor as program
+
     with tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(
-                COMMAND,
-                cwd=FOLDER,
+                ["java", "-jar", "-Xmx2G", program.METEOR_JAR, *OPTIONS],
+                cwd=pathlib.Path(program.__file__).parent,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

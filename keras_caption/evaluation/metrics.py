@@ -1,10 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pycocoevalcap.bleu.bleu import Bleu
-from pycocoevalcap.cider.cider import Cider
-from pycocoevalcap.rouge.rouge import Rouge
-
+from keras_caption.errors import missing_extras
 from keras_caption.evaluation.captions import (
     check_captions,
     check_words,
@@ -14,7 +11,6 @@ from keras_caption.evaluation.captions import (
 from keras_caption.evaluation.java import java_on_path
 from keras_caption.evaluation.meteor import meteor
 from keras_caption.evaluation.ptb_tokenizer import tokenize
-from keras_caption.evaluation.spice import spice as compute_spice
 from keras_caption.evaluation.tables import markdown_table
 
 METRICS = (
@@ -62,6 +58,13 @@ def score(
         InputError: If there are no captions, an image has no references, or none with
             a word, or the tokenizer cannot run.
     """
+    with missing_extras():
+        from pycocoevalcap.bleu.bleu import Bleu
+        from pycocoevalcap.cider.cider import Cider
+        from pycocoevalcap.rouge.rouge import Rouge
+
+        from keras_caption.evaluation.spice import spice as compute_spice
+
     check_captions(captions, references)
     generated = {i: [caption] for i, caption in captions.items()}
     expected = {i: references[i] for i in captions}

@@ -3,15 +3,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pycocoevalcap.tokenizer import ptbtokenizer
-
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.evaluation.java import run_java
 from keras_caption.text.normalization import canonical, one_line
-
-JAR = pathlib.Path(ptbtokenizer.__file__).with_name(
-    ptbtokenizer.STANFORD_CORENLP_3_4_1_JAR
-)
 
 
 def tokenize(captions: Mapping[Any, Sequence[str]]) -> dict[Any, list[str]]:
@@ -32,6 +26,12 @@ def tokenize(captions: Mapping[Any, Sequence[str]]) -> dict[Any, list[str]]:
         InputError: If the program fails or returns another number of captions, or
             Java is not installed.
     """
+    with missing_extras():
+        from pycocoevalcap.tokenizer import ptbtokenizer
+
+    jar = pathlib.Path(ptbtokenizer.__file__).with_name(
+        ptbtokenizer.STANFORD_CORENLP_3_4_1_JAR
+    )
     # In NFC, as a model's vocabulary has it: references may be typed otherwise.
     texts = [canonical(one_line(x)) for group in captions.values() for x in group]
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def tokenize(captions: Mapping[Any, Sequence[str]]) -> dict[Any, list[str]]:
         output = run_java(
             "The PTB tokenizer",
             "-cp",
-            str(JAR),
+            str(jar),
             "edu.stanford.nlp.process.PTBTokenizer",
             "-preserveLines",
             "-lowerCase",
@@ -52,13 +52,12 @@ def tokenize(captions: Mapping[Any, Sequence[str]]) -> dict[Any, list[str]]:
             f"The PTB tokenizer returned {len(lines):,} lines for {len(texts):,} "
             "captions, so none can be scored."
         )
-    words = map(remove_punctuation, lines)
+    words = (
+        " ".join(
+            x for x in line.rstrip().split(" ") if x not in ptbtokenizer.PUNCTUATIONS
+        )
+        for line in lines
+    )
     return {
         image_id: [next(words) for _ in group] for image_id, group in captions.items()
     }
-
-
-def remove_punctuation(line: str) -> str:
-    """Removes the words of a line that are punctuation."""
-    words = line.rstrip().split(" ")
-    return " ".join(word for word in words if word not in ptbtokenizer.PUNCTUATIONS)

@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Sequence
 
-import tabulate
+from keras_caption.errors import missing_extras
 
 
 def markdown_table(
@@ -17,6 +17,9 @@ def markdown_table(
     Returns:
         str, without an end of the last line.
     """
+    with missing_extras():
+        import tabulate
+
     numbers = len(columns) - labels
     return tabulate.tabulate(
         [list(row) for row in rows],

@@ -1,6 +1,6 @@
 import re
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 
 
 def score_translations(
@@ -33,7 +33,8 @@ def score_translations(
     Reference:
         Post, "A Call for Clarity in Reporting BLEU Scores", WMT 2018.
     """
-    from sacrebleu.metrics import BLEU, CHRF
+    with missing_extras():
+        from sacrebleu.metrics import BLEU, CHRF
 
     if not translations or len(translations) != len(references):
         raise InputError(

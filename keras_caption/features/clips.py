@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.photos import check_size, find_files, resize_photo
 from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.formats.faults import reading
@@ -110,7 +110,8 @@ def find_video(path: pathlib.Path) -> int:
 
 def is_cover(stream: Any) -> bool:
     """Whether a stream of a clip is marked as a picture that belongs to it."""
-    from av.stream import Disposition
+    with missing_extras():
+        from av.stream import Disposition
 
     return Disposition.attached_pic in stream.disposition
 
@@ -203,10 +204,8 @@ def open_clip(path: pathlib.Path) -> Any:
     Raises:
         InputError: If it is no clip, or PyAV is not installed.
     """
-    try:
+    with missing_extras():
         import av
-    except ImportError:
-        raise InputError("Clips are decoded by PyAV: pip install av.") from None
 
     options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
     try:

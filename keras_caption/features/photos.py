@@ -10,7 +10,7 @@ from jaxtyping import Float32, Num, UInt8
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import list_files
 
@@ -44,7 +44,8 @@ def read_photo(
         InputError: If there is no such file, or it is no image, is truncated, or has
             more than `MAX_PIXELS` pixels.
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    with missing_extras():
+        from PIL import Image, ImageOps, UnidentifiedImageError
 
     name, file = "The file", source
     if isinstance(source, bytes):
@@ -106,7 +107,8 @@ def to_rgb(image: Any, name: str) -> np.ndarray:
     Raises:
         InputError: If its pixels have 32 bits, whose range is unknown.
     """
-    from PIL import Image
+    with missing_extras():
+        from PIL import Image
 
     if image.mode in ("F", "I"):
         raise InputError(f"{name} has pixels of 32 bits; at most 16 are read.")

@@ -6,7 +6,7 @@ from jaxtyping import Float32, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
 
 STRIDES = (8, 16, 32)  # of the grids whose cells predict objects
@@ -78,7 +78,8 @@ class Yolox(ObjectDetector):
         Float32[Tensor, "batch N"],
         Int32[Tensor, "batch N"],
     ]:
-        import tensorflow as tf  # which alone suppresses boxes of each category apart
+        with missing_extras():  # TensorFlow alone suppresses each category apart
+            import tensorflow as tf
 
         images = (ops.cast(images, "float32") - MEAN) / DEVIATION
         predictions = ops.cast(self.network(images, training=False), "float32")

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.arrays import check_numbers, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.torch_files import read_torch
@@ -31,21 +31,16 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
         raise InputError(f"There is no checkpoint {path}.")
     if path.suffix not in READERS:
         raise InputError(f"{path} must end in .npz, .safetensors, .pth, .pt or .pkl.")
-    try:
-        with reading(path):
-            tensors = READERS[path.suffix](path)
-    except ImportError as error:
-        raise InputError(
-            f"Reading {path} needs the package {error.name}; an .npz with the same "
-            "names needs none."
-        ) from None
+    with reading(path):
+        tensors = READERS[path.suffix](path)
     for name, tensor in tensors.items():
         check_numbers(tensor, f"{path}, {name}")
     return tensors
 
 
 def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
-    from safetensors.numpy import load_file
+    with missing_extras():
+        from safetensors.numpy import load_file
 
     return load_file(path)
 

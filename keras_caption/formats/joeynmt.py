@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.faults import reading, refuse_pipe
 
@@ -65,7 +65,8 @@ def read_joeynmt(folder: str | os.PathLike) -> JoeyFolder:
     Raises:
         InputError: If a file is missing, damaged or holds something else.
     """
-    import yaml
+    with missing_extras():
+        import yaml
 
     folder = pathlib.Path(folder)
     if not folder.is_dir():

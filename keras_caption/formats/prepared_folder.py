@@ -10,7 +10,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reading
 from keras_caption.formats.json_files import read_json
 from keras_caption.progress import progress
@@ -181,7 +181,8 @@ def read_prepared(folder: str | os.PathLike) -> Any:
 
 def open_builder(folder: pathlib.Path) -> tuple[Any, dict[str, int]]:
     """Opens the TFDS builder of a folder; returns it with counts by shard and split."""
-    import tensorflow_datasets as tfds
+    with missing_extras():
+        import tensorflow_datasets as tfds
 
     with reading(f"{folder}, {' or '.join(DESCRIPTIONS)},"):
         builder = tfds.builder_from_directory(folder)

@@ -3,6 +3,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from keras_caption.errors import missing_extras
+
 FRAMES = 3  # items that are framed in figures
 LABELLED = 0.25  # weight of an item that is labelled too
 COLOUR = "#b3123c"
@@ -24,7 +26,8 @@ def frame_boxes(
         weights: float `(M,)`, in [0, 1]; the greater, the clearer the frame.
         size: Height and width of the image.
     """
-    from matplotlib.patches import Rectangle
+    with missing_extras():
+        from matplotlib.patches import Rectangle
 
     height, width = size
     for item in np.argsort(weights)[-FRAMES:]:  # the greatest last

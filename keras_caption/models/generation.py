@@ -20,7 +20,6 @@ from keras_caption.decoding import (
 from keras_caption.decoding.beam import is_hypothesis
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.greedy_search import GreedySearch
-from keras_caption.decoding.options import BeamSize
 from keras_caption.decoding.sampling import Sampling
 from keras_caption.decoding.search import Search, chosen_log_probs
 from keras_caption.decoding.text_options import (
@@ -37,6 +36,7 @@ from keras_caption.models.input_reader import (
     parts_of,
 )
 from keras_caption.progress import progress as progress_bar
+from keras_caption.settings.decoding import BeamSize
 from keras_caption.text import BOS, PAD, Tokenizer
 
 

@@ -124,7 +124,8 @@ def upload_preset(uri: str, preset: str | os.PathLike) -> None:
         from keras_caption.models.cards import write_card
 
         write_card(folder, from_preset(folder))
-    import keras_hub
+    with missing_extras():
+        import keras_hub
 
     try:
         if scheme == "hf":
@@ -182,7 +183,8 @@ def _find_in_folder(folder: pathlib.Path, name: str) -> pathlib.Path:
 
 
 def _find_in_hub(preset: str, name: str) -> pathlib.Path:
-    from keras_hub.src.utils.preset_utils import get_file
+    with missing_extras():
+        from keras_hub.src.utils.preset_utils import get_file
 
     try:
         return pathlib.Path(get_file(preset, name))

@@ -5,6 +5,7 @@ import os
 import pathlib
 
 from keras_caption.atomic import replacing
+from keras_caption.errors import missing_extras
 from keras_caption.formats.preset_files import CONFIG, FILES, without_asset
 from keras_caption.models.cards import write_card
 from keras_caption.models.task_model import TaskModel
@@ -13,7 +14,8 @@ from keras_caption.text import Tokenizer
 
 def save_preset(model: TaskModel, folder: str | os.PathLike) -> None:
     """Saves a model as a preset, see `TaskModel.save_to_preset`."""
-    from keras_hub.src.utils.preset_utils import get_preset_saver
+    with missing_extras():
+        from keras_hub.src.utils.preset_utils import get_preset_saver
 
     with replacing(folder, FILES) as partial:
         saver = get_preset_saver(str(partial))

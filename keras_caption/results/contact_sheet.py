@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.errors import missing_extras
 from keras_caption.results.file_names import to_text
 from keras_caption.results.labels import places_of_labels
 
@@ -151,7 +152,8 @@ def _place(box):
 
 def _small_jpeg(pixels):
     """Width and height of a small photo, and its JPEG in base64."""
-    from PIL import Image
+    with missing_extras():
+        from PIL import Image
 
     image = Image.fromarray(pixels)
     image.thumbnail((SIDE, SIDE))

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_caption.arguments import check
 from keras_caption.atomic import replacing
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.layers import MultiHeadAttention
 from keras_caption.models import TransformerTranslator
 from keras_caption.text import BOS, EOS, UNK
@@ -66,12 +66,8 @@ def export_ctranslate2(
     """
     check(Precision, precision=precision)
     check_plain(model)
-    try:
+    with missing_extras():
         from ctranslate2.specs import TransformerSpec
-    except ImportError as error:
-        raise InputError(
-            "This format needs CTranslate2: install keras_caption[ctranslate2]."
-        ) from error
 
     encoder_blocks = [x for x in model.encoder.layers if hasattr(x, "feedforward")]
     decoder = model.decoder

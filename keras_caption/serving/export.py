@@ -16,7 +16,7 @@ from keras_caption.decoding import (
     with_decoding,
 )
 from keras_caption.decoding.beam import is_hypothesis
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.features import Extractor, ObjectDetector
 from keras_caption.formats.exports import CONFIG
 from keras_caption.formats.preset_files import CARD
@@ -261,7 +261,8 @@ def _write_warmup(
     folder: pathlib.Path, name: str, requests: dict[str, dict[str, np.ndarray]]
 ) -> None:
     """Writes a request of each signature, which a server runs to warm up."""
-    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+    with missing_extras():
+        from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
     extra = folder / "assets.extra"
     extra.mkdir()

@@ -9,20 +9,20 @@ from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
 from keras_caption.arguments import Count, CountOrZero, NotNegative, Positive
-from keras_caption.decoding.options import BeamSize
 from keras_caption.errors import input_errors
 from keras_caption.results.examples import Example, Outcome
+from keras_caption.settings.decoding import BeamSize
+from keras_caption.settings.run import (
+    Decoding,
+    SelfCriticalSettings,
+    Training,
+)
 from keras_caption.tasks.reports import captioning as report
 from keras_caption.tasks.reports import captioning_examples
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.caption_reward import Reward, reward_weights
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.schedules import schedule_of
-from keras_caption.training.settings import (
-    Decoding,
-    SelfCriticalSettings,
-    Training,
-)
 from keras_caption.training.strategies import whole_batches
 from keras_caption.training.task import Task
 

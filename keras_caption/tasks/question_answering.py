@@ -11,11 +11,11 @@ from typing_extensions import Doc, TypedDict
 import keras_caption as kc
 from keras_caption.arguments import Count
 from keras_caption.results.examples import Example, Outcome
+from keras_caption.settings.run import Schedule
 from keras_caption.tasks.reports import answering_examples
 from keras_caption.tasks.reports import question_answering as report
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.schedules import schedule_of
-from keras_caption.training.settings import Schedule
 from keras_caption.training.strategies import whole_batches
 from keras_caption.training.task import Task
 

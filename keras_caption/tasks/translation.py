@@ -17,16 +17,16 @@ from keras_caption.arguments import (
     ShareBelowOne,
 )
 from keras_caption.batches.token_batches import TokenizedPairs
-from keras_caption.decoding.options import BeamSize
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.results.examples import Example, Outcome
 from keras_caption.rewards.ngrams import MAX_WORDS
+from keras_caption.settings.decoding import BeamSize
+from keras_caption.settings.run import Decoding, SelfCriticalSettings
 from keras_caption.tasks.reports import translation as report
 from keras_caption.tasks.reports import translation_examples
 from keras_caption.text.subwords import VocabularySize
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
-from keras_caption.training.settings import Decoding, SelfCriticalSettings
 from keras_caption.training.task import Task
 from keras_caption.training.validation_loss import ValidationLoss
 

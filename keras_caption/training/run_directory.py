@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_caption.atomic import exclusive, write_json
-from keras_caption.decoding.options import types
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import read_begun, read_scores
 from keras_caption.models.loading import file_of, load
+from keras_caption.settings.decoding import types
 from keras_caption.training.callbacks import Checkpoint
 
 # What is recorded of the configuration: all that a phase depends on.

@@ -27,7 +27,7 @@ class Task(abc.ABC):
       `training` with `epochs`. The phases obey `scheduled_sampling`, `accumulation`,
       `average`, `patience`, `stop_on` and `warmup_epochs` there, if `groups` has them.
     - Models are trained self-critically if there are the groups `self_critical`, a
-      `keras_caption.training.settings.SelfCriticalSettings`, and `decoding`.
+      `keras_caption.settings.run.SelfCriticalSettings`, and `decoding`.
 
     Args:
         config: dict, the whole configuration.
@@ -39,7 +39,7 @@ class Task(abc.ABC):
         model: Class of its models, `keras_caption.models.Captioner` for instance.
         ensemble: Class of their ensembles, called with a list of paths.
         groups: dict from group of the configuration, other than `model`, to its
-            schema, a `TypedDict`, as those of `keras_caption.training.settings`.
+            schema, a `TypedDict`, as those of `keras_caption.settings.run`.
         files: dict from file of a finished run to str, what it holds.
         metrics: Names of the scores that tables of runs show.
         monitor: str, the log whose greatest value is the best epoch's.

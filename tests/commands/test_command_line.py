@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 
 import pytest
+from conftest import PROJECT
 
 import keras_caption as kc
 import keras_caption_cli
-from keras_caption.commands import command_line
+from keras_caption.commands import command_line, main
 from keras_caption.commands.skipped import Skipped
 
 
@@ -99,7 +101,7 @@ class Finder:
             os._exit(0)
 
 sys.meta_path.insert(0, Finder)
-keras_caption_cli.main()
+keras_caption_cli.main(["translate", "model.keras"])
 """
 
 
@@ -202,27 +204,34 @@ def test_much_that_is_skipped_is_counted_and_listed(tmp_path, capsys):
         Skipped(path)
 
 
-def test_a_missing_extra_is_one_sentence():
-    code = """
-import sys
-for module in ("tensorflow_datasets", "pycocoevalcap", "PIL"):
-    sys.modules[module] = None
-import keras_caption as kc
-from keras_caption.commands import start
-for part in ("datasets", "evaluation"):
-    try:
-        getattr(kc, part)
-    except kc.InputError as error:
-        print(error)
-start(lambda _: __import__("PIL"), [])
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    text = "{} is not installed: pip install 'keras-caption[{}]'."
-    names = ("tensorflow_datasets", "data"), ("pycocoevalcap", "evaluation")
-    assert done.stdout.splitlines() == [text.format(*pair) for pair in names]
-    assert done.returncode == 1
-    assert done.stderr.endswith(f"error: {text.format('PIL', 'data')}\n")
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit, match=r"^$"):
+        main(["--version"])
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    assert kc.__version__ == version["version"]
+    assert capsys.readouterr().out == f"keras-caption {kc.__version__}\n"
 
 
-def test_the_package_says_its_version():
-    assert kc.__version__.count(".") == 2
+def test_bash_completes_commands_options_and_files(capsys, tmp_path):
+    with pytest.raises(SystemExit, match=r"^$"):
+        main(["--print-completion", "bash"])
+    script = capsys.readouterr().out
+    (tmp_path / "dog.jpg").touch()
+    for words, expected in [
+        (["cap"], {"caption"}),
+        (["caption", "--beam"], {"--beam_size"}),
+        (["caption", "do"], {"dog.jpg"}),
+        (["export", "dog.jpg", "--format", "ctr"], {"ctranslate2"}),
+    ]:
+        line = " ".join(f"'{word}'" for word in ["keras-caption", *words])
+        test = f"COMP_WORDS=({line}); COMP_CWORD={len(words)}; "
+        test += "_shtab_keras_caption; printf '%s\\n' \"${COMPREPLY[@]}\""
+        done = subprocess.run(
+            ["bash", "-c", script + test],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert set(done.stdout.split()) == expected
+    with pytest.raises(SystemExit, match="--print-completion needs a shell: bash or"):
+        main(["--print-completion", "fish"])

@@ -361,7 +361,7 @@ def test_a_run_is_scored_on_other_data(folder, call, call_script):
 
 
 def test_help_is_readable(call):
-    done = call("help", "--help")
+    done = call("help", "--model=ngsan", "--help")
     assert done.returncode == 0
     for text in ("--model", "ngsan", "--config.training.epochs=", "--resume"):
         assert text in done.stdout
@@ -381,7 +381,7 @@ def test_precision_and_determinism_are_set(monkeypatch):
 
 @pytest.mark.parametrize("name", [[], ["--help"]])
 def test_the_console_script_lists_its_commands(name, capsys):
-    with pytest.raises(SystemExit, match=r"^0$"):
+    with pytest.raises(SystemExit, match=r"^$"):
         main(name)
     printed = capsys.readouterr().out
     assert all(f"  {command} " in printed for command in COMMANDS)

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Self, get_args
 
-import keras
 from pydantic import BeforeValidator, Field
 from typing_extensions import Doc
 
@@ -87,7 +86,6 @@ RATIO = Needs(
 )
 
 
-@keras.saving.register_keras_serializable("keras_caption")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Decoding:
     """How captions, or translations, are generated.

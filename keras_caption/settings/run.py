@@ -1,6 +1,6 @@
 """Values of an experiment's configuration: their types and ranges."""
 
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import Doc, TypedDict
@@ -15,8 +15,8 @@ from keras_caption.arguments import (
     ShareAboveZero,
     ShareBelowOne,
 )
-from keras_caption.decoding.options import types
 from keras_caption.errors import InputError, hint
+from keras_caption.settings.decoding import types
 from keras_caption.validation import describe
 
 # Values of a run that belong to no group.
@@ -170,3 +170,10 @@ def check_self_critical(values: dict[str, Any], where: str) -> None:
         raise InputError(
             f"{where}.halved_after needs a learning_rate that can be halved."
         )
+
+
+def documentation(kind: Any) -> str:
+    """What the type of a value says about it, by a `Doc`."""
+    kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
+    notes = getattr(kind, "__metadata__", ())
+    return next((note.documentation for note in notes if isinstance(note, Doc)), "")
