@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.unbiased_layer_normalization import (
@@ -13,7 +14,7 @@ from keras_caption.layers.unbiased_layer_normalization import (
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class CoAttentionBlock(keras.layers.Layer):
+class CoAttentionBlock(KnownOutput):
     """A post-norm block of MCAN, around a self-attention and a guided attention layer.
 
         x = Norm(x + Dropout(SelfAttention(x)))

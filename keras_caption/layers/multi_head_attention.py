@@ -148,7 +148,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.memory = memory
         self.temperature = temperature
         self.gate = gate
-        self.query_dense, self.key_dense, self.value_dense = (
+        self.query_dense, self.key_dense, value_dense = (
             MatrixDense(
                 num_heads * key_dim,
                 kernel_initializer=kernel_initializer,
@@ -157,8 +157,7 @@ class MultiHeadAttention(keras.layers.Layer):
             )
             for name in ("query", "key", "value")
         )
-        if not value_projection:
-            self.value_dense = None
+        self.value_dense = value_dense if value_projection else None
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
 
     def build(

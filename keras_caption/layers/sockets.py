@@ -52,7 +52,7 @@ def build_once(layer: keras.layers.Layer | None, *shapes: Shape) -> None:
         layer: Keras layer, or `None`, which is skipped.
         *shapes: Shapes of the inputs of `call`, in the order of its arguments.
     """
-    if layer is None or layer.built or type(layer).build is keras.layers.Layer.build:
+    if layer is None or not is_unbuilt(layer):
         return
     expected = inspect.signature(layer.build).parameters
     if len(expected) == 1:
@@ -62,6 +62,11 @@ def build_once(layer: keras.layers.Layer | None, *shapes: Shape) -> None:
     # `call` may have further, optional inputs, whose shapes are not given.
     named = zip((f"{name}_shape" for name in inputs), shapes, strict=False)
     layer.build(**{name: shape for name, shape in named if name in expected})
+
+
+def is_unbuilt(layer: keras.layers.Layer) -> bool:
+    """Whether a layer has a `build` of its own, and is not built yet."""
+    return not layer.built and type(layer).build is not keras.layers.Layer.build
 
 
 def call_with_mask(layer: keras.layers.Layer, x: Tensor, mask: Tensor | None) -> Tensor:

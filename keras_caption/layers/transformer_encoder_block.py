@@ -5,12 +5,13 @@ from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.transformer_block import TransformerBlock
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class TransformerEncoderBlock(TransformerBlock):
+class TransformerEncoderBlock(KnownOutput, TransformerBlock):
     """A Transformer encoder block around a self-attention layer.
 
         x = LayerNorm(x + Dropout(Attention(x)))

@@ -14,6 +14,7 @@ from keras_caption.layers import (
     UnbiasedLayerNormalization,
     WordEmbedding,
 )
+from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.masked_mean import masked_mean
 from keras_caption.layers.sockets import build_once, normalize
 
@@ -21,7 +22,7 @@ CONTEXTS = ("aoa", "linear", "lstm", "lstm_aoa")
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class AoADecoder(keras.layers.Layer):
+class AoADecoder(KnownOutput):
     """An LSTM that generates a caption, attending to a memory with AoA.
 
     At each token, with a the mean of the memory and c the context vector,
@@ -144,6 +145,9 @@ class AoADecoder(keras.layers.Layer):
         if self.context_dense is not None:
             self.context_dense.build(both)
         self.output_dense.build(hidden)
+
+    def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")
 
     def call(
         self,

@@ -6,12 +6,13 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.layers import MatrixDense, WordEmbedding
+from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.masked_mean import masked_mean
 from keras_caption.layers.sockets import build_once
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class LSTMDecoder(keras.layers.Layer):
+class LSTMDecoder(KnownOutput):
     """An LSTM language model that attends to a memory.
 
     At each token, with h the output of the last LSTM,
@@ -92,6 +93,9 @@ class LSTMDecoder(keras.layers.Layer):
         build_once(self.attention, hidden_shape, memory_shape)
         self.context_dense.build((*tokens_shape, 2 * self.model_dim))
         self.output_dense.build(hidden_shape)
+
+    def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")
 
     def call(
         self,

@@ -12,11 +12,12 @@ from keras_caption.layers import (
     TransformerDecoderBlock,
     WordEmbedding,
 )
+from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.multi_head_attention import build_once
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class TransformerDecoder(keras.layers.Layer):
+class TransformerDecoder(KnownOutput):
     """A Transformer that generates a caption, attending to any memory.
 
     Token embeddings (scaled by `sqrt(model_dim)`) plus sinusoidal positions go
@@ -94,6 +95,9 @@ class TransformerDecoder(keras.layers.Layer):
             self.bias = self.add_weight(
                 (self.vocabulary_size,), initializer="zeros", name="bias"
             )
+
+    def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")
 
     def call(
         self,
