@@ -1,1 +1,1 @@
-"""Scripts of a checkout: runs, their tables and curves, and what is submitted."""
+"""Scripts of a checkout: runs, their tables, and what is submitted."""

@@ -201,8 +201,7 @@ class GeometryBias(keras.layers.Layer):
         geometry = self.geometry_dense(relative_geometry(boxes, self.signed))
         biases = []
         if "content_independent" in self._kinds:
-            bias = self.content_independent_dense(geometry)
-            biases.append(ops.transpose(bias, (0, 3, 1, 2)))
+            biases.append(self._content_independent(geometry))
         if "query" in self._kinds:
             queries = self._split_heads(self.query_dense(query))
             biases.append(ops.einsum("bihg,bijg->bhij", queries, geometry))
@@ -210,6 +209,16 @@ class GeometryBias(keras.layers.Layer):
             keys = self._split_heads(self.key_dense(key))
             biases.append(ops.einsum("bjhg,bijg->bhij", keys, geometry))
         return sum(biases[1:], start=biases[0])
+
+    def content_independent(
+        self, relative: Float[Tensor, "batch N M geometry"]
+    ) -> Float[Tensor, "batch num_heads N M"]:
+        """Computes phi_1 of relative geometries f_ij (Eq. 9 and 11)."""
+        return self._content_independent(self.geometry_dense(relative))
+
+    def _content_independent(self, geometry):
+        bias = self.content_independent_dense(geometry)
+        return ops.transpose(bias, (0, 3, 1, 2))
 
     def compute_mask(self, query: Tensor, previous_mask: Any = None) -> None:
         return None

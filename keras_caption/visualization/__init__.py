@@ -1,10 +1,14 @@
-"""Figures of what models attend to."""
+"""Figures of what models attend to, and of the geometry that they have learned."""
 
 from keras_caption.visualization.attention import (
     attention_over_memory,
     attention_over_words,
 )
 from keras_caption.visualization.captions import attention_over_captions
+from keras_caption.visualization.geometry import (
+    geometric_weight,
+    geometric_weight_figure,
+)
 from keras_caption.visualization.questions import attention_over_question
 
 __all__ = [
@@ -12,4 +16,6 @@ __all__ = [
     "attention_over_memory",
     "attention_over_question",
     "attention_over_words",
+    "geometric_weight",
+    "geometric_weight_figure",
 ]

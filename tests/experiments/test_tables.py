@@ -313,18 +313,6 @@ def test_a_translator_is_not_scored_on_other_data(call_script, translations):
     assert f"error: {run} holds no captioner" in done.stderr
 
 
-def test_curves_show_what_a_run_was_validated_by(call_script, translations, tmp_path):
-    for folder in translations.iterdir():
-        score = "val_cider" if folder.name == "san" else "val_bleu"
-        epoch = {"epoch": 1, "iterations": 5, "scale": 100, score: 50.0}
-        (folder / "history.json").write_text(json.dumps([epoch]))
-    figure = tmp_path / "curves.svg"
-    done = call_script("experiments/curves.py", f"--figure={figure}", translations)
-    assert done.returncode == 0, done.stderr
-    for score in ("BLEU", "CIDEr-D"):
-        assert f"<!-- validation {score} -->" in figure.read_text()
-
-
 def test_an_ensemble_of_four_needs_four_seeds(call_script, monkeypatch, tmp_path):
     commands = []
 

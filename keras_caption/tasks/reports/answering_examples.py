@@ -11,7 +11,7 @@ from keras import ops
 
 import keras_caption as kc
 from keras_caption.results.examples import Attention, Example, Line, Outcome
-from keras_caption.tasks.reports.captioning_examples import names_of_regions
+from keras_caption.tasks.reports.captioning_examples import names_of_regions, of_valid
 from keras_caption.training.answer_validation import BATCH_SIZE
 
 
@@ -91,15 +91,16 @@ def add_attention(model, questions, lines, encoded):
     [kind] = (kind for kind in model.kinds if isinstance(kind, kc.inputs.Regions))
     for inputs, numbers in encoded.batches(BATCH_SIZE):
         inputs = model.read(inputs)
-        weights = ops.convert_to_numpy(model.attention(inputs))
+        weights = ops.convert_to_numpy(model.attention(inputs)).swapaxes(1, 2)
+        weights = of_valid(weights, kind.memory_mask(inputs))
         areas = kind.areas(inputs)
         for row, number in enumerate(numbers.numpy()):
             words = model.question.split(questions[number].text)
-            words = words[: weights.shape[2]]
+            words = words[: weights.shape[1]]
             if words:
                 lines[number].words = words
                 lines[number].attention = Attention(
                     areas[row],
-                    weights[row].T[: len(words)],
+                    weights[row, : len(words)],
                     names_of_regions(model, inputs, row),
                 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from jaxtyping import Float
 from keras import ops
 
 import keras_caption as kc
@@ -123,7 +124,7 @@ def attention_of_captions(
         weights = model.attention(
             ops.convert_to_tensor(previous, dtype="int32"), model.encode(inputs)
         )
-        weights = ops.convert_to_numpy(weights)
+        weights = of_valid(ops.convert_to_numpy(weights), kind.memory_mask(inputs))
         for row, number in enumerate(numbers):
             attention = Attention(
                 areas[row],
@@ -131,6 +132,18 @@ def attention_of_captions(
                 names_of_regions(model, inputs, row),
             )
             yield number, words[row], attention
+
+
+def of_valid(
+    weights: Float[np.ndarray, "batch T M"], mask: Any
+) -> Float[np.ndarray, "batch T M"]:
+    """Weights of a memory's items, zeros for padding.
+
+    Args:
+        weights: float `(batch, T, M)`.
+        mask: bool `(batch, M)`, True where valid, or `None` if all are.
+    """
+    return weights if mask is None else weights * ops.convert_to_numpy(mask)[:, None]
 
 
 def names_of_regions(model: Any, inputs: dict[str, Any], row: int) -> list[str] | None:

@@ -9,7 +9,11 @@ from markupsafe import Markup
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.results import plots, run_page
-from keras_caption.tasks.run_report.finished_run import FinishedRun, tell_apart
+from keras_caption.tasks.run_report.finished_run import (
+    FinishedRun,
+    RunRecord,
+    tell_apart,
+)
 from keras_caption.tasks.run_report.score_tables import part_tables, score_table
 from keras_caption.tasks.run_report.shown_examples import shown_examples
 from keras_caption.tasks.run_report.text_statistics import text_statistics
@@ -131,4 +135,4 @@ def configuration_of(
     ]
 
 
-__all__ = ["FILE", "FinishedRun", "write_report"]
+__all__ = ["FILE", "FinishedRun", "RunRecord", "write_report"]

@@ -12,39 +12,30 @@ OBJECTIVES = {"self-critical": " + SCST"}
 
 
 @dataclasses.dataclass
-class FinishedRun:
-    """A run that is trained and scored.
+class RunRecord:
+    """What is recorded of a run, without its data and its model.
 
     Attributes:
         folder: `pathlib.Path`.
         description: dict, the content of its `config.json`.
-        scores: dict, the content of its `test_scores.json`.
-        task: Its task, an instance.
-        model: Its model, or `None` if that is not at its place.
     """
 
     folder: pathlib.Path
     description: dict[str, Any]
-    scores: dict[str, Any]
-    task: Task
-    model: Any
 
     @classmethod
-    def open(cls, folder: pathlib.Path) -> "FinishedRun":
-        """Opens a run in a folder, and its data, and loads its model.
+    def read(cls, folder: pathlib.Path) -> "RunRecord":
+        """Reads a finished run.
 
         Raises:
-            InputError: If it is not finished, or its data are not at their place.
+            InputError: If there is none in the folder, or a file is damaged.
         """
-        description, scores = read_config(folder), read_scores(folder)
-        kind = tasks.of_model(description["model"].split(" + ")[0])
-        task, model = kind(description["config"]), None
-        members = [*description.get("members", {})]
-        if (folder / "best.keras").exists():
-            model = task.load_model(folder)
-        elif members and all(pathlib.Path(member).exists() for member in members):
-            model = task.load_ensemble(members)
-        return cls(folder, description, scores, task, model)
+        return cls(folder, read_config(folder))
+
+    @property
+    def kind(self) -> type[Task]:
+        """Its task; the members of an ensemble have the same."""
+        return tasks.of_model(self.description["model"].split(" + ")[0])
 
     @property
     def name(self) -> str:
@@ -67,14 +58,45 @@ class FinishedRun:
         """The logs of its epochs, a list of dict; an ensemble has none."""
         if not (self.folder / "history.json").exists():
             return []
-        return read_history(self.folder, self.task.monitor)
+        return read_history(self.folder, self.kind.monitor)
 
 
-def tell_apart(runs: Sequence[FinishedRun]) -> list[str]:
+@dataclasses.dataclass
+class FinishedRun(RunRecord):
+    """A run that is trained and scored, with its data and its model.
+
+    Attributes:
+        scores: dict, the content of its `test_scores.json`.
+        task: Its task, an instance.
+        model: Its model, or `None` if that is not at its place.
+    """
+
+    scores: dict[str, Any]
+    task: Task
+    model: Any
+
+    @classmethod
+    def open(cls, folder: pathlib.Path) -> "FinishedRun":
+        """Opens a run in a folder, and its data, and loads its model.
+
+        Raises:
+            InputError: If it is not finished, or its data are not at their place.
+        """
+        record, scores, model = RunRecord.read(folder), read_scores(folder), None
+        task = record.kind(record.description["config"])
+        members = [*record.description.get("members", {})]
+        if (folder / "best.keras").exists():
+            model = task.load_model(folder)
+        elif members and all(pathlib.Path(member).exists() for member in members):
+            model = task.load_ensemble(members)
+        return cls(folder, record.description, scores, task, model)
+
+
+def tell_apart(runs: Sequence[RunRecord]) -> list[str]:
     """Names of runs, with the settings that differ where names are the same.
 
     Args:
-        runs: Sequence of `FinishedRun`.
+        runs: Sequence of `RunRecord`.
 
     Returns:
         List of str, all different.

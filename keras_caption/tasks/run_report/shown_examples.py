@@ -1,10 +1,12 @@
 """The examples that a report shows."""
 
+import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from keras_caption.errors import InputError
-from keras_caption.results.examples import Outcome
+from keras_caption.results.examples import Example, Outcome
 from keras_caption.results.run_page import attention_data
 from keras_caption.tasks.run_report.finished_run import FinishedRun
 
@@ -37,34 +39,17 @@ def shown_examples(
     Raises:
         InputError: If two runs have no example in common.
     """
-    scores = [outcome.scores for outcome in outcomes]
-    keys = [key for key in scores[0] if all(key in other for other in scores)]
-    if not keys:
-        raise InputError(
-            f"{runs[0].folder} and {runs[1].folder} have no test example in common: "
-            "two runs are compared on the same test split."
-        )
+    keys, scores = common_scores(runs, outcomes)
     apart = {key: abs(scores[0][key] - scores[-1][key]) for key in keys}
     groups = group(keys, scores[0], apart, outcomes[0].score)
     chosen = [key for _, of_group in groups for key in of_group]
-    of_runs = [
-        run.task.examples(run.model, run.folder, of_run, chosen)
-        for run, of_run in zip(runs, scores, strict=True)
-    ]
-    shown, labels = {}, {}
-    for key in chosen:
-        parts = [of_run[key] for of_run in of_runs]
-        example = parts[0]
-        images = (part.image for part in parts if part.image is not None)
-        example.image = next(images, None)
-        pairs = zip(*(part.lines for part in parts), strict=True)
-        example.lines = [line for lines in pairs for line in lines]
-        labels[key] = (
-            [*names] * len(parts[0].lines)
-            if len(runs) > 1
-            else [None for _ in example.lines]
-        )
-        shown[key] = example
+    shown = merged_examples(runs, scores, chosen)
+    labels = {
+        key: [names[i % len(names)] for i, _ in enumerate(example.lines)]
+        if len(names) > 1
+        else [None] * len(example.lines)
+        for key, example in shown.items()
+    }
     places = {key: place for place, key in enumerate(keys)}
     items = {
         key: {
@@ -92,6 +77,49 @@ def shown_examples(
         "has_attention": any(item["has_attention"] for item in items.values()),
         "legend": LEGEND_OF_QUESTIONS if is_of_questions else LEGEND,
     }
+
+
+def common_scores(
+    runs: Sequence[FinishedRun], outcomes: Sequence[Outcome]
+) -> tuple[list[Any], list[dict[Any, float]]]:
+    """Keys of the examples that runs have in common, and the scores of each run.
+
+    Raises:
+        InputError: If there is none.
+    """
+    scores = [outcome.scores for outcome in outcomes]
+    keys = [key for key in scores[0] if all(key in other for other in scores)]
+    if not keys:
+        raise InputError(
+            f"{runs[0].folder} and {runs[1].folder} have no test example in common: "
+            "two runs are compared on the same test split."
+        )
+    return keys, scores
+
+
+def merged_examples(
+    runs: Sequence[FinishedRun], scores: Sequence[dict[Any, float]], keys: Sequence[Any]
+) -> dict[Any, Example]:
+    """Examples with the lines of all runs: the first line of each, then the second.
+
+    Args:
+        runs: Sequence of `FinishedRun`.
+        scores: The scores of each.
+        keys: Sequence of keys.
+    """
+    of_runs = [
+        run.task.examples(run.model, run.folder, of_run, keys)
+        for run, of_run in zip(runs, scores, strict=True)
+    ]
+    merged = {}
+    for key in keys:
+        parts = [of_run[key] for of_run in of_runs]
+        images = (part.image for part in parts if part.image is not None)
+        lines = zip(*(part.lines for part in parts), strict=True)
+        merged[key] = dataclasses.replace(
+            parts[0], image=next(images, None), lines=[*itertools.chain(*lines)]
+        )
+    return merged
 
 
 def group(

@@ -1,0 +1,74 @@
+r"""Draws a figure of the papers, from finished runs.
+
+    keras-caption figure curves saved_models/san saved_models/san_nsa
+    keras-caption figure position saved_models/gsan --output position.svg
+
+    curves     validation scores by epoch (NG-SAN, Fig. 2)
+    position   learned geometric weight over dx and dy (NG-SAN, Fig. 3)
+    size       learned geometric weight over dw and dh (NG-SAN, Fig. 4)
+    captions   captions of the same images, beside a person's (NG-SAN, Fig. 5; AoANet,
+               Table 3)
+    attention  what each word attends to (AoANet, Fig. 8)
+
+A RUN is the folder of a finished run; `position` and `size` also take a saved model of
+content-independent geometry. The suffix of FILE says the format: .png, .svg or .pdf.
+"""
+
+import pathlib
+from collections.abc import Sequence
+
+from keras_caption.atomic import check_new, creating
+from keras_caption.commands.command_line import Parser, names, new_figure
+from keras_caption.errors import InputError
+
+NAMES = ("curves", "position", "size", "captions", "attention")
+OF_IMAGES = ("captions", "attention")
+DPI = 300  # of formats of pixels
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = Parser("keras-caption figure", __doc__, imports=True)
+    parser.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
+    parser.add_argument(
+        "--images",
+        type=names,
+        default=[],
+        metavar="ID",
+        help="with captions and attention: ids of the images, separated by commas; if "
+        "omitted, those in which the scores of the first and the last run differ most",
+    )
+    parser.add_argument(
+        "--output",
+        type=new_figure,
+        metavar="FILE",
+        help="new file of the figure; if omitted, NAME.png",
+    )
+    options = parser.parse_intermixed_args(arguments)
+    if options.images and options.name not in OF_IMAGES:
+        parser.error(f"--images is for {' and '.join(OF_IMAGES)}")
+    path = options.output or f"{options.name}.png"
+    check_new(path)
+    figure = draw(options.name, options.runs, options.images)
+    with creating(path) as partial:
+        figure.savefig(partial, dpi=DPI)
+    print(f"Wrote {path}")
+
+
+def draw(name, runs, images):
+    """The figure of a name."""
+    from keras_caption import models, visualization
+    from keras_caption.tasks import figures
+    from keras_caption.tasks.run_report import FinishedRun, RunRecord
+
+    if name in ("position", "size"):
+        if len(runs) > 1:
+            raise InputError(f"The figure {name} is of one run, not of {len(runs)}.")
+        return visualization.geometric_weight_figure(models.load(runs[0]), name)
+    folders = [*map(pathlib.Path, runs)]
+    if name == "curves":
+        return figures.curves_figure([RunRecord.read(folder) for folder in folders])
+    opened = [FinishedRun.open(folder) for folder in folders]
+    if name == "captions":
+        return figures.captions_figure(opened, images)
+    return figures.attention_figure(opened, images)

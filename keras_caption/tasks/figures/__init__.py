@@ -1,0 +1,6 @@
+"""Figures of the papers, of runs."""
+
+from keras_caption.tasks.figures.curves import curves_figure
+from keras_caption.tasks.figures.examples import attention_figure, captions_figure
+
+__all__ = ["attention_figure", "captions_figure", "curves_figure"]

@@ -1,0 +1,172 @@
+"""What two captioners say of the same images, and what they attend to."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib import patheffects
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from keras_caption.errors import InputError
+from keras_caption.results.examples import Example, Line
+from keras_caption.tasks.run_report.finished_run import FinishedRun, tell_apart
+from keras_caption.tasks.run_report.shown_examples import (
+    common_scores,
+    merged_examples,
+)
+
+WIDTH = 6.9  # inches: a page of two columns
+CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25  # images, and inches of each
+SHOWN, WORDS, PANEL_HEIGHT = 1, 6, 1.35  # images, words in a row, and its inches
+FRAMED, LEAST = 2, 0.1  # areas of a word, and the share of attention that they have
+STYLE = {"font.size": 7, "axes.linewidth": 0.4}
+PERSON = "GT"
+
+
+def captions_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Figure:
+    """Shows captions of several runs beside a person's (NG-SAN, Fig. 5).
+
+    AoANet's Table 3 has the same of other images. The papers choose images by hand; by
+    default these are the eight in which the scores of the first two runs differ most,
+    whichever is ahead.
+
+    Args:
+        runs: Sequence of `FinishedRun` on one test split.
+        ids: Sequence of str, the ids of other images.
+
+    Returns:
+        The figure; `figure.savefig(path)` writes it.
+
+    Raises:
+        InputError: If the runs share no image, or there is none of an id.
+    """
+    names, examples = chosen_examples(runs, ids, CAPTIONED)
+    rows = -(-len(examples) // IN_ROW)
+    with matplotlib.rc_context(STYLE):
+        size = WIDTH, CAPTIONED_HEIGHT * rows
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(
+            rows, 2 * IN_ROW, width_ratios=[2, 3] * IN_ROW, squeeze=False
+        ).ravel()
+        for panel in panels:
+            panel.axis("off")
+        for number, example in enumerate(examples):
+            image, text = panels[2 * number : 2 * number + 2]
+            show(image, example)
+            said = [
+                (name, text_of(line))
+                for name, line in zip(names, example.lines, strict=True)
+            ]
+            said += [(PERSON, reference) for reference in example.references[:1]]
+            lines = [textwrap.fill(f"{who}: {what}", 36) for who, what in said]
+            text.text(0, 1, "\n".join(lines), va="top", parse_math=False)
+        figure.canvas.draw()  # with these settings
+    return figure
+
+
+def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Figure:
+    """Shows what several runs attend to, word by word (AoANet, Fig. 8).
+
+    A word has a panel, in which the two areas that it attends to most are framed, if
+    they have a tenth of its attention; their shares stand beside them. AoANet's figure
+    brightens what is attended to; frames hide nothing, and can be read in grey.
+
+    Args:
+        runs, ids: Of `captions_figure`; by default, there is one image.
+
+    Returns:
+        The figure; `figure.savefig(path)` writes it.
+
+    Raises:
+        InputError: As `captions_figure`, or if a model attends to no parts of images.
+    """
+    names, examples = chosen_examples(runs, ids, SHOWN)
+    rows = [
+        (name, line, example, start)
+        for example in examples
+        for name, line in zip(names, example.lines, strict=True)
+        for start in range(0, max(len(line.words), 1), WORDS)
+    ]
+    for name, line, _, _ in rows:
+        if line.attention is None:
+            raise InputError(f"Nothing is known of what {name} attends to.")
+    with matplotlib.rc_context(STYLE):
+        size = WIDTH, PANEL_HEIGHT * len(rows)
+        figure = Figure(figsize=size, layout="constrained")
+        parts = figure.subfigures(len(rows), squeeze=False)[:, 0]
+        for part, (name, line, example, start) in zip(parts, rows, strict=True):
+            panels = part.subplots(1, WORDS)
+            if not start:
+                title = f"{name}: {text_of(line)}"
+                part.suptitle(title, x=0.01, ha="left", fontsize=8)
+            for panel in panels:
+                panel.axis("off")
+            words = range(start, min(start + WORDS, len(line.words)))
+            for panel, word in zip(panels, words, strict=False):
+                show(panel, example)
+                frame(panel, line, word)
+                panel.set_title(line.words[word], fontsize=7, parse_math=False)
+        references = [x.references[0] for x in examples if x.references]
+        if references:
+            said = f"{PERSON}: {' / '.join(references)}"
+            figure.supxlabel(said, x=0.01, ha="left", fontsize=8)
+        figure.canvas.draw()  # with these settings
+    return figure
+
+
+def chosen_examples(
+    runs: Sequence[FinishedRun], ids: Sequence[str], count: int
+) -> tuple[list[str], list[Example]]:
+    """Names of runs, and the examples of ids or those in which two runs differ most."""
+    outcomes = [run.task.outcome(run.model, run.folder) for run in runs]
+    keys, scores = common_scores(runs, outcomes)
+    by_name = {str(key): key for key in keys}
+    for name in ids:
+        if name not in by_name:
+            raise InputError(f"The runs have no test image {name!r} in common.")
+    ranked = sorted(keys, key=lambda key: -abs(scores[0][key] - scores[-1][key]))
+    chosen: list[Any] = [by_name[name] for name in ids] or ranked[:count]
+    examples = merged_examples(runs, scores, chosen)
+    return tell_apart(runs), [examples[key] for key in chosen]
+
+
+def text_of(line: Line) -> str:
+    """The words of a line."""
+    return line.gap.join(line.words)
+
+
+def show(panel: Any, example: Example) -> None:
+    """Shows an image in a panel, or an empty one of its shape."""
+    image = example.image
+    if image is None:
+        image = np.full((96, 128, 3), 255, "uint8")
+        panel.axis("on")
+        panel.set(xticks=[], yticks=[])
+    panel.imshow(image)
+
+
+def frame(panel: Any, line: Line, word: int) -> None:
+    """Frames in a panel what a word attends to."""
+    left, right = panel.get_xlim()
+    bottom, top = panel.get_ylim()
+    scale = np.array([right - left, bottom - top] * 2)
+    weights = line.attention.weights[word]
+    halo = [patheffects.withStroke(linewidth=2.6, foreground="white")]
+    for item in np.argsort(weights)[-FRAMED:]:
+        if weights[item] < LEAST and item != weights.argmax():
+            continue
+        x1, y1, x2, y2 = line.attention.areas[item] * scale
+        panel.add_patch(
+            Rectangle(
+                (left + x1, top + y1),
+                *(x2 - x1, y2 - y1),
+                **{"fill": False, "edgecolor": "k", "path_effects": halo},
+                linewidth=0.6 + float(weights[item]),
+            )
+        )
+        text = f"{weights[item]:.0%}"
+        place = {"va": "top", "clip_on": True, "path_effects": halo}
+        panel.text(left + x1 + 2, top + y1 + 2, text, fontsize=6, **place)
