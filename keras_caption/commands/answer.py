@@ -38,10 +38,10 @@ from keras_caption.commands.command_line import (
     write_lines,
 )
 from keras_caption.commands.detection import (
-    add_detector,
     add_detector_options,
     add_model_option,
     default_model,
+    predictor_of,
 )
 from keras_caption.commands.skipped import Skipped
 
@@ -86,9 +86,12 @@ def main(arguments: Sequence[str]) -> int:
         raise kc.InputError(f"{','.join(options.model)} reads no questions.")
     model.check_number_of_answers(options.n_best or 1)
     if options.regions is None:
-        add_detector(model, options, "; --regions should name features of the images")
+        instead = "; --regions should name features of the images"
+        predictor = predictor_of(model, options, instead)
+    else:
+        predictor = kc.serving.Predictor(model)
     read_image = image_reader(model, options.regions, {image for image, _ in rows})
-    answerer = RowAnswerer(model, read_image, options.n_best, skipped)
+    answerer = RowAnswerer(predictor, read_image, options.n_best, skipped)
     write_lines(answerer(rows), options.output)
     skipped.close()
     return 1 if skipped.records else 0
@@ -167,7 +170,7 @@ class RowAnswerer:
     """Answers rows of an image and a question; memory does not grow with them.
 
     Args:
-        model: `keras_caption.models.ClassifierEnsemble`.
+        predictor: `keras_caption.serving.Predictor` of a model of questions.
         read_image: Function from an image to the model's inputs.
         n_best: int, number of answers to a question, or `None` for one, which the
             model may be unsure of.
@@ -176,12 +179,12 @@ class RowAnswerer:
 
     def __init__(
         self,
-        model: "kc.models.ClassifierEnsemble",
+        predictor: "kc.serving.Predictor",
         read_image: Callable,
         n_best: int | None,
         skipped: Skipped,
     ):
-        self.model = model
+        self.predictor = predictor
         self.read_image = read_image
         self.n_best = n_best
         self.skipped = skipped
@@ -199,7 +202,7 @@ class RowAnswerer:
 
     def _line(self, answer, probability):
         """An answer and how probable it is."""
-        is_unsure = probability < self.model.threshold
+        is_unsure = probability < self.predictor.model.threshold
         return with_confidence(answer, probability, is_unsure)
 
     def _answer(self, rows, first):
@@ -219,22 +222,12 @@ class RowAnswerer:
         best_answers = [[] for _ in rows]
         if usable:
             questions = [rows[index][1] for index in usable]
-            best = self.model.answer_n_best(stack(images), questions, self.n_best or 1)
-            for index, answers in zip(usable, best, strict=True):
-                best_answers[index] = answers
-        return best_answers
-
-
-def stack(images: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """A batch of images, padded with zeros behind."""
-    batch = {}
-    for name in images[0]:
-        values = [image[name] for image in images]
-        shape = np.max([x.shape for x in values], axis=0)
-        batch[name] = np.stack(
-            [
-                np.pad(x, [(0, n - m) for n, m in zip(shape, x.shape, strict=True)])
-                for x in values
+            tokens = self.predictor.model.question_tokens(questions)
+            examples = [
+                {**image, "question": question}
+                for image, question in zip(images, tokens, strict=True)
             ]
-        )
-    return batch
+            found = self.predictor.answer(examples, n=self.n_best)
+            for index, prediction in zip(usable, found, strict=True):
+                best_answers[index] = prediction.best
+        return best_answers

@@ -41,10 +41,10 @@ from keras_caption.commands.command_line import (
     with_confidence,
 )
 from keras_caption.commands.detection import (
-    add_detector,
     add_detector_options,
     add_model_option,
     default_model,
+    predictor_of,
 )
 from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress, report
@@ -112,7 +112,7 @@ def caption(options, outputs):
             f"{','.join(options.model)} translates sentences: use keras-caption "
             "translate."
         )
-    add_detector(model, options)
+    predictor = predictor_of(model, options)
     if options.colours and model.categories != list(kc.features.CATEGORIES):
         raise kc.InputError(
             f"{','.join(options.model)} does not caption detected objects: it takes no "
@@ -130,7 +130,7 @@ def caption(options, outputs):
         for name in files
         if not (outputs and all(name in output for output in outputs))
     ]
-    captions = Captions(model, options, skipped)
+    captions = Captions(predictor, options, skipped)
     for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
             continue
@@ -199,7 +199,7 @@ class Captions:
     """Captions a stream of files; memory does not grow with it.
 
     Args:
-        model: `keras_caption.models.Ensemble`, with an extractor.
+        predictor: `keras_caption.serving.Predictor` of photos or clips.
         options: Options of the command line.
         skipped: `Skipped`, to which files that cannot be read are added.
 
@@ -208,8 +208,11 @@ class Captions:
             figure.
     """
 
-    def __init__(self, model: "kc.models.Ensemble", options: Any, skipped: Skipped):
-        self.model = model
+    def __init__(
+        self, predictor: "kc.serving.Predictor", options: Any, skipped: Skipped
+    ):
+        self.predictor = predictor
+        self.extractor = predictor.model.extractor
         self.search = decoding_of(options)
         self.draws = bool(options.figure)
         self.shares = None
@@ -230,7 +233,7 @@ class Captions:
         batch = []
         for name in names:
             try:
-                batch.append((name, self.model.extractor.read(name)))
+                batch.append((name, self.extractor.read(name)))
             except kc.InputError as error:
                 self.skipped.add(name, str(error))
                 yield None, None
@@ -243,35 +246,33 @@ class Captions:
     def _caption(self, batch, batch_size):
         items = [item for _, item in batch]
         items += items[-1:] * (batch_size - len(items))
-        inputs = self.model.extract(items)
-        tokens, scores = self.model.generate_tokens(inputs, **self.search)
-        confidences = self.model.confidences(tokens, scores)
-        shares = None
+        examples = [self.predictor.resized(item) for item in items]
+        found = self.predictor.answer(examples, **self.search)
         if self.shares:
-            pixels = self.model.extractor.to_pixels(items)
-            shares = np.array(self.shares(pixels, inputs["boxes"]))
+            from keras_caption.serving.stacking import stack
+
+            pixels = stack([example["photo"] for example in examples])
+            boxes = np.stack([x.inputs["boxes"] for x in found])
+            shares = np.array(self.shares(pixels, boxes))
         for i, (name, item) in enumerate(batch):
-            image, score = image_of(item), float(scores[i])
+            one, image = found[i], image_of(item)
+            text = kc.text.one_line(one.text)
+            if self.shares:
+                categories = [x["category"] for x in one.objects]
+                text = kc.results.with_colours(
+                    text, list(zip(categories, shares[i], strict=False))
+                )
+            if self.draws and one.tokens is not None:
+                inputs = {key: x[None] for key, x in one.inputs.items()}
+                self.drawn.append((inputs, one.tokens, image))
             row = {
                 "photo": name,
-                "caption": kc.text.one_line(self.model.vocabulary.decode(tokens[i])),
-                "score": round(score, 4),
-                "confidence": (sure := round(float(confidences[i]), 4)),
-                "unsure": sure < self.model.threshold,
-                "objects": [],
+                "caption": text,
+                "score": round(one.score, 4),
+                "confidence": round(one.confidence, 4),
+                "unsure": one.unsure,
+                "objects": one.objects,
             }
-            extractor, is_guess = self.model.extractor, False
-            if isinstance(extractor, kc.features.ObjectDetector):
-                row["objects"] = extractor.objects_of(inputs, i)
-                is_guess = not row["objects"]
-                if shares is not None:
-                    categories = [x["category"] for x in row["objects"]]
-                    objects = list(zip(categories, shares[i], strict=False))
-                    row["caption"] = kc.results.with_colours(row["caption"], objects)
-            if is_guess:
-                row |= {"caption": "", "score": 0.0, "confidence": 0.0, "unsure": True}
-            elif self.draws:
-                self.drawn.append((inputs, tokens[0], image))
             yield row, image
 
 

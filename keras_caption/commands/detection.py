@@ -31,19 +31,21 @@ def default_model(name: str) -> list[str]:
     return [str(built_in.FOLDER / name)]
 
 
-def add_detector_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that `add_detector` reads."""
+def add_detector_options(
+    parser: argparse.ArgumentParser, default: str = f"defaults to {DETECTOR}"
+) -> None:
+    """Adds the options that `predictor_of` reads."""
     parser.add_argument(
         "--detector",
         help="finds the objects that a model of COCO's objects reads, such as the "
         "default one: a preset of KerasHub, name or folder, or a YOLOX network as a "
-        f".keras file; defaults to {DETECTOR}",
+        f".keras file; {default}",
     )
     parser.add_argument("--confidence", **CONFIDENCE)
 
 
-def add_detector(model: Any, options: Any, instead: str = "") -> None:
-    """Gives a model of objects the detector that it reads photos by.
+def predictor_of(model: Any, options: Any, instead: str = "") -> "kc.serving.Predictor":
+    """What answers about photos, by the detector that the command line names.
 
     Args:
         model: An ensemble of `keras_caption.models`, loaded from `options.model`.
@@ -55,19 +57,9 @@ def add_detector(model: Any, options: Any, instead: str = "") -> None:
         InputError: If the model extracts features otherwise, or not at all, or there
             is no such detector.
     """
-    reads = tuple(model.categories or ())
-    coloured = reads == kc.features.ColouredObjects.dimensions
-    if model.extractor is None and (coloured or reads == kc.features.CATEGORIES):
-        model.extractor = kc.features.load_detector(
-            options.detector or DETECTOR, options.confidence, coloured
-        )
-    elif model.extractor is None:
-        raise kc.InputError(
-            f"{','.join(options.model)} has no extractor: it was not trained on photos "
-            f"or clips{instead}."
-        )
-    elif options.detector:
-        raise kc.InputError(
-            f"{','.join(options.model)} extracts features of photos by itself: it "
-            "takes no --detector."
-        )
+    if options.detector or model.extractor is None:
+        from keras_caption.serving.detection import add_detector
+
+        name, detector = ",".join(options.model), options.detector or DETECTOR
+        add_detector(model, detector, options.confidence, name, instead)
+    return kc.serving.Predictor(model)

@@ -18,6 +18,9 @@ class ClipExtractor(keras.Model):
     A frame's feature is the mean over the cells of its grid. A captioner of videos
     saves its `extractor` with it.
 
+    Attributes:
+        made: tuple of str, names of the features.
+
     Args:
         extractor: `Extractor`, of the frames.
         num_frames: int, number of frames that are sampled of a clip, see
@@ -31,6 +34,8 @@ class ClipExtractor(keras.Model):
         dict of `frames` `(batch, T, dim)`, `times` and `frame_mask` `(batch, T)`, see
         `keras_caption.inputs.Frames`.
     """
+
+    made = ("frames", "times", "frame_mask")
 
     def __init__(
         self,

@@ -26,6 +26,8 @@ MAX_PIXELS = 64 * 2**20
 
 def read_photo(
     source: str | os.PathLike | bytes,
+    name: str | None = None,
+    max_pixels: int = MAX_PIXELS,
 ) -> UInt8[np.ndarray, "height width 3"]:
     """Reads a photo's pixels, whatever its format and colours.
 
@@ -36,29 +38,31 @@ def read_photo(
 
     Args:
         source: Path of an image file, or its bytes.
+        name: str, what the photo is called in messages. Defaults to its path.
+        max_pixels: int, greatest number of pixels that are decoded.
 
     Returns:
         uint8 `(height, width, 3)`.
 
     Raises:
         InputError: If there is no such file, or it is no image, is truncated, or has
-            more than `MAX_PIXELS` pixels.
+            more than `max_pixels` pixels.
     """
     with missing_extras():
         from PIL import Image, ImageOps, UnidentifiedImageError
 
-    name, file = "The file", source
+    file = source
     if isinstance(source, bytes):
-        file = io.BytesIO(source)
+        name, file = name or "The file", io.BytesIO(source)
     else:
-        name = str(source)
+        name = name or str(source)
         if not pathlib.Path(source).is_file():
             raise InputError(f"There is no file {source}.")
         if not pathlib.Path(source).stat().st_size:
             raise InputError(f"{source} is empty.")
     try:
         with Image.open(file, formats=readable_formats()) as image:
-            check_size(image.size, name)
+            check_size(image.size, name, max_pixels)
             image.load()
             with contextlib.suppress(Exception):  # damaged EXIF data
                 ImageOps.exif_transpose(image, in_place=True)
@@ -72,7 +76,7 @@ def read_photo(
         raise InputError(f"{name} is not an image ({formats}{needed}).") from None
     except Image.DecompressionBombError:
         raise InputError(
-            f"{name} has far more than {MAX_PIXELS:,} pixels, the most that are read."
+            f"{name} has far more than {max_pixels:,} pixels, the most that are read."
         ) from None
     except Exception as error:  # Pillow's decoders raise anything at damaged files
         raise InputError(f"{name} cannot be read: {reason_of(error)}.") from None
@@ -88,16 +92,16 @@ def readable_formats() -> tuple[str, ...]:
     return (*FORMATS, "HEIF")
 
 
-def check_size(size: tuple[int, int], name: str) -> None:
+def check_size(size: tuple[int, int], name: str, max_pixels: int = MAX_PIXELS) -> None:
     """Checks the number of an image's pixels, before it is decoded.
 
     Raises:
-        InputError: If there are more than `MAX_PIXELS`.
+        InputError: If there are more than `max_pixels`.
     """
     width, height = size
-    if width * height > MAX_PIXELS:
+    if width * height > max_pixels:
         raise InputError(
-            f"{name} has {width} x {height} pixels; at most {MAX_PIXELS:,} are read."
+            f"{name} has {width} x {height} pixels; at most {max_pixels:,} are read."
         )
 
 

@@ -77,6 +77,12 @@ class Frames(InputKind):
             not_finite("frames"): wrong,
         }
 
+    def before_padding(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Adds a mask where there is none."""
+        if "frames" not in inputs or "frame_mask" in inputs:
+            return inputs
+        return {**inputs, "frame_mask": np.ones(len(inputs["frames"]), "bool")}
+
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
         """Adds a mask that is True everywhere: batches pad it with False."""

@@ -22,6 +22,7 @@ class InputKind:
     - `optional`, `read`, `complete`, `memory_mask`, `faults`: how a batch is validated
       and masked, for Python and exported graphs alike;
     - `of_example`: what of a dataset's example goes into a batch;
+    - `before_padding`: what makes zeros behind an example padding;
     - `served_specs`, `from_served`, `example`: what a server takes;
     - `areas`, `draw`: how attention over it is shown in reports and figures.
 
@@ -164,6 +165,17 @@ class InputKind:
             not_finite(name): has_not_finite(values)
             for name, values in self.own(inputs).items()
         }
+
+    def before_padding(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Completes one example so that zeros behind its arrays are padding.
+
+        Args:
+            inputs: dict of arrays without batch dimension, of this kind.
+
+        Returns:
+            dict of arrays, with a mask, say.
+        """
+        return inputs
 
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:

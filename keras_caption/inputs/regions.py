@@ -113,6 +113,12 @@ class Regions(InputKind):
         wrong = has_not_finite(inputs["regions"], ops.expand_dims(mask, -1))
         return {**faults, not_finite("regions"): wrong}
 
+    def before_padding(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Adds a mask where there is neither one nor boxes."""
+        if "regions" not in inputs or {"boxes", "region_mask"} & {*inputs}:
+            return inputs
+        return {**inputs, "region_mask": np.ones(len(inputs["regions"]), "bool")}
+
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
         """Adds a mask that is True everywhere: batches pad it with False."""

@@ -338,7 +338,7 @@ class Generation(InputReader):
                 tokens, scores = tokens[:, :n], scores[:, :n]
                 weights = [[None] * n] * size
                 if attention:
-                    weights = self._weights(feed["inputs"], tokens)[:size]
+                    weights = self.attended(feed["inputs"], tokens)[:size]
                 yield tokens[:size], scores[:size], weights
                 if progress:
                     bar.update(size)
@@ -411,10 +411,19 @@ class Generation(InputReader):
                 yield own, rows[-1] - rows[0] + 1, {**feed, "per_example": per_example}
             first += count
 
-    def _weights(
+    def attended(
         self, inputs: dict[str, Tensor], tokens: Int32[np.ndarray, "size n T"]
     ) -> list[list[Float32[np.ndarray, "tokens M"]]]:
-        """Attention weights of the tokens of each caption, over the memory's items."""
+        """What each token of generated captions attends to.
+
+        Args:
+            inputs: dict of tensors, as `read` returns it.
+            tokens: int32 `(size, n, T)`, of `n` captions of each example, then PAD.
+
+        Returns:
+            A list for each example, of weights, float32 `(tokens, M)`, of each
+            caption's tokens, EOS included, over the memory's items.
+        """
         if "attention" not in self._compiled_functions:
             self._compiled_functions["attention"] = compile_function(
                 lambda inputs, tokens: self.attention(tokens, self.encode(inputs)),

@@ -7,7 +7,7 @@ import numpy as np
 from keras_caption.arguments import Tensor
 from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
-from keras_caption.features import Clip, Extractor, resize_photo
+from keras_caption.features import CATEGORIES, Clip, Extractor, resize_photo
 from keras_caption.inputs import missing_inputs
 from keras_caption.models.input_reader import InputReader
 
@@ -68,9 +68,30 @@ class PhotoReader(InputReader):
                 f"The model '{self.name}' needs a dict of {required}: it has no "
                 f"`extractor` for photos or clips. Received: {type(files).__name__}"
             )
-        pixels = self.extractor.to_pixels(files)
+        return self.extract_pixels(self.extractor.to_pixels(files))
+
+    def extract_pixels(self, pixels: Any) -> dict[str, Tensor]:
+        """Extracts features of what `to_pixels` of the extractor returned."""
         if self.extractor not in self._compiled_functions:
             self._compiled_functions[self.extractor] = compile_function(
                 self.extractor, self.extractor.variables
             )
         return self._compiled_functions[self.extractor](pixels)
+
+    def region_names(self, regions: Tensor) -> list[str]:
+        """Categories of the regions of one image, of a model of objects.
+
+        Args:
+            regions: float `(N, region_dim)`.
+
+        Returns:
+            List of str: "" for padding, and for regions that are no object; empty if
+            the model's regions are not objects.
+        """
+        if not self.categories:
+            return []
+        names = self.categories
+        if tuple(names[: len(CATEGORIES)]) == CATEGORIES:  # before those of colours
+            names = CATEGORIES
+        of_objects = np.asarray(regions)[:, : len(names)]
+        return [names[r.argmax()] if r.any() else "" for r in of_objects]

@@ -151,11 +151,9 @@ def own_panels(words: list[str], weights: np.ndarray) -> list[tuple[str, np.ndar
 
 def names_of(model: Any, inputs: dict[str, Any]) -> list[str] | None:
     """Categories of the regions of a model of objects."""
-    categories = getattr(model, "categories", None)
-    if not categories or "regions" not in inputs:
+    if not getattr(model, "categories", None) or "regions" not in inputs:
         return None
-    regions = ops.convert_to_numpy(inputs["regions"])[0]
-    return [categories[r.argmax()] if r.any() else "" for r in regions]
+    return model.region_names(inputs["regions"][0])
 
 
 def labels_of(names: list[str] | None, weights: np.ndarray) -> list[str]:

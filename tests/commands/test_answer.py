@@ -95,7 +95,7 @@ def test_questions_about_a_photo_are_answered(tmp_path, capsys, rng):
     best = model.answer_n_best([path] * 3, QUESTIONS, 1)
     assert printed.splitlines() == [f"{a} ({p:.0%})" for [(a, p)] in best]
     code, _, _ = call(capsys, "--model", tmp_path, path, "?", "--detector=x.keras")
-    assert "extracts features of photos by itself: it takes no --detector" in code
+    assert "extracts features of photos by itself: it takes no detector" in code
 
 
 @pytest.mark.parametrize("coloured", [False, True])

@@ -1,0 +1,181 @@
+"""What a model makes of records, as servers and pages ask for it."""
+
+import io
+
+import keras
+import numpy as np
+import pytest
+from conftest import random_images, tiny
+from PIL import Image
+from yolox_file import photo, white_yolox
+
+import keras_caption as kc
+from keras_caption.serving.records import clip_of
+
+QUESTION = kc.text.QuestionTokenizer(["is", "it", "red"])
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory):
+    path = tmp_path_factory.mktemp("detector") / "yolox.keras"
+    white_yolox(image_size=None).save(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def of_objects(detector):
+    """A captioner of detected objects."""
+    keras.utils.set_random_seed(0)
+    sizes = {**tiny("ngsan"), "region_dim": 80, "num_layers": 1}
+    model = kc.models.create(
+        "ngsan",
+        vocabulary=kc.text.Vocabulary(["dog", "a", "two"]),
+        categories=list(kc.features.CATEGORIES),
+        **sizes,
+    )
+    model.decoding = model.decoding.override(max_length=4)
+    model.threshold = 0.999
+    return kc.serving.Predictor(model, detector)
+
+
+def png(*cells, size=(416, 416)):
+    file = io.BytesIO()
+    Image.fromarray(photo(*size, cells)).save(file, "png")
+    return file.getvalue()
+
+
+def test_photos_of_any_sizes_are_captioned_together(of_objects):
+    assert of_objects.reads == ("photo", "regions", "boxes", "region_mask")
+    photos = [png((3, 4), (20, 30)), png(), png((9, 9), size=(208, 416))]
+    found = of_objects([{"photo": x} for x in photos], n=2, attention=True)
+    assert [len(x.objects) for x in found] == [2, 0, 1]
+    assert found[1].text == ""
+    assert found[1].unsure
+    assert found[1].best == []
+    for content, one in (photos[0], found[0]), (photos[2], found[2]):
+        pixels = kc.features.read_photo(content)
+        tokens, scores = of_objects.model.generate_tokens([pixels], n=2)
+        best = [
+            (of_objects.model.vocabulary.decode(row), pytest.approx(float(score)))
+            for row, score in zip(tokens[0], scores[0], strict=True)
+        ]
+        np.testing.assert_array_equal(one.tokens, tokens[0, 0])
+        assert one.best == best
+        assert (one.text, one.score) == one.best[0]
+        assert one.unsure  # below the threshold
+        length = np.count_nonzero(one.tokens)
+        assert one.confidence == pytest.approx(np.exp(one.score / length))
+        assert len(one.words) == length
+        assert one.attention.shape == (length, len(one.objects))
+        np.testing.assert_allclose(one.attention.sum(axis=1), 1, atol=1e-5)
+        assert one.items == [x["category"] for x in one.objects]
+        boxes = [x["box"] for x in one.objects]
+        np.testing.assert_allclose(one.boxes, boxes, atol=1e-4)
+
+
+@pytest.mark.parametrize("preset", ["ngsan", "aoanet"])
+def test_features_are_padded_by_the_rule_of_their_kind(preset, vocabulary, rng):
+    sizes = tiny(preset, num_layers=1)
+    model = kc.models.create(preset, vocabulary=vocabulary, **sizes)
+    predictor = kc.serving.Predictor(model)
+    names = ("regions", "boxes") if preset == "ngsan" else ("regions",)
+    images = [random_images(rng, 1, n) for n in (4, 1, 6)]
+    records = [{name: x[name][0].tolist() for name in names} for x in images]
+    options = {"max_length": 4, "beam_size": 1}
+    found = predictor(records, **options)
+    for inputs, one in zip(images, found, strict=True):
+        given = {name: inputs[name] for name in ("regions", "boxes")}
+        given["region_mask"] = np.ones(given["regions"].shape[:2], "bool")
+        tokens, scores = predictor.model.generate_tokens(given, **options)
+        np.testing.assert_array_equal(one.tokens, tokens[0])
+        assert one.score == pytest.approx(float(scores[0]), abs=1e-5)
+
+
+def test_questions_are_answered(detector, rng):
+    sizes = tiny("mcan", num_layers=1, pooling_dim=8, fusion_dim=12)
+    sizes |= {"answers": ["yes", "no", "two"], "question": QUESTION}
+    model = kc.models.create("mcan", **sizes)
+    predictor = kc.serving.Predictor(model)
+    images = [random_images(rng, 1, n) for n in (2, 5)]
+    questions = ["is it red?", ""]
+    records = [
+        {"regions": x["regions"][0], "boxes": x["boxes"][0], "question": question}
+        for x, question in zip(images, questions, strict=True)
+    ]
+    found = predictor(records, n=3, attention=True)
+    for inputs, question, one in zip(images, questions, found, strict=True):
+        [best] = model.answer_n_best({"regions": inputs["regions"]}, [question], 3)
+        assert [text for text, _ in one.best] == [text for text, _ in best]
+        scores = [p for _, p in best]
+        np.testing.assert_allclose([p for _, p in one.best], scores, atol=1e-5)
+        assert (one.text, one.confidence) == one.best[0]
+        assert one.attention.shape == (len(one.words), len(inputs["regions"][0]))
+    assert found[0].words == ["is", "it", "red"]
+    with pytest.raises(kc.InputError, match="knows 3 answers, not 4"):
+        predictor(records, n=4)
+    with pytest.raises(kc.InputError, match="no option 'beam_size'"):
+        predictor(records, beam_size=2)
+    with pytest.raises(kc.InputError, match="Record 0 has no question"):
+        predictor([{"regions": images[0]["regions"][0]}])
+
+
+def test_sentences_are_translated():
+    words = kc.text.Vocabulary(["a", "dog", "runs"])
+    sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    model = kc.models.create("transformer_tiny", source=words, target=words, **sizes)
+    predictor = kc.serving.Predictor(model)
+    sentences = ["a dog runs", "", "dog"]
+    found = predictor([{"source": x} for x in sentences], attention=True, max_length=5)
+    assert [x.text for x in found] == model.translate(sentences, max_length=5)
+    assert found[1].words == []
+    assert found[2].items == ["dog", "<eos>"]
+    assert found[0].attention.shape == (len(found[0].words), 4)
+    with pytest.raises(kc.InputError, match="Sentence 1 has more than 1,024 tokens"):
+        predictor([{"source": "a"}, {"source": "a " * 1024}])
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"photo": b"no photo"}, "The photo of record 1 is not an image"),
+        ({"photo": "/etc/passwd"}, "The photo of record 1 should be the bytes of"),
+        ({"photo": np.zeros((2, 2))}, "The photo of record 1 should be the bytes of"),
+        ({"photo": png(), "regions": [[0.0]]}, "Record 1 has regions beside the photo"),
+        ({"photos": [png()]}, "Record 1 has 'photos'; the model 'ngsan"),
+        ({"regions": [[0.0] * 80]}, "Record 1 has no boxes"),
+        ({"regions": "x", "boxes": []}, "`regions` of record 1 should be an array of"),
+        ({"regions": [[1], [1, 2]], "boxes": []}, "`regions` of record 1 should be an"),
+        ({"regions": [[0.0] * 80] * 1025, "boxes": []}, "has 1,025 rows; at most"),
+        (
+            {"regions": [[0.0] * 80], "boxes": [[0, 0, 9, 9]]},
+            "Image 1 of the batch has",
+        ),
+        ({"regions": [[0.0] * 8], "boxes": [[0, 0, 1, 1]]}, "reads regions of shape"),
+        ([], "Record 1 should be a dict"),
+    ],
+)
+def test_a_wrong_record_is_one_sentence(of_objects, record, message):
+    with pytest.raises(kc.InputError, match=message):
+        of_objects([{"photo": png((1, 1))}, record])
+
+
+def test_a_photo_has_a_limit_of_pixels_before_it_is_decoded(of_objects):
+    with pytest.raises(kc.InputError, match="record 0 has 416 x 208 pixels; at most"):
+        of_objects.read({"photo": png(size=(208, 416))}, max_pixels=1000)
+
+
+def test_a_model_that_takes_no_detector_says_so(captioner, detector):
+    with pytest.raises(kc.InputError, match="has no extractor: it was not trained"):
+        kc.serving.Predictor(captioner, detector)
+
+
+def test_a_clip_is_bytes_of_a_file():
+    class Extractor:
+        def read(self, path):
+            assert path.read_bytes() == b"RIFF"
+            return kc.features.read_clip(path, num_frames=2, size=8)
+
+    with pytest.raises(kc.InputError, match=r"^The clip of record 3 cannot be read: "):
+        clip_of(b"RIFF", 3, Extractor())
+    with pytest.raises(kc.InputError, match="The clip of record 3 should be the bytes"):
+        clip_of("/tmp/clip.mp4", 3, Extractor())
