@@ -33,6 +33,7 @@ EXTRAS = {
     "keras_hub": "hub",
     "markupsafe": "visualization",
     "matplotlib": "visualization",
+    "pyarrow": "parquet",
     "pycocoevalcap": "evaluation",
     "sacrebleu": "evaluation",
     "safetensors": "convert",

@@ -13,8 +13,8 @@ file. Another model must know how its features are made, as models trained on wh
 folder of a run stands for the best.keras in it; several models, separated by commas,
 caption as an ensemble.
 
-With --output, captions are written as they are found: a .csv or .jsonl file, or a
-contact sheet in .html. The same command continues after an interruption. Photos in
+With --output, captions are written as they are found: a .csv, .jsonl or .parquet file,
+or a contact sheet in .html. The same command continues after an interruption. Photos in
 which nothing is detected have no caption; "(unsure)", or the column `unsure`, marks
 captions whose confidence is below the threshold that the model was saved with. Files
 that cannot be read, and clips that were cut or have one frame, are counted and skipped;
@@ -73,7 +73,8 @@ def make_parser() -> Parser:
         action="append",
         default=[],
         metavar="FILE",
-        help="file for the captions: .csv, .jsonl or .html; may be given several times",
+        help="file for the captions: .csv, .jsonl, .parquet or .html; may be given "
+        "several times",
     )
     parser.add_argument(
         "--sidecar",
@@ -99,7 +100,10 @@ def main(arguments: Sequence[str]) -> int:
         paths = {os.path.realpath(path): path for path in options.output}.values()
         for path in paths:
             stack.enter_context(exclusive_file(path))
-        return caption(options, [kc.results.open_caption_file(path) for path in paths])
+        files = [kc.results.open_caption_file(path) for path in paths]
+        for file in files:
+            stack.enter_context(contextlib.closing(file))
+        return caption(options, files)
 
 
 def caption(options, outputs):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -10,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.atomic import naming
-from keras_caption.errors import InputError
+from keras_caption.atomic import naming, replacing
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.results.contact_sheet import HEAD, figure_of, photo_of
 from keras_caption.results.file_names import from_text, to_text
 
@@ -55,9 +56,7 @@ class CaptionFile:
             photos = self.photos_in(self.whole.decode()) if content else []
             self.done = set(map(os.path.realpath, photos))
         except (ValueError, KeyError, TypeError, csv.Error):
-            raise InputError(
-                f"{path} is another file than this command writes: name a new one."
-            ) from None
+            raise another_file(path) from None
 
     def photos_in(self, content: str) -> list[str]:
         """The photos of whole lines; any error means that they are not ours."""
@@ -88,6 +87,9 @@ class CaptionFile:
 
     def __contains__(self, photo: str) -> bool:
         return os.path.realpath(photo) in self.done
+
+    def close(self) -> None:
+        """Completes the file, of which every row is written already."""
 
 
 class CsvFile(CaptionFile):
@@ -137,14 +139,91 @@ class SheetFile(CaptionFile):
         return figure_of(row, pixels) + "\n"
 
 
-FILES: dict[str, Callable[[str], CaptionFile]] = {
+class ParquetFile:
+    """A Parquet table, with the boxes of objects, as a `CaptionFile`.
+
+    A table cannot grow: until it is closed, its new rows are in `FILE.jsonl`. This file
+    is removed then; after a process is killed, the next one goes on with it.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        with missing_extras():
+            import pyarrow
+            import pyarrow.parquet
+        number = pyarrow.float64()
+        found = {
+            "category": pyarrow.string(),
+            "score": number,
+            "box": pyarrow.list_(number),
+        }
+        types = {
+            "score": number,
+            "confidence": number,
+            "unsure": pyarrow.bool_(),
+            "objects": pyarrow.list_(pyarrow.struct(found)),
+        }
+        self.schema = pyarrow.schema(
+            {name: types.get(name, pyarrow.string()) for name in COLUMNS}
+        )
+        self.path = pathlib.Path(path)
+        self.stored = set()
+        if self.path.exists():
+            try:
+                file = pyarrow.parquet.ParquetFile(self.path)
+                if not file.schema_arrow.equals(self.schema):
+                    raise another_file(path)
+                for batch in file.iter_batches(columns=["photo"]):
+                    self.stored.update(map(_real_path, batch["photo"].to_pylist()))
+            except (OSError, pyarrow.ArrowException):
+                raise another_file(path) from None
+        self.new = JsonLinesFile(f"{path}.jsonl")
+
+    @property
+    def done(self) -> set[str]:
+        return self.stored | self.new.done
+
+    def __contains__(self, photo: str) -> bool:
+        return os.path.realpath(photo) in self.stored or photo in self.new
+
+    def write(self, row: Row, pixels: np.ndarray | None) -> None:
+        if row["photo"] not in self:
+            self.new.write(row, pixels)
+
+    def close(self) -> None:
+        """Writes the table anew, with its new rows."""
+        if not self.new.path.exists():
+            return
+        import pyarrow
+        import pyarrow.parquet
+
+        with (
+            replacing(self.path) as partial,
+            pyarrow.parquet.ParquetWriter(partial, self.schema) as writer,
+        ):
+            if self.path.exists():
+                for batch in pyarrow.parquet.ParquetFile(self.path).iter_batches():
+                    writer.write_batch(batch)
+            with open(self.new.path, encoding="utf-8", newline="\n") as file:
+                rows = (json.loads(line) for line in file if line.endswith("\n"))
+                rows = (
+                    {**row, "photo": to_text(row["photo"])}
+                    for row in rows
+                    if os.path.realpath(row["photo"]) not in self.stored
+                )
+                while some := list(itertools.islice(rows, 1000)):
+                    writer.write_table(pyarrow.Table.from_pylist(some, self.schema))
+        self.new.path.unlink()
+
+
+FILES: dict[str, Callable[[str], CaptionFile | ParquetFile]] = {
     ".csv": CsvFile,
     ".jsonl": JsonLinesFile,
     ".html": SheetFile,
+    ".parquet": ParquetFile,
 }
 
 
-def open_caption_file(path: str) -> CaptionFile:
+def open_caption_file(path: str) -> CaptionFile | ParquetFile:
     """Opens a file of captions, whose suffix says its format.
 
     Raises:
@@ -157,9 +236,20 @@ def open_caption_file(path: str) -> CaptionFile:
     return FILES[suffix](path)
 
 
+def another_file(path: str | os.PathLike) -> InputError:
+    """The error about a file that is not continued."""
+    return InputError(
+        f"{path} is another file than this command writes: name a new one."
+    )
+
+
 def lines_of(content: str) -> list[str]:
     """Whole lines; `str.splitlines` splits at characters within them too."""
     return content.split("\n")[:-1]
+
+
+def _real_path(photo):
+    return os.path.realpath(from_text(photo))
 
 
 def _csv_line(values):

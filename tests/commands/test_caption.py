@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import pathlib
 import re
 import shutil
 import struct
@@ -189,6 +190,52 @@ def test_photos_of_any_name_are_captioned_and_known_again(files, tmp_path, capsy
     assert "Captioned 7 of 7 files, 7 of them before" in printed
     code, printed, _ = call(capsys, files, names[1], "--beam_size=1")
     assert printed.startswith(rf'"{tmp_path}/photos/Mu\udcf1oz.png": ')
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_a_table_in_parquet_is_continued(tmp_path, monkeypatch):
+    import pyarrow.parquet
+
+    path = tmp_path / "c.parquet"
+    dog = {"category": "dog", "score": 0.9, "box": [0.0, 0.1, 0.5, 1.0]}
+    names = [str(tmp_path / name) for name in ("a.png", "b\n\u2028.png", "\udcf1.png")]
+    rows = [
+        {
+            "photo": name,
+            "caption": f"a dog {name}",
+            "score": -1.5,
+            "confidence": 0.25,
+            "unsure": True,
+            "objects": [dog] * i,
+        }
+        for i, name in enumerate(names)
+    ]
+    rows[2]["caption"] = "two dogs"
+    first = open_caption_file(str(path))
+    first.write(rows[0], None)
+    first.close()
+    assert [x.name for x in tmp_path.iterdir()] == ["c.parquet"]
+    open_caption_file(str(path)).write(rows[1], None)  # and is killed
+    last = open_caption_file(str(path))
+    assert last.done == set(names[:2])
+    for row in rows:
+        last.write(row, None)
+    with monkeypatch.context() as context:
+        context.setattr(pathlib.Path, "unlink", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            last.close()
+    again = open_caption_file(str(path))  # the table is whole, its rows still there
+    assert again.done == set(names)
+    again.close()
+    assert [x.name for x in tmp_path.iterdir()] == ["c.parquet"]
+    expected = [{**row, "photo": kc.results.to_text(row["photo"])} for row in rows]
+    assert pyarrow.parquet.read_table(path).to_pylist() == expected
+    path.write_bytes(b"no table")
+    with pytest.raises(kc.InputError, match=r"c\.parquet is another file than"):
+        open_caption_file(str(path))
 
 
 def test_a_figure_is_a_new_file(files, tmp_path, capsys):
