@@ -1,17 +1,25 @@
 r"""Exports a saved model for another program.
 
+    keras-caption export runs/ngsan --output exports/ngsan
+    keras-caption export saved_models/ngsan_coco.keras --detector yolox.keras \
+        --output exports/ngsan_coco
     keras-caption export runs/multi30k --output engine --format ctranslate2 \
         --precision int8
 
-writes a Transformer that translates for CTranslate2, see
-`keras_caption.serving.export_ctranslate2`; `saved_model`, a model of any task for
-TensorFlow Serving, see `keras_caption.serving.export`.
+writes a model of any task as a SavedModel for TensorFlow Serving, see
+`keras_caption.serving.export`: each export is the next version of the model, in a
+folder of OUTPUT whose name is its number. The format `ctranslate2` writes a Transformer
+that translates for CTranslate2, see `keras_caption.serving.export_ctranslate2`.
 """
 
+import pathlib
 from collections.abc import Sequence
 
 import keras_caption as kc
-from keras_caption.commands.command_line import Parser, new_file
+from keras_caption.atomic import check_folder, check_new, exclusive_file
+from keras_caption.commands.command_line import Parser
+from keras_caption.commands.detection import add_detector_options
+from keras_caption.formats.exports import is_export, next_version
 
 PRECISIONS = ("float32", "int8")
 
@@ -19,8 +27,14 @@ PRECISIONS = ("float32", "int8")
 def make_parser() -> Parser:
     parser = Parser("keras-caption export", __doc__, imports=True)
     parser.add_argument("model", help="saved model, run, preset or export")
-    parser.add_argument("--format", choices=[*FORMATS], required=True)
-    parser.add_argument("--output", type=new_file, required=True, help="new folder")
+    parser.add_argument("--format", choices=[*FORMATS], default="saved_model")
+    parser.add_argument(
+        "--output",
+        type=pathlib.Path,
+        required=True,
+        help="folder of the model's versions; of other formats, a new folder",
+    )
+    add_detector_options(parser, "no signature reads photos")
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
@@ -34,17 +48,40 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     if options.precision and options.format != "ctranslate2":
         parser.error(f"--format {options.format} has no --precision")
-    FORMATS[options.format](kc.models.load(options.model), options)
-    print(f"Wrote {options.output}")
+    check, write = FORMATS[options.format]
+    check(options.output)
+    model = kc.models.load(options.model)
+    if options.detector:
+        from keras_caption.serving.detection import add_detector
+
+        add_detector(model, options.detector, options.confidence, options.model)
+    print(f"Wrote {write(model, options)}")
+
+
+def check_versions(folder):
+    """Raises `InputError` unless a version can be written into a folder."""
+    if is_export(folder):
+        raise kc.InputError(
+            f"{folder} is an export itself: name the folder that it is in, where the "
+            "next version is written."
+        )
+    check_folder(folder / "1")
 
 
 def saved_model(model, options):
-    kc.serving.export(model, options.output)
+    with exclusive_file(options.output):
+        path = next_version(options.output)
+        kc.serving.export(model, path)
+    return path
 
 
 def ctranslate2(model, options):
     precision = options.precision or PRECISIONS[0]
     kc.serving.export_ctranslate2(model, options.output, precision)
+    return options.output
 
 
-FORMATS = {"saved_model": saved_model, "ctranslate2": ctranslate2}
+FORMATS = {
+    "saved_model": (check_versions, saved_model),
+    "ctranslate2": (check_new, ctranslate2),
+}

@@ -30,6 +30,17 @@ def is_export(folder: pathlib.Path) -> bool:
     return (folder / GRAPH).is_file()
 
 
+def next_version(folder: pathlib.Path) -> pathlib.Path:
+    """The path of a model's next version, in the folder of its versions.
+
+    As for TensorFlow Serving, versions are folders whose names are numbers, and the
+    greatest is the newest; the first is 1.
+    """
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    numbers = [int(name) for name in names if name.isascii() and name.isdigit()]
+    return folder / str(max(numbers, default=0) + 1)
+
+
 def read_export(folder: pathlib.Path) -> "keras.Model":
     """Reads the model of an export, which generates as the export does.
 

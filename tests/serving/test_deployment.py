@@ -1,16 +1,25 @@
 """What a user deploys: the repository's model as an export, and `deploy/`."""
 
+import base64
+import json
 import pathlib
+import re
+import runpy
 import shutil
 import subprocess
 
 import pytest
 import tensorflow as tf
+import yaml
 from conftest import PROJECT
+from google.protobuf import text_format
 from PIL import Image
+from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.config import model_server_config_pb2
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
+from keras_caption.commands import main
 
 DEPLOY = PROJECT / "deploy"
 PHOTOS = {"dog.png": [(1, 1)], "dogs.png": [(1, 1), (4, 5)]}
@@ -20,15 +29,30 @@ PHOTOS = {"dog.png": [(1, 1)], "dogs.png": [(1, 1), (4, 5)]}
 def deployed(tmp_path_factory):
     """The repository's captioner, its export, files and captions, the last empty."""
     folder = tmp_path_factory.mktemp("deployed")
-    model = kc.models.load(PROJECT / "saved_models" / "ngsan_coco.keras")
-    model.extractor = kc.features.Yolox(white_yolox(), image_size=64)
-    kc.serving.export(model, folder / "1", beam_size=2)
+    white_yolox(image_size=None).save(folder / "yolox.keras")
+    (folder / "ngsan_coco" / "7").mkdir(parents=True)  # of an earlier export
+    saved = PROJECT / "saved_models" / "ngsan_coco.keras"
+    with pytest.raises(SystemExit) as end:
+        main(
+            [
+                *("export", str(saved), f"--output={folder / 'ngsan_coco'}"),
+                f"--detector={folder / 'yolox.keras'}",
+            ]
+        )
+    assert not end.value.code
+    model = kc.models.load(saved)
+    model.extractor = kc.features.load_detector(str(folder / "yolox.keras"))
     for name, cells in PHOTOS.items():
-        Image.fromarray(photo(64, 48, cells)).save(folder / name)
+        Image.fromarray(photo(416, 208, cells)).save(folder / name)
     photos = [folder / name for name in PHOTOS]
-    captions = model.generate(photos, beam_size=2)
+    captions = model.generate(photos)
     (folder / "broken.jpg").write_bytes(b"no photo")
-    return model, folder / "1", [*photos, folder / "broken.jpg"], [*captions, ""]
+    return (
+        model,
+        folder / "ngsan_coco" / "8",
+        [*photos, folder / "broken.jpg"],
+        [*captions, ""],
+    )
 
 
 def test_the_model_of_the_repository_captions_what_is_detected(deployed):
@@ -76,3 +100,48 @@ def test_a_program_in_c_prints_the_same_captions(deployed, tmp_path):
     )
     assert wrong.returncode == 1
     assert f"error: {tmp_path}: " in wrong.stderr
+
+
+def test_a_version_is_no_folder_of_versions(deployed):
+    _, exported, *_ = deployed
+    saved = str(PROJECT / "saved_models" / "ngsan_coco.keras")
+    with pytest.raises(SystemExit, match="8 is an export itself: name the folder that"):
+        main(["export", saved, f"--output={exported}"])
+    assert sorted(path.name for path in exported.parent.iterdir()) == ["7", "8"]
+
+
+def test_requests_are_made_of_an_export(deployed, tmp_path):
+    _, exported, photos, captions = deployed
+    output = tmp_path / "requests"
+    make = runpy.run_path(str(DEPLOY / "requests.py"))["main"]
+    make([str(exported), str(output), *map(str, photos)])
+    served = tf.saved_model.load(str(exported)).signatures
+    bodies = {path.stem: json.loads(path.read_text()) for path in output.glob("*.json")}
+    assert {*bodies} == {*served} == {path.stem for path in output.glob("*.pb")}
+    for name, body in bodies.items():
+        assert body["signature_name"] == name
+        inputs = {*served[name].structured_input_signature[1]}
+        assert all({*instance} == inputs for instance in body["instances"])
+    sent = [row["image_bytes"]["b64"] for row in bodies["photos"]["instances"]]
+    contents = [path.read_bytes() for path in photos]
+    assert [base64.b64decode(x) for x in sent] == contents
+    request = predict_pb2.PredictRequest.FromString((output / "photos.pb").read_bytes())
+    assert request.model_spec.name == "ngsan_coco"
+    files = tf.make_ndarray(request.inputs["image_bytes"])
+    assert texts(served["photos"](image_bytes=tf.constant(files))) == captions
+
+
+def test_the_configuration_of_tensorflow_serving_fits_together():
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    [service] = compose["services"].values()
+    mounts = dict(volume.split(":")[:2] for volume in service["volumes"])
+    folders = {inside: DEPLOY / outside for outside, inside in mounts.items()}
+    named = re.findall(r"=(/\S+)", " ".join(service["command"]))
+    assert {
+        folders[str(path.parent)] / path.name for path in map(pathlib.Path, named)
+    } == {*DEPLOY.glob("*.config")}
+    config = model_server_config_pb2.ModelServerConfig()
+    text_format.Parse((DEPLOY / "model.config").read_text(), config)
+    for model in config.model_config_list.config:
+        assert model.base_path == f"/models/{model.name}"
+    assert folders["/models"].resolve() == PROJECT / "exports"
