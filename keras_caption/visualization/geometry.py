@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 from keras import ops
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from keras_caption.errors import InputError
 from keras_caption.layers import GeometryBias
@@ -11,7 +12,8 @@ from keras_caption.layers.geometry_bias import MIN_DISTANCE
 
 CONTENT_INDEPENDENT = "content_independent"
 FIXED = (0.5, 1.0, 2.0)  # of the panels
-MOST, POINTS = 3.0, 61  # of each axis
+MOST, POINTS = 3.0, 60  # of each axis
+LEVELS = 6  # of contours
 SIZE = 6.9, 2.35  # inches: a page of two columns
 STYLE = {"font.size": 8, "axes.titlesize": 8, "axes.linewidth": 0.6}
 AXES = {
@@ -86,8 +88,9 @@ def geometric_weight_figure(model: Any, over: str) -> Figure:
     """Plots the geometric weight over positions or over sizes (NG-SAN, Fig. 3 and 4).
 
     A panel has one of the two fixed, at 0.5, 1 or 2 in both directions, and the other
-    changes from 0 to 3. All panels share one scale, whose lightness grows with the
-    weight.
+    changes from 0 to 3, in cells of 0.05 that have the weight of their centre: at 0
+    itself, logarithms have no value. All panels share one scale, whose lightness grows
+    with the weight; contours have its values.
 
     Args:
         model: Of `geometric_weight`.
@@ -101,7 +104,7 @@ def geometric_weight_figure(model: Any, over: str) -> Figure:
     """
     import matplotlib
 
-    axis = np.linspace(0, MOST, POINTS)
+    axis = (np.arange(POINTS) + 0.5) * MOST / POINTS
     changing = np.stack(np.meshgrid(axis, axis), axis=-1)
     weights = []
     for value in FIXED:
@@ -118,9 +121,14 @@ def geometric_weight_figure(model: Any, over: str) -> Figure:
                 *(axis, axis, of_panel),
                 **{"vmin": low, "vmax": high, "cmap": "viridis", "rasterized": True},
             )
-            if high > low:
-                panel.contour(axis, axis, of_panel, 6, colors="k", linewidths=0.3)
-            panel.set(aspect="equal", xlabel=x, title=title.format(f"{value:g}"))
+            levels = MaxNLocator(LEVELS).tick_values(of_panel.min(), of_panel.max())
+            if of_panel.max() > of_panel.min():
+                lines = panel.contour(
+                    *(axis, axis, of_panel, levels), colors="white", linewidths=0.5
+                )
+                panel.clabel(lines, fontsize=5)
+            panel.set(aspect="equal", xticks=range(4), yticks=range(4))
+            panel.set(xlabel=x, title=title.format(f"{value:g}"))
         panels[0].set_ylabel(y)
         figure.colorbar(drawn, ax=panels, label=r"$\phi^1$", shrink=0.9)
         figure.canvas.draw()  # with these settings

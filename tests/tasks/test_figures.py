@@ -58,9 +58,10 @@ def geometric(vocabulary):
 def test_geometric_weights_are_those_of_the_layer(geometric, over):
     drawn = kc.visualization.geometric_weight_figure(geometric, over)
     panel = drawn.axes[1]  # the other two are 1
-    values = panel.collections[0].get_array().reshape(61, 61)
-    row, column = 40, 10  # 2 of y, 0.5 of x
-    dx, dy, dw, dh = (0.5, 2, 1, 1) if over == "position" else (1, 1, 0.5, 2)
+    values = panel.collections[0].get_array().reshape(60, 60)
+    x, y = 0.525, 2.025
+    row, column = 40, 10  # of their cell
+    dx, dy, dw, dh = (x, y, 1, 1) if over == "position" else (1, 1, x, y)
     w, h = 0.1, 0.08
     centres = np.array([[0.3, 0.3], [0.3 + dx * w, 0.3 + dy * h]])
     sides = np.array([[w, h], [w / dw, h / dh]])
@@ -100,7 +101,8 @@ def test_attended_areas_are_framed_for_each_word(tmp_path):
     assert (x, y) == (79.5, -0.5)  # the right half of 160 x 120, its upper half
     assert (width, height) == (80, 60)
     assert to_hex(frame.get_edgecolor()) == "#000000"
-    assert [text.get_text() for text in panels[0].texts] == ["30%", "50%"]
+    names = [text.get_text() for text in panels[0].texts]
+    assert names == ["dog 50%", "<b> 30%"]
     assert panels[6].get_title() == "a"  # of the other run
 
 
@@ -109,6 +111,7 @@ def test_the_command_writes_a_new_file(tmp_path, geometric, capsys, monkeypatch)
     monkeypatch.chdir(tmp_path)
     figure.main(["size", "model.keras", "--output=size.svg"])
     assert (tmp_path / "size.svg").read_text().startswith("<?xml")
+    monkeypatch.setattr(figure, "DPI", 50)
     figure.main(["position", "model.keras"])
     assert (tmp_path / "position.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(kc.InputError, match="exists already"):

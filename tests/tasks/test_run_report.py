@@ -11,38 +11,43 @@ from keras_caption.tasks.run_report import write_report
 CHROMIUM = "/usr/bin/chromium"
 
 
-@contextlib.contextmanager
-def opened(path, **options):
-    """The page in a browser, which must not complain nor ask for anything."""
+@pytest.fixture(scope="module")
+def browser():
     playwright = pytest.importorskip("playwright.sync_api")
     if not pathlib.Path(CHROMIUM).exists():
         pytest.skip(f"there is no {CHROMIUM}")
     with playwright.sync_playwright() as driver:
         flags = ["--no-sandbox"]
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
-        page = browser.new_page(viewport={"width": 390, "height": 800}, **options)
-        heard = []
-        page.on("console", lambda message: heard.append(message.text))
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on("request", lambda request: heard.append(request.url[:5]))
-        page.goto(path.as_uri())
-        yield page
-        assert {*heard} <= {"file:", "data:"}
-        assert heard.count("file:") == 1  # the page itself
+        yield browser
         browser.close()
 
 
-def test_a_report_of_two_runs_is_read_by_keys(tmp_path):
+@contextlib.contextmanager
+def opened(browser, path, **options):
+    """The page in a browser, which must not complain nor ask for anything."""
+    page = browser.new_page(viewport={"width": 390, "height": 800}, **options)
+    heard = []
+    page.on("console", lambda message: heard.append(message.text))
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("request", lambda request: heard.append(request.url[:5]))
+    page.goto(path.as_uri())
+    yield page
+    assert {*heard} <= {"file:", "data:"}
+    assert heard.count("file:") == 1  # the page itself
+
+
+def test_a_report_of_two_runs_is_read_by_keys(browser, tmp_path):
     runs = [finished(tmp_path / "a", 50), finished(tmp_path / "b", 50, 1, 0.2)]
     path = tmp_path / "report.html"
     write_report(runs, path)
     assert 10 * path.stat().st_size < 20e6  # of 500 examples
-    with opened(path, color_scheme="dark") as page:
+    with opened(browser, path, color_scheme="dark") as page:
         body = page.inner_text("body")
         assert "50 of 50 of the test split" in body
         # The published row of the model, beside ours.
         assert "123.4" in body
-        assert "NG-SAN, Table 6: SAN" in body
+        assert "NG-SAN, Table 2: SAN + SCST" in body
         heads = page.locator("#list h3").all_inner_texts()
         assert heads[0] == "Where the two differ most"
         assert heads[1:4] == [f"{x} by CIDEr-D" for x in ("Best", "Median", "Worst")]
@@ -73,10 +78,10 @@ def test_a_report_of_two_runs_is_read_by_keys(tmp_path):
         assert page.locator("output").inner_text() == "0 of 50"
 
 
-def test_a_report_is_read_without_javascript(tmp_path):
+def test_a_report_is_read_without_javascript(browser, tmp_path):
     path = tmp_path / "report.html"
     write_report([finished(tmp_path, 20)], path)
-    with opened(path, java_script_enabled=False) as page:
+    with opened(browser, path, java_script_enabled=False) as page:
         text = page.locator("#list").text_content()
         assert text.count("One ball & no more.") == 20
         assert text.count("a </script> ball") == 20

@@ -2,6 +2,7 @@
 
 import collections
 import itertools
+import textwrap
 from collections.abc import Sequence
 
 import matplotlib
@@ -9,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from keras_caption.errors import InputError
-from keras_caption.tasks.run_report.finished_run import RunRecord, tell_apart
+from keras_caption.tasks.run_report.finished_run import ASIDE, RunRecord, tell_apart
 
 SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU", "val_accuracy": "accuracy"}
 PANEL = 3.4, 2.4  # inches: a column of a paper
@@ -22,7 +23,7 @@ LINES = tuple(
         strict=True,
     )
 )
-IGNORED = ("seed", "start", "members", "data.data_dir")
+LABEL = 34  # characters of a line of the legend
 
 
 def curves_figure(runs: Sequence[RunRecord]) -> Figure:
@@ -46,7 +47,10 @@ def curves_figure(runs: Sequence[RunRecord]) -> Figure:
     datasets = collections.defaultdict(lambda: collections.defaultdict(list))
     for run in runs:
         own = run.settings
-        alike = str([(k, x) for k, x in own.items() if k not in IGNORED]) + run.name
+        alike = (
+            str([(k, x) for k, x in own.items() if k not in (*ASIDE, "seed")])
+            + run.name
+        )
         datasets[run.dataset][alike].append(run)
     with matplotlib.rc_context(STYLE):
         width, height = PANEL
@@ -61,7 +65,8 @@ def curves_figure(runs: Sequence[RunRecord]) -> Figure:
                 values, switch = scores_of(group)
                 epochs = np.arange(1, values.shape[1] + 1)
                 mean = values.mean(axis=0)
-                panel.plot(epochs, mean, color=colour, linestyle=dash, label=name)
+                label = textwrap.fill(name, LABEL)
+                panel.plot(epochs, mean, color=colour, linestyle=dash, label=label)
                 if len(values) > 1:
                     band = values.min(axis=0), values.max(axis=0)
                     panel.fill_between(epochs, *band, color=colour, alpha=0.15, lw=0)
@@ -72,7 +77,7 @@ def curves_figure(runs: Sequence[RunRecord]) -> Figure:
             panel.set(xlabel="epoch", ylabel=f"validation {score}")
             panel.xaxis.get_major_locator().set_params(integer=True)
             panel.spines[["top", "right"]].set_visible(False)
-            panel.legend(frameon=False)
+            panel.legend(frameon=False).set_in_layout(False)
             if len(datasets) > 1:
                 panel.set_title(dataset)
         figure.canvas.draw()  # with these settings

@@ -22,6 +22,8 @@ WIDTH = 6.9  # inches: a page of two columns
 CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25  # images, and inches of each
 SHOWN, WORDS, PANEL_HEIGHT = 1, 6, 1.35  # images, words in a row, and its inches
 FRAMED, LEAST = 2, 0.1  # areas of a word, and the share of attention that they have
+NAME = 0.13  # height of a name in a panel, of that of the panel
+HALO = [patheffects.withStroke(linewidth=2, foreground="white")]
 STYLE = {"font.size": 7, "axes.linewidth": 0.4}
 PERSON = "GT"
 
@@ -56,6 +58,7 @@ def captions_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fig
         for number, example in enumerate(examples):
             image, text = panels[2 * number : 2 * number + 2]
             show(image, example)
+            outline(image, example)
             said = [
                 (name, text_of(line))
                 for name, line in zip(names, example.lines, strict=True)
@@ -139,7 +142,8 @@ def text_of(line: Line) -> str:
 
 
 def show(panel: Any, example: Example) -> None:
-    """Shows an image in a panel, or an empty one of its shape."""
+    """Shows an image in a panel, or an empty one if it is not known."""
+    panel.set_anchor("N")
     image = example.image
     if image is None:
         image = np.full((96, 128, 3), 255, "uint8")
@@ -148,25 +152,55 @@ def show(panel: Any, example: Example) -> None:
     panel.imshow(image)
 
 
+def outline(panel: Any, example: Example) -> None:
+    """Shows in a panel where the named areas of an image are that is not known."""
+    attention = example.lines[0].attention
+    if example.image is not None or attention is None or attention.names is None:
+        return
+    for area, name in zip(attention.areas, attention.names, strict=True):
+        if name:
+            corners = on_panel(panel, area)
+            add_frame(panel, corners, linewidth=0.3, linestyle="--")
+            panel.text(*corners[:2], name, fontsize=5, va="bottom", clip_on=True)
+
+
 def frame(panel: Any, line: Line, word: int) -> None:
-    """Frames in a panel what a word attends to."""
+    """Frames in a panel what a word attends to.
+
+    The name of the greatest stands above its frame, that of the second below.
+    """
+    attention = line.attention
+    weights = attention.weights[word]
+    names = attention.names or [""] * len(weights)
+    order = np.argsort(-weights)[:FRAMED]
+    order = [i for i in order if weights[i] >= LEAST or i == order[0]]
+    for item in order[::-1]:
+        corners = on_panel(panel, attention.areas[item])
+        add_frame(panel, corners, 0.6 + float(weights[item]), path_effects=HALO)
+    bottom, top = panel.get_ylim()
+    margin = NAME * (bottom - top)
+    for number, item in enumerate(order):
+        x1, y1, _, y2 = on_panel(panel, attention.areas[item])
+        y, align = (max(y1, top + margin), "bottom")
+        if number:
+            y, align = (min(y2, bottom - margin), "top")
+        panel.text(
+            *(max(x1, 0), y, f"{names[item]} {weights[item]:.0%}".strip()),
+            **{"fontsize": 6, "va": align, "path_effects": HALO, "zorder": 3},
+            **{"clip_on": True, "parse_math": False},
+        )
+
+
+def on_panel(panel: Any, area: np.ndarray) -> np.ndarray:
+    """The corners of an area, in the coordinates of a panel that shows an image."""
     left, right = panel.get_xlim()
     bottom, top = panel.get_ylim()
-    scale = np.array([right - left, bottom - top] * 2)
-    weights = line.attention.weights[word]
-    halo = [patheffects.withStroke(linewidth=2.6, foreground="white")]
-    for item in np.argsort(weights)[-FRAMED:]:
-        if weights[item] < LEAST and item != weights.argmax():
-            continue
-        x1, y1, x2, y2 = line.attention.areas[item] * scale
-        panel.add_patch(
-            Rectangle(
-                (left + x1, top + y1),
-                *(x2 - x1, y2 - y1),
-                **{"fill": False, "edgecolor": "k", "path_effects": halo},
-                linewidth=0.6 + float(weights[item]),
-            )
-        )
-        text = f"{weights[item]:.0%}"
-        place = {"va": "top", "clip_on": True, "path_effects": halo}
-        panel.text(left + x1 + 2, top + y1 + 2, text, fontsize=6, **place)
+    return np.tile([left, top], 2) + area * np.tile([right - left, bottom - top], 2)
+
+
+def add_frame(panel: Any, corners: Any, linewidth: float, **style: Any) -> None:
+    """Adds a black frame to a panel."""
+    x1, y1, x2, y2 = corners
+    shape = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False, edgecolor="k", **style)
+    shape.set_linewidth(linewidth)
+    panel.add_patch(shape)

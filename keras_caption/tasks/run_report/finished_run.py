@@ -9,6 +9,8 @@ from keras_caption.training.run_directory import settings
 from keras_caption.training.task import Task
 
 OBJECTIVES = {"self-critical": " + SCST"}
+# Settings that tell no runs apart: where data are, and digests of models.
+ASIDE = ("data.data_dir", "data.images_dir", "start", "members")
 
 
 @dataclasses.dataclass
@@ -106,9 +108,7 @@ def tell_apart(runs: Sequence[RunRecord]) -> list[str]:
         own = [run.settings for run in runs]
         for key in dict.fromkeys(key for of_run in own for key in of_run):
             values = [of_run.get(key) for of_run in own]
-            if key not in ("data.data_dir", "start", "members") and any(
-                value != values[0] for value in values
-            ):
+            if key not in ASIDE and any(value != values[0] for value in values):
                 short = key.removeprefix("model.")
                 names = [
                     f"{name}, {short}={value}"

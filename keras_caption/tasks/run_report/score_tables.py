@@ -1,12 +1,13 @@
 """The scores of runs as tables, beside those that the papers print."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from keras_caption.formats.runs import PARTS, UNSCALED
-from keras_caption.papers import TABLES
+from keras_caption.papers import TABLES, Published
 from keras_caption.results.examples import Outcome
-from keras_caption.tasks.run_report.finished_run import FinishedRun
+from keras_caption.tasks.run_report.finished_run import OBJECTIVES, FinishedRun
 
 
 def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, Any]:
@@ -23,7 +24,8 @@ def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, 
     tables = {}
     for run in runs:
         for title, row, notes in published_rows(run):
-            tables[f"{title}: {row.label}"] = row.scores, notes
+            label = f"{title}: {row.label}{OBJECTIVES.get(row.objective, '')}"
+            tables[label] = row.scores, notes
     known = [run.scores for run in runs] + [scores for scores, _ in tables.values()]
     metrics = [m for m in runs[0].task.metrics if any(m in x for x in known)]
     rows = [
@@ -38,24 +40,25 @@ def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, 
     if tables:
         data = " and ".join(dict.fromkeys(run.dataset for run in runs))
         notes = [
-            "The papers' rows are of the same model and objective; their data, sizes "
-            f"and schedules are the papers', and ours are on {data}.",
+            f"The papers' rows are of the same model; ours are on {data}, with the "
+            "sizes and schedule of their configuration. Rows with + SCST are after "
+            "self-critical training, all others after cross-entropy only.",
             *dict.fromkeys(note for _, note in tables.values() if note),
         ]
     return {"metrics": metrics, "scores": rows, "notes": notes}
 
 
 def published_rows(run: FinishedRun) -> list[tuple[str, Any, str]]:
-    """Rows of the papers' tables that a run belongs to.
+    """Rows of the papers' tables that are of a run's model, whatever the objective.
 
-    Of rows of one table, those count that say the most of its settings.
+    Of the rows of one table, those count that say the most of its settings.
 
     Returns:
         List of the table's title, `keras_caption.papers.Published`, and notes.
     """
     found = []
     for table in TABLES.values():
-        rows = [x for x in table.rows if x.is_of(run.description, run.settings)]
+        rows = [x for x in table.rows if is_of_model(x, run)]
         most = max((len(row.overrides) for row in rows), default=0)
         found += [
             (table.title, row, table.notes)
@@ -63,6 +66,13 @@ def published_rows(run: FinishedRun) -> list[tuple[str, Any, str]]:
             if len(row.overrides) == most and row.scores
         ]
     return found
+
+
+def is_of_model(row: Published, run: FinishedRun) -> bool:
+    """Whether a row is of a run's model and settings, whatever it was trained with."""
+    if row.members == 1:
+        row = dataclasses.replace(row, objective=run.description["objective"])
+    return row.is_of(run.description, run.settings)
 
 
 def cells(scores: dict[str, float], metrics: Sequence[str], scale: int) -> list[str]:
@@ -97,7 +107,11 @@ def part_tables(
         names = dict.fromkeys(name for of_run in of_runs for name in of_run)
         of_part = counts.get(part, {})
         rows = [
-            (name, [of_run.get(name) for of_run in of_runs], of_part.get(name, ""))
+            (
+                name,
+                [of_run.get(name) for of_run in of_runs],
+                f"{of_part[name]:,}" if name in of_part else "",
+            )
             for name in sorted(names, key=lambda name: -of_part.get(name, 0))
         ]
         if rows:
