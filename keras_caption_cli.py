@@ -4,15 +4,12 @@ It is no part of the package, so that an interruption of the imports is one sent
 too, and so that the package knows it: it imports Keras when a command needs it.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command, see `keras_caption.commands.main`, and exits."""
-    # TensorFlow reads it when it is imported: errors only, unless the user has set it.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         from keras_caption.commands import main as run
     except KeyboardInterrupt:

@@ -42,7 +42,7 @@ EXTRAS = {
     "tensorflow": "tensorflow",
     "tensorflow_datasets": "data",
     "tensorflow_serving": "serving",
-    "tensorflow_text": "tensorflow",
+    "tensorflow_text": "serving",
     "yaml": "convert",
 }
 

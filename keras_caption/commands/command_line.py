@@ -69,13 +69,13 @@ def import_library() -> None:
     """Imports what saved models hold, and with it Keras and its backend.
 
     Not before, so that the help and mistakes on the command line need none of them.
-    What TensorFlow prints of them is dropped unless TF_CPP_MIN_LOG_LEVEL is set: it is
-    read before there is a log, and hides errors of importing nowhere.
+    TensorFlow's remarks, such as that there is no GPU, are dropped unless the user has
+    set TF_CPP_MIN_LOG_LEVEL, which it does not follow before it is imported.
     """
     if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
         kc.register()
         return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"  # errors only
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what fails is an exception too
     with silent():
         kc.register()
 

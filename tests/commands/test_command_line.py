@@ -110,7 +110,7 @@ def test_the_log_level_is_set_before_tensorflow_is_imported(given):
     own = {k: x for k, x in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
     command = [sys.executable, "-c", WITHOUT_TENSORFLOW]
     found = subprocess.check_output(command, env={**own, **given}, text=True)
-    assert found.strip() == given.get("TF_CPP_MIN_LOG_LEVEL", "2")
+    assert found.strip() == given.get("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 def test_errors_are_one_sentence(capsys):
