@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from conftest import PROJECT
@@ -109,6 +110,14 @@ def test_help_needs_neither_keras_nor_extras():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert not done.stderr
     assert done.stdout.count("usage: keras-caption") == len(COMMANDS) + 1
+
+
+def test_extras_are_declared_and_described():
+    declared = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    extras = declared["optional-dependencies"].keys() - {"docs", "test"}
+    text = (PROJECT / "docs" / "library.md").read_text().partition("## Extras")[2]
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == extras
+    assert set(EXTRAS.values()) <= extras
 
 
 def test_the_library_names_no_script():
