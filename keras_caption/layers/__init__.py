@@ -23,6 +23,7 @@ from keras_caption.layers.length_temperature import LengthTemperature
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import MultiHeadAttention
 from keras_caption.layers.normalized_self_attention import NormalizedSelfAttention
+from keras_caption.layers.product_score import ProductScore
 from keras_caption.layers.refining_block import RefiningBlock
 from keras_caption.layers.sine_position_encoding import SinePositionEncoding
 from keras_caption.layers.sockets import NORMS
@@ -53,6 +54,7 @@ __all__ = [
     "MatrixDense",
     "MultiHeadAttention",
     "NormalizedSelfAttention",
+    "ProductScore",
     "RefiningBlock",
     "SinePositionEncoding",
     "TransformerDecoderBlock",

@@ -48,6 +48,8 @@ class AreaMemory(keras.layers.Layer):
             row by row. Defaults to `None`, a memory that is one row of any length.
         combined_features: bool, whether keys are those of Eq. 9 instead of means.
             Defaults to `False`.
+        mean_values: bool, whether the value of an area is the mean of its items'
+            values, which is ours, not their sum (Eq. 4). Defaults to `False`.
 
     Call arguments:
         keys, values: float `(batch, heads, L, dim)`.
@@ -74,6 +76,7 @@ class AreaMemory(keras.layers.Layer):
         max_width: int = 3,
         grid_width: int | None = None,
         combined_features: bool = False,
+        mean_values: bool = False,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -86,6 +89,7 @@ class AreaMemory(keras.layers.Layer):
         self.max_width = max_width
         self.grid_width = grid_width
         self.combined_features = combined_features
+        self.mean_values = mean_values
 
     def build(self, keys_shape: Shape, values_shape: Shape | None = None) -> None:
         if not self.combined_features:
@@ -108,15 +112,18 @@ class AreaMemory(keras.layers.Layer):
         values: Float[Tensor, "batch heads L dim"],
         mask: Bool[Tensor, "#batch #T L"] | None = None,
     ) -> tuple[Tensor, ...]:
-        sums = self._flatten(self._grow(values, add))
+        if self.mean_values:
+            of_areas = self._average(values)
+        else:
+            of_areas = self._flatten(self._grow(values, add))
         combine = self._combine if self.combined_features else self._average
         areas = combine(keys)
         if mask is None:
-            return areas, sums
+            return areas, of_areas
         # The mask as features of the items, with a channel for each query.
         allowed = ops.expand_dims(ops.swapaxes(mask, 1, 2), 1)
         allowed = self._flatten(self._grow(allowed, both))
-        return areas, sums, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2)
+        return areas, of_areas, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2)
 
     def share(
         self, weights: Float[Tensor, "batch heads T areas"], length: int
@@ -150,11 +157,11 @@ class AreaMemory(keras.layers.Layer):
         """
         return ops.swapaxes(self._average(ops.swapaxes(bias, 2, 3)), 2, 3)
 
-    def _average(self, keys):
-        """Keys of areas by Eq. 3."""
+    def _average(self, items):
+        """Means of the items of areas, of keys those of Eq. 3."""
         means = {
             (height, width): total / (height * width)
-            for (height, width), total in self._grow(keys, add).items()
+            for (height, width), total in self._grow(items, add).items()
         }
         return self._flatten(means)
 
@@ -241,6 +248,7 @@ class AreaMemory(keras.layers.Layer):
             "max_width": self.max_width,
             "grid_width": self.grid_width,
             "combined_features": self.combined_features,
+            "mean_values": self.mean_values,
         }
 
 

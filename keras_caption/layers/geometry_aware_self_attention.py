@@ -2,7 +2,7 @@ from typing import Any
 
 import keras
 
-from keras_caption.layers.geometry_bias import GeometryBias
+from keras_caption.layers.geometry_bias import GEOMETRY_DIM, GeometryBias
 from keras_caption.layers.multi_head_attention import MultiHeadAttention
 
 
@@ -27,7 +27,7 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
             `"+"`: what the bias depends on besides the geometry. Defaults to
             `"query"`.
         geometry_dim: int, size of the geometry vector G_ij (d_g), which the paper
-            leaves open. Defaults to 64.
+            leaves open. Defaults to 80, see `GeometryBias`.
         signed: bool, whether the geometry tells left from right and above from below,
             which the paper's does not. Defaults to `False`.
         **kwargs: Further arguments of `MultiHeadAttention`, such as `query_norm` and
@@ -59,7 +59,7 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
         *,
         bias: keras.layers.Layer | None = None,
         kind: str = "query",
-        geometry_dim: int = 64,
+        geometry_dim: int = GEOMETRY_DIM,
         signed: bool = False,
         **kwargs: Any,
     ):

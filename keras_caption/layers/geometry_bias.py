@@ -11,6 +11,10 @@ from keras_caption.layers.matrix_dense import MatrixDense
 
 GEOMETRIES = ("content_independent", "query", "key")
 
+# d_g, which the paper does not give: inferred from its numbers of parameters. With 80,
+# NG-SAN has 41.51M, printed as 41.5M; and FC (Eq. 9) with a w_g (Eq. 11) that heads
+# share have 4 * (5 * 80 + 80) = 1,920 in four blocks, the "about 2k" of section 5.4.
+GEOMETRY_DIM = 80
 # The least side, as a share of the image's, is well below a pixel: only degenerate
 # boxes are clamped. The least distance is in sides of the box.
 MIN_SIDE = 1e-4
@@ -101,8 +105,9 @@ class GeometryBias(keras.layers.Layer):
 
     where w is a vector per head, and q' and k' are projections, per head, of the
     attention layer's input. Biases of several kinds are added up. The paper gives the
-    equations for one head; here, heads share G_ij, and each has w, q' and k' of its
-    own.
+    equations for one head; that heads share G_ij, and that each has w, q' and k' of its
+    own, is ours, as are the biases in FC, q' and k', and that phi is not divided by
+    `sqrt(d)`, as Q K^T is.
 
     With a signed geometry, which is ours, f_ij also has the signs that Eq. 8 takes away
     (`relative_geometry`).
@@ -114,7 +119,7 @@ class GeometryBias(keras.layers.Layer):
         kind: One of `"content_independent"`, `"query"`, `"key"`, or several
             joined by `"+"`, as in `"query+key"`. Defaults to `"query"`.
         geometry_dim: int, size of G_ij, and of q' and k' per head (d_g), which the
-            paper leaves open. Defaults to 64.
+            paper leaves open. Defaults to 80, inferred from its numbers of parameters.
         signed: bool, whether f_ij tells left from right and above from below. Defaults
             to `False`, as published.
 
@@ -138,7 +143,7 @@ class GeometryBias(keras.layers.Layer):
         self,
         num_heads: int,
         kind: str = "query",
-        geometry_dim: int = 64,
+        geometry_dim: int = GEOMETRY_DIM,
         signed: bool = False,
         **kwargs: Any,
     ):

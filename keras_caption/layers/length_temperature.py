@@ -14,8 +14,9 @@ class LengthTemperature(keras.layers.Layer):
         sqrt(length + key_dim)
 
     instead of `sqrt(key_dim)`: the more keys, the flatter the softmax over them
-    (Eq. 2). As in the paper, keys that a causal mask hides from some queries count.
-    Padding does not, so that captions do not depend on the other examples of a batch.
+    (Eq. 2). The paper does not say what masks change. Here, keys that a causal mask
+    hides from some queries count; padding does not, so that captions do not depend on
+    the other examples of a batch.
 
     The cache of a decoder holds only the keys so far. For its steps to agree with
     teacher forcing, give its self-attention a constant `length`.

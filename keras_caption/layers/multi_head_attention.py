@@ -55,11 +55,14 @@ class MultiHeadAttention(keras.layers.Layer):
         num_heads: int, number of heads.
         key_dim: int, size of a query and a key per head.
         dropout: float, dropout rate of the attention weights. Defaults to 0.
-        query_norm, key_norm: `None`, `"instance"`, `"batch"`, `"layer"`, or a layer:
-            the normalization of the projected queries (keys) before they are split
-            into heads. Defaults to `None`.
+        query_norm, key_norm: `None`, `"instance"`, `"batch"`, `"layer"`, another name
+            of `keras_caption.layers.NORMS`, or a layer: the normalization of the
+            projected queries (keys) before they are split into heads. Defaults to
+            `None`.
         norm_affine: bool, whether norms given by name learn a gain and an offset.
             Defaults to `False`.
+        norm_epsilon: float, what norms given by name add to the variance. Defaults to
+            `None`, their own.
         score: Layer that computes the scores of queries and keys, each
             `(batch, heads, items, key_dim)`, such as
             `keras_caption.layers.AdditiveScore`. Defaults to `None`, the products
@@ -75,6 +78,9 @@ class MultiHeadAttention(keras.layers.Layer):
             Defaults to `True`.
         value_projection: bool, whether a linear layer (W_v) makes the values. If not,
             they are the items themselves, whose size `num_heads` divides. Defaults to
+            `True`.
+        query_projection: bool, whether a linear layer (W_q) makes the queries. If not,
+            they are the inputs themselves, of size `num_heads * key_dim`. Defaults to
             `True`.
         kernel_initializer: Keras initializer, or its name, of W_q, W_k and W_v.
             Defaults to `"glorot_uniform"`.
@@ -112,6 +118,7 @@ class MultiHeadAttention(keras.layers.Layer):
         query_norm: str | keras.layers.Layer | None = None,
         key_norm: str | keras.layers.Layer | None = None,
         norm_affine: bool = False,
+        norm_epsilon: float | None = None,
         score: keras.layers.Layer | None = None,
         bias: keras.layers.Layer | None = None,
         memory: keras.layers.Layer | None = None,
@@ -119,6 +126,7 @@ class MultiHeadAttention(keras.layers.Layer):
         gate: keras.layers.Layer | None = None,
         output_projection: bool = True,
         value_projection: bool = True,
+        query_projection: bool = True,
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
         output_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Any,
@@ -130,14 +138,18 @@ class MultiHeadAttention(keras.layers.Layer):
         self.key_dim = key_dim
         self.dropout = dropout
         self.norm_affine = norm_affine
+        self.norm_epsilon = norm_epsilon
         self.output_projection = output_projection
         self.value_projection = value_projection
+        self.query_projection = query_projection
         self.kernel_initializer = kernel_initializer
         self.output_initializer = output_initializer
 
         policy = self.dtype_policy
-        self.query_norm = make_norm(query_norm, norm_affine, policy, "query_norm")
-        self.key_norm = make_norm(key_norm, norm_affine, policy, "key_norm")
+        self.query_norm, self.key_norm = (
+            make_norm(norm, norm_affine, norm_epsilon, dtype=policy, name=name)
+            for name, norm in (("query_norm", query_norm), ("key_norm", key_norm))
+        )
         if score is not None and temperature is not None:
             raise InputError(
                 "A `temperature` divides products of queries and keys: it excludes a "
@@ -148,7 +160,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.memory = memory
         self.temperature = temperature
         self.gate = gate
-        self.query_dense, self.key_dense, value_dense = (
+        query_dense, self.key_dense, value_dense = (
             MatrixDense(
                 num_heads * key_dim,
                 kernel_initializer=kernel_initializer,
@@ -158,6 +170,7 @@ class MultiHeadAttention(keras.layers.Layer):
             for name in ("query", "key", "value")
         )
         self.value_dense = value_dense if value_projection else None
+        self.query_dense = query_dense if query_projection else None
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
 
     def build(
@@ -168,7 +181,8 @@ class MultiHeadAttention(keras.layers.Layer):
     ) -> None:
         value_shape = value_shape or query_shape
         heads_dim = self.num_heads * self.key_dim
-        self.query_dense.build(query_shape)
+        if self.query_dense is not None:
+            self.query_dense.build(query_shape)
         self.key_dense.build(value_shape)
         values_dim = value_shape[-1]
         if self.value_dense is not None:
@@ -303,7 +317,10 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             As `call`.
         """
-        queries = normalize(self.query_dense(query), self.query_norm, query_mask)
+        queries = ops.cast(query, self.compute_dtype)
+        if self.query_dense is not None:
+            queries = self.query_dense(query)
+        queries = normalize(queries, self.query_norm, query_mask)
         queries = self._split_heads(queries)
         scores = ops.cast(self._scores(queries, keys, mask), "float32")
         if bias is not None:
@@ -367,6 +384,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "query_norm": serialize(self.query_norm),
             "key_norm": serialize(self.key_norm),
             "norm_affine": self.norm_affine,
+            "norm_epsilon": self.norm_epsilon,
             "score": serialize(self.score),
             "bias": serialize(self.bias),
             "memory": serialize(self.memory),
@@ -374,6 +392,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "gate": serialize(self.gate),
             "output_projection": self.output_projection,
             "value_projection": self.value_projection,
+            "query_projection": self.query_projection,
             "kernel_initializer": serialize(self.kernel_initializer),
             "output_initializer": serialize(self.output_initializer),
         }

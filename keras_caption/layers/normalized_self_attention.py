@@ -16,7 +16,8 @@ class NormalizedSelfAttention(MultiHeadAttention):
         S = softmax(IN(Q) K^T / sqrt(d)),    IN(Q) = (Q - mean(Q)) / std(Q)
 
     with mean and standard deviation of each channel over the valid items of one
-    example. Adds no parameters to self-attention.
+    example. Adds no parameters to self-attention. The paper writes no biases in the
+    projections and gives no epsilon: biases, and 1e-5 (`norm_epsilon`), are ours.
 
     Args:
         num_heads: int, number of heads.

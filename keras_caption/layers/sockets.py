@@ -11,9 +11,23 @@ from keras_caption.errors import InputError
 from keras_caption.layers.instance_normalization import InstanceNormalization
 
 # Makes a normalization layer from `affine`, whether it learns a gain and an offset,
-# and keyword arguments of any layer.
+# and keyword arguments of any layer; `epsilon` too, if one is chosen.
 NORMS = {
     "instance": lambda affine, **kwargs: InstanceNormalization(affine, **kwargs),
+    # Ours: what of instance normalization matters? Its two steps, and its constancy.
+    "instance_centre": lambda affine, **kwargs: InstanceNormalization(
+        affine, scaled=False, **kwargs
+    ),
+    "instance_scale": lambda affine, **kwargs: InstanceNormalization(
+        affine, centred=False, **kwargs
+    ),
+    "instance_noisy": lambda affine, **kwargs: InstanceNormalization(
+        affine, noise=0.5, **kwargs
+    ),
+    # Ours: of one or two distinct items, statistics mean nothing.
+    "instance_distinct": lambda affine, **kwargs: InstanceNormalization(
+        affine, min_distinct=3, **kwargs
+    ),
     "batch": lambda affine, **kwargs: keras.layers.BatchNormalization(
         center=affine, scale=affine, **kwargs
     ),
@@ -24,9 +38,18 @@ NORMS = {
 
 
 def make_norm(
-    identifier: str | keras.layers.Layer | None, affine: bool, dtype: Any, name: str
+    identifier: str | keras.layers.Layer | None,
+    affine: bool,
+    epsilon: float | None,
+    **kwargs: Any,
 ) -> keras.layers.Layer | None:
     """Makes the normalization layer of a name; layers and `None` pass through.
+
+    Args:
+        identifier: The name, a layer or `None`.
+        affine: bool, whether it learns a gain and an offset.
+        epsilon: float, added to the variance, or `None` for the layer's own.
+        **kwargs: Of any layer, such as `dtype` and `name`.
 
     Raises:
         InputError: If the name is not one of `NORMS`.
@@ -38,7 +61,9 @@ def make_norm(
             "A query or key norm must be None, a layer or one of "
             f"{', '.join(map(repr, NORMS))}. Received: {identifier!r}"
         )
-    return NORMS[identifier](affine, dtype=dtype, name=name)
+    if epsilon is not None:
+        kwargs["epsilon"] = epsilon
+    return NORMS[identifier](affine, **kwargs)
 
 
 def build_once(layer: keras.layers.Layer | None, *shapes: Shape) -> None:

@@ -8,9 +8,16 @@ in `keras_caption.layers.NORMS`.
 """
 
 import dataclasses
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, Literal, get_origin
 
-from keras_caption.arguments import Area, Count, CountOrZero, ShareBelowOne, check
+from keras_caption.arguments import (
+    Area,
+    Count,
+    CountOrZero,
+    Positive,
+    ShareBelowOne,
+    check,
+)
 from keras_caption.errors import InputError
 from keras_caption.layers import (
     GEOMETRIES,
@@ -21,7 +28,10 @@ from keras_caption.layers import (
     GeometryBias,
     LengthTemperature,
     MultiHeadAttention,
+    ProductScore,
 )
+from keras_caption.layers.geometry_bias import GEOMETRY_DIM
+from keras_caption.models.initializers import ScaledInitializer
 
 
 def make_geometry_bias(options, num_heads, dtype):
@@ -44,13 +54,17 @@ def make_area_memory(options, num_heads, dtype):
         max_width=options.area,
         grid_width=options.grid_width,
         combined_features=options.combined_features,
+        mean_values=options.area_values == "mean",
         dtype=dtype,
     )
 
 
 # Functions of `AttentionOptions`, the number of heads and a dtype policy that return a
 # layer for a socket, or `None` to leave it empty.
-SCORES = {"additive": lambda options, num_heads, dtype: AdditiveScore(dtype=dtype)}
+SCORES = {
+    "additive": lambda options, num_heads, dtype: AdditiveScore(dtype=dtype),
+    "product": lambda options, num_heads, dtype: ProductScore(dtype=dtype),
+}
 BIASES = dict.fromkeys(GEOMETRIES, make_geometry_bias)
 MEMORIES = {"areas": make_area_memory}
 TEMPERATURES = {
@@ -114,15 +128,18 @@ class AttentionOptions:
             It is one of `keras_caption.layers.NORMS` (NG-SAN, Eq. 6).
         key_norm: str, norm of the input's keys, or `None`.
         norm_affine: bool, whether these norms learn a gain and an offset.
-        score: str, score of queries and keys of the input: `"additive"`, or
-            `None` for products. It is one of `SCORES`.
+        attention_epsilon: float, what these norms add to the variance. The default,
+            `None`, is 1e-5 of instance normalization, 1e-3 of others: the paper gives
+            none.
+        score: str, score of queries and keys of the input: `"additive"`, `"product"`,
+            which nothing divides, or `None` for scaled products. It is one of `SCORES`.
         geometry: str, bias of the input's scores by its boxes, such as `"query"`, or
             `None`. It is one of `BIASES`: `"content_independent"`, `"query"` or `"key"`
             (NG-SAN, Eq. 11 to 13), or several of these joined by `"+"`. The bias of an
             area is the mean of its items'. `"absolute"` is not part of attention:
             encoders of regions add an encoding of the boxes to their inputs.
         geometry_dim: int, size of a geometry vector per head, d_g. The paper gives
-            none: 64 makes 41.25M parameters of `NGSAN`, not its 41.5M.
+            none: 80 is inferred from its numbers of parameters.
         geometry_layers: int, blocks, from the first on, that have the geometry, or
             `None` for all.
         signed_geometry: bool, whether geometry tells left from right and above from
@@ -135,6 +152,11 @@ class AttentionOptions:
         output_area: int, tokens of the largest area of the output to attend to.
         combined_features: bool, whether keys of areas are combined features, not means.
             They are those of the area paper's Eq. 9 and Eq. 3.
+        area_values: str, values of areas. `"sum"`, of their items' values, is the
+            paper's (Eq. 4); `"mean"` is ours.
+        area_output_scale: float, what multiplies the first values of the output
+            projection of attention to areas. Sums of values make its branches larger
+            than the residual; Eq. 4 stays as it is. The default, 1, leaves them.
         area_layers: int, blocks, from the first on, that attend to areas. They are so
             many of the encoder and of the decoder each, and for another `memory` too.
         memory: str, what attention to the input reads: `"areas"`, or of `MEMORIES`.
@@ -161,14 +183,17 @@ class AttentionOptions:
     query_norm: Annotated[str | None, Needs("norms")] = None
     key_norm: Annotated[str | None, Needs("norms")] = None
     norm_affine: Annotated[bool, Needs("norms")] = False
+    attention_epsilon: Annotated[Positive | None, Needs("norms")] = None
     score: Annotated[str | None, Needs("score")] = None
     geometry: Annotated[str | None, Needs("bias")] = None
-    geometry_dim: Annotated[Count, Needs("bias")] = 64
+    geometry_dim: Annotated[Count, Needs("bias")] = GEOMETRY_DIM
     geometry_layers: Annotated[CountOrZero | None, Needs("bias")] = None
     signed_geometry: Annotated[bool, Needs("bias")] = False
     input_area: Annotated[Area, Needs("memory")] = 1
     output_area: Annotated[Area, Needs("memory", "output")] = 1
     combined_features: Annotated[bool, Needs("memory")] = False
+    area_values: Annotated[Literal["sum", "mean"], Needs("memory")] = "sum"
+    area_output_scale: Annotated[Positive, Needs("memory")] = 1.0
     area_layers: Annotated[CountOrZero, Needs("memory")] = 2
     memory: Annotated[str, Needs("memory")] = "areas"
     temperature: Annotated[str | None, Needs("temperature")] = None
@@ -315,8 +340,9 @@ def make_attention(
         output_projection: bool, whether a linear layer mixes the heads; a gate
             replaces it.
         dtype: Keras dtype policy of the layer, or its name.
-        **arguments: `value_projection`, `kernel_initializer` and `output_initializer`
-            of `keras_caption.layers.MultiHeadAttention`.
+        **arguments: `query_projection`, `value_projection`, `kernel_initializer` and
+            `output_initializer` of `keras_caption.layers.MultiHeadAttention`. The last
+            is scaled by the options' `area_output_scale` where there are areas.
 
     Returns:
         `keras_caption.layers.MultiHeadAttention`.
@@ -341,6 +367,11 @@ def make_attention(
         socket: make and make(options, num_heads, dtype)
         for socket, make in fillings.items()
     }
+    if options.area > 1 and options.area_output_scale != 1:
+        arguments["output_initializer"] = ScaledInitializer(
+            arguments.get("output_initializer", "glorot_uniform"),
+            options.area_output_scale,
+        )
     return MultiHeadAttention(
         num_heads,
         key_dim,
@@ -348,6 +379,7 @@ def make_attention(
         query_norm=options.query_norm,
         key_norm=options.key_norm,
         norm_affine=options.norm_affine,
+        norm_epsilon=options.attention_epsilon,
         **sockets,
         output_projection=output_projection and sockets["gate"] is None,
         dtype=dtype,

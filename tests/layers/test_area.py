@@ -70,6 +70,14 @@ def test_attention_and_gradients_match_the_official_code(oracle, grid, case):
         np.testing.assert_allclose(gradient, expected, atol=1e-4)
 
 
+def test_values_of_areas_may_be_means(rng):
+    values = rng.normal(size=(1, 2, 6, 4)).astype("float32")
+    _, means = AreaMemory(max_width=3, mean_values=True)(values, values)
+    sizes = np.repeat([1, 2, 3], [6, 5, 4])[:, None]
+    _, sums = AreaMemory(max_width=3)(values, values)
+    np.testing.assert_allclose(means, sums / sizes, atol=1e-6)
+
+
 def brute_force(x, height, width, max_height, max_width):
     """Means, deviations and sums of the areas of `(height * width, dim)`."""
     grid = x.astype("float64").reshape(height, width, -1)

@@ -73,6 +73,7 @@ def areas(dtype):
         "max_width": 2,
         "grid_width": 3,
         "combined_features": True,
+        "mean_values": True,
     }
 
 
@@ -130,7 +131,10 @@ CASES = {
     ),
     "GridEncoding": Case(lambda dtype: {}, {"inputs": GRID}),
     "InstanceNormalization": Case(
-        lambda dtype: {"affine": True, "epsilon": 1e-4},
+        lambda dtype: {
+            **{"affine": True, "epsilon": 1e-4, "centred": False},
+            **{"noise": 0.2, "min_distinct": 2},
+        },
         {"inputs": ITEMS},
         {"mask": ["inputs"]},
     ),
@@ -146,6 +150,7 @@ CASES = {
         {"query": ITEMS},
         {"query_mask": ["query"]},
     ),
+    "ProductScore": Case(lambda dtype: {}, {"queries": HEADS, "keys": HEADS}),
     "RefiningBlock": Case(
         lambda dtype: {
             "attention": attention(dtype),

@@ -13,6 +13,7 @@ from keras_caption.layers import (
     LengthTemperature,
     MultiHeadAttention,
     NormalizedSelfAttention,
+    ProductScore,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
@@ -198,6 +199,27 @@ def test_every_socket_is_used_and_saved(rng, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(np.array(loaded([x, mask])), out, atol=1e-6)
+
+
+def test_attention_may_project_keys_alone_and_divide_by_nothing(rng):
+    x, y = rng.normal(size=(2, 3, 8)), rng.normal(size=(2, 5, 8))
+    layer = MultiHeadAttention(
+        2,
+        4,
+        score=ProductScore(),
+        **dict.fromkeys(
+            ("query_projection", "value_projection", "output_projection"), False
+        ),
+    )
+    out = np.array(layer(x.astype("float32"), y.astype("float32")))
+    keys = reference.dense(layer.key_dense, y[1])
+    expected = []
+    for head in (slice(0, 4), slice(4, 8)):
+        scores = x[1, :, head] @ keys[:, head].T
+        weights = np.stack([reference.softmax(s) for s in scores])
+        expected.append(weights @ y[1, :, head])
+    np.testing.assert_allclose(out[1], np.concatenate(expected, -1), atol=1e-5)
+    assert layer.count_params() == 8 * 8 + 8
 
 
 @keras.saving.register_keras_serializable("test")

@@ -123,6 +123,7 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
 @pytest.mark.parametrize(
     ("family", "options", "problem"),
     [
+        ("san", {"area_values": "max"}, "`area_values`: Input should be 'sum' or 'me"),
         ("area_regular", {"geometry": "absolute+key"}, "rows and columns of its cells"),
         ("aoanet", {"refining": None, "query_norm": "layer"}, "leaves no self-atten"),
         ("san", {"gate": "highway"}, "`gate` must be None or one of 'aoa'"),
@@ -135,6 +136,28 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
 def test_what_makes_no_sense_is_refused(family, options, problem):
     with pytest.raises(kc.InputError, match=problem):
         create(family, **options)
+
+
+def test_attention_to_areas_may_begin_smaller():
+    sizes = {"vocabulary_size": 9} | tiny("san", num_layers=3)
+    options = {"input_area": 2, "area_values": "mean", "attention_epsilon": 0.1}
+    model = kc.models.create("nsan", **sizes, **options, area_output_scale=0.25)
+    blocks = [model.encoder.get_layer(f"encoder_{i}").attention for i in range(3)]
+    of_captions = model.decoder.blocks[0]
+    model(random_images(np.random.default_rng(0)) | {"tokens": TOKENS % 9})
+
+    def share_of_glorot(layer):
+        kernel = np.array(layer.output_dense.kernel)
+        return np.abs(kernel).max() / np.sqrt(6 / sum(kernel.shape))
+
+    for layer in (*blocks[:2], of_captions.cross_attention):
+        assert 0.2 < share_of_glorot(layer) <= 0.25
+    for layer in (blocks[2], of_captions.self_attention):  # of single items
+        assert 0.8 < share_of_glorot(layer) <= 1
+    assert blocks[0].memory.mean_values
+    assert blocks[0].query_norm.epsilon == 0.1
+    copy = kc.layers.MultiHeadAttention.from_config(blocks[0].get_config())
+    assert copy.output_initializer.scale == 0.25
 
 
 def test_cells_of_a_grid_have_boxes():

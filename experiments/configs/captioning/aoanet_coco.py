@@ -38,6 +38,8 @@ def get_config():
             "scheduled_sampling": 0.05,  # 3.4, more every 5 epochs
             "clip_value": 0.1,  # released code
         },
+        # Ours: it begins with the best model and a new Adam, and has no dropout; the
+        # released code samples, and takes the gradient, with dropout.
         "self_critical": {
             "epochs": 15,  # 3.4
             "batch_size": 10,  # 3.4 gives it for cross-entropy
@@ -54,7 +56,7 @@ def get_config():
         },
         "decoding": {
             "beam_size": 2,  # of the released code's command; the paper gives none
-            "max_length": 20,  # ours
+            "max_length": 20,  # released code
             "length_penalty": 0.0,  # released code
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},  # ours

@@ -55,7 +55,7 @@ def get_config():
         },
         "decoding": {
             "beam_size": 2,  # released code
-            "max_length": 20,  # ours
+            "max_length": 20,  # released code
             "length_penalty": 0.0,  # released code
         },
         "evaluation": {"validation_beam_size": 1, "spice": False},  # ours

@@ -26,7 +26,7 @@ def get_config():
             "min_count": 6,
             "vocabulary_split": "all",
         },
-        "model": {"name": "ngsan"},  # its defaults are the paper's sizes; d_g is ours
+        "model": {"name": "ngsan"},  # the paper's sizes; d_g is inferred
         "training": {
             "epochs": 15,  # 5.1
             "batch_size": 10,  # images; ours, AoANet's
@@ -39,6 +39,7 @@ def get_config():
             "scheduled_sampling": 0.0,  # ours: none is mentioned
             "clip_value": 0.0,  # ours: none is mentioned
         },
+        # Ours: it begins with the best model and a new Adam, and has no dropout.
         "self_critical": {
             "epochs": 15,  # 5.1
             "batch_size": 10,  # ours, as above
@@ -46,7 +47,7 @@ def get_config():
             # epochs 16 to 18, halved every 3. None continues it.
             "learning_rate": None,
             "reward": "cider_d",
-            "baseline": "greedy",  # ours
+            "baseline": "greedy",  # 5.1: the reward is "[28]"'s, Rennie et al.
             "samples": 5,  # ours
             "temperature": 1.0,  # ours
             "cross_entropy": 0.0,  # ours

@@ -44,12 +44,12 @@ def get_config():
             "scheduled_sampling": 0.0,  # ours: none is mentioned
             "clip_value": 0.0,  # ours: none is mentioned
         },
-        "self_critical": {
+        "self_critical": {  # begins as in ngsan_coco.py
             "epochs": 15,  # 5.1
             "batch_size": 10,  # ours, as above
             "learning_rate": None,  # continues 5.1's schedule
             "reward": "cider_d",
-            "baseline": "greedy",  # ours
+            "baseline": "greedy",  # 5.1, by Rennie et al.
             "samples": 5,  # ours
             "temperature": 1.0,  # ours
             "cross_entropy": 0.0,  # ours

@@ -1,0 +1,35 @@
+import keras
+from jaxtyping import Float
+from keras import ops
+
+from keras_caption.arguments import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class ProductScore(keras.layers.Layer):
+    """Scores of plain dot-product attention: products that nothing divides.
+
+        e_tm = q_t^T k_m
+
+    for each head, where q and k are what the attention makes of queries and keys.
+
+    Fills the `score` socket of `MultiHeadAttention`.
+
+    Call arguments:
+        queries: float `(batch, heads, T, key_dim)`.
+        keys: float `(batch, heads, M, key_dim)`.
+
+    Returns:
+        float `(batch, heads, T, M)`.
+
+    Reference:
+        Luong, Pham, Manning, "Effective Approaches to Attention-based Neural Machine
+        Translation", EMNLP 2015.
+    """
+
+    def call(
+        self,
+        queries: Float[Tensor, "batch heads T key_dim"],
+        keys: Float[Tensor, "batch heads M key_dim"],
+    ) -> Float[Tensor, "batch heads T M"]:
+        return ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
