@@ -5,6 +5,7 @@ from keras_caption.batches.pipeline import (
     BatchOptions,
     grouped,
     image_batches,
+    reference_batches,
     reference_tokens,
     train_batches,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "build_answers",
     "grouped",
     "image_batches",
+    "reference_batches",
     "reference_tokens",
     "soft_scores",
     "train_batches",

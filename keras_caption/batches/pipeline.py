@@ -185,6 +185,35 @@ def reference_tokens(
     return next(iter(tokens.padded_batch(len(examples)))).numpy()
 
 
+def reference_batches(
+    examples: tf.data.Dataset,
+    vocabulary: Tokenizer,
+    batch_size: int,
+    max_words: int = 16,
+    inputs: Any = None,
+) -> tf.data.Dataset:
+    """Batches of images with all their captions, for the loss of a split.
+
+    Args:
+        examples: Finite tf.data dataset of examples.
+        vocabulary: `keras_caption.text.Tokenizer` of the captions.
+        batch_size: int, number of images; the last batch may have fewer.
+        max_words: int, at which longer captions are cut, a number of tokens.
+        inputs: Of `train_batches`.
+
+    Returns:
+        tf.data dataset of inputs, targets and weights, as of `train_batches`. Images
+        with fewer captions than others have some of padding alone.
+    """
+    tokens_of = _tokenizer(vocabulary, max_words)
+    prepared = examples.map(
+        lambda example: {**of_example(example, inputs), "tokens": tokens_of(example)},
+        tf.data.AUTOTUNE,
+    )
+    batches = prepared.padded_batch(batch_size).map(_with_targets, tf.data.AUTOTUNE)
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
 def image_batches(
     examples: tf.data.Dataset, batch_size: int, inputs: Any = None
 ) -> tf.data.Dataset:

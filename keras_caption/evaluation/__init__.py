@@ -1,5 +1,6 @@
 """The standard metrics of captioning, translation and question answering."""
 
+from keras_caption.evaluation.caption_log_probabilities import caption_log_probabilities
 from keras_caption.evaluation.caption_pairs import preference
 from keras_caption.evaluation.captions import lacks_spaces, notes_on_references
 from keras_caption.evaluation.cider import cider, cider_by_image
@@ -8,6 +9,13 @@ from keras_caption.evaluation.coco_results import (
     score_files,
     score_table,
     write_results,
+)
+from keras_caption.evaluation.comparison import (
+    SCORES,
+    Difference,
+    bleu_statistics,
+    paired_difference,
+    ratio,
 )
 from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.named_colours import colour_agreement, named_colours
@@ -19,7 +27,7 @@ from keras_caption.evaluation.named_objects import (
     text_of_shares,
 )
 from keras_caption.evaluation.outputs import note_on_outputs
-from keras_caption.evaluation.perplexity import log_perplexity
+from keras_caption.evaluation.perplexity import log_perplexity, log_probabilities
 from keras_caption.evaluation.tables import markdown_table
 from keras_caption.evaluation.translation import score_translations
 from keras_caption.evaluation.vqa import (
@@ -32,13 +40,18 @@ from keras_caption.formats.vqa_results import read_vqa_results
 
 __all__ = [
     "METRICS",
+    "SCORES",
+    "Difference",
     "answer_accuracy",
+    "bleu_statistics",
+    "caption_log_probabilities",
     "cider",
     "cider_by_image",
     "colour_agreement",
     "hallucinations",
     "lacks_spaces",
     "log_perplexity",
+    "log_probabilities",
     "markdown_table",
     "named_colours",
     "named_objects",
@@ -46,7 +59,9 @@ __all__ = [
     "notes_on_references",
     "object_agreement",
     "object_scores",
+    "paired_difference",
     "preference",
+    "ratio",
     "read_results",
     "read_vqa_results",
     "score",

@@ -2,11 +2,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from keras import ops
 
-from keras_caption.decoding import compile_function
 from keras_caption.errors import InputError
-from keras_caption.models.sentence_reader import pad
+from keras_caption.evaluation.caption_log_probabilities import caption_log_probabilities
 
 
 def preference(
@@ -40,26 +38,14 @@ def preference(
     of_image = {}
     for pair in pairs:
         of_image.setdefault(pair["image_id"], []).append(pair)
-    score = compile_function(model.log_probabilities, model.variables)
+    texts = {
+        i: [pair[name] for pair in asked for name in ("caption", "negative_caption")]
+        for i, asked in of_image.items()
+    }
     outcomes = {}
-    for batch in batches:
-        ids = ops.convert_to_numpy(batch["image_id"]).tolist()
-        asked = [
-            (row, pair) for row, i in enumerate(ids) for pair in of_image.get(i, ())
-        ]
-        if not asked:
-            continue
-        rows = np.array([row for row, _ in asked])
-        inputs = model.read(batch, check=True)
-        inputs = {name: ops.take(x, rows, axis=0) for name, x in inputs.items()}
-        texts = [
-            pair[name] for _, pair in asked for name in ("caption", "negative_caption")
-        ]
-        tokens = [model.vocabulary.encode(text) for text in texts]
-        scores = score(ops.convert_to_tensor(pad(tokens)), inputs)
-        lengths = np.array([len(ids) - 1 for ids in tokens])  # without BOS
-        scores = (ops.convert_to_numpy(scores) / lengths).reshape(-1, 2)
-        for (_, pair), (ours, negative) in zip(asked, scores, strict=True):
+    for i, scores in caption_log_probabilities(model, batches, texts).items():
+        each = zip(scores[::2], scores[1::2], of_image[i], strict=True)
+        for ours, negative, pair in each:
             outcome = 0.5 if ours == negative else float(ours > negative)
             outcomes.setdefault(pair["kind"], []).append(outcome)
     if not outcomes:

@@ -17,14 +17,32 @@ WEIGHTS = 16  # attention weights of two positions: heads, and areas
 def log_perplexity(model: Any, sources: list[str], references: list[str]) -> float:
     """Negative log perplexity of reference translations, per character.
 
-    The natural logarithms of the probabilities of all tokens of the references, EOS
-    included, each given the source and the tokens before it, are summed up, and
-    divided by the number of characters. Characters are the Unicode code points of the
-    references in NFC, and one for the end of each. So models with different tokenizers
-    compare; for a `CharacterTokenizer` that knows all characters it is the mean over
-    tokens. The greater, the better; it is at most 0.
+    It is the sum of the log-probabilities of the references, divided by that of their
+    numbers of characters, so that models with different tokenizers compare; for a
+    `CharacterTokenizer` that knows all characters it is the mean over tokens. The
+    greater, the better; it is at most 0.
 
-    A word that a `WordTokenizer` does not know counts as the token UNK.
+    Args:
+        model, sources, references: As of `log_probabilities`.
+
+    Returns:
+        float.
+    """
+    sums, characters = map(
+        sum, zip(*log_probabilities(model, sources, references).values(), strict=True)
+    )
+    return sums / characters
+
+
+def log_probabilities(
+    model: Any, sources: list[str], references: list[str]
+) -> dict[int, tuple[float, int]]:
+    """Log-probabilities of reference translations, and their numbers of characters.
+
+    The natural logarithms of the probabilities of all tokens of a reference, EOS
+    included, each given the source and the tokens before it, are summed up. Characters
+    are the Unicode code points of the reference in NFC, and one for its end. A word
+    that a `WordTokenizer` does not know counts as the token UNK.
 
     Args:
         model: Translator or ensemble of translators, with tokenizers.
@@ -34,7 +52,8 @@ def log_perplexity(model: Any, sources: list[str], references: list[str]) -> flo
             warning counts them.
 
     Returns:
-        float.
+        dict from the number of a pair to its log-probability and its number of
+        characters.
 
     Raises:
         InputError: If there are no pairs to score, or not as many references as
@@ -63,14 +82,14 @@ def log_perplexity(model: Any, sources: list[str], references: list[str]) -> flo
         )
 
     score = compile_function(model.log_probabilities, model.variables)
-    total = 0.0
+    found = {}
     of_rows = batches(usable, lengths, len(model.vocabulary))
     for rows in progress(of_rows, "Perplexity", unit="batches", leave=False):
         source = ops.convert_to_tensor(pad([tokens[i] for i in rows]))
         target = ops.convert_to_tensor(pad([targets[i] for i in rows]))
         of_rows = ops.convert_to_numpy(score(target, {"source": source}))
-        total += float(of_rows.sum(dtype="float64"))
-    return total / sum(len(canonical(references[i])) + 1 for i in usable)
+        found |= zip(rows, map(float, of_rows), strict=True)
+    return {i: (found[i], len(canonical(references[i])) + 1) for i in usable}
 
 
 def batches(

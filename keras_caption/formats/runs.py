@@ -72,6 +72,7 @@ class Scores(TypedDict, extra_items=FiniteFloat):
     kinds: NotRequired[dict[str, FiniteFloat]]
     answer_types: NotRequired[dict[str, FiniteFloat]]
     objects: NotRequired[dict[str, FiniteFloat]]
+    notes: NotRequired[dict[str, str]]
 
 
 def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:

@@ -25,6 +25,7 @@ from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
 from keras_caption.training.task import Task
+from keras_caption.training.validation_loss import ValidationLoss
 
 KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
 BATCH_SIZE = 50  # of images that are captioned
@@ -371,6 +372,16 @@ class Captioning(Task):
             references,
             self.config["evaluation"]["validation_beam_size"],
             characters,
+            ValidationLoss(
+                model,
+                kc.batches.reference_batches(
+                    examples,
+                    model.vocabulary,
+                    self.config["training"]["batch_size"],
+                    self.data["max_words"],
+                    model.input_specs,
+                ),
+            ),
         )
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:

@@ -46,13 +46,16 @@ class OutputNote:
 class CaptionValidation(keras.callbacks.Callback):
     """Captions the validation images after every epoch, and scores the captions.
 
-    Adds their CIDEr-D, times 100, to the epoch's logs as `val_cider`.
+    Adds their CIDEr-D, times 100, to the epoch's logs as `val_cider`, and the loss as
+    `val_loss`.
 
     Args:
         batches: Iterable of dicts with `image_id` beside the model's inputs.
         references: dict from image id to a list of str.
         beam_size: int, beam width; 1, greedy search, is the fastest.
         characters: bool, of `keras_caption.evaluation.cider`.
+        loss: Function without arguments that returns the loss, a float, such as
+            `ValidationLoss`. If omitted, no loss is added.
     """
 
     def __init__(
@@ -61,8 +64,10 @@ class CaptionValidation(keras.callbacks.Callback):
         references: dict[int, list[str]],
         beam_size: int = 1,
         characters: bool = False,
+        loss: Callable[[], float] | None = None,
     ):
         super().__init__()
+        self.loss = loss
         self.batches = batches
         self.references = references
         self.characters = characters
@@ -79,6 +84,8 @@ class CaptionValidation(keras.callbacks.Callback):
         logs["val_cider"] = SCALE * score
         one_of_each = [self.references[image_id][0] for image_id in captions]
         self.note([*captions.values()], one_of_each, "validation captions")
+        if self.loss is not None:
+            logs["val_loss"] = self.loss()
 
 
 class TranslationValidation(keras.callbacks.Callback):

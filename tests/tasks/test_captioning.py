@@ -11,6 +11,7 @@ import keras_caption as kc
 from keras_caption.commands.configuration import make_config
 from keras_caption.datasets import registry
 from keras_caption.evaluation import metrics
+from keras_caption.formats.items import read_items
 from keras_caption.tasks import Captioning
 from keras_caption.tasks.reports import captioning as report
 
@@ -65,8 +66,18 @@ def test_a_captioner_of_characters_learns_and_is_scored_by_them(call, tmp_path):
     assert {*results.values()} == {text for [text] in CAPTIONS}
     scores = json.loads((tmp_path / "run" / "test_scores.json").read_text())
     assert scores["CIDEr-D"] > 5
-    [*_, last] = json.loads((tmp_path / "run" / "history.json").read_text())
+    history = json.loads((tmp_path / "run" / "history.json").read_text())
+    last = history[-1]
     assert last["val_cider"] == pytest.approx(100 * scores["CIDEr-D"])
+    items = read_items(tmp_path / "run" / "test_items.json")
+    assert np.mean([*items["CIDEr-D"].values()]) == pytest.approx(scores["CIDEr-D"])
+    truth = json.loads((tmp_path / "run" / "test_references.json").read_text())
+    lengths = {x["image_id"]: len(x["caption"]) + 1 for x in truth["annotations"]}
+    likelihoods = [x * lengths[i] for i, [x] in items["log_probability"].items()]
+    # Images and captions are the same in both splits.
+    best = max(history, key=lambda row: row["val_cider"])
+    loss = -sum(likelihoods) / sum(lengths.values())
+    assert best["val_loss"] == pytest.approx(loss, rel=1e-3)
     assert done.stdout.count("note: of 4 validation captions, ") == 1  # of epoch 1
 
 
@@ -78,10 +89,14 @@ def test_a_score_that_means_nothing_is_noted_before_training(capsys, vocabulary)
         config={
             "evaluation": {"validation_beam_size": 1},
             "decoding": {"max_length": 5},
+            "training": {"batch_size": 2},
         },
         read=lambda split: kc.datasets.read(dataset, split),
+        data={"max_words": 5},
     )
-    model = types.SimpleNamespace(vocabulary=vocabulary, input_specs=["regions"])
+    model = types.SimpleNamespace(
+        vocabulary=vocabulary, input_specs=["regions"], variables=[]
+    )
     Captioning.validation(task, model)
     printed = capsys.readouterr().out
     assert "Validation, note: captions without spaces are one word each" in printed

@@ -7,6 +7,7 @@ import numpy as np
 
 import keras_caption as kc
 from keras_caption.atomic import write_json
+from keras_caption.formats.items import write_items
 from keras_caption.progress import progress
 
 CAPTIONS = 4  # in the figure of attention
@@ -19,6 +20,7 @@ FILES = {
     "logs": "the same for TensorBoard",
     "test_results.json": "captions of the test split",
     "test_references.json": "what they are scored against",
+    "test_items.json": "CIDEr-D, and log-probabilities of references, of each image",
     "test_scores.json": "their scores",
     "attention.png": "what the model attends to, token by token",
     "report.html": "all of this, for a browser",
@@ -42,9 +44,10 @@ def evaluate(
         spice: bool, whether to compute SPICE.
 
     Returns:
-        dict from metric to score; `statements`, a dict from category to share; and
-        `objects`, what `keras_caption.evaluation.object_scores` returns. Both dicts are
-        empty where the dataset does not hold the truth.
+        dict from metric to score; `statements`, a dict from category to share;
+        `objects`, what `keras_caption.evaluation.object_scores` returns; and `notes`,
+        a dict from metric to str, of scores that mean nothing. The former two are empty
+        where the dataset does not hold the truth.
     """
     examples = kc.datasets.read(builder, "test")
     references = kc.datasets.references(examples)
@@ -58,6 +61,18 @@ def evaluate(
     )
     characters = by_characters(model, references)
     scores, notes = kc.evaluation.score(captions, references, spice, characters)
+    likelihoods = kc.evaluation.caption_log_probabilities(
+        model, progress(batches, "References", unit="batches", leave=False), references
+    )
+    cider = kc.evaluation.cider_by_image(captions, references, characters)
+    write_items(
+        folder / "test_items.json",
+        [ids.get(i, i) for i in captions],
+        {
+            "CIDEr-D": [cider[i] for i in captions],
+            "log_probability": [likelihoods[i] for i in captions],
+        },
+    )
     judged = kc.synthetic.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
     objects = score_objects(captions, references, examples, builder)
@@ -83,7 +98,7 @@ def evaluate(
     for image_id in list(captions)[:SHOWN]:
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
     shares = {category: share for category, (share, _) in truth.items()}
-    return {**scores, "statements": shares, "objects": objects}
+    return {**scores, "statements": shares, "objects": objects, "notes": notes}
 
 
 def score_objects(

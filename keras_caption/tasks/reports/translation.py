@@ -5,6 +5,7 @@ from typing import Any
 
 import keras_caption as kc
 from keras_caption.atomic import replacing
+from keras_caption.formats.items import write_items
 
 SHOWN = 10  # translations printed
 NO_SPACES = (
@@ -19,6 +20,7 @@ FILES = {
     "history.json": "loss and BLEU, times 100, of every epoch",
     "logs": "the same for TensorBoard",
     "test_translations.txt": "translations of the test split, one in a line",
+    "test_items.json": "what sums up to BLEU and log perplexity, of each sentence",
     "test_scores.json": "their scores",
     "report.html": "all of this, for a browser",
     "README.md": "the model card, for people and for hubs",
@@ -52,7 +54,17 @@ def evaluate(
     scores, signatures = kc.evaluation.score_translations(
         translations, in_words, tokenized
     )
-    scores["log_perplexity"] = kc.evaluation.log_perplexity(model, sources, references)
+    likelihoods = kc.evaluation.log_probabilities(model, sources, references)
+    total, characters = map(sum, zip(*likelihoods.values(), strict=True))
+    scores["log_perplexity"] = total / characters
+    write_items(
+        folder / "test_items.json",
+        [*range(len(sources))],
+        {
+            "BLEU": kc.evaluation.bleu_statistics(translations, in_words, tokenized),
+            "log_perplexity": [likelihoods.get(i) for i in range(len(sources))],
+        },
+    )
     width = model.decoding.beam_size
     print(f"\nTest split, {len(sources):,} sentences, beam {width}\n")
     cells = [
