@@ -54,9 +54,11 @@ class AoADecoder(KnownOutput):
             linear layer with ReLU (which section 4.4 does not name, but the released
             code has); `"lstm"`, a second LSTM; or `"lstm_aoa"`, AoA of v and the second
             LSTM's output, whose training the paper calls unstable.
-        dropout: float, dropout rate of embeddings, fed-back context and output.
+        dropout: float, dropout rate of embeddings and output.
         concatenated: bool, whether the LSTM reads c and a, not their sum. Defaults to
             `False`.
+        context_dropout: float, dropout rate of the fed-back context. Defaults to
+            `dropout`, or to 0 if `concatenated`.
 
     Call arguments:
         tokens: int `(batch * C, T)`, C captions for each memory, from BOS on.
@@ -89,6 +91,7 @@ class AoADecoder(KnownOutput):
         context: str = "aoa",
         dropout: float = 0.5,
         concatenated: bool = False,
+        context_dropout: float | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -104,9 +107,9 @@ class AoADecoder(KnownOutput):
         policy = self.dtype_policy
         self.embedding = WordEmbedding(vocabulary_size, embedding_dim, dtype=policy)
         self.word_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.context_dropout = keras.layers.Dropout(
-            0.0 if concatenated else dropout, dtype=policy
-        )
+        if context_dropout is None:
+            context_dropout = 0.0 if concatenated else dropout
+        self.context_dropout = keras.layers.Dropout(context_dropout, dtype=policy)
         self.output_dropout = keras.layers.Dropout(dropout, dtype=policy)
         self.cell = keras.layers.LSTMCell(
             model_dim, dtype=policy, name="attention_lstm"
@@ -309,6 +312,7 @@ class AoADecoder(KnownOutput):
             "context": self.context,
             "dropout": self.dropout,
             "concatenated": self.concatenated,
+            "context_dropout": self.context_dropout.rate,
         }
 
     @classmethod

@@ -45,7 +45,9 @@ class AoANet(Captioner):
         context: str, the decoder's: `"aoa"`, `"linear"`, `"lstm"` or `"lstm_aoa"`. See
             `AoADecoder` (Figure 7).
         decoder_heads: int, attention heads of the decoder; divides `model_dim`.
-        dropout: float, dropout rate of embeddings, fed-back context and output.
+        dropout: float, dropout rate of embeddings and output.
+        context_dropout: float, that of the fed-back context. Defaults to `dropout`; the
+            released code has 0 where nothing refines.
         refining_dropout: float, dropout rate of the refining blocks' branches, and of
             all attention weights.
         aoa_dropout: float, dropout rate of what AoA in the refining blocks reads.
@@ -83,6 +85,7 @@ class AoANet(Captioner):
         dropout: ShareBelowOne = 0.5,
         refining_dropout: ShareBelowOne = 0.1,
         aoa_dropout: ShareBelowOne = 0.3,
+        context_dropout: ShareBelowOne | None = None,
         *,
         mechanisms: Annotated[AttentionOptions, Without("output")],
         dtype: Any = None,
@@ -157,6 +160,7 @@ class AoANet(Captioner):
             ),
             context,
             dropout,
+            context_dropout=context_dropout,
             dtype=dtype,
             name="decoder",
         )

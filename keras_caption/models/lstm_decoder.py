@@ -22,8 +22,8 @@ class LSTMDecoder(KnownOutput):
 
     (Luong et al., Eq. 5 and 6, without feeding the attentional vector back, so that
     all positions of a given sequence attend at once). The first hidden state of each
-    LSTM is `tanh(W mean(memory))`, its cell state zero. The area paper, whose
-    translator this is (section 3.1.2), gives neither.
+    LSTM is `tanh(W mean(memory))`, its cell state zero; or both are given, `states`.
+    The area paper, whose translator this is (section 3.1.2), gives neither.
 
     Args:
         vocabulary_size: int, vocabulary size, special tokens included.
@@ -31,11 +31,14 @@ class LSTMDecoder(KnownOutput):
         num_layers: int, number of LSTMs.
         attention: `keras_caption.layers.MultiHeadAttention`.
         dropout: float, dropout rate of embeddings and of the outputs of LSTMs.
+        has_states: bool, whether the first states are given. Defaults to `False`.
 
     Call arguments:
         tokens: int `(batch * C, T)`, C sequences for each memory, from BOS on.
         memory: float `(batch, M, memory_dim)`.
         memory_mask: Optional bool `(batch, M)`, True where an item is valid.
+        states: float `(batch, num_layers, 2, model_dim)`, hidden and cell state of each
+            LSTM before the first token.
         return_attention_scores: bool, whether to return the attention weights too; an
             area's are shared evenly by its items.
 
@@ -56,9 +59,11 @@ class LSTMDecoder(KnownOutput):
         num_layers: int,
         attention: keras.layers.Layer,
         dropout: float = 0.1,
+        has_states: bool = False,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        self.has_states = has_states
         self.vocabulary_size = vocabulary_size
         self.model_dim = model_dim
         self.num_layers = num_layers
@@ -71,7 +76,7 @@ class LSTMDecoder(KnownOutput):
         ]
         self.bridges = [
             MatrixDense(model_dim, "tanh", dtype=policy, name=f"bridge_{i}")
-            for i in range(num_layers)
+            for i in range(0 if has_states else num_layers)
         ]
         self.lstms = [
             keras.layers.LSTM(
@@ -84,11 +89,12 @@ class LSTMDecoder(KnownOutput):
         )
         self.output_dense = MatrixDense(vocabulary_size, dtype=policy, name="words")
 
-    def build(self, tokens_shape, memory_shape):
+    def build(self, tokens_shape, memory_shape, states_shape=None):
         hidden_shape = (*tokens_shape, self.model_dim)
         self.embedding.build(tokens_shape)
-        for bridge, lstm in zip(self.bridges, self.lstms, strict=True):
+        for bridge in self.bridges:
             bridge.build((memory_shape[0], memory_shape[-1]))
+        for lstm in self.lstms:
             lstm.build(hidden_shape)
         build_once(self.attention, hidden_shape, memory_shape)
         self.context_dense.build((*tokens_shape, 2 * self.model_dim))
@@ -102,6 +108,7 @@ class LSTMDecoder(KnownOutput):
         tokens: Int[Tensor, "batch*C T"],
         memory: Float[Tensor, "batch M memory_dim"],
         memory_mask: Bool[Tensor, "batch M"] | None = None,
+        states: Float[Tensor, "batch num_layers 2 model_dim"] | None = None,
         return_attention_scores: bool = False,
     ) -> (
         Float32[Tensor, "batch*C T vocabulary_size"]
@@ -113,12 +120,10 @@ class LSTMDecoder(KnownOutput):
         items = self.read_memory(memory, memory_mask)
         captions = ops.shape(tokens)[0] // ops.shape(memory)[0]
         x = self.dropouts[0](self.embedding(tokens))
-        first = self._first_states(memory, memory_mask)
-        for lstm, drop, states in zip(
-            self.lstms, self.dropouts[1:], first, strict=True
-        ):
-            states = [ops.repeat(state, captions, axis=0) for state in states]
-            x = drop(lstm(x, initial_state=states))
+        first = self._first_states(memory, memory_mask, states)
+        for lstm, drop, pair in zip(self.lstms, self.dropouts[1:], first, strict=True):
+            pair = [ops.repeat(state, captions, axis=0) for state in pair]
+            x = drop(lstm(x, initial_state=pair))
         logits, scores = self._attend(x, items)
         if not return_attention_scores:
             return logits
@@ -135,6 +140,7 @@ class LSTMDecoder(KnownOutput):
         self,
         memory: Float[Tensor, "batch M memory_dim"],
         memory_mask: Bool[Tensor, "batch M"] | None = None,
+        states: Float[Tensor, "batch num_layers 2 model_dim"] | None = None,
         length: int = 20,
     ) -> dict[str, Any]:
         """The state before the first token.
@@ -142,11 +148,12 @@ class LSTMDecoder(KnownOutput):
         Args:
             memory: float `(batch, M, memory_dim)`.
             memory_mask: Optional bool `(batch, M)`.
+            states: float `(batch, num_layers, 2, model_dim)`, of the LSTMs.
             length: int, not used: the state does not grow.
         """
         return {
             "memory": self.read_memory(memory, memory_mask),
-            "cache": self._first_states(memory, memory_mask),
+            "cache": self._first_states(memory, memory_mask, states),
         }
 
     def step(
@@ -173,8 +180,10 @@ class LSTMDecoder(KnownOutput):
         logits, _ = self._attend(ops.expand_dims(x, 1), state["memory"])
         return ops.squeeze(logits, 1), {**state, "cache": cache}
 
-    def _first_states(self, memory, memory_mask):
+    def _first_states(self, memory, memory_mask, states):
         """Hidden and cell state of each LSTM, a list of pairs `(batch, model_dim)`."""
+        if states is not None:
+            return [[states[:, i, 0], states[:, i, 1]] for i in range(self.num_layers)]
         mean = masked_mean(memory, memory_mask)
         hidden = [bridge(mean) for bridge in self.bridges]
         return [[state, ops.zeros_like(state)] for state in hidden]
@@ -200,6 +209,7 @@ class LSTMDecoder(KnownOutput):
             "num_layers": self.num_layers,
             "attention": keras.saving.serialize_keras_object(self.attention),
             "dropout": self.dropout,
+            "has_states": self.has_states,
         }
 
     @classmethod

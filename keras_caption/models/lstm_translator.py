@@ -1,4 +1,4 @@
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import keras
 
@@ -7,7 +7,7 @@ from keras_caption.inputs import Text
 from keras_caption.layers import WordEmbedding
 from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.lstm_decoder import LSTMDecoder
-from keras_caption.models.sizes import resolve_size
+from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
 
@@ -19,14 +19,24 @@ class LSTMTranslator(Translator):
     The encoder's LSTMs read the source once, from left to right; the decoder attends
     to their outputs or, with `input_area`, to areas of them (section 3.1.2 of the
     area paper), see `LSTMDecoder`. The paper gives neither the direction of the
-    encoder nor the number of heads: one direction and one head are ours.
+    encoder, nor the number of heads, nor what is projected, nor the decoder's first
+    states: the defaults are ours. The released code of tensor2tensor has 4 heads (which
+    share one attention there), `score="product"`, `projected="keys"`,
+    `reversed_source=True` and `first_states="last"`; it also feeds attended vectors
+    back, which this does not.
 
     Args:
         source, target: `keras_caption.text.Tokenizer` of the languages, or `None`.
         source_size, target_size: int, vocabulary sizes, needed without tokenizers.
         num_layers: int, number of LSTMs of encoder and decoder each.
         model_dim: int, size of embeddings and states.
+        num_heads: int, number of attention heads; divides `model_dim`.
         dropout: float, dropout rate of embeddings and of the outputs of LSTMs.
+        projected: str, what attention projects: `"all"`, queries, keys, values and the
+            result, or `"keys"` alone.
+        reversed_source: bool, whether the encoder reads from right to left.
+        first_states: str, first states of the decoder's LSTMs: `"mean"`, made of the
+            mean of the memory, or `"last"`, the last states of the encoder's.
         mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
             the input, each a keyword. The decoder's one layer attends to areas unless
             `area_layers` is 0.
@@ -52,6 +62,10 @@ class LSTMTranslator(Translator):
         num_layers: Count = 2,
         model_dim: Count = 512,
         dropout: ShareBelowOne = 0.1,
+        num_heads: Count = 1,
+        projected: Literal["all", "keys"] = "all",
+        reversed_source: bool = False,
+        first_states: Literal["mean", "last"] = "mean",
         *,
         mechanisms: Annotated[
             AttentionOptions,
@@ -62,6 +76,7 @@ class LSTMTranslator(Translator):
     ):
         source_size = self.source_size = resolve_size("source", source, source_size)
         target_size = self.target_size = resolve_size("target", target, target_size)
+        check_heads(model_dim, num_heads)
 
         # === Encoder ===
         inputs = Text.symbolic()
@@ -70,21 +85,45 @@ class LSTMTranslator(Translator):
             inputs["source"]
         )
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
+        states = []
         for i in range(num_layers):
-            x = keras.layers.LSTM(
-                model_dim, return_sequences=True, dtype=dtype, name=f"encoder_{i}"
+            x, *state = keras.layers.LSTM(
+                model_dim,
+                return_sequences=True,
+                return_state=True,
+                go_backwards=reversed_source,
+                dtype=dtype,
+                name=f"encoder_{i}",
             )(x, mask=mask)
+            if reversed_source:  # the outputs come in the order of reading
+                x = keras.ops.flip(x, axis=1)
             x = keras.layers.Dropout(dropout, dtype=dtype)(x)
+            states.append(state)
+        outputs = x
+        if first_states == "last":
+            states = [keras.ops.stack(state, axis=1) for state in states]
+            outputs = {"memory": x, "states": keras.ops.stack(states, axis=1)}
 
         # === Decoder ===
+        projects = projected == "all"
+        attention = make_attention(
+            num_heads,
+            model_dim // num_heads,
+            mechanisms.in_block(0),
+            output_projection=projects,
+            query_projection=projects,
+            value_projection=projects,
+            dtype=dtype,
+        )
         decoder = LSTMDecoder(
             target_size,
             model_dim,
             num_layers,
-            make_attention(1, model_dim, mechanisms.in_block(0), dtype=dtype),
+            attention,
             dropout,
+            has_states=first_states == "last",
             dtype=dtype,
             name="decoder",
         )
-        encoder = keras.Model(inputs, x, name="encoder")
+        encoder = keras.Model(inputs, outputs, name="encoder")
         super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)

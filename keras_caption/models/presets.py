@@ -85,9 +85,9 @@ def _translators():
             presets[name + suffix] = Preset(TransformerTranslator, {**sizes, **more})
     for cells in (256, 512, 1024):
         presets[f"lstm_{cells}"] = Preset(LSTMTranslator, {"model_dim": cells})
-        # The paper gives no size of the LSTM's areas: that of the Transformer is ours.
+        # The paper gives no size of the LSTM's areas: this is tensor2tensor's.
         presets[f"lstm_{cells}_area"] = Preset(
-            LSTMTranslator, {"model_dim": cells, "input_area": 5}
+            LSTMTranslator, {"model_dim": cells, "input_area": 2}
         )
     return presets
 
@@ -121,7 +121,8 @@ PRESETS = {
     "ngsan_aoa": _ngsan(query_norm="instance", geometry="query", gate="aoa"),
     # AoANet's Table 4. The base model neither refines regions nor gates its context,
     # and attends with a single head; that its attention is a scaled dot product is
-    # ours, the paper does not say. With score="additive" it is the released code's.
+    # ours, the paper does not say. With score="additive" it is the released code's, in
+    # all models of a single head.
     "aoanet_base": _aoanet(refining=None, context="linear", decoder_heads=1),
     "aoanet_refine": _aoanet(refining="attention", context="linear", decoder_heads=1),
     "aoanet_refine_aoa": _aoanet(context="linear", decoder_heads=1),

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import pathlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 import keras
 from pydantic import Field
@@ -59,8 +59,12 @@ class Data(TypedDict):
 class Training(TypedDict):
     epochs: Annotated[Count, Doc("epochs of cross-entropy")]
     tokens_per_batch: Annotated[Count, Doc("tokens in a batch, padding included")]
+    max_steps: NotRequired[
+        Annotated[Count | None, Doc("updates that end training before `epochs`")]
+    ]
     learning_rate: Annotated[
-        Positive, Doc("greatest learning rate of Adam, reached after the warm-up")
+        Positive | None,
+        Doc("greatest learning rate of Adam, after the warm-up; None by the size"),
     ]
     warmup_steps: Annotated[Count, Doc("updates in which the learning rate grows")]
     label_smoothing: Annotated[
@@ -123,6 +127,7 @@ def get_config(name: str) -> dict[str, Any]:
         "model": {"name": "transformer_tiny", "shared_embeddings": True},
         "training": {
             "epochs": 8,
+            "max_steps": None,  # updates that end training, if they are fewer
             "tokens_per_batch": 2048,  # padding included
             "learning_rate": 2e-3,  # at the end of the warm-up
             "warmup_steps": 400,  # updates
@@ -282,7 +287,10 @@ class Translation(Task):
         values = self.config[group]
         if group == "self_critical":
             return keras.optimizers.Adam(values["learning_rate"])
-        schedule = InverseSquareRoot(values["learning_rate"], values["warmup_steps"])
+        rate, warmup = values["learning_rate"], values["warmup_steps"]
+        if rate is None:
+            rate = (self.config["model"]["model_dim"] * warmup) ** -0.5
+        schedule = InverseSquareRoot(rate, warmup)
         return keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
 
     # === Evaluation ===

@@ -4,7 +4,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_caption.training.callbacks import Checkpoint
+from keras_caption.arguments import Count, check
+from keras_caption.training.callbacks import Checkpoint, steps_done
 
 
 class StopEarly(keras.callbacks.Callback):
@@ -27,6 +28,23 @@ class StopEarly(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if has_stalled(self.checkpoint.history, self.monitor, self.patience):
+            self.model.stop_training = True
+
+
+class StopAtStep(keras.callbacks.Callback):
+    """Ends training, and its last epoch, after a number of updates.
+
+    Args:
+        steps: int, number of updates of the optimizer.
+    """
+
+    def __init__(self, steps: int):
+        super().__init__()
+        check(Count, steps=steps)
+        self.steps = steps
+
+    def on_train_batch_end(self, batch, logs=None):
+        if steps_done(self.model) >= self.steps:
             self.model.stop_training = True
 
 

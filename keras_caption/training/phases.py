@@ -25,7 +25,7 @@ from keras_caption.training.callbacks import (
     model_of,
     steps_done,
 )
-from keras_caption.training.early_stopping import StopEarly, has_stalled
+from keras_caption.training.early_stopping import StopAtStep, StopEarly, has_stalled
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
 from keras_caption.training.schedules import ScheduledSampling, check_warmup
@@ -200,10 +200,12 @@ def fit(
         )
     stop = values.get("stop_on", task.monitor), values.get("patience", 0)
     stalled = has_stalled(checkpoint.history, *stop)
-    epochs = epoch if stalled else values["epochs"]
+    max_steps = values.get("max_steps")
+    model, before = model_of(trainer), steps_done(trainer)
+    is_over = stalled or (max_steps is not None and before >= max_steps)
+    epochs = epoch if is_over else values["epochs"]
     if epoch < epochs:
         directory.begin()
-    model, before = model_of(trainer), steps_done(trainer)
     validation = task.validation(model)
     if values.get("average", 1) > 1:
         validation = AveragedValidation(validation, checkpoint, values["average"])
@@ -220,6 +222,8 @@ def fit(
     if directory.is_chief:
         callbacks += [TensorBoardLogs(directory.folder / "logs"), checkpoint]
         callbacks.append(StopEarly(checkpoint, *stop))
+    if max_steps is not None:
+        callbacks.append(StopAtStep(max_steps))
     trainer.fit(
         task.train_batches(model, group, epoch),
         initial_epoch=epoch,

@@ -27,6 +27,7 @@ _SEARCH = tuple(f"decoding.{name}" for name in types() if name != "max_length")
 FREE = {
     "cross-entropy": (
         "training.epochs",
+        "training.max_steps",
         "training.patience",
         "training.stop_on",
         "data.data_dir",

@@ -106,17 +106,19 @@ def check_warmup(values: dict[str, Any], steps_per_epoch: int, where: str) -> No
         where: str, the group's name, for the message.
     """
     epochs = values["epochs"]
+    steps = epochs * steps_per_epoch
+    if values.get("max_steps") is not None:
+        steps = min(steps, values["max_steps"])
     for name, count, noun in (
         ("warmup_epochs", epochs, "epochs"),
-        ("warmup_steps", epochs * steps_per_epoch, "steps"),
+        ("warmup_steps", steps, "steps"),
     ):
         warmup = values.get(name, 0)
         if warmup > count:
             raise InputError(
                 f"--config.{where}.{name}={warmup} is more than the {count} {noun} of "
-                "the run, so that it would never reach its learning rate, "
-                f"{values['learning_rate']}: train more epochs, or warm up for fewer "
-                f"{noun}."
+                "the run, so that it would never reach its learning rate: train for "
+                f"more {noun}, or warm up for fewer."
             )
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import types
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from conftest import PROJECT
 import keras_caption as kc
 from experiments.papers.rows import TABLES
 from keras_caption.commands.configuration import describe, make_config
+from keras_caption.tasks import Translation
 from keras_caption.training.caption_reward import reward_weights
 from keras_caption.training.schedules import schedule_of
 
@@ -107,7 +109,17 @@ TRANSLATION = {
         "decoding.beam_size": 5,
         "evaluation.tokenized": True,
     },
-    "wmt14_area_tiny": {
+    "wmt14_area_lstm": {
+        "data.tokenizer": "characters",
+        "model.name": "lstm_256_area",
+        "model.input_area": 2,
+        "model.num_heads": 4,
+        "model.dropout": 0.2,
+        "model.score": "product",
+        "training.max_steps": 80_000,
+        "training.tokens_per_batch": 20480,
+    },
+    "wmt14_area": {
         "data.dataset": "wmt14_translate",
         "model.name": "transformer_tiny_area",
         "model.num_layers": 2,
@@ -118,7 +130,8 @@ TRANSLATION = {
         "model.output_area": 5,
         "model.area_layers": 2,
         "training.tokens_per_batch": 32000 // 2,
-        "training.learning_rate": 1 / np.sqrt(128 * 4000),
+        "training.learning_rate": None,  # by the size, see below
+        "training.max_steps": 250_000,
     },
     "wmt14_base_nsa": {
         "data.dataset": "wmt14_translate",
@@ -140,6 +153,20 @@ def test_every_file_of_translation_is_that_of_its_source():
         for key, value in expected.items():
             group, key = key.split(".")
             assert config[group][key] == pytest.approx(value), (name, key)
+
+
+@pytest.mark.parametrize(
+    ("size", "rate"), [("tiny", 1.4e-3), ("small", 9.9e-4), ("base", 7.0e-4)]
+)
+def test_the_rate_of_wmt14_follows_from_the_size(size, rate):
+    name = f"transformer_{size}"
+    config = read("wmt14_area", CONFIGS / "translation", **{"model.name": name})
+    task = types.SimpleNamespace(config=config)
+    optimizer = Translation.make_optimizer(task, "training", 1000)
+    schedule = optimizer._learning_rate
+    assert float(schedule(3999)) == pytest.approx(rate, rel=0.02)
+    assert float(schedule(15_999)) == pytest.approx(rate / 2, rel=0.02)
+    assert config["model"]["norm_position"] == "pre"
 
 
 def test_mcan_has_the_schedule_of_its_code():

@@ -26,7 +26,14 @@ MODELS = {
         },
     ),
     "lstm": (kc.models.LSTMTranslator, SIZES),
-    "lstm_area": (kc.models.LSTMTranslator, {**SIZES, "input_area": 3}),
+    "lstm_area": (
+        kc.models.LSTMTranslator,
+        {
+            **SIZES,
+            **{"input_area": 3, "num_heads": 2, "score": "product"},
+            **{"projected": "keys", "reversed_source": True, "first_states": "last"},
+        },
+    ),
 }
 SENTENCES = ["w1 w2 w3 w4 w5", "w6", "w7 w8 unknown"]
 
@@ -95,6 +102,30 @@ def test_it_trains_saves_and_loads(model, tmp_path):
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.source == model.source
     np.testing.assert_array_equal(loaded(batch[0]), model(batch[0]))
+
+
+def test_an_encoder_reads_from_the_right_and_begins_the_decoder(rng):
+    options = {**SIZES, "source_size": 9, "target_size": 9, "first_states": "last"}
+    forward, backward = (
+        kc.models.LSTMTranslator(reversed_source=reverse, **options)
+        for reverse in (False, True)
+    )
+    source = np.int32([[5, 6, 7, 8, 2], [7, 4, 2, 0, 0]])
+    tokens = targets_of(rng, 2) % 9
+    forward({"source": source, "tokens": tokens})
+    backward({"source": source, "tokens": tokens})
+    backward.set_weights(forward.get_weights())
+    mirrored = np.int32([[2, 8, 7, 6, 5], [2, 4, 7, 0, 0]])
+    expected = forward.encode(forward.read({"source": mirrored}))
+    found = backward.encode(backward.read({"source": source}))
+    np.testing.assert_allclose(found["states"], expected["states"], atol=1e-6)
+    memory, mirrored = (ops.convert_to_numpy(x["memory"]) for x in (found, expected))
+    np.testing.assert_allclose(memory[0], mirrored[0, ::-1], atol=1e-6)
+    np.testing.assert_allclose(memory[1, :3], mirrored[1, 2::-1], atol=1e-6)
+    # The last hidden state of the last LSTM is its output at the end of the reading.
+    np.testing.assert_allclose(found["states"][:, -1, 0], memory[:, 0], atol=1e-6)
+    state = backward.start(found)["cache"][1]
+    np.testing.assert_array_equal(state[1], found["states"][:, 1, 1])
 
 
 def test_an_ensemble_translates_and_is_served(tokenizer, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 import keras_caption as kc
 from keras_caption import progress
+from keras_caption.formats.items import read_items
 from keras_caption.tasks.reports import translation as report
 
 WORDS = ["one", "two", "three", "four", "five", "six", "sev@@", "eight", "ni@@", "ten"]
@@ -95,6 +96,11 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(
     updates = history[0]["iterations"]
     scores = json.loads((folder / "whole" / "test_scores.json").read_text())
     assert set(scores) == {"BLEU", "chrF", "exact", "log_perplexity"}
+    items = read_items(folder / "whole" / "test_items.json")
+    for name in ("BLEU", "log_perplexity"):
+        sums = np.sum([*items[name].values()], axis=0)
+        found = kc.evaluation.SCORES.get(name, kc.evaluation.ratio)(sums)
+        assert found == pytest.approx(scores[name])
     lines = (folder / "whole" / "test_translations.txt").read_text().splitlines()
     assert len(lines) == 5
     shown = whole.stdout.split("before the reference:\n")[1].splitlines()[:15]
@@ -120,10 +126,29 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(
     assert files == {"epoch_2.npz", "epoch_3.npz"}
 
 
+def test_a_number_of_updates_ends_training(folder, call, monkeypatch):
+    monkeypatch.setattr(report, "evaluate", lambda *_: {"BLEU": 0.5})
+    few = "--epochs=9", "--resume", "--config.training.max_steps=9"
+    options = *few, "--config.training.warmup_steps=2"
+    done = call("steps", *options)
+    assert done.returncode == 0, done.stderr
+    path = folder / "steps" / "history.json"
+    history = json.loads(path.read_text())
+    assert history[-1]["iterations"] == 9
+    assert 9 % history[0]["iterations"] > 0  # within an epoch
+    assert "val_bleu" in history[-1]
+    (folder / "steps" / "test_scores.json").unlink()
+    assert call("steps", *options).returncode == 0
+    assert json.loads(path.read_text()) == history
+    done = call("too_few", *few)
+    assert "warmup_steps=10 is more than the 9 steps" in done.stderr
+
+
 def test_the_report_says_what_its_figures_and_outputs_lack(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(kc.evaluation, "log_perplexity", lambda *_: -1.0)
+    likelihoods = dict.fromkeys(range(2), (-1.0, 1))
+    monkeypatch.setattr(kc.evaluation, "log_probabilities", lambda *_: likelihoods)
     model = types.SimpleNamespace(
         name="translator",
         decoding=kc.decoding.Decoding(beam_size=1),

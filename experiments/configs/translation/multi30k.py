@@ -35,6 +35,7 @@ def get_config():
         },
         "training": {
             "epochs": 15,
+            "max_steps": None,
             "tokens_per_batch": 4096,
             "learning_rate": 3e-3,
             "warmup_steps": 400,

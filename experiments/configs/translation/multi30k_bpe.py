@@ -43,6 +43,7 @@ def get_config():
         },
         "training": {
             "epochs": 143,  # of 56 updates: theirs are at most 8,000
+            "max_steps": None,
             "tokens_per_batch": 4096,
             "learning_rate": 5e-3,
             "warmup_steps": 2000,

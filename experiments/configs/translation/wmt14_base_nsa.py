@@ -30,8 +30,9 @@ def get_config():
         },
         "training": {  # ours, as Vaswani et al. train
             "epochs": 20,
+            "max_steps": None,
             "tokens_per_batch": 25000,
-            "learning_rate": (512 * 4000) ** -0.5,
+            "learning_rate": None,  # (512 * 4000) ** -0.5, by the model's size
             "warmup_steps": 4000,
             "label_smoothing": 0.1,
             "accumulation": 1,
