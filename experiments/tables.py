@@ -2,18 +2,24 @@ r"""Prints the scores of finished runs as tables, the papers' own among them.
 
     python experiments/tables.py saved_models
     python experiments/tables.py --table ngsan_2,ngsan_4 saved_models
+    python experiments/tables.py --table ngsan_5
 
 takes all finished runs in these folders or below. Runs that differ in their seed only
 make one row, of means and standard deviations; `seeds` says how many there are. A
-paper's table has the paper's rows, and all its scores beside ours; runs that belong to
-none of its rows are reported. Runs on other data, or of another task, have tables of
-their own, with the metrics of their task.
+paper's table has the paper's rows, and all its scores beside ours, also without a run
+of ours; runs that belong to none of its rows are reported. Runs on other data, or of
+another task, have tables of their own, with the metrics of their task.
+
+Below a table, each row is compared with the first one by paired differences over the
+items that both were scored on, or with the row whose label has the text of `--against`.
 
     python experiments/tables.py --table ngsan_2 --run -- --dataset coco_objects \
         --data_dir annotations
 
 trains what the table needs, three seeds of each cell, and resumes if it was
-interrupted. What follows `--` is for experiments/run.py.
+interrupted. What follows `--` is for experiments/run.py. With the paper's own
+experiment there, such as `--config wmt14_area_lstm`, each cell has the values of the
+paper, or of the authors' released code, for it.
 """
 
 import collections
@@ -23,6 +29,7 @@ import sys
 
 from experiments.papers.finished import distinctions, find_runs, label_of, task_of
 from experiments.papers.rows import (
+    TABLES,
     Row,
     cells_of,
     ensembles_of,
@@ -32,7 +39,7 @@ from experiments.papers.rows import (
 )
 from experiments.papers.sections import Section, show, write_csv
 from keras_caption.commands.command_line import Parser, names, new_file, start
-from keras_caption.papers import SELF_CRITICAL, TABLES
+from keras_caption.papers import SELF_CRITICAL
 
 
 def main(arguments):
@@ -44,31 +51,30 @@ def main(arguments):
         for table in options.table:
             folders += train(table, options, arguments[end + 1 :])
     datasets = collections.defaultdict(list)
-    for run in find_runs(folders).values():
+    for run in find_runs(folders, needed=not options.table).values():
         datasets[run["dataset"]].append(run)
-    sections = [
-        section
-        for dataset, runs in datasets.items()
-        for section in sections_of(dataset, runs, options.table)
-    ]
+    sections = [*sections_of(datasets, options.table)]
     for section in sections:
-        show(section)
+        show(section, options.against)
     report_skipped(datasets.values(), sections)
     if options.csv:
         write_csv(options.csv, sections)
 
 
-def sections_of(dataset, runs, tables):
-    """The tables of a dataset's runs: papers' of the same task, or their own."""
-    task = task_of(runs[0])
-    metrics = task.metrics
+def sections_of(datasets, tables):
+    """The tables of runs by dataset: papers' of the same task, or their own."""
     if not tables:
-        yield Section(dataset, metrics, rows_of_runs(runs))
+        for dataset, runs in datasets.items():
+            yield Section(dataset, task_of(runs[0]).metrics, rows_of_runs(runs))
     for table in tables:
-        if task_of_table(table) is task:
-            title = f"{TABLES[table].title}: {dataset}"
-            rows, notes = rows_of(table, runs), notes_of(table)
-            yield Section(title, metrics, rows, notes)
+        task, title = task_of_table(table), TABLES[table].title
+        ours = {name: x for name, x in datasets.items() if task_of(x[0]) is task}
+        for dataset, runs in ours.items():
+            rows, notes = rows_of(table, runs), notes_of(table, dataset)
+            yield Section(f"{title}: {dataset}", task.metrics, rows, notes)
+        if not ours:
+            metrics = task.metrics if task else ()
+            yield Section(title, metrics, rows_of(table, []), notes_of(table))
 
 
 def parse(arguments):
@@ -79,6 +85,9 @@ def parse(arguments):
         type=names,
         default=[],
         help=f"of the papers', separated by commas: {', '.join(TABLES)}",
+    )
+    parser.add_argument(
+        "--against", help="text in the label of the row that others are compared with"
     )
     parser.add_argument(
         "--csv", type=new_file, help="new file that the tables are written to as well"
@@ -94,6 +103,12 @@ def parse(arguments):
         "table's ensembles have members",
     )
     parser.add_argument(
+        "--cells",
+        type=names,
+        default=[""],
+        help="with --run: texts in the labels of the rows to train; all if omitted",
+    )
+    parser.add_argument(
         "--output_dir",
         default="saved_models/tables",
         help="with --run: folder of the runs",
@@ -102,6 +117,8 @@ def parse(arguments):
     for table in options.table:
         if table not in TABLES:
             parser.error(f"there is no table {table!r}: those are {', '.join(TABLES)}")
+        if options.run and task_of_table(table) is None:
+            parser.error(f"--run: {TABLES[table].title} has no models to train")
     if options.run and not options.table:
         parser.error("--run needs --table")
     return options
@@ -135,20 +152,27 @@ def rows_of_runs(runs):
 def train(table, options, arguments):
     """Makes the runs of a table; returns their folders."""
     cells, ensembles = cells_of(table), ensembles_of(table)
+    cells = [row for row in cells if any(text in row.label for text in options.cells)]
     most = max((row.members for row in ensembles), default=0)
     seeds = options.seeds or [str(seed) for seed in range(max(3, most))]
+    # Settings of single rows are those of the paper's experiment, at its scale.
+    of_paper = TABLES[table].config
+    is_papers = of_paper in {pathlib.Path(x.split("=")[-1]).stem for x in arguments}
     folders = []
     for seed in seeds:
-        for name, overrides in cells:
-            folder = folder_of(options.output_dir, name, overrides, seed)
+        for row in cells:
+            folder = folder_of(options.output_dir, row.model, row.overrides, seed)
             folders.append(folder)
             print(
                 f"\n{table}: {len(folders)} of {len(cells) * len(seeds)}, {folder}",
                 flush=True,
             )
+            settings = {**row.overrides, **TABLES[table].settings}
+            if is_papers:
+                settings |= row.recipe
             command = [
-                *(f"--model={name}", f"--seed={seed}"),
-                *(f"--config.{key}={value}" for key, value in overrides.items()),
+                *(f"--model={row.model}", f"--seed={seed}"),
+                *(f"--config.{key}={value}" for key, value in settings.items()),
                 f"--output_dir={folder}",
                 *arguments,
             ]

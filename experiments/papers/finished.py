@@ -16,14 +16,15 @@ FOLDERS = ("prepared", "parallel", "vqa")  # datasets that are named by their fo
 TEXT = ("data.source", "data.target", "data.tokenizer")
 
 
-def find_runs(folders):
+def find_runs(folders, needed=True):
     """The finished runs in folders and below, self-critical ones among them.
 
     Those that are not finished, or of an unknown model, are reported and skipped;
-    without any run the program ends.
+    without any run the program ends, if one is needed.
 
     Args:
         folders: Paths.
+        needed: bool, whether a run is needed.
 
     Returns:
         dict from the folder of a run to what `read_finished` returns, its `folder`,
@@ -47,7 +48,7 @@ def find_runs(folders):
             runs[path] = {**run, "folder": path, "dataset": dataset}
         if not begun:
             print(f"There is no run in {folder}.", file=sys.stderr)
-    if not runs:
+    if needed and not runs:
         sys.exit("error: name folders that have finished runs in them.")
     return runs
 

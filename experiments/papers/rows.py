@@ -2,12 +2,16 @@
 
 import dataclasses
 
+from experiments.papers.effects import EFFECTS
 from experiments.papers.finished import OBJECTIVES, distinctions
 from keras_caption import tasks
-from keras_caption.papers import CROSS_ENTROPY, SELF_CRITICAL, TABLES
+from keras_caption.papers import CROSS_ENTROPY, SELF_CRITICAL
+from keras_caption.papers import TABLES as PAPERS
 from keras_caption.training.run_directory import settings
 
+TABLES = {**PAPERS, **EFFECTS}
 PHASES = {
+    (): "",
     (CROSS_ENTROPY,): "All scores are after cross-entropy only, the paper's and ours.",
     (SELF_CRITICAL,): (
         "The paper's scores are after self-critical training. Of ours, rows with "
@@ -39,13 +43,12 @@ class Row:
 
 
 def cells_of(table):
-    """The models that a table compares: names of presets and their overrides."""
-    cells = []
+    """The models that a table compares, a row for each, ensembles aside."""
+    cells = {}
     for row in TABLES[table].rows:
-        cell = (row.model, row.overrides)
-        if row.model and cell not in cells:
-            cells.append(cell)
-    return cells
+        if row.model and row.members == 1:
+            cells.setdefault((row.model, *row.overrides.items()), row)
+    return [*cells.values()]
 
 
 def ensembles_of(table):
@@ -54,14 +57,25 @@ def ensembles_of(table):
 
 
 def task_of_table(table):
-    """The task of a table's models."""
-    return tasks.of_model(next(row.model for row in TABLES[table].rows if row.model))
+    """The task of a table's models; `None` if none of them is ours."""
+    cells = cells_of(table)
+    return tasks.of_model(cells[0].model) if cells else None
 
 
-def notes_of(table):
-    """What a reader must know to compare ours with the paper's, str."""
+def notes_of(table, dataset=None):
+    """What a reader must know to compare ours with the paper's, str.
+
+    Args:
+        table: Name of the table.
+        dataset: What the runs of ours are scored on, or `None` if there are none.
+    """
+    ours = f"ours of {dataset}" if dataset else "there is no finished run of ours"
     table = TABLES[table]
-    return f"{PHASES[tuple(table.objectives)]} {table.notes}".strip()
+    if not any(row.scores for row in table.rows):
+        return table.notes
+    data = f"The paper's are of {table.data}; {ours}."
+    parts = (PHASES[tuple(table.objectives)], data, table.notes)
+    return " ".join(part for part in parts if part)
 
 
 def rows_of(table, runs):

@@ -6,8 +6,16 @@ import statistics
 
 from experiments.papers.rows import Row
 from keras_caption.atomic import creating
-from keras_caption.evaluation import markdown_table
+from keras_caption.evaluation import (
+    SCORES,
+    markdown_table,
+    paired_difference,
+    ratio,
+)
+from keras_caption.formats.items import read_items
 from keras_caption.formats.runs import PARTS, UNSCALED
+
+SUMMED = ("BLEU", "log_perplexity")  # whose items have what sums up to them
 
 
 @dataclasses.dataclass
@@ -27,26 +35,40 @@ class Section:
     notes: str = ""
 
 
-def show(section):
-    """Prints a table as Markdown."""
+def show(section, against=None):
+    """Prints a table as Markdown, and how its rows differ.
+
+    Args:
+        section: `Section`.
+        against: Text in the label of the row that others are compared with. Defaults to
+            `None`, the first one.
+    """
     rows, published = section.rows, published_of(section)
     print(f"\n{section.title}\n")
     if section.notes:
         print(f"{section.notes}\n")
     columns = ["seeds", "parameters", *section.metrics]
-    if not any(run["parameters"] for row in rows for run in row.runs):
+    runs = [run for row in rows for run in row.runs]
+    if not runs:
+        columns = []
+    elif not any(run["parameters"] for run in runs):
         columns.remove("parameters")
-    print(
-        markdown_table(
-            ["", *columns, *(f"paper's {name}" for name in published)],
-            [
-                [row.label]
-                + [cell(row, name) for name in columns]
-                + [str(row.published.get(name, "")) for name in published]
-                for row in rows
-            ],
+    if rows:
+        print(
+            markdown_table(
+                ["", *columns, *(f"paper's {name}" for name in published)],
+                [
+                    [row.label]
+                    + [cell(row, name) for name in columns]
+                    + [str(row.published.get(name, "")) for name in published]
+                    for row in rows
+                ],
+            )
         )
-    )
+    notes = {name: x for run in runs for name, x in run.get("notes", {}).items()}
+    for name, note in notes.items():
+        print(f"\n{name}: {note}")
+    show_differences(rows, section.metrics, against or "")
     for name, title in PARTS.items():
         parts = [
             Row(row.label, [run.get(name, {}) for run in row.runs])
@@ -60,11 +82,79 @@ def show(section):
             print(markdown_table(["", *columns], cells))
 
 
+def show_differences(rows, metrics, against):
+    """Prints how the rows of a table differ from one of them, and whether.
+
+    Args:
+        rows: List of `Row`.
+        metrics: Names of the metrics of the table.
+        against: Text in the label of that row; the first one with runs that has it.
+    """
+    items = [(row, items_of(row.runs)) for row in rows if row.runs]
+    chosen = [(row, found) for row, found in items if against in row.label]
+    if not chosen:
+        return
+    first, reference = chosen[0]
+    lines = []
+    for row, found in items:
+        if row is first:
+            continue
+        for name in (*metrics, "log_probability"):
+            if name in found and name in reference:
+                score = SCORES.get(name, ratio)
+                compared = paired_difference(found[name], reference[name], score)
+                lines.append([row.label, name, *difference_cells(compared, name)])
+    if lines:
+        print(f"\nDifferences from {first.label}, paired, with 95 % intervals\n")
+        heads = ["", "of", "difference", "interval", "it", "over"]
+        print(markdown_table(heads, lines, labels=2))
+
+
+def difference_cells(compared, name):
+    """Difference, interval, verdict, and what the interval is over, list of str."""
+    scale, digits = (1, 4) if name in UNSCALED else (100, 1)
+    mean, low, high = (
+        f"{scale * x:+.{digits}f}" for x in (compared.mean, compared.low, compared.high)
+    )
+    verdict = compared.verdict
+    over = f"{compared.items:,} items"
+    over += " and seeds" if compared.has_seeds else ", of one seed"
+    is_known = verdict == "cannot be told apart"
+    return mean, f"{low} to {high}", verdict if is_known else f"is {verdict}", over
+
+
+def items_of(runs):
+    """What `paired_difference` takes of runs, by metric; those that all of them have.
+
+    Values are pairs of a number and its weight; an image that has several, as one for
+    each reference, counts by their mean.
+    """
+    found = []
+    for run in runs:
+        path = run["folder"] / "test_items.json"
+        if not path.exists():
+            return {}
+        found.append(read_items(path))
+    return {
+        name: [{i: numbers(name, x) for i, x in run[name].items()} for run in found]
+        for name in found[0]
+        if all(name in run for run in found)
+    }
+
+
+def numbers(name, value):
+    """What sums up to a score."""
+    if name in SUMMED:
+        return value
+    return statistics.mean(value) if isinstance(value, list) else value, 1
+
+
 def published_of(section):
     """Names of the values that the papers report of any of the rows."""
     published = [row.published for row in section.rows]
-    names = ["parameters", *section.metrics]
-    return [name for name in names if any(name in values for values in published)]
+    found = dict.fromkeys(name for values in published for name in values)
+    usual = [name for name in ("parameters", *section.metrics) if name in found]
+    return [*usual, *(name for name in found if name not in usual)]
 
 
 def cell(row, name):
@@ -76,6 +166,8 @@ def cell(row, name):
     if name == "parameters":
         count = row.runs[0]["parameters"]
         return f"{count / 1e6:.2f}M" if count else ""
+    if any(name in run.get("notes", {}) for run in row.runs):
+        return "n/a"  # it means nothing, as a note says
     values = scores_of(row, name)
     return text_of(values, digits=4 if name in UNSCALED else 1) if values else "n/a"
 
@@ -101,9 +193,9 @@ def mean_and_spread(values):
 
 def write_csv(path, sections):
     """All tables in one new file: a line for each row."""
-    metrics = list(
-        dict.fromkeys(name for section in sections for name in section.metrics)
-    )
+    metrics = dict.fromkeys(name for section in sections for name in section.metrics)
+    printed = dict.fromkeys(x for section in sections for x in published_of(section))
+    metrics = [name for name in metrics | printed if name != "parameters"]
     with (
         creating(path) as partial,
         open(partial, "w", newline="", encoding="utf-8") as file,

@@ -17,7 +17,8 @@ from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 
 SCALE = 100  # of the scores in logs of epochs
-UNSCALED = ("log_perplexity",)  # scores that are not shown times 100
+# Scores that are not shown times 100.
+UNSCALED = ("log_perplexity", "log_probability")
 # Scores of parts of the test split that a run may have, and what they are of.
 PARTS = {
     "statements": "Share of statements that are true",

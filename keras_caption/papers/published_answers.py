@@ -21,8 +21,9 @@ ANSWERS = {
             )
             for split, score in zip(("test-dev", "test-std"), scores, strict=True)
         ),
-        "The paper's scores are of VQA v2's server; ours, the same in both rows, are "
-        "of the test split of the dataset. The paper does not say which geometry GSA "
-        "has: that it depends on the query is ours.",
+        "Ours, the same in both rows, are of the test split of the dataset. The paper "
+        'replaces "all the SA modules" and does not say which boxes words have, nor '
+        "which geometry GSA has: GSA over regions alone, by the query, is ours.",
+        "VQA v2's server",
     ),
 }

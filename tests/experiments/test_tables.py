@@ -5,10 +5,12 @@ import json
 import pathlib
 import subprocess
 
+import numpy as np
 import pytest
 
 import keras_caption as kc
 from experiments.papers import finished, rows
+from experiments.papers.effects import EFFECTS
 from keras_caption.commands.configuration import make_config
 from keras_caption.training.run_directory import describe
 
@@ -182,7 +184,10 @@ def test_runs_that_differ_in_more_than_their_seed_share_no_row(
 # Numbers of rows, and sums of all scores, of the papers' own tables.
 SUMS = {
     "aoanet_1": (24, 7525.9),
+    "aoanet_2": (7, 6833.5),
+    "aoanet_3": (0, 0),
     "aoanet_4": (10, 2542.1),
+    "aoanet_human": (3, 100.0),
     "aoanet_video": (2, 267.24),
     "area_1": (12, 217.4),
     "area_2": (12, 336.0),
@@ -192,17 +197,20 @@ SUMS = {
     "ngsan_2": (5, 1393.7),
     "ngsan_3": (4, 1118.7),
     "ngsan_4": (5, 1598.4),
+    "ngsan_5": (5, 5044.1),
     "ngsan_6": (11, 3247.6),
     "ngsan_7": (3, 457.0),
     "ngsan_8": (4, 111.18),
     "ngsan_9": (10, 705.96),
+    "ngsan_complexity": (4, 163.402),
     "spatial_1": (2, 395.5),
 }
 
 
 def test_published_tables_are_whole():
-    assert rows.TABLES.keys() == SUMS.keys()
-    for name, table in rows.TABLES.items():
+    papers = {x: table for x, table in rows.TABLES.items() if x not in EFFECTS}
+    assert papers.keys() == SUMS.keys()
+    for name, table in papers.items():
         total = sum(sum(row.scores.values()) for row in table.rows)
         assert (len(table.rows), round(total, 4)) == SUMS[name]
         models = {row.model for row in table.rows} - {None}
@@ -306,6 +314,39 @@ def test_cells_of_translation_name_their_text(call_script, monkeypatch, tmp_path
     ]
 
 
+def test_cells_have_the_values_of_their_papers(call_script, monkeypatch, tmp_path):
+    commands = []
+
+    def succeed(command, check):
+        commands.append({str(part) for part in command[2:]})
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", succeed)
+    for table, *config in (
+        ("aoanet_4", "--", "--config", "aoanet_coco"),
+        ("aoanet_4", "--", "--dataset=coco_objects"),
+        ("area_3", "--", "--config=configs/wmt14_area_lstm.py"),
+        ("effects_areas", "--cells=post plain,pre mean", "--", "--dataset=parallel"),
+    ):
+        call_script(
+            *("experiments/tables.py", f"--table={table}", "--run", "--seeds=0"),
+            *(f"--output_dir={tmp_path}", *config),
+        )
+    ablations, others, lstms = commands[:10], commands[10:20], commands[20:32]
+    plain, means = commands[32:]
+    assert {"--model=transformer_tiny", "--config.model.norm_position=post"} < plain
+    assert {"--model=transformer_tiny_area", "--config.model.area_values=mean"} < means
+    assert all("--config.self_critical.epochs=0" in x for x in ablations + others)
+    base, refined = ablations[0], ablations[1]
+    released = {"--config.training.epochs=35", "--config.model.context_dropout=0.0"}
+    assert "--model=aoanet_base" in base
+    assert released < base
+    assert not released & refined
+    assert not any(released & x for x in others)
+    assert "--config.model.dropout=0.1" in lstms[1]  # to French
+    assert "--config.model.dropout=0.1" not in lstms[0]
+
+
 def test_a_translator_is_not_scored_on_other_data(call_script, translations):
     run = translations / "fr"
     done = call_script("experiments/evaluate.py", run, "--data_dir=elsewhere")
@@ -368,9 +409,77 @@ def test_a_table_that_cannot_be_written_is_named(call_script, runs):
 
 
 def test_there_is_no_such_table(call_script, runs):
-    done = call_script("experiments/tables.py", "--table=ngsan_5", *runs)
+    done = call_script("experiments/tables.py", "--table=ngsan_10", *runs)
     assert done.returncode == 1
-    assert "error: there is no table 'ngsan_5': those are aoanet_1," in done.stderr
+    assert "error: there is no table 'ngsan_10': those are aoanet_1," in done.stderr
+    done = call_script("experiments/tables.py", "--table=ngsan_5", "--run")
+    assert "NG-SAN, Table 5, single models has no models to train" in done.stderr
+
+
+def test_published_tables_need_no_run(call_script):
+    names = [*(x for x in SUMS if x != "aoanet_3"), "aoanet_3"]  # which has no rows
+    done = call_script("experiments/tables.py", f"--table={','.join(names)}")
+    assert done.returncode == 0, done.stderr
+    found = by_title(done.stdout)
+    assert len(found) == len(SUMS) - 1
+    server = found["NG-SAN, Table 5, single models"]["NG-SAN"]
+    assert list(server)[1:3] == ["paper's BLEU-1 c5", "paper's BLEU-1 c40"]
+    assert server["paper's CIDEr-D c40"] == "128.6"
+    base = found["AoANet, Table 4"]["Base (aoanet_base)"]
+    assert [*base.values()] == ["Base (aoanet_base)", "75.7", "34.9", "56.0", "109.5"]
+    assert "of newstest2014, trained on WMT14; there is no finished run" in done.stdout
+    assert "captions of four images, and has no numbers" in done.stdout
+
+
+def write_items(folder, cider, likelihoods):
+    items = {"ids": [*range(len(cider))], "CIDEr-D": cider}
+    likelihoods = [[x - 0.1, x + 0.1] for x in likelihoods]
+    (folder / "test_items.json").write_text(
+        json.dumps({**items, "log_probability": likelihoods})
+    )
+
+
+def test_rows_are_compared_over_items_and_seeds(call_script, tmp_path):
+    rng = np.random.default_rng(0)
+    image = rng.normal(1.0, 1.0, 100)  # some images are easier, for all
+    for name, better in (("san", 0), ("nsan", 0), ("nsan_key", 1)):
+        for seed in range(3):
+            folder = tmp_path / f"{name}_{seed}"
+            write_run(folder, name, 100.0, seed=seed)
+            noise = rng.normal(0, 0.1, 100)
+            cider = image + noise + 0.4 * better + 0.05 * (seed - 1)
+            write_items(folder, [*cider], [*(image / 10 + noise - 2 - better / 2)])
+    done = call_script("experiments/tables.py", "--table=ngsan_3", tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, table = done.stdout.split(
+        "Differences from neither (san), paired, with 95 % intervals\n\n"
+    )
+    cells = [[x.strip() for x in line.split("|")[1:-1]] for line in table.splitlines()]
+    rows = {tuple(row[:2]): row[2:] for row in cells[2:]}
+    assert len(rows) == 4
+    mean, _, verdict, over = rows["key (nsan_key)", "CIDEr-D"]
+    assert abs(float(mean) - 40) < 3
+    assert (verdict, over) == ("is higher", "100 items and seeds")
+    assert rows["query (nsan)", "CIDEr-D"][2] == "cannot be told apart"
+    mean, interval, verdict, _ = rows["key (nsan_key)", "log_probability"]
+    assert abs(float(mean) + 0.5) < 0.05
+    low, high = map(float, interval.split(" to "))
+    assert low < float(mean) < high < 0
+    assert verdict == "is lower"
+    done = call_script("experiments/tables.py", "--against=key (nsan_key", tmp_path)
+    assert "Differences from" not in done.stdout  # no row has that label here
+    done = call_script("experiments/tables.py", "--against=nsan_key", tmp_path)
+    assert "Differences from nsan_key, paired" in done.stdout
+
+
+def test_a_score_that_means_nothing_is_not_shown(call_script, tmp_path):
+    write_run(tmp_path / "san", "san", 50.0)
+    path = tmp_path / "san" / "test_scores.json"
+    notes = {"CIDEr-D": "means nothing: it is 0."}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "notes": notes}))
+    done = call_script("experiments/tables.py", tmp_path)
+    assert lines(done.stdout)["san"]["CIDEr-D"] == "n/a"
+    assert "CIDEr-D: means nothing: it is 0." in done.stdout
 
 
 def test_a_cell_that_fails_ends_it(call_script, monkeypatch, tmp_path):
