@@ -29,6 +29,7 @@ from keras_caption.formats.coco_results import read_results
 from keras_caption.formats.dictionaries import read_answers, read_token_ids
 from keras_caption.formats.glove import read_glove
 from keras_caption.formats.infos import read_infos
+from keras_caption.formats.items import read_items
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.formats.prepared_folder import read_image_ids
@@ -65,6 +66,11 @@ RUN = {
         {"epoch": 1, "iterations": 3, "val_cider": 0.5, "scale": 100},
         {"epoch": 2, "iterations": 6, "val_cider": 0.75, "scale": 100},
     ],
+    "test_items.json": {
+        "ids": [1, "b"],
+        "CIDEr-D": [0.5, None],
+        "log_probability": [[-1.5, -2], [-0.5]],
+    },
 }
 
 
@@ -426,7 +432,11 @@ READERS = {
     ),
     "run": Reader(
         write_run,
-        lambda folder: (read_finished(folder), read_history(folder)),
+        lambda folder: (
+            read_finished(folder),
+            read_history(folder),
+            read_items(folder / "test_items.json"),
+        ),
     ),
     "tsv": regions_reader(region_files.write_tsv, "features.tsv"),
     "vinvl": regions_reader(region_files.write_vinvl, "features.tsv"),

@@ -39,6 +39,13 @@ def test_only_a_signed_geometry_knows_an_image_from_its_mirror_image(rng):
         assert np.abs(out[0, 0, 1, odd_in_x]).sum() > 0.1 or not signed
 
 
+def test_the_papers_numbers_of_parameters_follow_from_the_default_size():
+    bias = GeometryBias(8)
+    bias.build((None, 36, 512), (None, 36, 512), (None, 36, 4))
+    # Of four blocks: NG-SAN has 41.5M, SAN 40.20M.
+    assert round(40.20 + 4 * bias.count_params() / 1e6, 2) == 41.51
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_geometry_bias_follows_eq_9_to_13(rng, kind):
     x = rng.normal(size=(2, 5, 8)).astype("float32")

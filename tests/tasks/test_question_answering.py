@@ -11,6 +11,7 @@ import pytest
 
 import keras_caption as kc
 from experiments.declining import threshold_for
+from keras_caption.formats.items import read_items
 from keras_caption.tasks import QuestionAnswering
 from keras_caption.tasks.reports import question_answering as report
 
@@ -117,6 +118,9 @@ def check_report(output, printed):
     row = f"| all | {100 * scores['accuracy']:.2f} | ± {half:.1f} | 12 |"
     assert row in " ".join(printed.split())
     results = kc.evaluation.read_vqa_results(output / "test_results.json")
+    accuracies = read_items(output / "test_items.json")["accuracy"]
+    assert accuracies.keys() == results.keys()
+    assert np.mean([*accuracies.values()]) == pytest.approx(scores["accuracy"])
     # Images 13, 17, ... are those of the test split.
     expected = {10 * i + n for i in range(13, 34, 4) for n in range(2)}
     assert results.keys() == expected

@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import keras_caption as kc
+from keras_caption.formats.items import write_items
 from keras_caption.training.answer_validation import answer_questions
 
 DRAWN = 4  # questions in the figure of attention
@@ -22,6 +23,7 @@ FILES = {
     "logs": "the same for TensorBoard",
     "test_results.json": "answers to the test questions, as VQA's server takes them",
     "server_results.json": "the same for questions whose answers are not known",
+    "test_items.json": "the accuracy of each answer",
     "test_scores.json": "scores of the test questions",
     "attention.png": "which regions attend to which words of a question",
     "report.html": "all of this, for a browser",
@@ -54,6 +56,15 @@ def evaluate(
     answers = answer_questions(model, questions, encode(model, "test"))
     kc.evaluation.write_vqa_results(folder / "test_results.json", answers)
     scores = kc.evaluation.score_answers(answers, questions)
+    accuracies = [
+        kc.evaluation.answer_accuracy(answers[question.question_id], question.answers)
+        for question in questions
+    ]
+    write_items(
+        folder / "test_items.json",
+        [question.question_id for question in questions],
+        {"accuracy": accuracies},
+    )
     unanswered = data.questions.get("unanswered")
     if unanswered:
         unscored = answer_questions(model, unanswered, encode(model, "unanswered"))
