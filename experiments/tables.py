@@ -70,7 +70,9 @@ def sections_of(datasets, tables):
         task, title = task_of_table(table), TABLES[table].title
         ours = {name: x for name, x in datasets.items() if task_of(x[0]) is task}
         for dataset, runs in ours.items():
-            rows, notes = rows_of(table, runs), notes_of(table, dataset)
+            rows = rows_of(table, runs)
+            has_runs = any(row.runs for row in rows)
+            notes = notes_of(table, dataset if has_runs else None)
             yield Section(f"{title}: {dataset}", task.metrics, rows, notes)
         if not ours:
             metrics = task.metrics if task else ()
@@ -87,7 +89,9 @@ def parse(arguments):
         help=f"of the papers', separated by commas: {', '.join(TABLES)}",
     )
     parser.add_argument(
-        "--against", help="text in the label of the row that others are compared with"
+        "--against",
+        default="",
+        help="text in the label of the row that others are compared with",
     )
     parser.add_argument(
         "--csv", type=new_file, help="new file that the tables are written to as well"

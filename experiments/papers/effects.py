@@ -3,33 +3,34 @@ r"""Tables of ours that take the papers' effects apart.
 Sums of values (Area Attention, Eq. 4) make the branch of an attention layer larger than
 the residual, in post-norm blocks above all; the papers' Transformers had pre-norm ones.
 Instance normalization (NG-SAN, Eq. 6) needs several distinct items. Each table has its
-command; rows are compared with the first one by paired differences:
+command; rows are compared with the first one, or with `--against` one:
 
     C=experiments/configs
-    T="python experiments/tables.py --run --output_dir saved_models/effects"
-    $T --table effects_areas -- --config $C/translation/multi30k.py --data_dir multi30k
-    $T --table effects_areas_characters \
+    train() {
+        python experiments/tables.py --run --table $1 \
+            --output_dir saved_models/$1 "${@:2}"
+    }
+    train effects_areas -- --config $C/translation/multi30k.py --data_dir multi30k
+    train effects_areas_characters \
         --cells "post plain,post areas,pre plain,pre areas" -- \
         --config $C/translation/multi30k.py --data_dir multi30k \
-        --config.data.max_tokens=256 --config.decoding.max_length=256 \
-        --config.training.epochs=5
-    $T --table effects_areas_video -- --epochs 8 --config.model.model_dim=128 \
+        --config.data.max_tokens=256 --config.decoding.max_length=256 --epochs 5
+    train effects_areas_video -- --epochs 8 --config.model.model_dim=128 \
         --config.training.decay_after=5 --config.training.learning_rate=1e-3
-    $T --table effects_norms --seeds 0,1,2,3,4 -- \
+    train effects_norms --seeds 0,1,2,3,4 -- \
         --config $C/captioning/coco_objects.py --data_dir coco
-    $T --table effects_rates -- --config $C/captioning/coco_objects.py --data_dir coco
+    train effects_rates -- --config $C/captioning/coco_objects.py --data_dir coco
 
-The tables of norms are as well for other regions, such as windows of the pixels of
-scenes, `keras-caption prepare --dataset scenes --backbone efficientnet_lite2
---output_dir prepared/scenes` (prepared.py, --data_dir prepared/scenes), and `area_4`
-for the same pixels as a grid. Give each dataset an output_dir of its own.
+The tables of norms serve for other regions too, such as windows of the pixels of scenes
+(`keras-caption prepare --dataset scenes --backbone efficientnet_lite2 --output_dir
+prepared/scenes`, then `--config $C/captioning/prepared.py --data_dir prepared/scenes`),
+each with a folder of its own.
 """
 
 from keras_caption.papers import CROSS_ENTROPY, Published, Table
 from keras_caption.papers.published_translation import text
 
 POSITIONS = ("post", "pre")
-SMALLER = 0.33  # what areas of up to five make of values: (1 + ... + 5) / 5 = 3
 NORMS = {
     "SAN": None,
     "N-SAN": "instance",
@@ -42,59 +43,61 @@ RATES = (5e-4, 1.5e-3, 5e-3)  # of coco_objects.py, times 1, 3 and 10
 WITHOUT_REWARD = {"self_critical.epochs": 0}
 
 
-def _row(label, model, **overrides):
-    overrides = {name.replace("__", "."): value for name, value in overrides.items()}
+def _row(label, model, overrides):
     return Published(label, {}, model, overrides, objective=CROSS_ENTROPY)
 
 
-def _areas(plain, areas, smaller=SMALLER, **same):
+def _areas(plain, areas, made, smaller, same):
     """Rows of every position of norms, without areas and with every kind of them.
 
     Args:
-        plain: Name of the preset without areas.
-        areas: Name of that with areas, and overrides that make them.
+        plain, areas: Names of the presets without areas and with them.
+        made: Overrides that make the latter.
         smaller: float, scale of the output projections that begin smaller.
-        **same: Overrides of all rows.
+        same: Overrides of all rows.
     """
-    name, made = areas
+    # Of areas of up to S items, the mean size is (S + 1) / 2: 3 of five, 2 of three.
     kinds = {
         "plain": (plain, {}),
-        "areas": (name, made),
-        "smaller start": (name, {**made, "model__area_output_scale": smaller}),
-        "mean values": (name, {**made, "model__area_values": "mean"}),
+        "areas": (areas, made),
+        "smaller start": (areas, {**made, "model.area_output_scale": smaller}),
+        "mean values": (areas, {**made, "model.area_values": "mean"}),
     }
     return tuple(
-        _row(f"{position} {kind}", model, model__norm_position=position, **more, **same)
+        _row(
+            f"{position} {kind}",
+            model,
+            {"model.norm_position": position, **overrides, **same},
+        )
         for position in POSITIONS
-        for kind, (model, more) in kinds.items()
+        for kind, (model, overrides) in kinds.items()
     )
 
 
-def _text(tokenizer, language):
-    return {k.replace(".", "__"): x for k, x in text(tokenizer, language).items()}
+def _of_text(tokens, language):
+    """The table of the smallest translators, with areas of up to five."""
+    return Table(
+        f"Areas and the position of norms, {tokens}, En-{language.capitalize()}",
+        _areas(
+            *("transformer_tiny", "transformer_tiny_area"),
+            *({}, 0.33, text(tokens, language)),
+        ),
+        settings=WITHOUT_REWARD,
+    )
 
 
-TINY = "transformer_tiny", ("transformer_tiny_area", {})
 EFFECTS = {
-    "effects_areas": Table(
-        "Areas and the position of norms, subwords, En-De",
-        _areas(*TINY, **_text("subwords", "de")),
-        settings=WITHOUT_REWARD,
-    ),
-    "effects_areas_characters": Table(
-        "Areas and the position of norms, characters, En-Fr",
-        _areas(*TINY, **_text("characters", "fr")),
-        settings=WITHOUT_REWARD,
-    ),
+    "effects_areas": _of_text("subwords", "de"),
+    "effects_areas_characters": _of_text("characters", "fr"),
     "effects_areas_video": Table(
         "Areas of frames and the position of norms",
-        _areas("video_nsa", ("video_nsa", {"model__input_area": 3}), smaller=0.5),
+        _areas("video_nsa", "video_nsa", {"model.input_area": 3}, 0.5, {}),
         settings=WITHOUT_REWARD,
     ),
     "effects_norms": Table(
         "What of instance normalization matters",
         tuple(
-            _row(label, "san", model__num_layers=layers, model__query_norm=norm)
+            _row(label, "san", {"model.num_layers": layers, "model.query_norm": norm})
             for layers in (1, 2)
             for label, norm in NORMS.items()
         ),
@@ -106,9 +109,11 @@ EFFECTS = {
             _row(
                 f"{label} {rate:g}",
                 "san",
-                model__num_layers=1,
-                model__query_norm=NORMS[label],
-                training__learning_rate=rate,
+                {
+                    "model.num_layers": 1,
+                    "model.query_norm": NORMS[label],
+                    "training.learning_rate": rate,
+                },
             )
             for rate in RATES
             for label in ("SAN", "N-SAN", "noisy")

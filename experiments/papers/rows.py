@@ -69,12 +69,13 @@ def notes_of(table, dataset=None):
         table: Name of the table.
         dataset: What the runs of ours are scored on, or `None` if there are none.
     """
-    ours = f"ours of {dataset}" if dataset else "there is no finished run of ours"
-    table = TABLES[table]
+    has_models, table = bool(cells_of(table)), TABLES[table]
     if not any(row.scores for row in table.rows):
         return table.notes
-    data = f"The paper's are of {table.data}; {ours}."
-    parts = (PHASES[tuple(table.objectives)], data, table.notes)
+    data = f"The paper's are of {table.data}"
+    if has_models:
+        data += f"; ours of {dataset}" if dataset else "; there is no run of ours"
+    parts = (PHASES[tuple(table.objectives)], f"{data}.", table.notes)
     return " ".join(part for part in parts if part)
 
 

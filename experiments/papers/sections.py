@@ -35,13 +35,13 @@ class Section:
     notes: str = ""
 
 
-def show(section, against=None):
+def show(section, against=""):
     """Prints a table as Markdown, and how its rows differ.
 
     Args:
         section: `Section`.
-        against: Text in the label of the row that others are compared with. Defaults to
-            `None`, the first one.
+        against: Text in the label of the row that others are compared with, the first
+            one that has it.
     """
     rows, published = section.rows, published_of(section)
     print(f"\n{section.title}\n")
@@ -68,7 +68,7 @@ def show(section, against=None):
     notes = {name: x for run in runs for name, x in run.get("notes", {}).items()}
     for name, note in notes.items():
         print(f"\n{name}: {note}")
-    show_differences(rows, section.metrics, against or "")
+    show_differences(rows, section.metrics, against)
     for name, title in PARTS.items():
         parts = [
             Row(row.label, [run.get(name, {}) for run in row.runs])
@@ -88,7 +88,7 @@ def show_differences(rows, metrics, against):
     Args:
         rows: List of `Row`.
         metrics: Names of the metrics of the table.
-        against: Text in the label of that row; the first one with runs that has it.
+        against: Text in the label of that row, the first one with runs that has it.
     """
     items = [(row, items_of(row.runs)) for row in rows if row.runs]
     chosen = [(row, found) for row, found in items if against in row.label]
@@ -97,16 +97,16 @@ def show_differences(rows, metrics, against):
     first, reference = chosen[0]
     lines = []
     for row, found in items:
-        if row is first:
-            continue
         for name in (*metrics, "log_probability"):
-            if name in found and name in reference:
+            if row is first or name not in found or name not in reference:
+                continue
+            if set.intersection(*map(set, found[name] + reference[name])):
                 score = SCORES.get(name, ratio)
                 compared = paired_difference(found[name], reference[name], score)
                 lines.append([row.label, name, *difference_cells(compared, name)])
     if lines:
         print(f"\nDifferences from {first.label}, paired, with 95 % intervals\n")
-        heads = ["", "of", "difference", "interval", "it", "over"]
+        heads = ["", "of", "difference", "interval", "verdict", "over"]
         print(markdown_table(heads, lines, labels=2))
 
 
@@ -116,18 +116,16 @@ def difference_cells(compared, name):
     mean, low, high = (
         f"{scale * x:+.{digits}f}" for x in (compared.mean, compared.low, compared.high)
     )
-    verdict = compared.verdict
     over = f"{compared.items:,} items"
     over += " and seeds" if compared.has_seeds else ", of one seed"
-    is_known = verdict == "cannot be told apart"
-    return mean, f"{low} to {high}", verdict if is_known else f"is {verdict}", over
+    return mean, f"{low} to {high}", compared.verdict, over
 
 
 def items_of(runs):
     """What `paired_difference` takes of runs, by metric; those that all of them have.
 
     Values are pairs of a number and its weight; an image that has several, as one for
-    each reference, counts by their mean.
+    each reference, counts by their mean. Metrics that mean nothing are skipped.
     """
     found = []
     for run in runs:
@@ -139,6 +137,7 @@ def items_of(runs):
         name: [{i: numbers(name, x) for i, x in run[name].items()} for run in found]
         for name in found[0]
         if all(name in run for run in found)
+        and not any(name in run.get("notes", {}) for run in runs)
     }
 
 

@@ -131,8 +131,9 @@ class AttentionOptions:
         attention_epsilon: float, what these norms add to the variance. The default,
             `None`, is 1e-5 of instance normalization, 1e-3 of others: the paper gives
             none.
-        score: str, score of queries and keys of the input: `"additive"`, `"product"`,
-            which nothing divides, or `None` for scaled products. It is one of `SCORES`.
+        score: str, score of queries and keys of the input, `"additive"`, `"product"` or
+            `None`. It is one of `SCORES`; `None` is the product, divided by the
+            temperature, and nothing divides `"product"`.
         geometry: str, bias of the input's scores by its boxes, such as `"query"`, or
             `None`. It is one of `BIASES`: `"content_independent"`, `"query"` or `"key"`
             (NG-SAN, Eq. 11 to 13), or several of these joined by `"+"`. The bias of an

@@ -32,11 +32,12 @@ class LSTMTranslator(Translator):
         model_dim: int, size of embeddings and states.
         num_heads: int, number of attention heads; divides `model_dim`.
         dropout: float, dropout rate of embeddings and of the outputs of LSTMs.
-        projected: str, what attention projects: `"all"`, queries, keys, values and the
-            result, or `"keys"` alone.
+        projected: str, what attention projects, `"all"` or `"keys"`. All are queries,
+            keys, values and the result.
         reversed_source: bool, whether the encoder reads from right to left.
-        first_states: str, first states of the decoder's LSTMs: `"mean"`, made of the
-            mean of the memory, or `"last"`, the last states of the encoder's.
+        first_states: str, what the decoder's LSTMs begin with, `"mean"` or `"last"`.
+            The former is made of the mean of the memory, the latter the last states of
+            the encoder's LSTMs.
         mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
             the input, each a keyword. The decoder's one layer attends to areas unless
             `area_layers` is 0.

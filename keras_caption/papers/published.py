@@ -246,17 +246,19 @@ NGSAN = {
     ),
     "ngsan_complexity": Table(
         "NG-SAN, section 5.4, Complexity",
-        (
-            Published("SAN", {"parameters": 40.2}),
-            Published("N-SAN", {"parameters": 40.2, "added parameters": 0.0}),
-            Published("G-SAN", {"parameters": 41.5}),
-            Published("NG-SAN", {"parameters": 41.5, "added parameters": 0.002}),
+        _rows(
+            ("parameters", "added parameters"),
+            ("SAN", None, 40.2, None),
+            ("N-SAN", None, 40.2, 0.0),
+            ("G-SAN", None, 41.5, None),
+            ("NG-SAN", None, 41.5, 0.002),
+            objective=CROSS_ENTROPY,
         ),
         "Parameters, in millions, are those of the paper's Table 6, which contradict "
         '"about 2k": that fits one w_g for all heads of content-independent GSA. Ours '
         "have 40.20M, 40.20M, 41.51M and 41.51M. The paper calls the time of NSA "
         '"almost ignorable" and gives none.',
-        "models of its size",
+        "its own models",
     ),
 }
 
@@ -398,6 +400,7 @@ AOANET = {
             ("decoder with AoA", None, 49.15),
             ("base", None, 21.2),
             ("comparative", None, 29.65),
+            objective=CROSS_ENTROPY,
         ),
         "People judged. Without people there are no numbers of ours.",
         "100 images, by 30 people",

@@ -317,7 +317,7 @@ def test_heads_say_what_is_reached_and_how_long_it_takes(path):
     reaches, takes = re.search(r"Reaches: (.+) Takes: (.+\.)$", head).groups()
     file, table = re.search(r"\((\S+\.csv)\)|\((\w+)\)|$", reaches).groups()
     scores = re.findall(
-        r"(?:,|CIDEr-D|accuracy|BLEU(?:-4)?|French) (\d+\.\d+)", reaches
+        r"(?:,|CIDEr-D|accuracy|BLEU(?:-4)?|French|perplexity) (-?\d+\.\d+)", reaches
     )
     if file:
         results = (PROJECT / file).read_text()
