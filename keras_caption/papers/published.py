@@ -352,7 +352,7 @@ AOANET = {
         (),
         "The paper shows captions of four images, and has no numbers: of AoANet; of a "
         "baseline, Up-Down (the preset updown) with AoANet's settings; and three by "
-        "people of each.",
+        "people of each. `keras-caption figure captions RUN RUN` draws ours.",
         "four images",
     ),
     "aoanet_4": Table(
