@@ -21,7 +21,10 @@ def bleu(sums: Float[np.ndarray, "... 10"]) -> Float[np.ndarray, "..."]:
     from sacrebleu.metrics import BLEU
 
     scores = [
-        BLEU.compute_bleu([*row[:4]], [*row[4:8]], int(row[8]), int(row[9])).score / 100
+        BLEU.compute_bleu(
+            [*row[:4]], [*row[4:8]], int(row[8]), int(row[9]), smooth_method="exp"
+        ).score
+        / 100
         for row in sums.reshape(-1, sums.shape[-1])
     ]
     return np.array(scores).reshape(sums.shape[:-1])
