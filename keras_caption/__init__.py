@@ -14,6 +14,7 @@ from keras_caption.errors import InputError, missing_extras
 if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
     from keras_caption import (  # noqa: F401
         batches,
+        bulk,
         convert,
         datasets,
         decoding,
@@ -40,6 +41,7 @@ REGISTERED = ("decoding", "features", "layers", "losses", "models", "text", "tra
 PARTS = (
     *REGISTERED,
     "batches",
+    "bulk",
     "convert",
     "datasets",
     "evaluation",

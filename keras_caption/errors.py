@@ -24,6 +24,7 @@ def input_errors() -> Iterator[None]:
 # in a function does so `with missing_extras()`.
 EXTRAS = {
     "PIL": "photos",
+    "apache_beam": "bulk",
     "av": "data",
     "ctranslate2": "ctranslate2",
     "huggingface_hub": "hub",

@@ -11,6 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from conftest import PROJECT
 
 import keras_caption as kc
@@ -158,8 +159,11 @@ def test_options_in_documents_exist(capsys):
         if name not in COMMANDS:
             continue
         command = importlib.import_module(f"keras_caption.commands.{name}")
-        with pytest.raises(SystemExit):
-            command.main(["--help"])
+        for task in ([], *([x] for x in getattr(command, "TASKS", ()))):
+            with pytest.raises(SystemExit):
+                command.main([*task, "--help"])
         known = set(re.findall(r"--\w+", capsys.readouterr().out))
+        if name == "bulk":
+            known |= {f"--{x}" for x in PipelineOptions().get_all_options()}
         assert options <= known, f"{name} has no {options - known}"
     assert {"run", "caption", "prepare", "translate", "answer"} <= used.keys()

@@ -14,6 +14,7 @@ COMMANDS = {
     "caption": "caption photos or clips with a trained model",
     "answer": "answer questions about images with a trained model",
     "translate": "translate sentences with a trained model",
+    "bulk": "caption, translate, answer or prepare any number of records",
     "figure": "draw a figure of the papers, of runs",
     "report": "show a run, or two runs compared, as a page",
     "score": "score a COCO results file",

@@ -4,7 +4,6 @@ import functools
 import io
 import os
 import pathlib
-import runpy
 import signal
 import sys
 import threading
@@ -18,8 +17,14 @@ from typing_extensions import Doc
 import keras_caption as kc
 from keras_caption.atomic import check_new, creating
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.python_files import run_file
 from keras_caption.settings.decoding import types
 from keras_caption.validation import adapter, describe
+
+IMPORT = (
+    "Python file of your own that registers a mechanism, a model, a dataset or a kind "
+    "of input; may be given several times"
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -47,8 +52,7 @@ class Parser(argparse.ArgumentParser):
                 "--import",
                 action=Import,
                 metavar="FILE",
-                help="Python file of your own that registers a mechanism, a model, a "
-                "dataset or a kind of input; may be given several times",
+                help=IMPORT,
             )
 
     def parse_args(self, *args, **kwargs):
@@ -103,25 +107,6 @@ class Import(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         import_library()
         run_file(values)
-
-
-def run_file(path: str) -> dict[str, Any]:
-    """Runs a Python file; returns what it defines, by name.
-
-    Raises:
-        InputError: If there is no such file, or it fails.
-    """
-    if not pathlib.Path(path).is_file():
-        raise InputError(f"There is no Python file {path}.")
-    try:
-        return runpy.run_path(path)
-    except Exception as error:
-        raise failure(path, error) from error
-
-
-def failure(path: str, error: Exception) -> InputError:
-    """An error of a user's Python file, in one sentence."""
-    return InputError(f"{path} fails: {type(error).__name__}: {error}")
 
 
 def count(text: str) -> int:

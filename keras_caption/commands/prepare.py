@@ -167,10 +167,14 @@ FLAGS = {
 }
 
 
-def make_parser() -> Parser:
-    parser = Parser("keras-caption prepare", __doc__)
-    for name, settings in FLAGS.items():
-        parser.add_argument(f"--{name}", **settings)
+def make_parser(
+    name: str = "keras-caption prepare", description: str = __doc__
+) -> Parser:
+    """The parser of the options that `prepare` reads."""
+    parser = Parser(name, description)
+    for flag, settings in FLAGS.items():
+        parser.add_argument(f"--{flag}", **settings)
+    parser.set_defaults(execute=None)
     return parser
 
 
@@ -181,7 +185,12 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def prepare(options):
-    """Prepares a dataset, and prints how many images or videos it has."""
+    """Prepares a dataset, and prints how many images or videos it has.
+
+    Args:
+        options: Options of the command line, and `execute` of
+            `keras_caption.prepare.shards.write_shards`.
+    """
     given = [name for name in PREPARE if getattr(options, name)]
     if len(given) != 1:
         *others, last = (f"--{name}" for name in PREPARE)
@@ -214,6 +223,7 @@ def prepare_features(options):
         options.output_dir,
         shard_size=options.shard_size,
         strict=options.strict,
+        execute=options.execute,
     )
 
 
@@ -256,6 +266,7 @@ def prepare_photos(options):
         batch_size=options.batch_size,
         shard_size=options.shard_size,
         strict=options.strict,
+        execute=options.execute,
     )
 
 
@@ -281,6 +292,7 @@ def prepare_videos(options):
         batch_size=options.batch_size,
         shard_size=options.shard_size,
         strict=options.strict,
+        execute=options.execute,
     )
 
 
@@ -292,6 +304,7 @@ def prepare_frames(options):
         num_frames=options.num_frames,
         shard_size=options.shard_size,
         strict=options.strict,
+        execute=options.execute,
     )
 
 

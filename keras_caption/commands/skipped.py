@@ -3,18 +3,16 @@ import csv
 import itertools
 import os
 import pathlib
-import re
 from typing import Self
 
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
+from keras_caption.formats.faults import kind_of
 from keras_caption.progress import report
 
 EXAMPLES = 3  # printed of a kind
 KINDS = 10  # of which examples are printed
 HEADER = ["skipped", "reason"]
-# Words that differ within a kind: numbers, paths, file names, quoted names.
-SPECIFIC = re.compile(r"\S*[\d/\\'\"]\S*|\S+\.\w\S*")
 
 
 class Skipped:
@@ -54,7 +52,7 @@ class Skipped:
             reason: str, a sentence, which may have the name.
         """
         self.records.append((name, reason))
-        kind = SPECIFIC.sub("", reason.replace(name, "") if name else reason)
+        kind = kind_of(reason, name)
         text = reason if name in reason else f"{name}: {reason}"
         self._counts[kind] += 1
         self._first.setdefault(kind, text)

@@ -2,10 +2,14 @@
 
 import contextlib
 import pathlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from keras_caption.errors import InputError
+
+# Words that differ within a kind: numbers, paths, file names, quoted names.
+SPECIFIC = re.compile(r"\S*[\d/\\'\"]\S*|\S+\.\w\S*")
 
 
 @contextlib.contextmanager
@@ -46,3 +50,13 @@ def reason_of(error: Exception) -> str:
     message = getattr(error, "strerror", None) or str(error)
     lines = message.strip().splitlines() or [type(error).__name__]
     return lines[0][:200].rstrip(".: ")
+
+
+def kind_of(reason: str, name: str) -> str:
+    """What reasons of one kind have in common.
+
+    Args:
+        reason: str, a sentence, which may have the name.
+        name: str, of the file or record that it is about, or an empty one.
+    """
+    return SPECIFIC.sub("", reason.replace(name, "") if name else reason)

@@ -1,6 +1,7 @@
 """Features of the frames of clips, extracted once and stored."""
 
 import concurrent.futures
+import functools
 import os
 import pathlib
 from collections.abc import Iterator
@@ -58,7 +59,7 @@ def prepare_clips(
             Defaults to 16.
         strict: bool, whether to raise an error instead of skipping. Defaults to
             `False`.
-        **options: `shard_size` of `write_shards`.
+        **options: `shard_size` and `execute` of `write_shards`.
 
     Returns:
         The manifest, see `write_shards`, with an entry `features`, see `match`.
@@ -115,12 +116,19 @@ class ClipExamples:
     """
 
     def __init__(self, extractor: ClipExtractor, batch_size: int):
+        self.extractor = extractor
         self.batch_size = batch_size
-        size = extractor.image_size
+
+    @functools.cached_property
+    def extract(self) -> Any:
+        """The vectors of frames, as a graph."""
+        size = self.extractor.image_size
         images = tf.TensorSpec((None, size, size, 3), tf.uint8)
-        self.extract = tf.function(
-            extractor.extractor.vectors, input_signature=[images], autograph=False
-        )
+        vectors = self.extractor.extractor.vectors
+        return tf.function(vectors, input_signature=[images], autograph=False)
+
+    def __getstate__(self):
+        return {name: x for name, x in vars(self).items() if name != "extract"}
 
     def __call__(self, records: list[VideoRecord]) -> Iterator[dict | InputError]:
         """Yields the example, or the error, of each record."""

@@ -48,7 +48,7 @@ def prepare_frames(
             to 20.
         strict: bool, whether to raise an error instead of skipping. Defaults to
             `False`.
-        **options: `shard_size` of `write_shards`.
+        **options: `shard_size` and `execute` of `write_shards`.
 
     Returns:
         The manifest, see `write_shards`, with an entry `features`, see `match`.

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import os
 import pathlib
@@ -58,7 +59,7 @@ def prepare_photos(
         folder: Path of the folder of the dataset, where the extractor is saved too.
         batch_size: int, number of photos whose features are extracted together.
             Defaults to 16.
-        **options: `shard_size` and `strict` of `write_shards`.
+        **options: `shard_size`, `strict` and `execute` of `write_shards`.
 
     Returns:
         The manifest, see `write_shards`.
@@ -189,7 +190,14 @@ class PhotoExamples:
     def __init__(self, extractor: Extractor, batch_size: int):
         self.extractor = extractor
         self.batch_size = batch_size
-        self.extract = tf.function(extractor, reduce_retracing=True, autograph=False)
+
+    @functools.cached_property
+    def extract(self) -> Any:
+        """The extractor as a graph."""
+        return tf.function(self.extractor, reduce_retracing=True, autograph=False)
+
+    def __getstate__(self):
+        return {name: x for name, x in vars(self).items() if name != "extract"}
 
     def __call__(self, records: list[PhotoRecord]) -> Iterator[dict | InputError]:
         """Yields the example, or the error, of each record."""

@@ -59,7 +59,7 @@ def prepare_regions(
             `False`.
         processes: int, number of processes. Defaults to one for every 5,000 images, at
             most as many as the machine has cores: a process takes seconds to start.
-        **options: `shard_size` of `write_shards`.
+        **options: `shard_size` and `execute` of `write_shards`.
 
     Returns:
         The manifest, see `write_shards`, with an entry `features`, see `match`.

@@ -68,6 +68,7 @@ def write_shards(
     shard_size: int = 200,
     strict: bool = False,
     processes: int = 1,
+    execute: Callable[["ShardWriter", dict[pathlib.Path, list]], None] | None = None,
 ) -> dict[str, Any]:
     """Writes a dataset that TFDS reads, or resumes writing it.
 
@@ -83,6 +84,9 @@ def write_shards(
         strict: bool, whether to raise the error of a record instead of skipping the
             record. Defaults to `False`.
         processes: int, number of processes that write shards. Defaults to 1.
+        execute: Function that calls a `ShardWriter` with the path and the records of
+            each shard, where and in which order it likes; they are a dict. Defaults to
+            those processes.
 
     Returns:
         The manifest, a dict, which is also written: for each of the `splits`, the
@@ -99,11 +103,14 @@ def write_shards(
     writer = ShardWriter(content.examples_of, content.features, strict)
     with exclusive(folder):
         _begin(folder, hashlib.sha256(identity.encode()).hexdigest())
+        for name, write in content.files.items():
+            with replacing(folder / name) as partial:
+                write(partial)
         chunks = {
             split: _chunks(folder, split, records, shard_size)
             for split, records in content.records.items()
         }
-        _write_missing(writer, chunks, processes)
+        _write_missing(writer, chunks, processes, execute)
         manifest = {**content.manifest, "splits": {}, "left_out": [], "shards": {}}
         splits = []
         for split, split_chunks in chunks.items():
@@ -126,9 +133,6 @@ def write_shards(
                 description="A captioning dataset.",
                 check_data=False,  # which fails where all of a split was skipped
             )
-        for name, write in content.files.items():
-            with replacing(folder / name) as partial:
-                write(partial)
         manifest["descriptions"] = checksums(folder, [*DESCRIPTIONS, *content.files])
         write_json(folder / MANIFEST, manifest)
     return manifest
@@ -157,7 +161,7 @@ def _chunks(folder, split, records, shard_size):
     }
 
 
-def _write_missing(writer, chunks, processes):
+def _write_missing(writer, chunks, processes, execute):
     """Writes the shards that are missing or damaged."""
     chunks = {
         path: records
@@ -169,6 +173,10 @@ def _write_missing(writer, chunks, processes):
         damaged = isinstance(shard, InputError)
         if damaged or (writer.strict and shard["left_out"]):
             missing[path] = chunks[path]
+    if execute:
+        if missing:
+            execute(writer, missing)
+        return
     total = sum(map(len, chunks.values()))
     done = total - sum(map(len, missing.values()))
     with progress(total=total, unit="records", initial=done, smoothing=0.05) as records:

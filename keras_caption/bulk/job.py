@@ -1,0 +1,87 @@
+import dataclasses
+import functools
+import pathlib
+import tempfile
+from typing import Any
+
+from keras_caption.bulk.files import read_file
+from keras_caption.errors import InputError
+from keras_caption.formats.python_files import run_file
+from keras_caption.serving.detection import add_detector
+from keras_caption.serving.predictor import Predictor
+
+register = functools.cache(run_file)  # once in a process
+HUBS = ("hf", "kaggle")
+FIELDS = {"caption": ("photo",), "translate": ("text",), "answer": ("photo", "text")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What is done with records, by which model; workers get it pickled.
+
+    Attributes:
+        task: str, `"caption"`, `"translate"` or `"answer"`.
+        models: tuple of str, saved models, several of which are an ensemble: paths that
+            every worker can read, on any of Beam's file systems, or presets.
+        detector, confidence: Of `keras_caption.features.load_detector`, for a model
+            of objects.
+        default_detector: str, the detector of such a model if there is no other.
+        n_best: int, number of texts of a record, or `None` for the best alone.
+        decoding: dict of options of decoding.
+        imports: tuple of str, Python files that register parts of models.
+    """
+
+    task: str
+    models: tuple[str, ...]
+    detector: str | None = None
+    confidence: float | None = None
+    default_detector: str | None = None
+    n_best: int | None = None
+    decoding: dict[str, Any] = dataclasses.field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What a record has: `"photo"`, `"text"`, or both."""
+        return FIELDS[self.task]
+
+    def load(self) -> Predictor:
+        """Loads the models.
+
+        Raises:
+            InputError: If one cannot be loaded, it is for another task, or an option is
+                wrong.
+        """
+        for path in self.imports:
+            register(path)
+        name = ",".join(self.models)
+        with tempfile.TemporaryDirectory() as folder:
+            predictor = Predictor([local(model, folder) for model in self.models])
+            task = task_of(predictor.reads)
+            if task != self.task:
+                raise InputError(f"{name} is for bulk {task}, not for {self.task}.")
+            detector = self.detector
+            if "photo" in self.fields and predictor.model.extractor is None:
+                detector = detector or self.default_detector
+            if detector:
+                detector = local(detector, folder)
+                add_detector(predictor.model, detector, self.confidence, name)
+        predictor.answer([], n=self.n_best, **self.decoding)  # checks the options
+        return predictor
+
+
+def task_of(reads: tuple[str, ...]) -> str:
+    """What a model does that reads inputs of these names."""
+    if "question" in reads:
+        return "answer"
+    return "translate" if "source" in reads else "caption"
+
+
+def local(name: str, folder: str) -> str:
+    """A path of a file that may be on another file system: copied to a folder."""
+    scheme, separator, _ = name.partition("://")
+    if not separator or scheme in HUBS:
+        return name
+    copy = pathlib.Path(tempfile.mkdtemp(dir=folder)) / name.rpartition("/")[2]
+    copy.write_bytes(read_file(name))
+    return str(copy)

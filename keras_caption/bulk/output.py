@@ -1,0 +1,153 @@
+"""The files of a job: shards, a description beside each, and what was begun."""
+
+import concurrent.futures
+import dataclasses
+import glob
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from keras_caption.bulk.files import is_local, match, read_file, replacing_file
+from keras_caption.bulk.rows import FORMATS, Row
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import kind_of
+from keras_caption.formats.json_files import parse_json
+from keras_caption.formats.prepared_folder import Source
+
+AT_ONCE = 32  # descriptions that are read
+KINDS = 100  # of faults, in the description of a shard
+OTHERS = "other reasons"
+
+
+class Fault(TypedDict):
+    """Records that failed alike: how many, and one of them."""
+
+    count: int
+    id: str
+    error: str
+
+
+class Description(TypedDict):
+    """A finished shard: its records, and its faults by kind."""
+
+    bytes: int
+    read: int
+    faults: dict[str, Fault]
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """The shards of a job, files of one prefix on any of Beam's file systems.
+
+    A shard `PREFIX-00000-of-00002.jsonl` appears whole, and then its description, the
+    same name with `.json`, by which it is known as finished.
+
+    Attributes:
+        prefix: str.
+        format: str, `"jsonl"` or `"parquet"`.
+        count: int, number of shards.
+    """
+
+    prefix: str
+    format: str
+    count: int
+
+    def path(self, number: int) -> str:
+        return f"{self.prefix}-{number:05d}-of-{self.count:05d}.{self.format}"
+
+    @property
+    def pattern(self) -> str:
+        """All shards, for messages."""
+        return f"{self.prefix}-*-of-{self.count:05d}.{self.format}"
+
+    def begin(self, source: Any) -> None:
+        """Records what the shards are made of, in `PREFIX.json`, or compares it.
+
+        Args:
+            source: JSON value that identifies inputs, model and options.
+
+        Raises:
+            InputError: If files of the prefix are of another source, or not ours.
+        """
+        path, content = f"{self.prefix}.json", json.dumps(source).encode()
+        stamp = hashlib.sha256(content).hexdigest()
+        if self._match(".json"):
+            if parse_json(read_file(path), Source, path)["stamp"] != stamp:
+                raise InputError(
+                    f"{self.prefix} was begun with other inputs, another model or "
+                    "other options: name another --output, or remove its files."
+                )
+        elif others := self._match("-*-of-*"):
+            raise InputError(
+                f"{others[0].path} is there, but not by this command: name another "
+                "--output."
+            )
+        else:
+            write_json(path, {"stamp": stamp})
+
+    def finished(self) -> set[int]:
+        """Numbers of the shards that are whole."""
+        files = {x.path for x in self._match(f"-*-of-{self.count:05d}.*")}
+        paths = {n: self.path(n) for n in range(self.count)}
+        return {n for n, p in paths.items() if p in files and f"{p}.json" in files}
+
+    def _match(self, ending):
+        """Files whose paths are the prefix and what the pattern `ending` matches."""
+        prefix = glob.escape(self.prefix) if is_local(self.prefix) else self.prefix
+        return match(f"{prefix}{ending}")
+
+    def write(self, number: int, rows: Iterable[Row]) -> Description:
+        """Writes a shard and its description."""
+        read, faults = 0, {}
+        path = self.path(number)
+        with replacing_file(path) as file:
+            with FORMATS[self.format](file) as write:
+                for row in rows:
+                    write(row)
+                    read += 1
+                    if row["error"] is not None:
+                        add_fault(faults, row)
+            size = file.tell()
+        description = {"bytes": size, "read": read, "faults": faults}
+        write_json(f"{path}.json", description)
+        return description
+
+    def describe(self) -> Description:
+        """The sum of all shards' descriptions."""
+        total = {"bytes": 0, "read": 0, "faults": {}}
+
+        def read(number):
+            path = f"{self.path(number)}.json"
+            return parse_json(read_file(path), Description, path)
+
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            descriptions = list(pool.map(read, range(self.count)))
+        for description in descriptions:
+            for name in ("bytes", "read"):
+                total[name] += description[name]
+            for kind, fault in description["faults"].items():
+                known = total["faults"].setdefault(kind, {**fault, "count": 0})
+                known["count"] += fault["count"]
+        return total
+
+
+def add_fault(faults: dict[str, Fault], row: Row) -> None:
+    """Counts a row with an error among faults by kind."""
+    kind = kind_of(row["error"], row["id"])
+    if kind not in faults and len(faults) >= KINDS:
+        kind = OTHERS
+    example = {"count": 0, "id": row["id"], "error": row["error"]}
+    faults.setdefault(kind, example)["count"] += 1
+
+
+def count_faults(faults: dict[str, Fault]) -> int:
+    return sum(fault["count"] for fault in faults.values())
+
+
+def write_json(path: str, content: Any) -> None:
+    """Writes a JSON file on any file system, whole or not at all."""
+    with replacing_file(path) as file:
+        file.write(json.dumps(content).encode())

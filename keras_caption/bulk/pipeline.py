@@ -1,0 +1,187 @@
+import contextlib
+import dataclasses
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+from apache_beam.ml.inference.base import ModelHandler, RunInference
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from keras_caption.atomic import exclusive_file
+from keras_caption.bulk.answers import Answers
+from keras_caption.bulk.files import is_local, read_file
+from keras_caption.bulk.job import HUBS, Job
+from keras_caption.bulk.output import Description, Output, count_faults
+from keras_caption.bulk.shards import Shard, plan
+from keras_caption.errors import InputError
+from keras_caption.models.loading import file_of
+from keras_caption.progress import EVERY, progress
+
+# Beam's local runner. `DirectRunner` would first download another one.
+LOCAL = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+NAMESPACE = "keras_caption"
+
+
+class ShardHandler(ModelHandler):
+    """Answers shards, for `apache_beam.ml.inference.RunInference`.
+
+    RunInference loads the model once in a process, for all its threads. An element is
+    a whole shard: batches are made within it, of a few photos, or of sentences of
+    similar length, so that nothing but shards passes through the engine, and a shard
+    that is done is on disk.
+
+    Args:
+        job: `Job`.
+        output: `Output`.
+    """
+
+    def __init__(self, job: Job, output: Output):
+        super().__init__(min_batch_size=1, max_batch_size=1)
+        self.job = job
+        self.output = output
+
+    def load_model(self) -> Answers:
+        return Answers(self.job)
+
+    def run_inference(
+        self,
+        batch: Sequence[Shard],
+        model: Answers,
+        inference_args: dict[str, Any] | None = None,
+    ) -> Iterator[Description]:
+        for shard in batch:
+            rows = model(shard.read(self.job.fields))
+            description = self.output.write(shard.number, rows)
+            faults = count_faults(description["faults"])
+            Metrics.counter(NAMESPACE, "read").inc(description["read"])
+            Metrics.counter(NAMESPACE, "faults").inc(faults)
+            yield description
+
+    def get_metrics_namespace(self) -> str:
+        return NAMESPACE
+
+
+def run(
+    job: Job,
+    inputs: Sequence[str],
+    prefix: str,
+    *,
+    format: str = "jsonl",
+    shard_size: int = 1000,
+    options: Sequence[str] = (),
+) -> tuple[Output, Description]:
+    """Answers all records of inputs, or resumes that.
+
+    Args:
+        job: `Job`.
+        inputs: Sequence of str: files, folders and patterns, see `shards.plan`.
+        prefix: str, what the paths of the output begin with.
+        format: str, `"jsonl"` or `"parquet"`.
+        shard_size: int, see `shards.plan`.
+        options: Sequence of str, command-line options of Beam, such as
+            `"--direct_num_workers=2"`.
+
+    Returns:
+        `Output`, and the sum of the descriptions of all shards.
+
+    Raises:
+        InputError: If an input, an option or the model is wrong, or the prefix was
+            begun with others.
+    """
+    beam_options = pipeline_options(options)
+    clips = "clip" in job.load().reads
+    planned = plan(inputs, job.fields, shard_size, clips)
+    output = Output(prefix, format, len(planned.shards))
+    with contextlib.ExitStack() as stack:
+        if is_local(prefix):
+            stack.enter_context(exclusive_file(f"{prefix}.json"))
+        output.begin([identity_of(job), dataclasses.asdict(planned)])
+        finished = output.finished()
+        missing = [shard for shard in planned.shards if shard.number not in finished]
+        if missing:
+            with watching(output.count, lambda: len(output.finished())):
+                execute(missing, ShardHandler(job, output), beam_options)
+        return output, output.describe()
+
+
+def execute(items: list, handler: ModelHandler, options: PipelineOptions) -> None:
+    """Runs a pipeline that gives each item to a handler.
+
+    Raises:
+        OSError: If the pipeline fails, as for a full disk.
+    """
+    try:
+        with beam.Pipeline(options=options) as pipeline:
+            shards = pipeline | "Shards" >> beam.Create(items)
+            # `Create` makes one bundle; workers share what is shuffled.
+            _ = shards | beam.Reshuffle() | "Answer" >> RunInference(handler)
+    except Exception as error:
+        *_, last = str(error).strip().splitlines() or [type(error).__name__]
+        raise OSError(
+            f"The pipeline failed: {last.rstrip('.')}; rerun the same command to "
+            "resume."
+        ) from error
+
+
+def pipeline_options(options: Sequence[str]) -> PipelineOptions:
+    """Beam's options, by default for its local runner.
+
+    Raises:
+        InputError: If Beam has no such option, or a value is wrong.
+    """
+    try:
+        parsed = PipelineOptions(list(options))
+        known, given = (
+            parsed.get_all_options(drop_default=x, retain_unknown_options=x)
+            for x in (False, True)
+        )
+    except SystemExit:
+        raise InputError(
+            f"Beam refuses one of {' '.join(options)}: options are --name=value."
+        ) from None
+    if unknown := sorted({*given} - {*known}):
+        raise InputError(f"There is no option --{unknown[0]}, of Beam neither.")
+    if given.get("runner") is None:
+        return PipelineOptions([*options, f"--runner={LOCAL}"])
+    return parsed
+
+
+def identity_of(job: Job) -> Any:
+    """JSON that identifies a job; models by their content, not by their paths."""
+    checksums = []
+    for name in job.models:
+        checksum = name
+        if is_local(name) or name.partition("://")[0] not in HUBS:
+            content = read_file(str(file_of(name)) if is_local(name) else name)
+            checksum = hashlib.sha256(content).hexdigest()
+        checksums.append(checksum)
+    return {**dataclasses.asdict(job), "models": checksums}
+
+
+@contextlib.contextmanager
+def watching(total: int, count_finished: Callable[[], int]) -> Iterator[None]:
+    """Shows, during a block, how many of all shards are finished."""
+    shown, ended = count_finished(), threading.Event()
+
+    def show():
+        nonlocal shown
+        before, shown = shown, count_finished()
+        bar.update(shown - before)
+
+    def watch():
+        while not ended.wait(EVERY):
+            with contextlib.suppress(OSError, InputError):
+                show()
+
+    with progress(total=total, unit="shards", initial=shown) as bar:
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        show()

@@ -1,0 +1,167 @@
+r"""Answers any number of records on Apache Beam: photos, sentences or questions.
+
+    keras-caption bulk caption photos/ 'more/*.tar' --output captions/all
+    keras-caption bulk translate MODEL news.jsonl --output news/de --format parquet
+    keras-caption bulk answer questions.csv --output answers/all --detector yolox.keras
+    keras-caption bulk caption gs://bucket/photos --output gs://bucket/captions/all \
+        --runner=DataflowRunner --project=mine --region=europe-west1
+    keras-caption bulk features --photos images --captions dataset_coco.json \
+        --output_dir prepared/coco --direct_num_workers=2
+
+Inputs are photos, or clips for a model of videos; folders and patterns, where ** stands
+for folders; lists, each row a path or a text: .txt, .csv, .tsv and .jsonl; WebDataset
+.tar, .parquet and .tfrecord files. All may be on any file system that Beam knows. A
+record has the columns `image` (or photo, path, file_name), `text` (or sentence) or
+`question`, and `id`, by default its path, or file and number.
+
+The output is PREFIX-00000-of-00008.jsonl and so on: id, text, score, confidence,
+unsure, n_best, objects with boxes, and error. Beside each shard a .json counts its
+records and lists its faults by kind. A record that cannot be read or answered is a row
+with an error; it never costs others their answers. The same command resumes: shards
+that are finished stay as they are.
+
+Every option that is not listed here is one of Beam, as --name=value; `features` takes
+the options of `keras-caption prepare`.
+"""
+
+import functools
+from collections.abc import Sequence
+
+from keras_caption.commands import answer, caption, prepare
+from keras_caption.commands.command_line import (
+    IMPORT,
+    Parser,
+    add_decoding,
+    continuing,
+    count,
+    decoding_of,
+    import_library,
+    names,
+)
+from keras_caption.commands.detection import (
+    DETECTOR,
+    add_detector_options,
+    add_model_option,
+    default_model,
+)
+from keras_caption.progress import report
+
+DEFAULTS = {"caption": caption.MODEL, "answer": answer.MODEL}
+DONE = {"caption": "Captioned", "translate": "Translated", "answer": "Answered"}
+TASKS = (*DONE, "features")
+SHOWN = 10  # kinds of faults
+
+
+def make_parser() -> Parser:
+    parser = Parser("keras-caption bulk", __doc__)
+    parser.add_argument("task", choices=TASKS, help="whose arguments TASK --help lists")
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    task, *rest = arguments or ["--help"]
+    if task not in TASKS:
+        make_parser().parse_args([task])
+    run = (
+        prepare_features
+        if task == "features"
+        else functools.partial(answer_records, task)
+    )
+    with continuing():
+        return run(rest)
+
+
+def answer_records(task: str, arguments: Sequence[str]) -> int:
+    """Captions, translates or answers records; returns the exit status."""
+    parser = parser_of(task)
+    options, of_beam = parser.parse_known_intermixed_args(arguments)
+    import_library()
+    from keras_caption.bulk import Job, run
+    from keras_caption.bulk.output import count_faults
+
+    detector = {}
+    if task != "translate":
+        detector = {
+            "detector": options.detector,
+            "confidence": options.confidence,
+            "default_detector": DETECTOR,
+        }
+    job = Job(
+        task,
+        tuple(options.model or default_model(DEFAULTS[task])),
+        n_best=options.n_best,
+        decoding={} if task == "answer" else decoding_of(options),
+        imports=tuple(options.imports),
+        **detector,
+    )
+    output, found = run(
+        job,
+        options.inputs,
+        options.output,
+        format=options.format,
+        shard_size=options.shard_size,
+        options=of_beam,
+    )
+    faults = sorted(found["faults"].values(), key=lambda fault: -fault["count"])
+    for fault in faults[:SHOWN]:
+        report(f"{fault['count']:10,} as: {fault['id']}: {fault['error']}")
+    failed = count_faults(found["faults"])
+    print(
+        f"{DONE[task]} {found['read'] - failed:,} of {found['read']:,} records; "
+        f"{failed:,} have an error: {output.pattern}"
+    )
+    return 1 if failed else 0
+
+
+def prepare_features(arguments: Sequence[str]) -> int:
+    """Prepares a dataset as `keras-caption prepare`; returns the exit status."""
+    parser = prepare.make_parser("keras-caption bulk features", __doc__)
+    options, of_beam = parser.parse_known_args(arguments)
+    import_library()
+    from keras_caption.bulk import FeatureWriting, pipeline_options
+
+    options.execute = FeatureWriting(pipeline_options(of_beam))
+    prepare.prepare(options)
+    return 0
+
+
+def parser_of(task: str) -> Parser:
+    """The parser of what is not Beam's."""
+    parser = Parser(f"keras-caption bulk {task}", __doc__)
+    parser.add_argument(
+        "--import",
+        action="append",
+        dest="imports",
+        default=[],
+        metavar="FILE",
+        help=f"{IMPORT}; every worker reads it",
+    )
+    if task == "translate":
+        parser.add_argument(
+            "model", type=names, help="saved model, or several separated by commas"
+        )
+    else:
+        add_model_option(parser, DEFAULTS[task])
+        add_detector_options(parser)
+    parser.add_argument("inputs", nargs="+", help="files, folders and patterns")
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="PREFIX",
+        help="what the paths of the shards begin with",
+    )
+    parser.add_argument(
+        "--format", choices=["jsonl", "parquet"], default="jsonl", help="of the shards"
+    )
+    parser.add_argument(
+        "--shard_size",
+        type=count,
+        default=1000,
+        help="photos, or rows of a list, in a shard; each other file is a shard",
+    )
+    parser.add_argument(
+        "--n_best", type=count, metavar="N", help="write N texts of each record"
+    )
+    if task != "answer":
+        add_decoding(parser)
+    return parser

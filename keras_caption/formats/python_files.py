@@ -1,0 +1,26 @@
+"""Python files of users, which define or register something."""
+
+import pathlib
+import runpy
+from typing import Any
+
+from keras_caption.errors import InputError
+
+
+def run_file(path: str) -> dict[str, Any]:
+    """Runs a Python file; returns what it defines, by name.
+
+    Raises:
+        InputError: If there is no such file, or it fails.
+    """
+    if not pathlib.Path(path).is_file():
+        raise InputError(f"There is no Python file {path}.")
+    try:
+        return runpy.run_path(path)
+    except Exception as error:
+        raise failure(path, error) from error
+
+
+def failure(path: str, error: Exception) -> InputError:
+    """An error of a user's Python file, in one sentence."""
+    return InputError(f"{path} fails: {type(error).__name__}: {error}")

@@ -1,0 +1,280 @@
+"""The command `bulk` on Beam's local runner, as a person runs it."""
+
+import gzip
+import io
+import json
+import shutil
+import tarfile
+
+import keras
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tensorflow as tf
+from conftest import tiny
+from PIL import Image
+from yolox_file import photo, white_yolox
+
+import keras_caption as kc
+from keras_caption.bulk.answers import Answers
+from keras_caption.commands import main
+from keras_caption.datasets import registry
+
+WORDS = kc.text.Vocabulary(["dog", "a", "two"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Models, and photos in files of every kind, of which a few are broken."""
+    folder = tmp_path_factory.mktemp("bulk")
+    keras.utils.set_random_seed(0)
+    sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    categories = list(kc.features.CATEGORIES)
+    sizes |= {"region_dim": 80, "categories": categories}
+    captioner = kc.models.create("ngsan", vocabulary=WORDS, **sizes)
+    captioner.decoding = captioner.decoding.override(max_length=4, beam_size=2)
+    captioner.save(folder / "captioner.keras")
+    white_yolox(image_size=None).save(folder / "yolox.keras")
+    contents = []
+    (folder / "photos" / "more").mkdir(parents=True)
+    for i in range(14):
+        file = io.BytesIO()
+        Image.fromarray(photo(104, 52, [(i % 6, i % 5), (3, 2)][: i % 3])).save(
+            file, "png"
+        )
+        contents.append(file.getvalue())
+        name = "more/[x] n.png" if i == 13 else f"{i}.png"
+        (folder / "photos" / name).write_bytes(contents[-1])
+    (folder / "photos" / "broken.jpg").write_bytes(b"no photo")
+    (folder / "photos" / "0.txt").write_text("A text beside a photo.\n")
+    (folder / "photos" / ".hidden.png").write_bytes(b"no photo")
+    records = folder / "records"
+    records.mkdir()
+    with tarfile.open(records / "web.tar", "w") as tar:
+        for i, content in enumerate(contents):
+            for suffix, data in (("json", b'{"id": %d}' % i), ("png", content)):
+                member = tarfile.TarInfo(f"at/{i:03}.{suffix}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    rows = [{"image": {"bytes": x, "path": None}} for x in contents]
+    pq.write_table(pa.Table.from_pylist(rows), records / "rows.parquet")
+    with tf.io.TFRecordWriter(str(records / "of.tfrecord-00000-of-00001")) as writer:
+        for content in contents:
+            value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[content]))
+            features = tf.train.Features(feature={"image/encoded": value})
+            writer.write(tf.train.Example(features=features).SerializeToString())
+    lines = [f'{i},"photos/{i}.png"' for i in range(13)]
+    lines += ['13,"photos/more/[x] n.png"', "14,gone.png", "15", "\xff"]
+    content = "id,File_Name\n" + "\n".join(lines)
+    (folder / "list.csv").write_bytes(content.encode("latin-1"))
+    return folder
+
+
+def call(capsys, task, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main(["bulk", task, *map(str, arguments)])
+    return end.value.code, *capsys.readouterr()
+
+
+def rows_of(folder, pattern="*-of-*.jsonl"):
+    paths = sorted(folder.glob(pattern))
+    return [json.loads(line) for path in paths for line in path.open()]
+
+
+def test_mixed_inputs_are_captioned_killed_and_resumed(
+    folder, tmp_path, capsys, monkeypatch
+):
+    model = f"--model={folder / 'captioner.keras'}"
+    model = [model, f"--detector={folder / 'yolox.keras'}"]
+    inputs = [folder / "photos", folder / "records", folder / "list.csv"]
+    inputs += [folder / "photos" / "*.jpg"]  # a file that is named twice
+    options = [*inputs, *model, "--shard_size=8", "--n_best=2"]
+    answer, killed, begun = Answers.__call__, tmp_path / "killed", []
+
+    def copied(answers, records):
+        begun.append(0)
+        for i, row in enumerate(answer(answers, records)):
+            if len(begun) == 4 and i == 1 and not killed.exists():  # within a shard
+                shutil.copytree(tmp_path / "whole", killed)
+            yield row
+
+    monkeypatch.setattr(Answers, "__call__", copied)
+    code, printed, errors = call(
+        capsys, "caption", *options, f"--output={tmp_path / 'whole' / 'c'}"
+    )
+    assert code == 1, printed + errors
+    rows = rows_of(tmp_path / "whole")
+    assert f"Captioned 70 of {len(rows)} records; 4 have an error" in printed
+    assert len(rows) == 74
+    faults = {row["id"]: row["error"] for row in rows if row["error"]}
+    listed = str(folder / "list.csv")
+    assert "is not an image" in faults.pop(str(folder / "photos" / "broken.jpg"))
+    assert "there is no such file" in faults.pop("14")
+    assert "has 1 columns; the header has 2" in faults.pop(f"{listed}#17")
+    assert "is not UTF-8" in faults.pop(f"{listed}#18")
+    assert not faults
+    assert "         1 as: 14: " in errors
+
+    # As `keras-caption caption` captions the same photos, whatever they come in.
+    output = tmp_path / "caption.jsonl"
+    with pytest.raises(SystemExit):
+        main(["caption", str(folder / "photos"), *model, f"--output={output}"])
+    capsys.readouterr()
+    captions = {row["photo"]: row for row in map(json.loads, output.open())}
+    names = [f"{i}.png" for i in range(13)] + ["more/[x] n.png"]
+    expected = [captions.pop(str(folder / "photos" / name)) for name in names]
+    assert not captions
+    of_photo = {row["id"]: row for row in rows if not row["error"]}
+    packed = folder / "records"
+    for i, (name, row) in enumerate(zip(names, expected, strict=True)):
+        for key in (
+            str(folder / "photos" / name),
+            f"{packed / 'rows.parquet'}#{i + 1}",
+            f"{packed / 'of.tfrecord-00000-of-00001'}#{i + 1}",
+        ):
+            found = of_photo.pop(key)
+            assert found["text"] == row["caption"]
+            assert found["objects"] == row["objects"]
+            assert found["score"] == pytest.approx(row["score"], abs=2e-4)
+            assert len(found["n_best"]) == (2 if row["objects"] else 0)
+    by_id = [row for row in rows if row["id"].isdigit() and not row["error"]]
+    assert len(of_photo) == 14
+    assert len(by_id) == 28  # of the tar and of the list
+    assert all(row["text"] == expected[int(row["id"])]["caption"] for row in by_id)
+
+    # A killed job leaves whole shards, and one that is no shard yet.
+    assert len([*killed.glob("*.partial")]) == 1
+    finished = {path: path.stat().st_mtime_ns for path in killed.glob("*-of-*.jsonl")}
+    assert len(finished) == 3
+    lost = sorted(finished)[0]  # killed before its description was written
+    lost.with_name(f"{lost.name}.json").unlink()
+    begun.clear()
+    code, resumed, _ = call(capsys, "caption", *options, f"--output={killed / 'c'}")
+    assert code == 1
+    assert resumed == printed.replace("whole", "killed")
+    shards = sorted((tmp_path / "whole").iterdir())
+    assert len(begun) == len([*killed.glob("*-of-*.jsonl")]) - 2
+    for path in shards:
+        assert path.read_bytes() == (killed / path.name).read_bytes()
+    assert all(
+        path.stat().st_mtime_ns == time
+        for path, time in finished.items()
+        if path != lost
+    )
+    begun.clear()
+    code, again, _ = call(capsys, "caption", *options, f"--output={killed / 'c'}")
+    assert (again, begun) == (resumed, [])
+
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "c-1-of-1").touch()
+    for wrong, message in (
+        ([*options, "--beam_size=1"], "was begun with other inputs, another model"),
+        ([*options, "--n_best=0"], "--n_best"),
+        ([folder / "gone", *model], "No file is called"),
+        ([*options, "--direct_workers=2"], "no option --direct_workers"),
+        ([*options, "--direct_num_workers=x"], "options are --name=value"),
+        ([*options, f"--output={other / 'c'}"], "c-1-of-1 is there, but not by"),
+    ):
+        code, _, errors = call(capsys, "caption", f"--output={killed / 'c'}", *wrong)
+        assert message in str(code) + errors
+
+
+def test_sentences_are_translated_as_by_the_command(tmp_path, capsys):
+    keras.utils.set_random_seed(1)
+    tokenizer = kc.text.CharacterTokenizer("abc")
+    model = kc.models.LSTMTranslator(tokenizer, tokenizer, num_layers=1, model_dim=8)
+    model.save(tmp_path / "model.keras")
+    sentences = ["ab", "", "c", "a" * 2000, "cab"]
+    (tmp_path / "news.en").write_text("\n".join(sentences) + "\n")
+    rows = [{"id": f"n{i}", "text": x} for i, x in enumerate(sentences)]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    with gzip.open(tmp_path / "news.jsonl.gz", "wt") as file:
+        file.write(lines + "{no JSON\n\n[]\n")
+    inputs = [tmp_path / "news.en", tmp_path / "news.jsonl.gz"]
+    options = ["--format=parquet", "--shard_size=3", "--max_length=6", "--n_best=2"]
+    code, printed, _ = call(
+        *(capsys, "translate", tmp_path / "model.keras", *inputs, *options),
+        f"--output={tmp_path / 'out' / 'news'}",
+    )
+    assert code == 1
+    assert "Translated 8 of 12 records; 4 have an error" in printed
+    paths = sorted((tmp_path / "out").glob("news-*.parquet"))
+    assert len(paths) == 5
+    rows = [row for path in paths for row in pq.read_table(path).to_pylist()]
+    expected = model.translate(sentences, report=lambda *_: None, n=2, max_length=6)
+    named = {row["id"]: row for row in rows}
+    for i, (sentence, best) in enumerate(zip(sentences, expected, strict=True)):
+        for name in (f"{tmp_path / 'news.en'}#{i + 1}", f"n{i}"):
+            row = named.pop(name)
+            if len(sentence) > 1000:
+                assert "The sentence has more than 1,024 tokens" in row["error"]
+                continue
+            assert row["error"] is None
+            expected_texts = [kc.text.one_line(x) for x, _ in best]
+            assert [x["text"] for x in row["n_best"]] == expected_texts
+            scores = [x["score"] for x in row["n_best"]]
+            assert scores == pytest.approx([score for _, score in best], abs=2e-4)
+    assert "is not JSON" in named.pop(f"{tmp_path / 'news.jsonl.gz'}#6")["error"]
+    assert "no JSON object" in named.pop(f"{tmp_path / 'news.jsonl.gz'}#8")["error"]
+    assert not named
+
+
+def test_questions_about_photos_are_answered(folder, tmp_path, capsys, monkeypatch):
+    questions = kc.text.QuestionTokenizer(["is", "it", "red"])
+    sizes = tiny("mcan", num_layers=1, pooling_dim=8, fusion_dim=12, region_dim=80)
+    model = kc.models.create(
+        "mcan",
+        answers=["yes", "no", "two"],
+        question=questions,
+        categories=list(kc.features.CATEGORIES),
+        **sizes,
+    )
+    model.save(tmp_path / "model.keras")
+    photos = [str(folder / "photos" / f"{i}.png") for i in (1, 2, 1)]
+    asked = ["is it red?", "", "it?"]
+    lines = [f'{x},"{q}"' for x, q in zip(photos, asked, strict=True)]
+    content = "\n".join(["image,question", *lines, "gone.png,is it?"])
+    (tmp_path / "questions.csv").write_text(content)
+    options = ["--n_best=2", f"--model={tmp_path / 'model.keras'}"]
+    registers = 'import keras_caption as kc\nkc.datasets.register("of_bulk", print)\n'
+    (tmp_path / "mine.py").write_text(registers)  # which fails if it is run twice
+    monkeypatch.setattr(registry, "DATASETS", registry.DATASETS.copy())
+    options.append(f"--import={tmp_path / 'mine.py'}")
+    options += [f"--detector={folder / 'yolox.keras'}", f"--output={tmp_path / 'a'}"]
+    code, printed, _ = call(capsys, "answer", tmp_path / "questions.csv", *options)
+    assert code == 1
+    assert "Answered 3 of 4 records; 1 have an error" in printed
+    *answered, gone = rows_of(tmp_path)
+    assert "gone.png cannot be read: there is no such file" in gone["error"]
+    model.extractor = kc.features.load_detector(str(folder / "yolox.keras"))
+    best = model.answer_n_best(photos, asked, 2)
+    for row, answers in zip(answered, best, strict=True):
+        assert [x["text"] for x in row["n_best"]] == [text for text, _ in answers]
+        assert row["confidence"] == pytest.approx(answers[0][1], abs=1e-4)
+    assert "of_bulk" in registry.DATASETS
+    code, _, _ = call(capsys, "caption", *options[1:], folder / "photos")
+    assert "model.keras is for bulk answer, not for caption." in code
+
+
+def test_features_are_those_of_prepare(folder, tmp_path, capsys):
+    rows = [f"{i}.png,A dog.,{s}" for i, s in enumerate(("train", "val", "test") * 2)]
+    content = "\n".join(["image,caption,split", *rows, "gone.png,A dog.,train"])
+    (tmp_path / "captions.csv").write_text(content)
+    options = ["--photos", folder / "photos", "--captions", tmp_path / "captions.csv"]
+    options += ["--backbone=objects", f"--detector={folder / 'yolox.keras'}"]
+    options += ["--shard_size=2"]
+    with pytest.raises(SystemExit):
+        main(["prepare", *map(str, options), f"--output_dir={tmp_path / 'alone'}"])
+    alone = capsys.readouterr().out
+    _, printed, errors = call(
+        capsys, "features", *options, f"--output_dir={tmp_path / 'bulk'}"
+    )
+    assert "train        2 of 12 images" in printed, printed + errors
+    assert printed.splitlines()[:-1] == alone.splitlines()[:-1]
+    files = {path.name for path in (tmp_path / "alone").iterdir()}
+    assert {path.name for path in (tmp_path / "bulk").iterdir()} == files
+    for path in (tmp_path / "alone").glob("*.tfrecord-*"):
+        assert path.read_bytes() == (tmp_path / "bulk" / path.name).read_bytes()
+    begun = kc.datasets.load("prepared", tmp_path / "bulk")
+    assert begun.info.splits["test"].num_examples == 2
