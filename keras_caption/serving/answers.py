@@ -1,34 +1,34 @@
-from typing import Any
+import functools
 
 import tensorflow as tf
 from keras import ops
 
 from keras_caption.inputs import read_served
 from keras_caption.models import Classifier, ClassifierEnsemble
+from keras_caption.serving.endpoint import Endpoint, inputs_of, photo_inputs
 from keras_caption.serving.photos import extract_photos
 
 BEST = 5  # answers of each question
 
 
-def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Any]:
-    """The functions of the SavedModel of a model that answers questions.
+def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Endpoint]:
+    """The signatures of the SavedModel of a model that answers questions, by name.
 
     Args:
         model: Classifier or ensemble.
-
-    Returns:
-        dict from a signature's name to a function and its inputs, a dict of
-        `tf.TensorSpec`.
     """
     count = min(BEST, len(model.answers))
 
-    @tf.function(autograph=False)  # one graph for all signatures
+    @functools.partial(tf.function, autograph=False)  # one graph for all signatures
     def search(inputs):
         return ops.top_k(model.probabilities(inputs), count)
 
-    def answer(inputs, valid):
+    def ids_of(inputs, valid):
         scores, ids = search(inputs)
-        scores = tf.where(valid[:, None], scores, float("-inf"))
+        return ids, tf.where(valid[:, None], scores, float("-inf"))
+
+    def answer(inputs, valid):
+        ids, scores = ids_of(inputs, valid)
         texts = tf.gather(tf.constant(model.answers), ids)
         texts = tf.where(valid[:, None], texts, "")
         return {
@@ -41,22 +41,21 @@ def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Any]:
     def features(**served):
         return answer(*read_served(model.kinds, served))
 
+    def tokens(**served):
+        ids, scores = ids_of(*read_served(model.kinds, served))
+        return {"best_ids": ids, "best_scores": scores}
+
     def photos(image_bytes, **served):
         made, decoded = extract_photos(model.extractor, image_bytes)
         inputs, valid = read_served(model.kinds, {**made, **served})
         return answer(inputs, valid & decoded)
 
-    specs, others = {}, {}
-    for kind in model.kinds:
-        own = {
-            name: tf.TensorSpec(spec.shape, spec.dtype, name=name)
-            for name, spec in kind.served_specs().items()
-        }
-        specs |= own
-        if model.extractor is None or kind.keys[0] not in model.extractor.made:
-            others |= own
-    endpoints = {"features": (features, specs)}
+    endpoints = {
+        "features": Endpoint(features, inputs_of(model.kinds)),
+        "tokens": Endpoint(tokens, inputs_of(model.kinds, as_tokens=True)),
+    }
     if model.extractor is not None:
-        files = tf.TensorSpec((None,), tf.string, name="image_bytes")
-        endpoints["photos"] = (photos, {"image_bytes": files, **others})
+        others = [k for k in model.kinds if k.keys[0] not in model.extractor.made]
+        inputs = {**photo_inputs(), **inputs_of(others)}
+        endpoints["photos"] = Endpoint(photos, inputs)
     return endpoints

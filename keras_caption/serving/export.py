@@ -1,4 +1,3 @@
-import functools
 import json
 import os
 import pathlib
@@ -9,26 +8,16 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.atomic import replacing
-from keras_caption.decoding import (
-    Decoding,
-    beam_search,
-    greedy_search,
-    with_decoding,
-)
-from keras_caption.decoding.beam import is_hypothesis
+from keras_caption.decoding import with_decoding
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features import Extractor, ObjectDetector
 from keras_caption.formats.exports import CONFIG
 from keras_caption.formats.preset_files import CARD
-from keras_caption.inputs import read_served
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.cards import write_card
-from keras_caption.models.input_reader import InputReader
 from keras_caption.models.task_model import TaskModel
 from keras_caption.serving.answers import answer_endpoints
-from keras_caption.serving.photos import extract_photos
-from keras_caption.text import BOS, PAD
+from keras_caption.serving.generation import generation_endpoints
 
 # All files of an export: a folder that holds others is not replaced by one.
 EXPORTED = (
@@ -55,26 +44,43 @@ def export(
     | `features` | images, see below | as `greedy`, by beam search |
     | `greedy` | images | `captions`, `tokens`, `scores` |
     | `n_best` | images | the same of all hypotheses of the beam, best first |
+    | `search` | images and options | as `n_best`, with options of the request |
+    | `sample` | images and options | as `greedy`, sampled |
+    | `tokens` | images; of text, tokens | as `features`, without `captions` |
     | `logits` | images and `tokens` | `logits` of the next token, everywhere |
     | `photos` | `image_bytes`: JPEG or PNG files | as `features` |
+    | `photos_search` | `image_bytes` and options | as `search` |
+    | `photos_sample` | `image_bytes` and options | as `sample` |
 
     Images are a `grid`; or `regions` with `boxes`; or, for models that do not depend
     on boxes, `regions` with `num_regions`, int32 `(batch,)`. Videos are `frames` with
     `num_frames`. Other kinds of input say what they take, see
     `keras_caption.inputs.InputKind.served_specs`. Only models of images with an
     `extractor` have `photos`, which turns photos by the orientation in their EXIF data,
-    and composes what is transparent over white.
+    and composes what is transparent over white. `tokens` has no strings, for engines
+    that have none.
+
+    **Options** are `(batch,)`, one for each example, or `(1,)`, one for all. Those of
+    `search` are `min_length`, `length_penalty`, if there is a beam,
+    `repetition_penalty`, and strings in Unicode's NFC: `prefix`, and `forbidden`, whose
+    phrases commas separate (at most 100). Those of `sample` are `temperature`, `top_k`,
+    `top_p` and `seed` in place of the `length_penalty`; each example has the numbers of
+    its own seed, as if it were alone, and other ones each time for a seed of -1. Where
+    a request over gRPC lacks an option, TensorFlow Serving takes the export's own, or
+    else no limit, text or seed; other programs have to give all.
 
     Those of a model that answers questions:
 
     | signature | inputs | outputs |
     |---|---|---|
     | `features` | images, and `question`, strings | see below |
+    | `tokens` | images, and tokens of questions | `best_ids` and `best_scores` |
     | `photos` | `image_bytes` and `question` | as `features` |
 
     The outputs are `answers` and `scores`, `(batch,)`, the most probable answers and
     their probabilities; and `best_answers` and `best_scores`, `(batch, 5)`, of the five
-    most probable. A question without words is answered by the image alone.
+    most probable; `best_ids` are their places among the model's answers. A question
+    without words is answered by the image alone.
 
     `serving_default` is `photos` of models that have it, and `features` of others.
 
@@ -84,14 +90,15 @@ def export(
     `num_regions` on are padding, and frames from `num_frames` on always are.
 
     **Images that cannot be captioned** have an empty caption, tokens of PAD and a
-    score of -inf; in `logits`, NaN. So have places of `n_best` without a hypothesis.
+    score of -inf; in `logits`, NaN. So have places of a beam without a hypothesis.
     They are those without a valid region, with
     features that are not finite, or with boxes that are not x1, y1, x2, y2 divided by
     the image's width and height; videos without a valid frame, or with more than
     1,024; and photos that cannot be decoded, or have more
-    pixels than `keras_caption.features.MAX_PIXELS`. Other images of the batch are
-    answered as without them. Questions about such images have empty answers, and scores
-    of -inf.
+    pixels than `keras_caption.features.MAX_PIXELS`. So are images whose options
+    `generate` refuses: of wrong values, or with words that the model does not know.
+    Other images of the batch are answered as without them. Questions about such images
+    have empty answers, and scores of -inf.
 
     Records that warm a server up are written beside the graph, into `assets.extra`,
     and the configuration of a single model, with which `keras_caption.models.load`
@@ -119,10 +126,7 @@ def export(
     else:
         options = {"decoding": model.decoding.override(**options)}
         endpoints = generation_endpoints(model, options["decoding"])
-    signatures = {
-        name: tf.function(function, autograph=False).get_concrete_function(**specs)
-        for name, (function, specs) in endpoints.items()
-    }
+    signatures = {name: endpoint.traced() for name, endpoint in endpoints.items()}
     default = "photos" if "photos" in endpoints else "features"
     for named in (endpoints, signatures):
         named["serving_default"] = named[default]
@@ -131,130 +135,11 @@ def export(
     module.tokenizers = [tokenizer.trackables() for tokenizer in model.tokenizers]
     with replacing(path, EXPORTED) as partial:
         tf.saved_model.save(module, str(partial), signatures=signatures)
-        examples = examples_of(model)
-        requests = {
-            name: {key: examples[key] for key in specs}
-            for name, (_, specs) in endpoints.items()
-        }
+        requests = {name: endpoint.example for name, endpoint in endpoints.items()}
         _write_warmup(partial, pathlib.Path(path).parent.name, requests)
         if isinstance(model, TaskModel):
             _write_config(partial, model, options)
             write_card(partial, model, replaced=path)
-
-
-def generation_endpoints(
-    model: Seq2Seq | Ensemble, options: Decoding
-) -> dict[str, Any]:
-    """The functions of the SavedModel of a model that generates.
-
-    Args:
-        model: Captioner or ensemble.
-        options: `Decoding`.
-
-    Returns:
-        dict from a signature's name to a function and its inputs, a dict of
-        `tf.TensorSpec`.
-
-    Raises:
-        InputError: If the model has no vocabulary, or the options are of sampling.
-    """
-    if options.temperature is not None:
-        raise InputError("An export searches for captions: it takes no `temperature`.")
-    if model.vocabulary is None:
-        raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
-
-    if options.prefix or options.forbidden or options.required:
-        raise InputError(
-            "An export takes no texts: no `prefix`, `forbidden` or `required`."
-        )
-
-    # === Searches ===
-    def limits_of(inputs):
-        limits = model.limits(inputs, options)
-        return None if limits is None else {"limits": limits}
-
-    @functools.partial(tf.function, autograph=False)  # one graph for all signatures
-    def beam(inputs):
-        return beam_search(model, model.encode(inputs), options, limits_of(inputs))
-
-    def one_by_one(inputs):
-        return greedy_search(model, model.encode(inputs), options, limits_of(inputs))
-
-    # === Signatures ===
-    def answer(tokens, scores, valid):
-        tokens = tf.where(valid[:, None], tokens, PAD)
-        texts = model.vocabulary.detokenize(tokens)
-        scores = tf.where(valid, scores, float("-inf"))
-        return {model.generated: texts, "tokens": tokens, "scores": scores}
-
-    def search(inputs, valid):
-        tokens, scores = beam(inputs)
-        return answer(tokens[:, 0], scores[:, 0], valid)
-
-    def features(**served):
-        return search(*read_served(model.kinds, served))
-
-    def greedy(**served):
-        inputs, valid = read_served(model.kinds, served)
-        return answer(*one_by_one(inputs), valid)
-
-    def n_best(**served):
-        inputs, valid = read_served(model.kinds, served)
-        tokens, scores = beam(inputs)
-        shape = tf.shape(scores)
-        usable = valid[:, None] & is_hypothesis(scores)
-        tokens = tf.reshape(tokens, (-1, tokens.shape[-1]))
-        flat = tf.reshape(scores, (-1,)), tf.reshape(usable, (-1,))
-        answers = answer(tokens, *flat)
-        return {
-            name: tf.reshape(x, tf.concat([shape, tf.shape(x)[1:]], 0))
-            for name, x in answers.items()
-        }
-
-    def logits(tokens, **served):
-        inputs, valid = read_served(model.kinds, served)
-        logits = model.logits(tokens, model.encode(inputs))
-        captions = tf.shape(tokens)[0] // tf.maximum(tf.size(valid), 1)  # of each image
-        valid = tf.repeat(valid, captions)[:, None, None]
-        return {"logits": tf.where(valid, logits, float("nan"))}
-
-    def photos(image_bytes):
-        made, decoded = extract_photos(model.extractor, image_bytes)
-        inputs, valid = read_served(model.kinds, made)
-        return search(inputs, valid & decoded)
-
-    # === Their inputs ===
-    specs = {
-        name: tf.TensorSpec(spec.shape, spec.dtype, name=name)
-        for kind in model.kinds
-        for name, spec in kind.served_specs().items()
-    }
-    tokens = tf.TensorSpec((None, None), tf.int32, name="tokens")
-    endpoints = {
-        "features": (features, specs),
-        "greedy": (greedy, specs),
-        "n_best": (n_best, specs),
-        "logits": (logits, {"tokens": tokens, **specs}),
-    }
-    extractor = getattr(model, "extractor", None)
-    required = {name for kind in model.kinds for name in kind.required}
-    reads_photos = isinstance(extractor, Extractor | ObjectDetector)
-    if reads_photos and required <= {*extractor.made}:
-        files = tf.TensorSpec((None,), tf.string, name="image_bytes")
-        endpoints["photos"] = (photos, {"image_bytes": files})
-    return endpoints
-
-
-def examples_of(model: InputReader) -> dict[str, np.ndarray]:
-    """Values of all inputs of the signatures, for one example."""
-    grey = tf.fill((32, 32, 3), tf.constant(128, tf.uint8))
-    examples = {
-        "tokens": np.full((1, 2), BOS, "int32"),
-        "image_bytes": np.array([tf.io.encode_png(grey).numpy()], object),
-    }
-    for kind in model.kinds:
-        examples |= kind.example()
-    return examples
 
 
 def _write_warmup(

@@ -27,19 +27,24 @@ def canonical(text: str, lower: bool = False) -> str:
     return unicodedata.normalize("NFC", text.lower() if lower else text)
 
 
-def canonical_in_graph(texts: Any, lower: bool = False) -> Any:
+def canonical_in_graph(texts: Any, lower: bool = False, is_nfc: bool = False) -> Any:
     """Returns texts in a graph as `canonical` does.
 
     Args:
         texts: string `(batch,)`, TensorFlow tensor in UTF-8.
         lower: bool, whether to make them lower case.
+        is_nfc: bool, whether they are in NFC already: then the graph needs no
+            TensorFlow Text.
     """
     import tensorflow as tf
-    import tensorflow_text
 
     texts = tf.strings.regex_replace(texts, r"\x00", "")
     if lower:
         texts = tf.strings.lower(texts, "utf-8")
+    if is_nfc:
+        return texts
+    import tensorflow_text
+
     return tensorflow_text.normalize_utf8(texts, "NFC")
 
 
@@ -66,18 +71,19 @@ def split_words(caption: str) -> list[str]:
     return "".join(kept).split()
 
 
-def normalize_in_graph(texts: Any) -> Any:
+def normalize_in_graph(texts: Any, is_nfc: bool = False) -> Any:
     """Normalizes texts in a graph: spaces separate the words of `split_words`.
 
     Args:
         texts: string `(batch,)`, TensorFlow tensor in UTF-8.
+        is_nfc: bool, whether they are in NFC, see `canonical_in_graph`.
 
     Returns:
         string `(batch,)`.
     """
     import tensorflow as tf
 
-    texts = canonical_in_graph(texts, lower=True)
+    texts = canonical_in_graph(texts, lower=True, is_nfc=is_nfc)
     texts = tf.strings.regex_replace(texts, SEPARATORS, " ")
     return tf.strings.regex_replace(texts, r"([\pL\pN]\pM*)|[^ ]", r"\1")
 

@@ -80,10 +80,10 @@ class QuestionTokenizer(Vocabulary):
         return text.replace("-", " ").replace("/", " ").split()
 
     @staticmethod
-    def normalize_in_graph(texts: Any) -> Any:
+    def normalize_in_graph(texts: Any, is_nfc: bool = False) -> Any:
         import tensorflow as tf
 
-        texts = canonical_in_graph(texts, lower=True)
+        texts = canonical_in_graph(texts, lower=True, is_nfc=is_nfc)
         texts = tf.strings.regex_replace(texts, DELETED, "")
         return tf.strings.regex_replace(texts, SEPARATORS, " ")
 

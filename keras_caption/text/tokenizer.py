@@ -59,6 +59,14 @@ class Tokenizer(abc.ABC):
             int32 `(batch, None)`, ragged.
         """
 
+    def tokenize_nfc(self, texts: Any) -> Any:
+        """Returns what `tokenize` does, of texts that are in Unicode's NFC.
+
+        Tokenizers of words then need no TensorFlow Text: an exported captioner runs
+        where there is only TensorFlow.
+        """
+        return self.tokenize(texts)
+
     @abc.abstractmethod
     def join_pieces(self, ids: Any) -> Any:
         """Texts of token ids, none of which is PAD, BOS or EOS.

@@ -113,9 +113,15 @@ class Vocabulary(Tokenizer):
         return self.join([self.words[i] for i in ids])
 
     def tokenize(self, texts: Any) -> Any:
+        return self._look_up_words(self.normalize_in_graph(texts))
+
+    def tokenize_nfc(self, texts: Any) -> Any:
+        return self._look_up_words(self.normalize_in_graph(texts, is_nfc=True))
+
+    def _look_up_words(self, texts):
         import tensorflow as tf
 
-        return self.look_up(tf.strings.split(self.normalize_in_graph(texts)))
+        return self.look_up(tf.strings.split(texts))
 
     def look_up(self, words: Any) -> Any:
         """Token ids of words in a TensorFlow graph.
@@ -137,9 +143,9 @@ class Vocabulary(Tokenizer):
         return tf.strings.reduce_join(words, axis=-1, separator=" ")
 
     @staticmethod
-    def normalize_in_graph(texts: Any) -> Any:
+    def normalize_in_graph(texts: Any, is_nfc: bool = False) -> Any:
         """Texts whose words, as `split` gives them, are separated by spaces."""
-        return normalize_in_graph(texts)
+        return normalize_in_graph(texts, is_nfc)
 
     def trackables(self) -> Any:
         return self._table

@@ -51,8 +51,8 @@ class WordTokenizer(Vocabulary):
         return tf.strings.regex_replace(super().join_pieces(ids), JOINT, "")
 
     @staticmethod
-    def normalize_in_graph(texts: Any) -> Any:
+    def normalize_in_graph(texts: Any, is_nfc: bool = False) -> Any:
         import tensorflow as tf
 
-        texts = canonical_in_graph(texts)
+        texts = canonical_in_graph(texts, is_nfc=is_nfc)
         return tf.strings.regex_replace(texts, f"[{SPACES}]", " ")

@@ -8,9 +8,13 @@ import pytest
 import tensorflow as tf
 from conftest import random_images, tiny
 from faulty_images import FAULTS, PADDINGS, pad_images, spoil
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
 import keras_caption as kc
+from keras_caption.decoding import Decoding
+from keras_caption.serving.generation import generation_endpoints
+from keras_caption.serving.request_options import RequestOptions
 
 ANSWER = """
 import sys
@@ -26,7 +30,9 @@ for name in ("many", "one"):
     greedy = model.signatures["greedy"](**inputs)
     logits = model.signatures["logits"](tokens=tf.constant(data["tokens"]), **inputs)
     np.save(f"{folder}/{name}_logits.npy", logits["logits"])
+    ids = model.signatures["tokens"](**inputs)
     answers.append({
+        "of_tokens": ids["tokens"].numpy().tolist(),
         "captions": [c.decode() for c in answer["captions"].numpy()],
         "tokens": answer["tokens"].numpy().tolist(),
         "scores": answer["scores"].numpy().tolist(),
@@ -60,6 +66,15 @@ def served_without_boxes(vocabulary, tmp_path_factory):
     model = kc.models.create("aoanet", vocabulary=vocabulary, **tiny("aoanet"))
     kc.serving.export(model, path, max_length=LENGTH)
     return tf.saved_model.load(str(path)).signatures
+
+
+def defaults_of(folder, name):
+    """What TensorFlow Serving takes where a request lacks inputs of a signature."""
+    saved = saved_model_pb2.SavedModel.FromString(
+        (folder / "saved_model.pb").read_bytes()
+    )
+    signature = saved.meta_graphs[0].signature_def[name]
+    return {key: tf.make_ndarray(x) for key, x in signature.defaults.items()}
 
 
 def answer(signature, inputs):
@@ -143,6 +158,7 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
         assert answer["captions"] == captioner.generate(images, **SEARCH)
         greedy = captioner.generate(images, beam_size=1, **SEARCH)
         assert answer["greedy"] == greedy
+        assert answer["of_tokens"] == answer["tokens"]
         np.testing.assert_allclose(
             np.load(tmp_path / f"{name}_logits.npy"), captioner(images), atol=1e-5
         )
@@ -188,26 +204,112 @@ def test_an_export_loads_as_the_model_that_it_generates_as(
         kc.models.load(path)
 
 
+WORDS = [f"w{i}" for i in range(30)]
+FEW = ",".join(word for word in WORDS if word not in ("w2", "w5", "w23"))
+# What requests for captions of the same image choose: no two get the same ones.
+CHOICES = {
+    "search": [
+        {},
+        {"forbidden": FEW},
+        {"forbidden": FEW, "min_length": 4},
+        {"forbidden": FEW, "length_penalty": 9.0},
+        {"forbidden": FEW, "min_length": 4, "repetition_penalty": 5.0},
+        {"forbidden": "w23 w23,w5", "prefix": "w2 w5 w23"},
+    ],
+    "sample": [
+        {"seed": 7},
+        {"seed": 2**32 - 1, "forbidden": FEW},
+        {"seed": 2**32 - 1, "forbidden": FEW, "min_length": 6},
+        {"seed": 7, "temperature": 0.2},
+        {"seed": 7, "top_k": 5},
+        {"seed": 7, "top_p": 0.1, "repetition_penalty": 3.0},
+        {"seed": 7, "prefix": "w2 w5 w23"},
+    ],
+}
+WRONG = {
+    "search": [
+        *({"min_length": x} for x in (-1, LENGTH + 1)),
+        *({"length_penalty": x} for x in (-1.0, np.nan, np.inf)),
+        *({"repetition_penalty": x} for x in (0.9, 101.0)),
+        *({"prefix": x} for x in ("unknown", "w1 " * (LENGTH + 1))),
+        *({"forbidden": x} for x in ("unknown", "w1,,w2", "w1," * 100 + "w2")),
+    ],
+    "sample": [
+        *({"temperature": x} for x in (0.0, -1.0, 1e-39, np.nan)),
+        *({"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.1}),
+        *({"seed": -2}, {"seed": 2**32}),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_each_request_chooses_its_options(name, captioner, exported, served, rng):
+    images = {n: x[:1] for n, x in random_images(rng).items()}
+    requests = [*CHOICES[name], *WRONG[name]]
+    inputs = {n: np.repeat(images[n], len(requests), 0) for n in ("regions", "boxes")}
+    for option, default in defaults_of(exported, name).items():
+        values = [request.get(option, default.item()) for request in requests]
+        inputs[option] = np.array(values, default.dtype)
+    found = answer(served[name], inputs)
+    if name == "sample":  # one caption of each
+        found = {key: x[:, None] for key, x in found.items()}
+    count = len(CHOICES[name])
+    assert len({row.tobytes() for row in found["tokens"][:count]}) == count
+    assert (found["captions"][count:] == b"").all()
+    assert not found["tokens"][count:].any()
+    assert (found["scores"][count:] == -np.inf).all()
+    always = {"n": 1, "temperature": 1.0} if name == "sample" else {"n": 3}
+    tf.config.run_functions_eagerly(True)  # takes less time than compiling
+    for i, choice in enumerate(CHOICES[name]):
+        expected = captioner.generate(images, **{**SEARCH, **always, **choice})[0]
+        texts, scores = zip(*expected, strict=True)
+        n = len(texts)
+        assert [x.decode() for x in found["captions"][i, :n]] == [*texts]
+        np.testing.assert_allclose(found["scores"][i, :n], scores, atol=1e-4)
+        assert (found["scores"][i, n:] == -np.inf).all()
+    tf.config.run_functions_eagerly(False)
+
+
+def test_options_without_effect_are_no_inputs(vocabulary):
+    def inputs_of(**options):
+        return {*RequestOptions(Decoding().override(**options), vocabulary).inputs}
+
+    texts = {"prefix", "forbidden"}
+    search = {"min_length", "length_penalty", "repetition_penalty", *texts}
+    assert inputs_of() == search
+    assert inputs_of(beam_size=1) == search - {"length_penalty"}
+    sampling = {"temperature", "top_k", "top_p", "seed"}
+    assert inputs_of(temperature=1.0) == sampling | search - {"length_penalty"}
+    own = Decoding(min_length=3, temperature=0.7, top_k=5)
+    defaults = RequestOptions(own, vocabulary).inputs
+    values = [defaults[name].example for name in ("min_length", "temperature", "top_k")]
+    assert values == [[3], [0.7], [5]]
+
+
 def test_failed_export_leaves_the_previous_one(
     captioner, exported, tmp_path, monkeypatch
 ):
     path = tmp_path / "ngsan" / "1"
     shutil.copytree(exported, path)
     before = (path / "saved_model.pb").read_bytes()
+    module = sys.modules[kc.serving.export.__module__]
+
+    def only_greedy(model, options):  # traced in less time
+        return {"features": generation_endpoints(model, options)["greedy"]}
 
     def full_disk(*args):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(
-        sys.modules[kc.serving.export.__module__], "_write_warmup", full_disk
-    )
+    monkeypatch.setattr(module, "generation_endpoints", only_greedy)
+    monkeypatch.setattr(module, "_write_warmup", full_disk)
     with pytest.raises(OSError, match="No space left"):
         kc.serving.export(captioner, path, max_length=4)
     assert (path / "saved_model.pb").read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["1"]
     monkeypatch.undo()
+    monkeypatch.setattr(module, "generation_endpoints", only_greedy)
     kc.serving.export(captioner, path, max_length=4)
-    tokens = tf.saved_model.load(str(path)).signatures["greedy"].structured_outputs
+    tokens = tf.saved_model.load(str(path)).signatures["features"].structured_outputs
     assert tokens["tokens"].shape[1] == 4
 
 
@@ -223,8 +325,7 @@ def test_a_model_without_a_vocabulary_is_refused(tmp_path):
         ({"max_length": 0}, "`max_length`: Input should be greater"),
         ({"beams": 3}, "no decoding option 'beams'. Did you mean beam_size"),
         ({"temperature": 1.0}, "takes no `temperature`"),
-        ({"prefix": "w4"}, "An export takes no texts"),
-        ({"forbidden": ["w4"]}, "An export takes no texts"),
+        ({"prefix": "w4"}, "An export takes no texts: `prefix` and `forbidden` are"),
         ({"required": ["w4"]}, "An export takes no texts"),
     ],
 )

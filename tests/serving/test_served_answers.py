@@ -58,7 +58,7 @@ def test_probabilities_are_averaged_and_served(members, ensemble, rng, tmp_path)
     assert ensemble.answer(images, QUESTIONS) == [row[0][0] for row in best]
 
     served = load(ensemble, tmp_path)
-    assert set(served) == {"serving_default", "features"}
+    assert set(served) == {"serving_default", "features", "tokens"}
     images["boxes"][1] = 0.0  # no valid region
     signature = served["serving_default"]
     inputs = {name: tf.constant(images[name]) for name in ("regions", "boxes")}
@@ -71,6 +71,13 @@ def test_probabilities_are_averaged_and_served(members, ensemble, rng, tmp_path)
     assert texts(outputs["best_answers"][1]) == [""] * 5
     np.testing.assert_array_equal(outputs["best_scores"][1], [-np.inf] * 5)
     np.testing.assert_array_equal(outputs["scores"], outputs["best_scores"][:, 0])
+    question = tf.constant(members[0].question_tokens(QUESTIONS))
+    by_ids = served["tokens"](**inputs, question=question)
+    assert by_ids["best_ids"].dtype == "int32"
+    for i in (0, 2):
+        ids = by_ids["best_ids"][i].numpy()
+        assert [ANSWERS[x] for x in ids] == texts(outputs["best_answers"][i])
+    np.testing.assert_allclose(by_ids["best_scores"], outputs["best_scores"], atol=1e-6)
 
 
 def windows():

@@ -1,0 +1,148 @@
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from keras_caption.decoding import Decoding
+from keras_caption.decoding.beam import is_hypothesis
+from keras_caption.errors import InputError
+from keras_caption.features import Extractor, ObjectDetector
+from keras_caption.inputs import read_served
+from keras_caption.models import Ensemble, Seq2Seq
+from keras_caption.serving.endpoint import (
+    Endpoint,
+    Input,
+    inputs_of,
+    photo_inputs,
+)
+from keras_caption.serving.photos import extract_photos
+from keras_caption.serving.request_options import RequestOptions
+from keras_caption.text import BOS, PAD
+
+
+def generation_endpoints(
+    model: Seq2Seq | Ensemble, options: Decoding
+) -> dict[str, Endpoint]:
+    """The signatures of the SavedModel of a model that generates, by name.
+
+    Args:
+        model: Captioner, translator or ensemble.
+        options: `Decoding`.
+
+    Raises:
+        InputError: If the model has no vocabulary, or options are those of requests.
+    """
+    if options.temperature is not None:
+        raise InputError(
+            "An export searches for captions: it takes no `temperature`, which is an "
+            "input of its signature `sample`."
+        )
+    if model.vocabulary is None:
+        raise InputError(f"The model '{model.name}' has no vocabulary to answer with.")
+    if options.prefix or options.forbidden or options.required:
+        raise InputError(
+            "An export takes no texts: `prefix` and `forbidden` are inputs of its "
+            "signatures `search` and `sample`, and `required` of none."
+        )
+
+    # === Parts of the signatures, one graph of each for all ===
+    graph = functools.partial(tf.function, autograph=False)
+    encode = graph(model.encode)
+
+    def search_by(options):
+        @graph
+        def search(feed):
+            tokens, scores = model.search(options, **feed).run(encode(feed["inputs"]))
+            if len(scores.shape) == 1:  # one hypothesis of each example
+                tokens, scores = tokens[:, None], scores[:, None]
+            return tokens, scores
+
+        return search
+
+    @graph
+    def extract(image_bytes):
+        return extract_photos(model.extractor, image_bytes)
+
+    # === What signatures read ===
+    def features(served):
+        return read_served(model.kinds, served)
+
+    def photos(served):
+        made, decoded = extract(served["image_bytes"])
+        inputs, valid = read_served(model.kinds, made)
+        return inputs, valid & decoded
+
+    # === What they answer: functions of inputs, validity and the request ===
+    def hypotheses(search, requested=None):
+        def answer(inputs, valid, served):
+            feed = {"inputs": inputs}
+            if requested is not None:
+                of_request, valid = requested.read(served, valid)
+                feed |= of_request
+            tokens, scores = search(feed)
+            usable = valid[:, None] & is_hypothesis(scores)
+            return {
+                "tokens": tf.where(usable[..., None], tokens, PAD),
+                "scores": tf.where(usable, scores, float("-inf")),
+            }
+
+        return answer
+
+    def best(answer):
+        return lambda *args: {name: x[:, 0] for name, x in answer(*args).items()}
+
+    def in_words(answer):
+        def with_texts(*args):
+            answers = answer(*args)
+            tokens = answers["tokens"]
+            flat = tf.reshape(tokens, (-1, tokens.shape[-1]))
+            texts = model.vocabulary.detokenize(flat)
+            texts = tf.reshape(texts, tf.shape(tokens)[:-1])
+            return {model.generated: texts, **answers}
+
+        return with_texts
+
+    def logits(inputs, valid, served):
+        logits = model.logits(served["tokens"], encode(inputs))
+        captions = tf.shape(logits)[0] // tf.maximum(tf.size(valid), 1)  # of each image
+        valid = tf.repeat(valid, captions)[:, None, None]
+        return {"logits": tf.where(valid, logits, float("nan"))}
+
+    # === Signatures ===
+    def endpoint(read, answer, inputs):
+        return Endpoint(lambda **served: answer(*read(served), served), inputs)
+
+    beam = hypotheses(search_by(options))
+    greedy = hypotheses(search_by(options.override(beam_size=1)))
+    by_request = {}
+    for name, own in (
+        ("search", options),
+        ("sample", options.override(temperature=1.0)),
+    ):
+        requested = RequestOptions(own, model.vocabulary)
+        answer = hypotheses(search_by(own), requested)
+        answer = answer if name == "search" else best(answer)
+        by_request[name] = in_words(answer), requested.inputs
+
+    inputs = inputs_of(model.kinds)
+    tokens = Input((None, None), tf.int32, np.full((1, 2), BOS))
+    endpoints = {
+        "features": endpoint(features, in_words(best(beam)), inputs),
+        "greedy": endpoint(features, in_words(best(greedy)), inputs),
+        "n_best": endpoint(features, in_words(beam), inputs),
+        "tokens": endpoint(
+            features, best(beam), inputs_of(model.kinds, as_tokens=True)
+        ),
+        "logits": endpoint(features, logits, {"tokens": tokens, **inputs}),
+    }
+    for name, (answer, more) in by_request.items():
+        endpoints[name] = endpoint(features, answer, {**inputs, **more})
+    extractor = getattr(model, "extractor", None)
+    required = {name for kind in model.kinds for name in kind.required}
+    reads_photos = isinstance(extractor, Extractor | ObjectDetector)
+    if reads_photos and required <= {*extractor.made}:
+        files = photo_inputs()
+        endpoints["photos"] = endpoint(photos, in_words(best(beam)), files)
+        for name, (answer, more) in by_request.items():
+            endpoints[f"photos_{name}"] = endpoint(photos, answer, {**files, **more})
+    return endpoints
