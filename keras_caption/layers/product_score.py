@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 from jaxtyping import Float
 from keras import ops
@@ -26,6 +28,10 @@ class ProductScore(keras.layers.Layer):
         Luong, Pham, Manning, "Effective Approaches to Attention-based Neural Machine
         Translation", EMNLP 2015.
     """
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.supports_masking = True
 
     def call(
         self,
