@@ -81,7 +81,9 @@ def lengths(texts: Mapping[str, Sequence[int]]) -> str:
             places = range(min(shares), max(shares) + 1)
             values = [100 * shares[place] / len(counts) for place in places]
             panel.plot(places, values, label=who, color=colour, marker=".")
-        panel.set(xlabel="words", ylabel="% of texts", ylim=(0, None))
+        every = [count for counts in texts.values() for count in counts]
+        panel.set(xlim=(min(every) - 1, max(every) + 1), ylim=(0, None))
+        panel.set(xlabel="words", ylabel="% of texts")
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.legend()
 

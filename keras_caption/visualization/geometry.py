@@ -112,6 +112,7 @@ def geometric_weight_figure(model: Any, over: str) -> Figure:
         pair = (changing, fixed) if over == "position" else (fixed, changing)
         weights.append(geometric_weight(model, *pair))
     low, high = np.min(weights), np.max(weights)
+    levels = MaxNLocator(LEVELS).tick_values(low, high)
     x, y, title = AXES[over]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=SIZE, layout="constrained")
@@ -121,7 +122,6 @@ def geometric_weight_figure(model: Any, over: str) -> Figure:
                 *(axis, axis, of_panel),
                 **{"vmin": low, "vmax": high, "cmap": "viridis", "rasterized": True},
             )
-            levels = MaxNLocator(LEVELS).tick_values(of_panel.min(), of_panel.max())
             if of_panel.max() > of_panel.min():
                 lines = panel.contour(
                     *(axis, axis, of_panel, levels), colors="white", linewidths=0.5

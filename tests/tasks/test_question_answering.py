@@ -148,7 +148,8 @@ def test_runs_are_averaged_and_shown(folder, call, call_script):
     runs, page = [folder / "whole", folder / "both"], folder / "page.html"
     shown = call_script("keras-caption", "report", *runs, f"--output={page}")
     assert shown.returncode == 0, shown.stderr
-    assert page.read_text().count(">colour</button>") == 24
+    assert page.read_text().count(">colour</button>") == 12
+    assert page.read_text().count("what colour is the") == 12  # without attention
     shown = call_script("experiments/tables.py", "--table=ngsan_9", folder / "whole")
     assert shown.returncode == 0, shown.stderr
     assert "| + GSA, test-std (mcan_gsa) " in shown.stdout

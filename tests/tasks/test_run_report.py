@@ -76,6 +76,8 @@ def test_a_report_of_two_runs_is_read_by_keys(browser, tmp_path):
         assert float(first.get_attribute("data-score")) == 0
         page.fill("input[name=filter]", "no such word")
         assert page.locator("output").inner_text() == "0 of 50"
+        page.locator("input").blur()
+        page.keyboard.press("ArrowRight")  # there is no word to go to
 
 
 def test_a_report_is_read_without_javascript(browser, tmp_path):
