@@ -1,6 +1,7 @@
 """Who may import whom, as ARCHITECTURE.md lists it; and how long signatures are."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -109,6 +110,12 @@ def test_help_needs_neither_keras_nor_extras():
     code = WITHOUT_KERAS.format(extras=extras, commands=commands)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert not done.stderr
+    assert all(
+        hasattr(
+            importlib.import_module(f"keras_caption.commands.{name}"), "make_parser"
+        )
+        for name in COMMANDS
+    )
     assert done.stdout.count("usage: keras-caption") == len(COMMANDS) + 1
 
 

@@ -26,7 +26,7 @@ OF_IMAGES = ("captions", "attention")
 DPI = 300  # of formats of pixels
 
 
-def main(arguments: Sequence[str]) -> None:
+def make_parser() -> Parser:
     parser = Parser("keras-caption figure", __doc__, imports=True)
     parser.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
@@ -44,6 +44,11 @@ def main(arguments: Sequence[str]) -> None:
         metavar="FILE",
         help="new file of the figure; if omitted, NAME.png",
     )
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = make_parser()
     options = parser.parse_intermixed_args(arguments)
     if options.images and options.name not in OF_IMAGES:
         parser.error(f"--images is for {' and '.join(OF_IMAGES)}")
