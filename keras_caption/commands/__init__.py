@@ -16,6 +16,7 @@ COMMANDS = {
     "translate": "translate sentences with a trained model",
     "bulk": "caption, translate, answer or prepare any number of records",
     "figure": "draw a figure of the papers, of runs",
+    "serve": "serve models over HTTP, as TensorFlow Serving does",
     "report": "show a run, or two runs compared, as a page",
     "score": "score a COCO results file",
     "export": "export a model for a server or another engine",

@@ -1,8 +1,45 @@
-"""Models in use: predictions of records, and exports for servers and other engines."""
+"""Models in use: predictions of records, a server, and exports for other engines.
 
-from keras_caption.serving.ctranslate2_export import export_ctranslate2
-from keras_caption.serving.export import export
-from keras_caption.serving.prediction import Prediction
-from keras_caption.serving.predictor import Predictor
+What one needs is imported when it is first used: a client needs no TensorFlow, and a
+server of exported models no Keras.
+"""
 
-__all__ = ["Prediction", "Predictor", "export", "export_ctranslate2"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for editors and type checkers
+    from keras_caption.serving.client import (  # noqa: F401
+        AsyncClient,
+        Client,
+        ServerError,
+    )
+    from keras_caption.serving.ctranslate2_export import export_ctranslate2  # noqa: F401
+    from keras_caption.serving.exported import ExportedPredictor  # noqa: F401
+    from keras_caption.serving.prediction import Prediction  # noqa: F401
+    from keras_caption.serving.predictor import Predictor  # noqa: F401
+    from keras_caption.serving.saved_model_export import export  # noqa: F401
+    from keras_caption.serving.server import Server  # noqa: F401
+    from keras_caption.serving.service import Limits  # noqa: F401
+
+MODULES = {
+    "AsyncClient": "client",
+    "Client": "client",
+    "ExportedPredictor": "exported",
+    "Limits": "service",
+    "Prediction": "prediction",
+    "Predictor": "predictor",
+    "Server": "server",
+    "ServerError": "client",
+    "export": "saved_model_export",
+    "export_ctranslate2": "ctranslate2_export",
+}
+
+__all__ = [*MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{MODULES[name]}")
+    globals()[name] = getattr(module, name)
+    return globals()[name]

@@ -13,7 +13,7 @@ class Prediction:
             photo without objects that the model knows, or a sentence without words.
         score: float, log-probability of the text; of an answer, its probability.
         confidence: float in [0, 1], the geometric mean of the tokens' probabilities;
-            of an answer, its probability; `None` if the model does not say it.
+            of an answer, its probability.
         unsure: bool, whether that is below the threshold of the model.
         best: list of pairs of a text and its score, the best first: as many as were
             asked for, or fewer if there are no more.
@@ -34,7 +34,7 @@ class Prediction:
 
     text: str = ""
     score: float = 0.0
-    confidence: float | None = 0.0
+    confidence: float = 0.0
     unsure: bool = True
     best: list[tuple[str, float]] = dataclasses.field(default_factory=list)
     objects: list[dict[str, Any]] = dataclasses.field(default_factory=list)

@@ -1,4 +1,5 @@
 import collections.abc
+import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,9 @@ from keras_caption.models.input_reader import BATCH_SIZE
 from keras_caption.serving.detection import add_detector
 from keras_caption.serving.prediction import Prediction
 from keras_caption.serving.records import array_of, clip_of, photo_of
+from keras_caption.serving.rest_values import DEFAULT
+from keras_caption.serving.signature import Signature
+from keras_caption.serving.signatures import signatures_of
 from keras_caption.serving.stacking import stack
 from keras_caption.text import EOS, PAD, Tokenizer
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
@@ -188,6 +192,42 @@ class Predictor:
 
     def _question(self, text, place):
         return self.model.question_tokens([text])[0]
+
+    # === Serving ===
+
+    @functools.cached_property
+    def signatures(self) -> dict[str, Signature]:
+        """Those of an exported model, by name; each is compiled when it is needed."""
+        return signatures_of(self.model)
+
+    def warm_up(self) -> None:
+        """Compiles what answers records, and the signature that is the default one."""
+        values = {}
+        for kind in self.model.kinds:
+            values |= kind.example()
+        record = {name: x[0] for name, x in values.items() if name in self.reads}
+        one, more = (self.read(x) for x in (record, self._larger(record)))
+        self.answer([one])
+        self.answer([one, more])  # in other sizes, after which any is compiled for
+        if "photo" in self.reads:
+            made = self.model.extractor.made
+            others = {name: x for name, x in record.items() if name not in made}
+            photo = np.full((64, 64, 3), 128, "uint8")
+            photo = self.read({"photo": photo, **others})
+            self.answer([photo])
+            self.answer([photo, photo])
+        self.signatures[DEFAULT].warm_up()
+
+    def _larger(self, record):
+        """A record of one item more, where their number is free."""
+
+        def larger(name, x):
+            if isinstance(x, str):
+                return f"{x} {x}"
+            is_free = self.model.input_specs[name].shape[1:2] == (None,)
+            return np.concatenate([x, x[:1]]) if is_free else x
+
+        return {name: larger(name, x) for name, x in record.items()}
 
     # === Answering ===
 

@@ -2,8 +2,10 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import ovmsclient
 import pytest
 import tensorflow as tf
 from conftest import random_images, tiny
@@ -166,14 +168,9 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
     # Every variable once; the records that warm a server up name each signature.
     data = exported / "variables/variables.data-00000-of-00001"
     assert data.stat().st_size < 6 * captioner.count_params()
-    records = tf.data.TFRecordDataset(
-        str(exported / "assets.extra/tf_serving_warmup_requests")
-    )
     loaded = tf.saved_model.load(str(exported))
     warmed = []
-    for record in records.as_numpy_iterator():
-        log = prediction_log_pb2.PredictionLog.FromString(record)
-        request = log.predict_log.request
+    for request in warmup_requests(exported):
         assert request.model_spec.name == "ngsan"
         inputs = {k: tf.constant(tf.make_ndarray(v)) for k, v in request.inputs.items()}
         loaded.signatures[request.model_spec.signature_name](**inputs)
@@ -284,6 +281,81 @@ def test_options_without_effect_are_no_inputs(vocabulary):
     defaults = RequestOptions(own, vocabulary).inputs
     values = [defaults[name].example for name in ("min_length", "temperature", "top_k")]
     assert values == [[3], [0.7], [5]]
+
+
+# === Served over HTTP ===
+
+
+@pytest.fixture(scope="module")
+def url(exported):
+    """A server of the export, `ngsan`, and of its model in Keras; batches of three."""
+    server = kc.serving.Server(kc.serving.Limits(batch_size=3, batch_delay=60.0))
+    server.add(exported.parent)
+    predictor = kc.serving.Predictor(kc.models.load(exported))
+    server.service.add("keras", str(exported), lambda path: predictor)
+    with server.serving() as url:
+        yield url
+
+
+@pytest.mark.parametrize("name", ["ngsan", "keras"])
+def test_another_client_is_answered_as_the_signature(url, served, rng, name):
+    client = ovmsclient.make_http_client(url.removeprefix("http://"))
+    assert client.get_model_status(name, 1)[1]["state"] == "AVAILABLE"
+    images = random_images(rng, 3, 4)
+    inputs = {key: images[key] for key in ("regions", "boxes")}
+    expected = answer(served["serving_default"], inputs)
+    found = client.predict(inputs, name, model_version=1)
+    assert found.keys() == expected.keys()
+    np.testing.assert_array_equal(found["tokens"], expected["tokens"])
+    np.testing.assert_allclose(found["scores"], expected["scores"], atol=1e-4)
+    assert found["captions"].tolist() == [x.decode() for x in expected["captions"]]
+
+
+def test_requests_that_warm_a_server_up_are_answered(url, exported, served):
+    with kc.serving.Client(url) as client:
+        described = client.metadata("ngsan")
+        for request in warmup_requests(exported):
+            name = request.model_spec.signature_name
+            assert described[name]["inputs"].keys() == request.inputs.keys()
+            inputs = {key: tf.make_ndarray(x) for key, x in request.inputs.items()}
+            inputs = {key: np.repeat(x, 3, axis=0) for key, x in inputs.items()}
+            if "seed" in inputs:
+                inputs["seed"][:] = 5  # the default is another one each time
+            found = client.predict("ngsan", inputs, name)
+            found = found if isinstance(found, dict) else {"logits": found}
+            for key, values in answer(served[name], inputs).items():
+                if values.dtype == object:
+                    assert found[key].astype(bytes).tolist() == values.tolist()
+                else:
+                    np.testing.assert_allclose(found[key], values, atol=1e-4)
+
+
+def test_records_of_several_requests_are_answered_as_alone(url, captioner, rng):
+    images = [random_images(rng, 1, n) for n in NUMBERS]
+    records = [{key: x[key][0] for key in ("regions", "boxes")} for x in images]
+    alone = [{key: x[None] for key, x in record.items()} for record in records]
+    expected = [captioner.generate_tokens(x, **SEARCH) for x in alone]
+    with kc.serving.Client(url) as client, ThreadPoolExecutor(3) as threads:
+        for name in "ngsan", "keras":
+            found = threads.map(lambda x, name=name: client.answer(name, [x]), records)
+            for [one], ([tokens], [score]) in zip(found, expected, strict=True):
+                assert one.text == captioner.vocabulary.decode(tokens)
+                assert one.score == pytest.approx(score, abs=1e-4)
+                mean = np.exp(score / np.count_nonzero(tokens))
+                assert one.confidence == pytest.approx(mean, abs=1e-4)
+        with pytest.raises(kc.serving.ServerError, match="has no option 'groups' of"):
+            client.answer("ngsan", records, groups=2)
+        with pytest.raises(kc.serving.ServerError, match="has no attention to show"):
+            client.answer("ngsan", records, attention=True)
+
+
+def warmup_requests(exported):
+    records = tf.data.TFRecordDataset(
+        str(exported / "assets.extra/tf_serving_warmup_requests")
+    )
+    for record in records.as_numpy_iterator():
+        log = prediction_log_pb2.PredictionLog.FromString(record)
+        yield log.predict_log.request
 
 
 def test_failed_export_leaves_the_previous_one(

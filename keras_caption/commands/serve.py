@@ -1,0 +1,106 @@
+r"""Serves models over HTTP.
+
+    keras-caption serve saved_models/ngsan_coco.keras --detector yolox_nano.keras
+    curl --data-binary @photo.jpg localhost:8501/v1/models/ngsan_coco:answer
+
+A model is what the other commands take: a .keras file, the folder of a run, or a
+preset; or an exported one, which needs no Keras. Of a folder of exports by number, as
+of a run, the newest is served, and newer ones as soon as they are there and warm.
+NAME=MODEL gives a model another name than that of its file or folder.
+
+The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
+/metadata; POST :predict. Beside it, POST :answer takes records of users, and a photo as
+it is; /healthz, /readyz and /metrics are for the machines that watch.
+"""
+
+import pathlib
+from collections.abc import Sequence
+
+from keras_caption.commands.command_line import Parser, count
+from keras_caption.commands.detection import add_detector_options
+from keras_caption.errors import InputError
+from keras_caption.progress import report
+from keras_caption.serving import Limits, Server
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = Parser("keras-caption serve", __doc__, imports=True)
+    limits = Limits()
+    parser.add_argument(
+        "models", nargs="+", metavar="MODEL", help="model, or NAME=MODEL"
+    )
+    add_detector_options(parser, "without one, such models read no photos")
+    parser.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="a name for version N of models that have it; it stays served",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 is everywhere")
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument(
+        "--token", help="what requests need as a bearer token; @FILE reads it of a file"
+    )
+    parser.add_argument(
+        "--poll", type=float, default=1.0, help="seconds between looks for new versions"
+    )
+    for name, kind, text in (
+        ("batch_size", count, "examples that run at once"),
+        ("batch_delay", float, "seconds that a request waits for others at most"),
+        ("max_requests", count, "requests in progress; more are refused"),
+        ("max_body", count, "bytes of a request"),
+        ("max_pixels", count, "pixels of a photo"),
+        ("timeout", float, "seconds that a request may take"),
+    ):
+        default = getattr(limits, name)
+        parser.add_argument(
+            f"--{name}",
+            type=kind,
+            default=default,
+            help=f"{text}, {default} if omitted",
+        )
+    options = parser.parse_args(arguments)
+    limits = Limits(**{name: getattr(options, name) for name in vars(limits)})
+    labels = dict(label_of(text) for text in options.label)
+    server = Server(limits, token_of(options.token), logs=True)
+    for model in options.models:
+        name, has_name, path = model.partition("=")
+        path = path if has_name else model
+        server.add(
+            path,
+            name if has_name else None,
+            options.detector,
+            options.confidence,
+            labels,
+        )
+    versions = [model.find() for model in server.service.models.values()]
+    if options.detector and not any("photo" in x.model.reads for x in versions):
+        raise InputError(f"No model takes --detector {options.detector}.")
+    server.watch(options.poll)
+    for name in server.service.models:
+        report(
+            f"{name} is served at http://{options.host}:{options.port}/v1/models/{name}"
+        )
+    server.run(options.host, options.port)
+
+
+def label_of(text: str) -> tuple[str, int]:
+    """A label and a version's number, of the command line."""
+    name, _, number = text.partition("=")
+    if not name or not number.isdecimal():
+        raise InputError(f"--label {text} should be NAME=N, such as stable=2.")
+    return name, int(number)
+
+
+def token_of(text: str | None) -> str | None:
+    """The token that an option names."""
+    if text is None or not text.startswith("@"):
+        return text
+    try:
+        token = pathlib.Path(text[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"--token {text} cannot be read: {error}.") from None
+    if not token:
+        raise InputError(f"--token {text} is empty.")
+    return token

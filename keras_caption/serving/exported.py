@@ -1,0 +1,236 @@
+"""Exported models, read by TensorFlow alone."""
+
+import contextlib
+import os
+import pathlib
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import reading
+from keras_caption.serving.prediction import Prediction
+from keras_caption.serving.rest_values import DEFAULT, to_array
+from keras_caption.serving.signature import Signature
+from keras_caption.serving.stacking import stack
+
+BATCH_SIZE = 32  # examples that are answered at once
+TEXTS = ("captions", "translations", "answers")  # names of outputs
+PHOTOS, FEATURES, FILES = "photos", "features", "image_bytes"  # signatures, an input
+COUNTS = {"num_regions": "regions", "num_frames": "frames"}
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class ExportedPredictor:
+    """Answers records by an exported model, as `Predictor` does by a saved one.
+
+    It needs no Keras. An export returns texts and scores; of objects and attention it
+    knows nothing.
+
+    Args:
+        path: Path of the folder that `keras_caption.serving.export` wrote.
+
+    Attributes:
+        signatures: dict from name to `Signature`.
+
+    Raises:
+        InputError: If there is none, or it is damaged.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        with contextlib.suppress(ModuleNotFoundError):
+            import tensorflow_text  # noqa: F401, operators of subword tokenizers
+        with reading(path):
+            content = (pathlib.Path(path) / "saved_model.pb").read_bytes()
+            proto = saved_model_pb2.SavedModel.FromString(content)
+            self._loaded = tf.saved_model.load(str(path))
+        described = proto.meta_graphs[0].signature_def
+        self.signatures = {
+            name: signature_of(function, described[name])
+            for name, function in self._loaded.signatures.items()
+        }
+        if DEFAULT not in self.signatures:
+            raise InputError(f"{path} has no signature {DEFAULT!r}.")
+        # Exports of earlier versions have the default one only.
+        self._features = FEATURES if FEATURES in self.signatures else DEFAULT
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Names that a record may have."""
+        photo = ("photo",) if PHOTOS in self.signatures else ()
+        return (*photo, *self.signatures[self._features].inputs)
+
+    def read(
+        self, record: Mapping[str, Any], place: int = 0, max_pixels: int = 2**26
+    ) -> dict[str, Any]:
+        """Reads and checks one record, see `Predictor.read`."""
+        values = {name: x for name, x in dict(record).items() if x is not None}
+        for name in values:
+            if name not in self.reads:
+                raise InputError(
+                    f"Record {place} has {name!r:.60}; the model reads "
+                    f"{', '.join(self.reads)}."
+                )
+        row = {}
+        if "photo" in values:
+            row[FILES] = file_of(values.pop("photo"), place, max_pixels)
+        signature = self.signatures[PHOTOS if row else self._features]
+        for count, counted in COUNTS.items():
+            if count in signature.inputs and counted in values:
+                values.setdefault(count, len(values[counted]))
+        signature.check_names({*row, *values})
+        for name, value in values.items():
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            what = f"`{name}` of record {place}"
+            row[name] = to_array(what, value, signature.inputs[name])
+        return row
+
+    def answer(
+        self,
+        examples: Sequence[dict[str, Any]],
+        *,
+        n: int | None = None,
+        attention: bool = False,
+        **options: Any,
+    ) -> list[Prediction]:
+        """Answers examples that `read` has returned, see `Predictor.answer`.
+
+        Options are those that the signatures `search` and `sample` have.
+        """
+        if attention:
+            raise InputError("An exported model has no attention to show.")
+        predictions = [Prediction() for _ in examples]
+        groups = {}
+        for place, example in enumerate(examples):
+            groups.setdefault(frozenset(example), []).append(place)
+        for names, places in groups.items():
+            signature = self._signature(FILES in names, n, options)
+            given = {name: as_text(x) for name, x in options.items()}
+            for start in range(0, len(places), BATCH_SIZE):
+                batch = places[start : start + BATCH_SIZE]
+                inputs = stack([examples[i] for i in batch])
+                for name, value in given.items():
+                    what, spec = f"`{name}`", signature.inputs[name]
+                    inputs[name] = to_array(what, value, spec)[None]
+                found = predictions_of(signature(inputs), n)
+                for i, prediction in zip(batch, found, strict=True):
+                    predictions[i] = prediction
+        return predictions
+
+    def warm_up(self) -> None:
+        """Runs each signature once, on one example of zeros."""
+        for signature in self.signatures.values():
+            signature.warm_up()
+
+    def _signature(self, of_files, n, options):
+        """The signature that answers so.
+
+        Raises:
+            InputError: If the export has none, or it lacks an option.
+        """
+        name = ""
+        if options:
+            name = "sample" if "temperature" in options else "search"
+        elif (n or 1) > 1 and "n_best" in self.signatures:
+            name = "search" if of_files else "n_best"
+        if of_files:
+            name = f"{PHOTOS}_{name}" if name else PHOTOS
+        name = name or self._features
+        signature = self.signatures.get(name)
+        own = set() if signature is None else {*signature.inputs}
+        for option in options:
+            if option not in own:
+                raise InputError(
+                    f"An exported model has no option {option!r:.60} of requests."
+                )
+        if signature is None:
+            raise InputError(f"The exported model has no signature {name!r}.")
+        return signature
+
+
+def signature_of(function: Any, described: Any) -> Signature:
+    """A signature of a loaded SavedModel.
+
+    Args:
+        function: Of `signatures`.
+        described: Its `SignatureDef`.
+    """
+    defaults = {
+        name: tf.make_ndarray(value) for name, value in described.defaults.items()
+    }
+    inputs = dict(function.structured_input_signature[1])
+    return Signature(inputs, defaults, lambda: function)
+
+
+def predictions_of(outputs: dict[str, np.ndarray], n: int | None) -> list[Prediction]:
+    """The predictions that a signature's outputs are.
+
+    Raises:
+        InputError: If there are fewer than `n` answers.
+    """
+    name = next(name for name in TEXTS if name in outputs)
+    texts, scores = (outputs.get(f"best_{x}", outputs[x]) for x in (name, "scores"))
+    if name == "answers" and (n or 1) > texts.shape[1]:
+        raise InputError(f"The exported model has {texts.shape[1]} answers, not {n}.")
+    tokens = outputs.get("tokens")
+    if texts.ndim == 1:
+        texts, scores = texts[:, None], scores[:, None]
+        tokens = None if tokens is None else tokens[:, None]
+    found = []
+    for i, of_one in enumerate(texts):
+        best = [
+            (text.decode(), float(score))
+            for text, score in zip(of_one, scores[i], strict=True)
+            if np.isfinite(score)
+        ][: n or 1]
+        if not best:
+            found.append(Prediction())
+            continue
+        confidence = best[0][1]
+        if tokens is not None:
+            confidence = float(np.exp(confidence / np.count_nonzero(tokens[i, 0])))
+        one = Prediction(*best[0], confidence, False, best)
+        one.tokens = None if tokens is None else tokens[i, 0]
+        found.append(one)
+    return found
+
+
+def as_text(value: Any) -> Any:
+    """An option's value as signatures take it: phrases with commas between."""
+    return ",".join(value) if isinstance(value, list | tuple) else value
+
+
+def file_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
+    """The bytes of a record's photo, a NumPy scalar of them.
+
+    Args:
+        value: bytes of a JPEG or PNG file; or uint8 array `(height, width, 3)`.
+        place: int, of the record among others.
+        max_pixels: int, greatest number of pixels.
+
+    Raises:
+        InputError: If it is neither, or has more pixels.
+    """
+    if isinstance(value, np.ndarray) and value.dtype == "uint8" and value.ndim == 3:
+        value = tf.io.encode_png(value).numpy()
+    what = f"The photo of record {place}"
+    if not isinstance(value, bytes):
+        raise InputError(f"{what} should be the bytes of an image file.")
+    try:
+        if value.startswith(PNG):
+            width, height = struct.unpack(">2I", value[16:24])
+        else:
+            height, width, _ = tf.io.extract_jpeg_shape(value).numpy().tolist()
+    except (struct.error, tf.errors.InvalidArgumentError):
+        raise InputError(
+            f"{what} is not an image (JPEG or PNG), or is damaged."
+        ) from None
+    if width * height > max_pixels:
+        raise InputError(
+            f"{what} has {width} x {height} pixels; at most {max_pixels:,} are read."
+        )
+    return np.array(value, object)

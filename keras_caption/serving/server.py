@@ -1,0 +1,198 @@
+import contextlib
+import json
+import pathlib
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+
+from keras_caption.errors import InputError
+from keras_caption.serving.rest import Metrics, Rest
+from keras_caption.serving.service import Limits, Service
+from keras_caption.serving.versions import SAVED_MODEL
+
+BACKLOG = 2048  # connections that wait to be accepted
+
+
+class Server:
+    """Serves models over HTTP, by TensorFlow Serving's REST interface.
+
+    Args:
+        limits: `keras_caption.serving.Limits`.
+        token: str, which requests have to have as `Authorization: Bearer TOKEN`; any
+            may come if it is omitted.
+        logs: bool, whether to write a line of JSON to standard error for each
+            request. No text and no photo of a user stands in it.
+
+    Example:
+
+    ```python
+    server = keras_caption.serving.Server()
+    server.add("ngsan_coco.keras", detector="yolox.keras")
+    with server.serving() as url:
+        client = keras_caption.serving.Client(url)
+        [found] = client.answer("ngsan_coco", [{"photo": content}])
+    ```
+    """
+
+    def __init__(
+        self, limits: Limits | None = None, token: str | None = None, logs: bool = False
+    ):
+        self.logs = logs
+        self.metrics = Metrics()
+        self.service = Service(
+            limits or Limits(),
+            lambda name, size: self.metrics.sizes.labels(name).observe(size),
+        )
+        self._app = Rest(self.service, self.metrics, token, self.log).app()
+
+    def add(
+        self,
+        path: str,
+        name: str | None = None,
+        detector: str | None = None,
+        confidence: float | None = None,
+        labels: dict[str, int] | None = None,
+    ) -> str:
+        """Adds a model, loaded and warmed up.
+
+        Args:
+            path: Path of a saved model, or of a folder of versions by numbers, see
+                `keras_caption.serving.versions.ServedModel`.
+            name: str. Defaults to that of the file or folder.
+            detector, confidence: Of `keras_caption.serving.Predictor`, if the model
+                reads objects.
+            labels: dict from the label of a version to its number.
+
+        Returns:
+            The name.
+
+        Raises:
+            InputError: If it cannot be loaded, or there is one of this name.
+        """
+        name = name or name_of(path)
+        self.service.add(
+            name,
+            str(path),
+            lambda path: load_predictor(path, detector, confidence),
+            labels=labels,
+            log=self.log,
+        )
+        return name
+
+    def watch(self, seconds: float) -> None:
+        """Looks for new versions in the background, every so many seconds."""
+        self.service.watch(seconds)
+
+    def run(self, host: str = "127.0.0.1", port: int = 8501) -> None:
+        """Serves until the process is asked to end, and finishes what it accepted.
+
+        Raises:
+            InputError: If the address is not free.
+        """
+        listening = listen(host, port)
+        for number in signal.SIGINT, signal.SIGTERM:  # which uvicorn raises again
+            signal.signal(number, lambda *_: None)
+        self._uvicorn().run([listening])
+
+    @contextlib.contextmanager
+    def serving(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+        """Serves in a thread while a block runs; its value is the address.
+
+        Args:
+            host: str.
+            port: int; 0 is for one that is free.
+
+        Raises:
+            InputError: If the address is not free.
+        """
+        listening = listen(host, port)
+        server = self._uvicorn()
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        try:
+            yield f"http://{host}:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+    def log(self, event: str, **facts: Any) -> None:
+        """Writes a line about an event, and counts versions that fail."""
+        if event == "version_failed":
+            self.metrics.failures.labels(facts["model"]).inc()
+        if self.logs:
+            line = {"time": round(time.time(), 3), "event": event, **facts}
+            print(json.dumps(line), file=sys.stderr, flush=True)
+
+    def _uvicorn(self):
+        timeout = self.service.limits.timeout
+        config = uvicorn.Config(
+            self._app,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=int(timeout) + 1,
+        )
+        return uvicorn.Server(config)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections.
+
+    Raises:
+        InputError: If the address is not free.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{host}:{port} cannot be served: {reason}.") from None
+
+
+def name_of(path: str) -> str:
+    """The name of a served model: of its file or folder.
+
+    That of `best.keras`, and of a version by its number, is the folder's above.
+    """
+    path = pathlib.PurePath(path)
+    if path.name == "best.keras" or path.name.isdecimal():
+        path = path.parent if path.parent.name else path
+    return path.stem if path.suffix == ".keras" else path.name
+
+
+def load_predictor(
+    path: str, detector: str | None = None, confidence: float | None = None
+) -> Any:
+    """Loads and warms up a model.
+
+    Args:
+        path: Path of an exported model; or of what `keras_caption.models.load` takes.
+        detector, confidence: Of `keras_caption.serving.Predictor`, if the model reads
+            objects.
+
+    Returns:
+        `ExportedPredictor` or `Predictor`.
+
+    Raises:
+        InputError: If it cannot be loaded, or there is no such detector.
+    """
+    if (pathlib.Path(path) / SAVED_MODEL).exists():
+        from keras_caption.serving.exported import ExportedPredictor
+
+        predictor = ExportedPredictor(path)
+    else:  # Keras is imported for these only
+        from keras_caption.serving.detection import add_detector, reads_objects
+        from keras_caption.serving.predictor import Predictor
+
+        predictor = Predictor(path)
+        if detector is not None and reads_objects(predictor.model):
+            add_detector(predictor.model, detector, confidence)
+    predictor.warm_up()
+    return predictor

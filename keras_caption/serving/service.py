@@ -1,0 +1,329 @@
+"""What a server does with requests, whatever protocol they come by."""
+
+import asyncio
+import dataclasses
+import json
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from keras_caption.errors import InputError
+from keras_caption.serving.batcher import Batcher
+from keras_caption.serving.prediction import Prediction
+from keras_caption.serving.rest_values import (
+    answer_in_columns,
+    answer_in_rows,
+    from_base64,
+    read_request,
+)
+from keras_caption.serving.stacking import stack
+from keras_caption.serving.versions import ServedModel, Version
+
+UNPADDED = "tokens"  # an input whose length the outputs have
+MAX_BEAM, MAX_LENGTH = 20, 1024  # of requests; a batch of more takes minutes
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a server accepts.
+
+    Attributes:
+        max_body: int, bytes of a request.
+        max_pixels: int, of a photo, before it is decoded.
+        max_requests: int, that wait or run at once; more are refused.
+        timeout: float, seconds that a request may take.
+        batch_size: int, examples in a batch.
+        batch_delay: float, seconds that a request waits for others at most.
+    """
+
+    max_body: int = 32 * 2**20
+    max_pixels: int = 2**25
+    max_requests: int = 128
+    timeout: float = 60.0
+    batch_size: int = 16
+    batch_delay: float = 0.005
+
+
+class UnavailableError(Exception):
+    """There is no version of a model that could answer now."""
+
+
+class Service:
+    """Models that answer requests, in batches.
+
+    Args:
+        limits: `Limits`.
+        on_batch: Function that is called with a model's name and the number of
+            examples of each of its batches.
+
+    Attributes:
+        models: dict from name to `ServedModel`.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        on_batch: Callable[[str, int], None] = lambda name, size: None,
+    ):
+        self.limits = limits
+        self.on_batch = on_batch
+        self.models = {}
+        self._readers = ThreadPoolExecutor(os.cpu_count(), "reader")
+        self._closing = threading.Event()
+        self._watcher = None
+
+    def add(
+        self, name: str, path: str, load: Callable[[str], Any], **more: Any
+    ) -> None:
+        """Adds a model, and loads its versions.
+
+        Args:
+            name, path, load: Of `ServedModel`.
+            **more: `labels` and `log` of `ServedModel`.
+
+        Raises:
+            InputError: If there is a model of this name, or no version can be loaded.
+        """
+        if name in self.models:
+            raise InputError(f"Two models would have the name {name}.")
+
+        def batcher_of(model):
+            return Batcher(
+                lambda key, items: run(model, key, items),
+                self.limits.batch_size,
+                self.limits.batch_delay,
+                lambda size: self.on_batch(name, size),
+            )
+
+        model = ServedModel(name, path, load, batcher_of, **more)
+        model.update()
+        if not model.versions:
+            reasons = [status.message for status in model.statuses.values()]
+            raise InputError(f"{path} cannot be served: {reasons[-1]}.")
+        self.models[name] = model
+
+    def watch(self, seconds: float) -> None:
+        """Looks for new versions in the background, every so many seconds."""
+
+        def look():
+            while not self._closing.wait(seconds):
+                for model in self.models.values():
+                    model.update()
+
+        self._watcher = threading.Thread(target=look, daemon=True)
+        self._watcher.start()
+
+    def close(self) -> None:
+        """Finishes what was accepted, and answers no more."""
+        self._closing.set()
+        if self._watcher is not None:
+            self._watcher.join()
+        for model in self.models.values():
+            model.close()
+        self._readers.shutdown()
+
+    async def predict(
+        self, find: Callable[[], Version], content: bytes
+    ) -> tuple[int, dict[str, Any]]:
+        """Answers a request of TensorFlow Serving's `predict`.
+
+        Args:
+            find: Function that returns the version that is asked for.
+            content: bytes, JSON.
+
+        Returns:
+            int, the number of examples; and the answer, for JSON.
+
+        Raises:
+            InputError: If the request is wrong.
+        """
+
+        def read():
+            body = from_json(content)
+            name, rows = read_request(body, find().model.signatures)
+            key = "predict", name, frozenset(rows[0])
+            if UNPADDED in rows[0]:
+                key = *key, tuple(sorted({row[UNPADDED].shape for row in rows}))
+                if len(key[-1]) > 1:
+                    raise InputError(f"`{UNPADDED}` should have one length.")
+            return "instances" in body, key, rows
+
+        in_rows, key, rows = await self._in_reader(read)
+        found = []
+        for start in range(0, len(rows), self.limits.batch_size):
+            part = rows[start : start + self.limits.batch_size]
+            found += await self._run(find, key, lambda version, part=part: part)
+
+        def write():
+            outputs = {name: stack([x[name] for x in found]) for name in found[0]}
+            return answer_in_rows(outputs) if in_rows else answer_in_columns(outputs)
+
+        return len(rows), await self._in_reader(write)
+
+    async def answer(
+        self, find: Callable[[], Version], content: bytes, query: dict[str, str]
+    ) -> tuple[int, dict[str, Any]]:
+        """Answers records, see `Predictor`.
+
+        Args:
+            find: Of `predict`.
+            content: bytes, JSON of `records`, and maybe of `n`, `attention` and
+                `options`; or a file of a photo.
+            query: dict of str, a `question` about that photo and `n`.
+
+        Returns, raises: As `predict`.
+        """
+
+        def parse():
+            body = content_of(content, query)
+            records = body["records"]
+            if not isinstance(records, list) or not records:
+                raise InputError("`records` should be a list of at least one record.")
+            n, attention, options = (body.get(x) for x in ("n", "attention", "options"))
+            if attention not in (None, False, True):
+                raise InputError("`attention` should be true or false.")
+            if not isinstance(options or {}, dict):
+                raise InputError("`options` should be an object.")
+            check_effort(n, options or {})
+            kept = json.dumps(options or {}, sort_keys=True)
+            return records, ("answer", n, bool(attention), kept)
+
+        records, key = await self._in_reader(parse)
+        found = []
+        for start in range(0, len(records), self.limits.batch_size):
+            part = list(enumerate(records))[start : start + self.limits.batch_size]
+
+            def examples(version, part=part):
+                return [
+                    version.model.read(record_of(x, i), i, self.limits.max_pixels)
+                    for i, x in part
+                ]
+
+            found += await self._run(find, key, examples)
+        _, n, attention, _ = key
+        predictions = [to_json(x, n is not None, attention) for x in found]
+        return len(records), {"predictions": predictions}
+
+    async def _in_reader(self, function, *arguments):
+        """What a function returns that may take a while, run beside the event loop."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, function, *arguments)
+
+    async def _run(self, find, key, examples_of):
+        """Runs examples, which fit into a batch, by the version that there is."""
+        while True:
+            version = find()
+            examples = await self._in_reader(examples_of, version)
+            try:
+                future = version.batcher.submit(key, examples)
+            except RuntimeError:  # replaced meanwhile
+                if self._closing.is_set():
+                    raise UnavailableError from None
+                continue
+            return await asyncio.wrap_future(future)
+
+
+def run(model: Any, key: tuple, items: list[Any]) -> list[Any]:
+    """What a model makes of a batch of examples of one kind, see `Service`."""
+    if key[0] == "predict":
+        outputs = model.signatures[key[1]](stack(items))
+        return [{name: x[i] for name, x in outputs.items()} for i in range(len(items))]
+    _, n, attention, options = key
+    return model.answer(items, n=n, attention=attention, **json.loads(options))
+
+
+def from_json(content: bytes) -> dict[str, Any]:
+    """The object that a request is.
+
+    Raises:
+        InputError: If it is no JSON, or no object.
+    """
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        raise InputError("The request is no JSON.") from None
+    if not isinstance(body, dict):
+        raise InputError("The request should be a JSON object.")
+    return body
+
+
+def content_of(content: bytes, query: dict[str, str]) -> dict[str, Any]:
+    """The object that a request of `answer` is, also of one that is a photo."""
+    if content.lstrip()[:1] == b"{":
+        body = from_json(content)
+        if "records" not in body:
+            raise InputError("The request has no `records`.")
+        return body
+    record = {"photo": content}
+    if "question" in query:
+        record["question"] = query["question"]
+    n = query.get("n")
+    return {"records": [record], "n": int(n) if n and n.isdecimal() else n}
+
+
+def record_of(record: Any, place: int) -> Any:
+    """A record with the bytes of its files, which JSON has as objects of `b64`."""
+    if not isinstance(record, dict):
+        return record
+    files = {}
+    for name in ("photo", "clip"):
+        value = record.get(name)
+        if isinstance(value, dict) and isinstance(value.get("b64"), str):
+            files[name] = from_base64(f"The {name} of record {place}", value["b64"])
+        elif value is not None and not isinstance(value, bytes):
+            raise InputError(
+                f"The {name} of record {place} should be an object of b64."
+            )
+    return {**record, **files}
+
+
+def check_effort(n: Any, options: dict[str, Any]) -> None:
+    """Refuses a beam or texts that would hold a model up for minutes.
+
+    Raises:
+        InputError: If there are too many hypotheses or tokens.
+    """
+    for name, value, most in (
+        ("n", n, MAX_BEAM),
+        ("beam_size", options.get("beam_size"), MAX_BEAM),
+        ("max_length", options.get("max_length"), MAX_LENGTH),
+    ):
+        if isinstance(value, int | float) and value > most:
+            raise InputError(f"`{name}` of a request is at most {most:,}.")
+
+
+def to_json(found: Prediction, lists_best: bool, shows: bool) -> dict[str, Any]:
+    """A prediction, for JSON.
+
+    Args:
+        found: `Prediction`.
+        lists_best: bool, whether several texts were asked for.
+        shows: bool, whether attention was asked for.
+    """
+    said = {
+        "text": found.text,
+        "score": round(found.score, 6),
+        "confidence": round(found.confidence, 6),
+        "unsure": found.unsure,
+    }
+    if lists_best:
+        said["best"] = [
+            {"text": text, "score": round(score, 6)} for text, score in found.best
+        ]
+    if found.objects:
+        said["objects"] = found.objects
+    if shows and found.attention is not None:
+        said |= {"words": found.words, "items": found.items}
+        said["attention"] = rounded(found.attention)
+        if found.boxes is not None:
+            said["boxes"] = rounded(found.boxes)
+    return said
+
+
+def rounded(values: np.ndarray) -> list[Any]:
+    """Shares or boxes as lists, of four digits."""
+    return np.round(np.asarray(values, "float64"), 4).tolist()

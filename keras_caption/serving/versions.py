@@ -1,0 +1,184 @@
+"""The versions of served models: found in folders, loaded, warmed up, replaced."""
+
+import dataclasses
+import pathlib
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from keras_caption.errors import InputError
+from keras_caption.formats.faults import reason_of
+from keras_caption.serving.batcher import Batcher
+
+SAVED_MODEL = "saved_model.pb"
+SAVED = (SAVED_MODEL, "best.keras", "model.weights.h5")  # an export, a run, a preset
+
+
+@dataclasses.dataclass
+class Version:
+    """A version of a model that answers.
+
+    Attributes:
+        number: int.
+        model: `Predictor` or `ExportedPredictor`.
+        batcher: `Batcher`, which runs the model.
+    """
+
+    number: int
+    model: Any
+    batcher: Batcher
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """What a version is doing, as TensorFlow Serving says it.
+
+    Attributes:
+        state: str: `LOADING`, `AVAILABLE`, `UNLOADING` or `END`.
+        code, message: str, of the error that it ended with, or `OK` and "".
+    """
+
+    state: str
+    code: str = "OK"
+    message: str = ""
+
+
+class ServedModel:
+    """A model by name, in one or several versions.
+
+    The newest version that can be loaded is served, and those that have a label. One
+    is loaded and warmed up while the others answer; only then does it take their
+    place, which finish what they have accepted. A version that cannot be loaded is
+    tried again when its files change.
+
+    Args:
+        name: str.
+        path: Path of a saved model; or of a folder of them, by numbers.
+        load: Function of a path to `Version.model`, warmed up.
+        make_batcher: Function of a model to its `Batcher`.
+        labels: dict from label, str, to the number of a version.
+        log: Function of an event, a str, and facts by keywords.
+
+    Raises:
+        InputError: If there is nothing at `path`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        load: Callable[[str], Any],
+        make_batcher: Callable[[Any], Batcher],
+        labels: dict[str, int] | None = None,
+        log: Callable[..., None] = lambda event, **facts: None,
+    ):
+        self.name = name
+        self.path = path
+        self.load = load
+        self.make_batcher = make_batcher
+        self.labels = labels or {}
+        self.log = log
+        self.versions = {}
+        self.statuses = {}
+        self._failed = {}  # the state of the files of versions that cannot be loaded
+        self._lock = threading.Lock()  # of `update`
+        if not self._found():
+            raise InputError(f"There is no saved model in {path}.")
+
+    def find(self, number: int | None = None, label: str | None = None) -> Version:
+        """A version that answers: of a number or a label, or the newest.
+
+        Raises:
+            KeyError: If there is none.
+        """
+        if label is not None:
+            number = self.labels[label]
+        versions = self.versions  # replaced as a whole
+        return versions[max(versions) if number is None and versions else number]
+
+    def update(self) -> None:
+        """Looks for versions, loads new ones, and removes those that are replaced."""
+        with self._lock:
+            found = self._found()
+            kept = {x for x in self.labels.values() if x in found}
+            for number in sorted(kept - {*self.versions}):
+                self._try(number, found[number])
+            newest = next(
+                (
+                    number
+                    for number in sorted(found, reverse=True)
+                    if number in self.versions or self._try(number, found[number])
+                ),
+                None,
+            )
+            if newest is None:  # nothing that could take their place
+                return
+            for number in {*self.versions} - kept - {newest}:
+                self._remove(number)
+
+    def close(self) -> None:
+        """Finishes what was accepted, and answers no more."""
+        with self._lock:
+            for number in list(self.versions):
+                self._remove(number)
+
+    def _found(self):
+        """Paths of the versions that there are, by number."""
+        path = pathlib.Path(self.path)
+        if "://" in self.path or not path.is_dir():
+            return {1: self.path}
+        if (path / SAVED_MODEL).exists() and path.name.isdecimal():
+            return {int(path.name): self.path}
+        numbered = {
+            int(x.name): str(x)
+            for x in path.iterdir()
+            if x.is_dir() and x.name.isdecimal() and x.name.isascii()
+        }
+        if numbered:
+            return numbered
+        is_model = any((path / name).exists() for name in SAVED)
+        return {1: self.path} if is_model else {}
+
+    def _try(self, number, path):
+        """Loads a version; returns whether it answers."""
+        state = state_of(path)
+        if self._failed.get(number) == state:
+            return False
+        self.statuses[number] = Status("LOADING")
+        try:
+            model = self.load(path)
+        except Exception as error:  # of TensorFlow or Keras, at files of any content
+            reason = reason_of(error)
+            self._failed[number] = state
+            self.statuses[number] = Status("END", "INVALID_ARGUMENT", reason)
+            self.log("version_failed", model=self.name, version=number, reason=reason)
+            return False
+        version = Version(number, model, self.make_batcher(model))
+        self.versions = {**self.versions, number: version}
+        self.statuses[number] = Status("AVAILABLE")
+        self.log("version_available", model=self.name, version=number)
+        return True
+
+    def _remove(self, number):
+        version = self.versions[number]
+        self.versions = {n: x for n, x in self.versions.items() if n != number}
+        self.statuses[number] = Status("UNLOADING")
+        version.batcher.close()
+        self.statuses[number] = Status("END")
+        self.log("version_removed", model=self.name, version=number)
+
+
+def state_of(path: str) -> Any:
+    """What changes when the files of a saved model do: their sizes and times."""
+    root = pathlib.Path(path)
+    files: Iterable[pathlib.Path] = (
+        [root] if root.is_file() else sorted(root.rglob("*"))
+    )
+    states = []
+    for file in files:
+        try:
+            stat = file.stat()
+        except OSError:  # removed meanwhile
+            continue
+        states.append((str(file), stat.st_size, stat.st_mtime_ns))
+    return states
