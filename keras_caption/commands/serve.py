@@ -13,6 +13,7 @@ The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L
 it is; /healthz, /readyz and /metrics are for the machines that watch.
 """
 
+import dataclasses
 import pathlib
 from collections.abc import Sequence
 
@@ -20,10 +21,10 @@ from keras_caption.commands.command_line import Parser, count
 from keras_caption.commands.detection import add_detector_options
 from keras_caption.errors import InputError
 from keras_caption.progress import report
-from keras_caption.serving import Limits, Server
+from keras_caption.serving import Limits
 
 
-def main(arguments: Sequence[str]) -> None:
+def make_parser() -> Parser:
     parser = Parser("keras-caption serve", __doc__, imports=True)
     limits = Limits()
     parser.add_argument(
@@ -60,9 +61,16 @@ def main(arguments: Sequence[str]) -> None:
             default=default,
             help=f"{text}, {default} if omitted",
         )
-    options = parser.parse_args(arguments)
-    limits = Limits(**{name: getattr(options, name) for name in vars(limits)})
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = make_parser().parse_args(arguments)
+    names = [field.name for field in dataclasses.fields(Limits)]
+    limits = Limits(**{name: getattr(options, name) for name in names})
     labels = dict(label_of(text) for text in options.label)
+    from keras_caption.serving import Server  # which needs the extra
+
     server = Server(limits, token_of(options.token), logs=True)
     for model in options.models:
         name, has_name, path = model.partition("=")

@@ -15,17 +15,17 @@ if TYPE_CHECKING:  # for editors and type checkers
     )
     from keras_caption.serving.ctranslate2_export import export_ctranslate2  # noqa: F401
     from keras_caption.serving.exported import ExportedPredictor  # noqa: F401
+    from keras_caption.serving.limits import Limits  # noqa: F401
     from keras_caption.serving.prediction import Prediction  # noqa: F401
     from keras_caption.serving.predictor import Predictor  # noqa: F401
     from keras_caption.serving.saved_model_export import export  # noqa: F401
     from keras_caption.serving.server import Server  # noqa: F401
-    from keras_caption.serving.service import Limits  # noqa: F401
 
 MODULES = {
     "AsyncClient": "client",
     "Client": "client",
     "ExportedPredictor": "exported",
-    "Limits": "service",
+    "Limits": "limits",
     "Prediction": "prediction",
     "Predictor": "predictor",
     "Server": "server",

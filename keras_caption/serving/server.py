@@ -12,8 +12,9 @@ from typing import Any
 import uvicorn
 
 from keras_caption.errors import InputError
+from keras_caption.serving.limits import Limits
 from keras_caption.serving.rest import Metrics, Rest
-from keras_caption.serving.service import Limits, Service
+from keras_caption.serving.service import Service
 from keras_caption.serving.versions import SAVED_MODEL
 
 BACKLOG = 2048  # connections that wait to be accepted

@@ -1,7 +1,6 @@
 """What a server does with requests, whatever protocol they come by."""
 
 import asyncio
-import dataclasses
 import json
 import os
 import threading
@@ -13,6 +12,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.serving.batcher import Batcher
+from keras_caption.serving.limits import Limits
 from keras_caption.serving.prediction import Prediction
 from keras_caption.serving.rest_values import (
     answer_in_columns,
@@ -25,27 +25,6 @@ from keras_caption.serving.versions import ServedModel, Version
 
 UNPADDED = "tokens"  # an input whose length the outputs have
 MAX_BEAM, MAX_LENGTH = 20, 1024  # of requests; a batch of more takes minutes
-
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """What a server accepts.
-
-    Attributes:
-        max_body: int, bytes of a request.
-        max_pixels: int, of a photo, before it is decoded.
-        max_requests: int, that wait or run at once; more are refused.
-        timeout: float, seconds that a request may take.
-        batch_size: int, examples in a batch.
-        batch_delay: float, seconds that a request waits for others at most.
-    """
-
-    max_body: int = 32 * 2**20
-    max_pixels: int = 2**25
-    max_requests: int = 128
-    timeout: float = 60.0
-    batch_size: int = 16
-    batch_delay: float = 0.005
 
 
 class UnavailableError(Exception):

@@ -1,0 +1,22 @@
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a server accepts.
+
+    Attributes:
+        max_body: int, bytes of a request.
+        max_pixels: int, of a photo, before it is decoded.
+        max_requests: int, that wait or run at once; more are refused.
+        timeout: float, seconds that a request may take.
+        batch_size: int, examples in a batch.
+        batch_delay: float, seconds that a request waits for others at most.
+    """
+
+    max_body: int = 32 * 2**20
+    max_pixels: int = 2**25
+    max_requests: int = 128
+    timeout: float = 60.0
+    batch_size: int = 16
+    batch_delay: float = 0.005
