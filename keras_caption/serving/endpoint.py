@@ -76,6 +76,11 @@ class Endpoint:
         return tf.function(call, specs, autograph=False)
 
 
+def default_of(endpoints: dict[str, Endpoint]) -> str:
+    """The name of the signature that is the default one, too."""
+    return "photos" if "photos" in endpoints else "features"
+
+
 def inputs_of(kinds: list[InputKind], as_tokens: bool = False) -> dict[str, Input]:
     """The inputs of signatures, by name.
 

@@ -17,6 +17,7 @@ from keras_caption.models.answering import Answering
 from keras_caption.models.cards import write_card
 from keras_caption.models.task_model import TaskModel
 from keras_caption.serving.answers import answer_endpoints
+from keras_caption.serving.endpoint import default_of
 from keras_caption.serving.generation import generation_endpoints
 
 # All files of an export: a folder that holds others is not replaced by one.
@@ -127,7 +128,7 @@ def export(
         options = {"decoding": model.decoding.override(**options)}
         endpoints = generation_endpoints(model, options["decoding"])
     signatures = {name: endpoint.traced() for name, endpoint in endpoints.items()}
-    default = "photos" if "photos" in endpoints else "features"
+    default = default_of(endpoints)
     for named in (endpoints, signatures):
         named["serving_default"] = named[default]
     module = tf.Module()

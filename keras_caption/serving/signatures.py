@@ -1,11 +1,13 @@
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_caption.models.answering import Answering
 from keras_caption.serving.answers import answer_endpoints
+from keras_caption.serving.endpoint import Endpoint, default_of
+from keras_caption.serving.generation import generation_endpoints
 from keras_caption.serving.rest_values import DEFAULT
-from keras_caption.serving.saved_model_export import generation_endpoints
 from keras_caption.serving.signature import Signature
 
 
@@ -22,14 +24,19 @@ def signatures_of(model: Any) -> dict[str, Signature]:
         endpoints = answer_endpoints(model)
     else:
         endpoints = generation_endpoints(model, model.decoding)
+    signatures = {name: signature_of(endpoint) for name, endpoint in endpoints.items()}
+    return {DEFAULT: signatures[default_of(endpoints)], **signatures}
 
-    def signature(function, specs):
-        def trace():
-            compiled = tf.function(function, autograph=False)
-            return compiled.get_concrete_function(**specs)
 
-        return Signature(specs, {}, trace)
-
-    signatures = {name: signature(*endpoint) for name, endpoint in endpoints.items()}
-    default = signatures["photos" if "photos" in signatures else "features"]
-    return {DEFAULT: default, **signatures}
+def signature_of(endpoint: Endpoint) -> Signature:
+    """A signature that is traced when it is needed."""
+    inputs = {
+        name: tf.TensorSpec(x.shape, x.dtype, name)
+        for name, x in endpoint.inputs.items()
+    }
+    defaults = {
+        name: np.array(x.tensor) for name, x in endpoint.inputs.items() if x.has_default
+    }
+    return Signature(
+        inputs, defaults, lambda: endpoint.traced().get_concrete_function()
+    )
