@@ -122,9 +122,11 @@ def geometric_weight_figure(model: Any, over: str) -> Figure:
                 *(axis, axis, of_panel),
                 **{"vmin": low, "vmax": high, "cmap": "viridis", "rasterized": True},
             )
-            if of_panel.max() > of_panel.min():
+            inside = (of_panel.min() < levels) & (levels < of_panel.max())
+            if inside.any():
                 lines = panel.contour(
-                    *(axis, axis, of_panel, levels), colors="white", linewidths=0.5
+                    *(axis, axis, of_panel, levels[inside]),
+                    **{"colors": "white", "linewidths": 0.5},
                 )
                 panel.clabel(lines, fontsize=5)
             panel.set(aspect="equal", xticks=range(4), yticks=range(4))

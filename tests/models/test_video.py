@@ -10,6 +10,7 @@ from conftest import check_trains_and_saves, tiny
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.tasks.reports.captioning_examples import attention_of_captions
 from keras_caption.visualization.attention import own_panels
 
 FRAME_DIM = 6
@@ -239,6 +240,16 @@ def test_attention_lights_the_frames_of_a_film_strip(rng, vocabulary):
     figure = kc.visualization.attention_over_captions(model, captions)
     assert len(figure.axes) == 2 * len(panels)
     assert not figure.axes[0].get_xticks().size
+    # The page of a run: of a batch of several, whose padding has no weight.
+    videos = {"frames": [frames[0, :2], frames[0]]}
+    videos = kc.datasets.from_arrays(videos, [["w1"]] * 2, ["test"] * 2)
+    short, whole = attention_of_captions(
+        model, kc.datasets.read(videos, "test"), dict.fromkeys(range(2), "w1 w2 w3")
+    )
+    assert whole[:2] == (1, ["w1", "w2", "w3"])
+    np.testing.assert_allclose(whole[2].weights, weights[:3], atol=1e-5)
+    np.testing.assert_allclose(whole[2].areas[1], [0.2, 0, 0.4, 1])
+    assert not short[2].weights[:, 2:].any()
 
 
 def test_only_words_that_attend_to_something_of_their_own_have_a_panel():

@@ -133,7 +133,11 @@ def check_report(output, printed):
     assert page.count(">colour</button>") == 12
     assert page.count('<strong class="good">') == sum(right)
     [data] = re.findall('id="attention">(.*?)</script>', page)
-    assert [len(line["words"]) for line in json.loads(data)] == [5] * 12
+    lines = json.loads(data)
+    assert [len(line["words"]) for line in lines] == [5] * 12
+    for line in lines:  # no padding is framed
+        framed = {str(item) for word in line["words"] for item, _ in word}
+        assert all(line["areas"][i][0] < line["areas"][i][2] for i in framed)
 
 
 def test_runs_are_averaged_and_shown(folder, call, call_script):
