@@ -2,6 +2,7 @@ r"""Captions photos or clips with a trained model.
 
     keras-caption caption photo.jpg
     keras-caption caption holidays/ '*.jpg' --output captions.csv --output sheet.html
+    keras-caption caption photo.jpg --n_best 5
     keras-caption caption photo.jpg --model saved_models/spatial_prepared \
         --figure attention.png
     keras-caption caption clip.mp4 --model saved_models/video_nsa_prepared
@@ -19,9 +20,14 @@ which nothing is detected have no caption; "(unsure)", or the column `unsure`, m
 captions whose confidence is below the threshold that the model was saved with. Files
 that cannot be read, and clips that were cut or have one frame, are counted and skipped;
 if there are many, FILE.skipped.csv beside the first output lists them.
+
+With --n_best, prints a line for each caption: the file, the log-probability and the
+caption, between tabs, the best first. A .csv has columns for each, a .jsonl or .parquet
+a list; a text file beside a photo has the best one.
 """
 
 import contextlib
+import functools
 import glob
 import os
 import pathlib
@@ -38,6 +44,7 @@ from keras_caption.commands.command_line import (
     continuing,
     decoding_of,
     new_figure,
+    option,
     with_confidence,
 )
 from keras_caption.commands.detection import (
@@ -87,6 +94,12 @@ def make_parser() -> Parser:
         type=new_figure,
         help="new file for a figure of the attention weights",
     )
+    parser.add_argument(
+        "--n_best",
+        type=functools.partial(option, "beam_size"),
+        metavar="N",
+        help="give N captions of each file",
+    )
     add_decoding(parser)
     return parser
 
@@ -100,7 +113,8 @@ def main(arguments: Sequence[str]) -> int:
         paths = {os.path.realpath(path): path for path in options.output}.values()
         for path in paths:
             stack.enter_context(exclusive_file(path))
-        files = [kc.results.open_caption_file(path) for path in paths]
+        n = options.n_best or 1
+        files = [kc.results.open_caption_file(path, n) for path in paths]
         for file in files:
             stack.enter_context(contextlib.closing(file))
         return caption(options, files)
@@ -141,11 +155,7 @@ def caption(options, outputs):
         for output in outputs:
             output.write(row, image)
         if not outputs:
-            said = with_confidence(row["caption"], row["confidence"], row["unsure"])
-            if not row["caption"]:
-                of_objects = model.categories is not None
-                said = "nothing detected that it knows" if of_objects else "no words"
-            print(f"{kc.results.to_text(row['photo'])}: {said}", flush=True)
+            print(*lines_of(row, model), sep="\n", flush=True)
     if captions.drawn:
         figure = kc.visualization.attention_over_captions(model, captions.drawn)
         dpi = min(80, MAX_PIXELS / max(figure.get_size_inches()))
@@ -163,6 +173,18 @@ def caption(options, outputs):
             f"read: {', '.join(str(output.path) for output in outputs)}"
         )
     return 1 if skipped.records or missing else 0
+
+
+def lines_of(row: dict[str, Any], model: "kc.models.Ensemble") -> list[str]:
+    """What is printed of a file: a line, or one for each of its `n_best` captions."""
+    photo = kc.results.to_text(row["photo"])
+    if found := row.get("n_best"):
+        return [f"{photo}\t{x['score']:.4f}\t{x['caption']}" for x in found]
+    said = with_confidence(row["caption"], row["confidence"], row["unsure"])
+    if not row["caption"]:
+        of_objects = model.categories is not None
+        said = "nothing detected that it knows" if of_objects else "no words"
+    return [f"{photo}: {said}"]
 
 
 def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[str]]:
@@ -218,6 +240,7 @@ class Captions:
         self.predictor = predictor
         self.extractor = predictor.model.extractor
         self.search = decoding_of(options)
+        self.n_best = options.n_best
         self.draws = bool(options.figure)
         self.shares = None
         if options.colours:
@@ -251,7 +274,7 @@ class Captions:
         items = [item for _, item in batch]
         items += items[-1:] * (batch_size - len(items))
         examples = [self.predictor.resized(item) for item in items]
-        found = self.predictor.answer(examples, **self.search)
+        found = self.predictor.answer(examples, n=self.n_best, **self.search)
         if self.shares:
             from keras_caption.serving.stacking import stack
 
@@ -260,23 +283,27 @@ class Captions:
             shares = np.array(self.shares(pixels, boxes))
         for i, (name, item) in enumerate(batch):
             one, image = found[i], image_of(item)
-            text = kc.text.one_line(one.text)
+            texts = [kc.text.one_line(text) for text, _ in one.best]
             if self.shares:
                 categories = [x["category"] for x in one.objects]
-                text = kc.results.with_colours(
-                    text, list(zip(categories, shares[i], strict=False))
-                )
+                coloured = list(zip(categories, shares[i], strict=False))
+                texts = [kc.results.with_colours(text, coloured) for text in texts]
             if self.draws and one.tokens is not None:
                 inputs = {key: x[None] for key, x in one.inputs.items()}
                 self.drawn.append((inputs, one.tokens, image))
             row = {
                 "photo": name,
-                "caption": text,
+                "caption": texts[0] if texts else "",
                 "score": round(one.score, 4),
                 "confidence": round(one.confidence, 4),
                 "unsure": one.unsure,
                 "objects": one.objects,
             }
+            if self.n_best is not None:
+                row["n_best"] = [
+                    {"caption": text, "score": round(score, 4)}
+                    for text, (_, score) in zip(texts, one.best, strict=True)
+                ]
             yield row, image
 
 

@@ -18,7 +18,8 @@ from keras_caption.results.file_names import from_text, to_text
 
 # `photo`, `caption`, `score`, the logarithm of its probability, `confidence`, the mean
 # probability of its tokens, `unsure`, whether that is too little to rely on it, and
-# `objects`, see `ObjectDetector.objects_of`.
+# `objects`, see `ObjectDetector.objects_of`. If several captions are wanted, `n_best`
+# has those that were found, the best first: dicts of `caption` and `score`.
 Row = dict[str, Any]
 COLUMNS = ("photo", "caption", "score", "confidence", "unsure", "objects")
 
@@ -35,6 +36,7 @@ class CaptionFile:
 
     Args:
         path: Path of the file.
+        n_best: int, number of captions that are wanted of each photo.
 
     Raises:
         InputError: If there is a file that this command has not written.
@@ -42,8 +44,9 @@ class CaptionFile:
 
     head = ""
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike, n_best: int = 1):
         self.path = pathlib.Path(path)
+        self.n_best = n_best
         content = b""
         if self.path.exists():
             if not self.path.is_file():
@@ -93,24 +96,33 @@ class CaptionFile:
 
 
 class CsvFile(CaptionFile):
-    """Comma-separated values, with a header; objects are categories with scores."""
+    """Comma-separated values, with a header; objects are categories with scores.
 
-    def __init__(self, path: str | os.PathLike):
-        self.head = _csv_line(COLUMNS)
-        super().__init__(path)
+    Captions after the best one, and their scores, have columns with their numbers.
+    """
+
+    def __init__(self, path: str | os.PathLike, n_best: int = 1):
+        numbers = range(2, n_best + 1)
+        others = [f"{name}_{i}" for i in numbers for name in ("caption", "score")]
+        self.head = _csv_line([*COLUMNS, *others])
+        super().__init__(path, n_best)
 
     def photos_in(self, content: str) -> list[str]:
-        header, *rows = csv.reader(io.StringIO(content, newline=""), strict=True)
-        if tuple(header) != COLUMNS:
+        if not content.startswith(self.head):
             raise ValueError
+        _, *rows = csv.reader(io.StringIO(content, newline=""), strict=True)
         return [from_text(photo) for photo, *_ in rows]
 
     def line(self, row: Row, pixels: np.ndarray | None) -> str:
         objects = "; ".join(f"{o['category']} {o['score']:.2f}" for o in row["objects"])
         numbers = f"{row['score']:.4f}", f"{row['confidence']:.4f}"
         unsure = "yes" if row["unsure"] else "no"
+        others = []
+        for other in row.get("n_best", [])[1:]:
+            others += [other["caption"], f"{other['score']:.4f}"]
+        others += [""] * (2 * (self.n_best - 1) - len(others))
         return _csv_line(
-            [to_text(row["photo"]), row["caption"], *numbers, unsure, objects]
+            [to_text(row["photo"]), row["caption"], *numbers, unsure, objects, *others]
         )
 
 
@@ -146,7 +158,7 @@ class ParquetFile:
     is removed then; after a process is killed, the next one goes on with it.
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike, n_best: int = 1):
         with missing_extras():
             import pyarrow
             import pyarrow.parquet
@@ -162,9 +174,11 @@ class ParquetFile:
             "unsure": pyarrow.bool_(),
             "objects": pyarrow.list_(pyarrow.struct(found)),
         }
-        self.schema = pyarrow.schema(
-            {name: types.get(name, pyarrow.string()) for name in COLUMNS}
-        )
+        columns = {name: types.get(name, pyarrow.string()) for name in COLUMNS}
+        if n_best > 1:
+            of_one = {"caption": pyarrow.string(), "score": number}
+            columns["n_best"] = pyarrow.list_(pyarrow.struct(of_one))
+        self.schema = pyarrow.schema(columns)
         self.path = pathlib.Path(path)
         self.stored = set()
         if self.path.exists():
@@ -215,7 +229,7 @@ class ParquetFile:
         self.new.path.unlink()
 
 
-FILES: dict[str, Callable[[str], CaptionFile | ParquetFile]] = {
+FILES: dict[str, Callable[[str, int], CaptionFile | ParquetFile]] = {
     ".csv": CsvFile,
     ".jsonl": JsonLinesFile,
     ".html": SheetFile,
@@ -223,8 +237,11 @@ FILES: dict[str, Callable[[str], CaptionFile | ParquetFile]] = {
 }
 
 
-def open_caption_file(path: str) -> CaptionFile | ParquetFile:
+def open_caption_file(path: str, n_best: int = 1) -> CaptionFile | ParquetFile:
     """Opens a file of captions, whose suffix says its format.
+
+    Args:
+        path, n_best: Of `CaptionFile`.
 
     Raises:
         InputError: If the suffix is another, or there is a file that this command has
@@ -233,7 +250,7 @@ def open_caption_file(path: str) -> CaptionFile | ParquetFile:
     suffix = pathlib.Path(path).suffix.lower()
     if suffix not in FILES:
         raise InputError(f"{path} should end in {', '.join(FILES)}.")
-    return FILES[suffix](path)
+    return FILES[suffix](path, n_best)
 
 
 def another_file(path: str | os.PathLike) -> InputError:

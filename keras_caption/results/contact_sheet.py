@@ -92,7 +92,8 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     """A photo as one line of HTML, with its name as JSON in an attribute.
 
     Args:
-        row: dict of `photo`, `caption`, `confidence`, `unsure` and `objects`.
+        row: dict of `photo`, `caption`, `confidence`, `unsure` and `objects`, and, if
+            several captions are wanted, `n_best`.
         pixels: uint8 `(height, width, 3)`.
     """
     name = html.escape(json.dumps(row["photo"]))
@@ -102,11 +103,13 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     objects = [f"{x} ({n})" if n > 1 else x for x, n in counts.items()]
     sure = f"{row['confidence']:.0%}" if caption else "nothing detected"
     mark = " <mark>unsure</mark>" if caption and row["unsure"] else ""
+    others = [html.escape(x["caption"]) for x in row.get("n_best", [])[1:]]
+    words = "<br>".join([caption + mark, *others])
     facts = [sure, html.escape(", ".join(objects)), photo]
     return (
         f'<figure data-photo="{name}" data-confidence="{row["confidence"]}"><div>'
         f'<img alt="{caption}" src="data:image/jpeg;base64,{jpeg}">'
-        f"{_labelled_boxes(row['objects'], size)}</div><figcaption>{caption}{mark}"
+        f"{_labelled_boxes(row['objects'], size)}</div><figcaption>{words}"
         f"<small>{' · '.join(filter(None, facts))}</small></figcaption></figure>"
     )
 

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tomllib
+import weakref
 
 import keras
 import numpy as np
@@ -51,6 +52,14 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def model(files):
+    """The model, with the detector as its extractor."""
+    model = kc.models.load(files / "model.keras")
+    model.extractor = kc.features.load_detector(str(files / "yolox.keras"))
+    return model
+
+
 def call(capsys, folder, *arguments, model="model.keras", detector="yolox.keras"):
     with pytest.raises(SystemExit) as end:
         main(
@@ -65,7 +74,7 @@ def call(capsys, folder, *arguments, model="model.keras", detector="yolox.keras"
     return end.value.code, *capsys.readouterr()
 
 
-def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
+def test_a_folder_is_captioned_and_continued(files, model, tmp_path, capsys):
     outputs = [tmp_path / name for name in ("c.csv", "c.jsonl", "c.html")]
     flags = [f"--output={path}" for path in outputs]
     code, printed, errors = call(capsys, files, files / "photos", *flags)
@@ -84,8 +93,6 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
     expected = [[2 / 26, 2 / 52, 3 / 26, 3 / 52], [20 / 26, 30 / 52, 21 / 26, 31 / 52]]
     for box, place in zip(boxes, expected, strict=True):
         assert box == pytest.approx(place, abs=1e-3)
-    model = kc.models.load(files / "model.keras")
-    model.extractor = kc.features.load_detector(str(files / "yolox.keras"))
     [tokens], [score] = model.generate_tokens([two["photo"]], max_length=4)
     assert two["caption"] == model.vocabulary.decode(tokens)
     mean = np.exp(score / np.count_nonzero(tokens))
@@ -125,6 +132,57 @@ def test_a_folder_is_captioned_and_continued(files, tmp_path, capsys):
     for path, content in zip(outputs, whole, strict=True):
         assert sorted(path.read_bytes().splitlines()) == sorted(content.splitlines())
     assert sorted(tmp_path.iterdir()) == sorted(outputs)
+
+
+def test_several_captions_of_each_photo(files, model, tmp_path, capsys):
+    import pyarrow.parquet
+
+    photos = [files / "photos" / f"{i}.png" for i in range(3)]
+    outputs = [tmp_path / name for name in ("c.csv", "c.jsonl", "c.html", "c.parquet")]
+    flags = ["--n_best=3", *(f"--output={path}" for path in outputs)]
+    code, _, _ = call(capsys, files, *photos, *flags)
+    assert code == 0
+    expected = model.generate(photos, n=3, max_length=4)
+    rows = [json.loads(line) for line in outputs[1].read_text().splitlines()]
+    with open(outputs[0], newline="") as file:
+        table = list(csv.DictReader(file))
+    stored = pyarrow.parquet.read_table(outputs[3]).to_pylist()
+    assert [row["n_best"] for row in stored] == [row["n_best"] for row in rows]
+    assert rows[0]["n_best"] == []  # all is black
+    assert {
+        table[0][f"{name}_{i}"] for name in ("caption", "score") for i in (2, 3)
+    } == {""}
+    for row, columns, best in zip(rows[1:], table[1:], expected[1:], strict=True):
+        texts = [text for text, _ in best]
+        assert [x["caption"] for x in row["n_best"]] == texts
+        scores = pytest.approx([score for _, score in best], abs=2e-3)
+        assert [x["score"] for x in row["n_best"]] == scores
+        names = ["", "_2", "_3"]
+        assert [columns[f"caption{name}"] for name in names] == texts
+        assert [float(columns[f"score{name}"]) for name in names] == scores
+        assert "<br>".join(texts[1:]) in outputs[2].read_text()
+    code, printed, _ = call(capsys, files, *photos, "--n_best=3")
+    lines = [f"{x['score']:.4f}\t{x['caption']}" for row in rows for x in row["n_best"]]
+    assert [line.partition("\t")[2] for line in printed.splitlines()[1:]] == lines
+    code, _, _ = call(capsys, files, *photos, "--n_best=2", f"--output={outputs[0]}")
+    assert "another file than this command writes" in code
+
+
+def test_photos_of_mixed_sizes_leave_memory_batch_by_batch(model):
+    options = {"max_length": 4, "batch_size": 3}
+    sizes = [(60, 40), (416, 208), (40, 90), (64, 64), (208, 416), (30, 20), (90, 90)]
+    photos = [photo(*size, [(0, 0)]) for size in sizes]
+    before = []
+
+    def read():
+        for pixels in photos:
+            pixels = pixels.copy()
+            before.append(weakref.ref(pixels))
+            # This batch, and the one before it.
+            assert sum(of_photo() is not None for of_photo in before) <= 6
+            yield pixels
+
+    assert model.generate(read(), **options) == model.generate(photos, **options)
 
 
 def test_an_interrupted_command_continues(files, tmp_path, capsys, monkeypatch):
