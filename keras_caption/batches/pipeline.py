@@ -146,6 +146,32 @@ def endless(
     return batches.with_options(shared)
 
 
+def distributed(strategy: Any, part_of_batches: Callable[[int, int], Any]) -> Any:
+    """Batches for `fit` under a distribution strategy, of which each replica has parts.
+
+    The parts of a batch may differ in their shapes: padding is that of each part.
+
+    Args:
+        strategy: `tf.distribute.Strategy`.
+        part_of_batches: Function of the number of a part, from 0, and of the number of
+            parts, to an endless tf.data dataset of this part of every batch.
+    """
+    count = strategy.num_replicas_in_sync
+    if count == 1:
+        return part_of_batches(0, 1)
+
+    def of_worker(context):
+        own = count // context.num_input_pipelines
+        first = context.input_pipeline_id * own
+        parts = [part_of_batches(first + i, count) for i in range(own)]
+        # Its replicas take turns.
+        return tf.data.Dataset.choose_from_datasets(
+            parts, tf.data.Dataset.range(own).repeat()
+        )
+
+    return strategy.distribute_datasets_from_function(of_worker)
+
+
 @tf.autograph.experimental.do_not_convert  # it fails for pydantic
 def grouped(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
     """Groups of batches, for `keras_caption.training.AccumulatingTrainer`.

@@ -58,9 +58,11 @@ class TokenizedPairs:
         self._sources = to_ragged(itertools.compress(sources, kept))
         self._targets = to_ragged(itertools.compress(targets, kept))
 
-    def steps_per_epoch(self, tokens_per_batch: int, group: int = 1) -> int:
+    def steps_per_epoch(
+        self, tokens_per_batch: int, group: int = 1, replicas: int = 1
+    ) -> int:
         """Number of batches of an epoch, or of groups of them, see `batches`."""
-        return len(self._starts(tokens_per_batch, group)) // group
+        return len(self._starts(tokens_per_batch, group, replicas)) // group
 
     def batches(
         self,
@@ -68,6 +70,7 @@ class TokenizedPairs:
         seed: int = 0,
         first_epoch: int = 0,
         group: int = 1,
+        part: tuple[int, int] = (0, 1),
     ):
         """Endless batches of sentences of similar length, epoch after epoch.
 
@@ -87,6 +90,10 @@ class TokenizedPairs:
             group: int, number of batches that `AccumulatingTrainer` makes one update
                 of. An epoch has whole groups: the largest batches are halved until it
                 does. Defaults to 1, no groups.
+            part: Pair of int, which part of each batch to take, from 0, and of how
+                many: of as many parts as there are replicas, each has its own. Every
+                part has a pair: the last batches have some of those before if need be.
+                Defaults to all of it.
 
         Returns:
             tf.data dataset of inputs, targets and weights, see
@@ -95,11 +102,12 @@ class TokenizedPairs:
             `(B, S)`, to EOS, then PAD, and `tokens`, int32 `(B, T)`.
 
         Raises:
-            InputError: If a batch could not hold a pair of `max_length` tokens, or
-                there are fewer batches than a group has.
+            InputError: If a part of a batch could not hold a pair of `max_length`
+                tokens, or there are fewer batches than a group has.
         """
         check(CountOrZero, seed=seed, first_epoch=first_epoch)
-        starts = self._starts(tokens_per_batch, group)
+        number, parts = part
+        starts = self._starts(tokens_per_batch, group, parts)
         lengths = tf.constant(self.lengths)
 
         def batches_of_epoch(epoch):
@@ -112,6 +120,8 @@ class TokenizedPairs:
 
             def batch(i):
                 rows = order[i]
+                count = tf.size(rows)
+                rows = rows[count * number // parts : count * (number + 1) // parts]
                 return teacher_forcing(
                     {
                         "source": tf.gather(self._sources, rows).to_tensor(PAD),
@@ -128,28 +138,34 @@ class TokenizedPairs:
 
         return endless(batches_of_epoch, first_epoch)
 
-    def _starts(self, tokens_per_batch, group):
+    def _starts(self, tokens_per_batch, group, parts=1):
         """Places, among pairs sorted by length, where the batches of groups begin."""
         check(Count, tokens_per_batch=tokens_per_batch, group=group)
-        if tokens_per_batch < self.max_length:
+        if tokens_per_batch < parts * self.max_length:
+            whose = f" for each of {parts} replicas" if parts > 1 else ""
             raise InputError(
                 f"A batch of {tokens_per_batch} tokens cannot hold a pair of "
-                f"max_length={self.max_length} tokens."
+                f"max_length={self.max_length} tokens{whose}."
             )
-        starts = [0]
+        total, starts = len(self.lengths), [0]
         for i, length in enumerate(np.sort(self.lengths).tolist()):
             if (i + 1 - starts[-1]) * length > tokens_per_batch:
                 starts.append(i)
+        latest = total - parts
+        for i in reversed(range(len(starts))):
+            starts[i] = max(0, min(starts[i], latest))
+            latest = starts[i] - parts
         count = len(starts)
         for _ in range(-count % group if group <= count else 0):
-            sizes = np.diff([*starts, len(self.lengths)])
+            sizes = np.diff([*starts, total])
             largest = int(sizes.argmax())
             starts.insert(largest + 1, starts[largest] + int(sizes[largest]) // 2)
-        if group > count or len({*starts}) < len(starts):
+        if group > count or np.diff([*starts, total]).min() < parts:
             raise InputError(
                 f"An update of {group:,} batches does not fit an epoch: its "
-                f"{len(self.lengths):,} pairs of sentences make {count:,} batches of "
-                f"{tokens_per_batch:,} tokens."
+                f"{total:,} pairs of sentences make {count:,} batches of "
+                f"{tokens_per_batch:,} tokens"
+                f"{f', for {parts} replicas each' if parts > 1 else ''}."
             )
         return np.array(starts)
 

@@ -16,6 +16,7 @@ from keras_caption.arguments import (
     Positive,
     ShareBelowOne,
 )
+from keras_caption.batches.pipeline import distributed
 from keras_caption.batches.token_batches import TokenizedPairs
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.results.examples import Example, Outcome
@@ -228,29 +229,29 @@ class Translation(Task):
             replicas: int, number of replicas that share a batch.
 
         Raises:
-            InputError: If there are several replicas, a batch holds no pair, or an
-                update is of more batches than there are.
+            InputError: If a batch does not hold a pair for each replica, or an update
+                is of more batches than there are.
         """
-        if replicas > 1:
-            raise kc.InputError(
-                "Batches of a number of tokens are not shared among replicas: "
-                f"translation trains on one device, not on {replicas}."
-            )
         values = self.config[group]
         return self._pairs.steps_per_epoch(
-            values["tokens_per_batch"], values.get("accumulation", 1)
+            values["tokens_per_batch"], values.get("accumulation", 1), replicas
         )
 
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
         """Endless batches, or groups of them, see `TokenizedPairs.batches`."""
         values = self.config[group]
-        batches = self._pairs.batches(
-            values["tokens_per_batch"],
-            self.config["seed"],
-            first_epoch,
-            values.get("accumulation", 1),
-        )
-        return batches if group == "training" else batches.map(with_references)
+
+        def part_of_batches(*part):
+            batches = self._pairs.batches(
+                values["tokens_per_batch"],
+                self.config["seed"],
+                first_epoch,
+                values.get("accumulation", 1),
+                part,
+            )
+            return batches if group == "training" else batches.map(with_references)
+
+        return distributed(model.distribute_strategy, part_of_batches)
 
     def make_reward(
         self, model: Any, directory: Any, resumed: bool

@@ -168,9 +168,9 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
         logs = {
             "loss": sum_over_replicas(loss),
-            "reward": ops.mean(rewards),
-            "baseline": ops.mean(baselines),
-            "advantage": ops.mean(rewards - baselines),
+            "reward": mean_over_replicas(rewards),
+            "baseline": mean_over_replicas(baselines),
+            "advantage": mean_over_replicas(rewards - baselines),
             **logs,
         }
         for tracker in self.trackers:
@@ -212,9 +212,13 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
         number, count = place_among_replicas()
         rows = batch * per_image
+        # Replicas may have different numbers of images.
+        own = tf.one_hot(number, count) * tf.cast(rows, "float32")
+        all_rows = tf.cast(sum_over_replicas(own), "int32")
+        first = tf.reduce_sum(all_rows[:number])
         seed = [self.seed, tf.cast(self.optimizer.iterations.value, "int32")]
-        numbers = tf.random.stateless_uniform((count * rows, self.max_length), seed)
-        return numbers[number * rows : (number + 1) * rows]
+        shape = tf.reduce_sum(all_rows), self.max_length
+        return tf.random.stateless_uniform(shape, seed)[first : first + rows]
 
     def loss_of(self, memory, tokens, advantages):
         """The loss of sampled captions, and logs of them.
@@ -230,8 +234,9 @@ class SelfCritical(ReplicaTraining, keras.Model):
         terms = chosen * ops.expand_dims(advantages, 1)
         entropies = -ops.sum(ops.exp(log_policy) * log_policy, axis=-1)
         logs = {
-            "length": ops.sum(ops.cast(tokens > EOS, "float32"))
-            / ops.cast(ops.shape(tokens)[0], "float32"),
+            "length": mean_over_replicas(
+                ops.sum(ops.cast(tokens > EOS, "float32"), axis=1)
+            ),
             "entropy": sum_over_replicas(mean_over_tokens(entropies, tokens)),
         }
         return -mean_over_tokens(terms, tokens), logs
@@ -260,6 +265,12 @@ def compare(rewards, baseline):
         return rewards, ops.broadcast_to(greedy, ops.shape(rewards))
     others = ops.sum(rewards, axis=1, keepdims=True) - rewards
     return rewards, others / (rewards.shape[1] - 1)
+
+
+def mean_over_replicas(values):
+    """The mean of values, float `(rows,)`, of all replicas, of any number of rows."""
+    count = sum_over_replicas(ops.cast(ops.size(values), "float32"))
+    return sum_over_replicas(ops.sum(values)) / count
 
 
 def mean_over_tokens(values, tokens):

@@ -97,6 +97,21 @@ def test_an_epoch_has_whole_groups_of_batches(pairs, group):
     assert len(set(found)) == len(found) == len(pairs.lengths)
 
 
+def test_each_replica_has_a_part_of_every_batch(pairs):
+    steps = pairs.steps_per_epoch(2 * TOKENS, replicas=2)
+    one, other, whole = (
+        pairs.batches(2 * TOKENS, part=part).take(steps).as_numpy_iterator()
+        for part in ((0, 2), (1, 2), (0, 1))
+    )
+    shared = []
+    for first, second in zip(one, other, strict=True):
+        assert 0 < len(first[1]) <= len(second[1]) <= len(first[1]) + 1
+        shared.append(numbers([first, second]))
+    whole = [numbers([batch]) for batch in whole]
+    assert sorted(itertools.chain(*shared)) == sorted(itertools.chain(*whole))
+    assert sum(batch not in whole for batch in shared) <= 2  # the last ones
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -106,6 +121,10 @@ def test_an_epoch_has_whole_groups_of_batches(pairs, group):
         ),
         (lambda pairs: pairs.batches(20), "cannot hold a pair of max_length=25"),
         (lambda pairs: pairs.batches(0), "tokens_per_batch"),
+        (
+            lambda pairs: pairs.steps_per_epoch(TOKENS, replicas=3),
+            "cannot hold a pair of max_length=25 tokens for each of 3 replicas",
+        ),
         (
             lambda pairs: TokenizedPairs(
                 tf.data.Dataset.from_tensors({"source": "w1 w2", "target": "w1 w2"}),

@@ -15,9 +15,13 @@ import tensorflow as tf
 from conftest import random_images, tiny
 
 import keras_caption as kc
+from keras_caption.batches.pipeline import distributed
+from keras_caption.batches.token_batches import TokenizedPairs
+from keras_caption.tasks.translation import with_references
 
 STEPS, IMAGES = 3, 4
 TASKS = ("cross_entropy", "accumulated", "self_critical")
+OF_TRANSLATION = ("translation", "self_critical_translation")
 
 
 def train(strategy, task, path):
@@ -78,6 +82,51 @@ def train(strategy, task, path):
     np.savez(path, *model.get_weights(), **logs)
 
 
+def train_translator(strategy, task, path):
+    """Trains a tiny translator by batches of tokens, some of them of odd sizes."""
+    rng = np.random.default_rng(0)
+    words = kc.text.Vocabulary([f"w{i}" for i in range(8)])
+    sentences = [[*rng.choice(words.words, n)] for n in (2, 3, 3, 4, 5, 6, 6, 7, 8, 9)]
+    pairs = tf.data.Dataset.from_tensor_slices(
+        {
+            "source": [" ".join(words) for words in sentences],
+            "target": [" ".join(words[::-2]) for words in sentences],
+        }
+    )
+    pairs = TokenizedPairs(pairs, words, words, max_length=10)
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = kc.models.create(
+            "transformer_tiny",
+            source=words,
+            target=words,
+            **{"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8},
+            dropout=0.0,
+        )
+        optimizer = keras.optimizers.Adam(1e-2, epsilon=1e-3, global_clipnorm=0.01)
+        model.compile(optimizer, loss=model.loss, jit_compile=False)
+        if task == "translation":
+            trainer = kc.training.AccumulatingTrainer(model)
+        else:
+            trainer = kc.training.SelfCritical(
+                model, kc.rewards.SentenceBleu(), "mean", samples=2, max_length=6
+            )
+            trainer.compile(optimizer, jit_compile=False)
+    group = 2 if task == "translation" else 1
+
+    def part_of_batches(*part):
+        batches = pairs.batches(30, group=group, part=part)
+        return batches if group == 2 else batches.map(with_references)
+
+    done = trainer.fit(
+        distributed(strategy, part_of_batches),
+        steps_per_epoch=pairs.steps_per_epoch(30, group, strategy.num_replicas_in_sync),
+        verbose=0,
+    )
+    logs = {name: values[-1] for name, values in done.history.items()}
+    np.savez(path, *model.get_weights(), **logs)
+
+
 def main(where, folder):
     strategy = tf.distribute.get_strategy()
     if where == "mirrored":
@@ -90,6 +139,8 @@ def main(where, folder):
     assert strategy.num_replicas_in_sync == (1 if where == "one" else 2)
     for task in TASKS:
         train(strategy, task, f"{folder}/{task}_{where}.npz")
+    for task in OF_TRANSLATION:
+        train_translator(strategy, task, f"{folder}/{task}_{where}.npz")
     if where == "mirrored":
         np.savez(f"{folder}/dropped.npz", *drop(strategy))
         np.savez(f"{folder}/overflowed.npz", *overflow(strategy))
@@ -169,7 +220,7 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.parametrize("where", ["mirrored", "worker_0", "worker_1"])
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", [*TASKS, *OF_TRANSLATION])
 def test_two_replicas_train_as_one_device(trained, task, where):
     one, two = (np.load(trained / f"{task}_{w}.npz") for w in ("one", where))
     assert one.files == two.files
