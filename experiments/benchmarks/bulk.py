@@ -5,11 +5,11 @@
         [--many 20000]
 
 Each command runs in a process of its own, over FEW and then over MANY records, the same
-ones again if there are not so many. The rate is that of the records between; start-up
-is what is left of the time of FEW. `1 worker` and `2 workers` are processes of Beam's
-local runner; `engine` is a pipeline whose shards do nothing. The translator,
-`transformer_tiny`, has random weights. Peak memory is of the largest process; with
---many, of so many photos too.
+ones again if there are not so many. The rate, and the CPU time of a record, are of the
+records between; start-up is what is left of the time of FEW. `1 worker` and `2 workers`
+are processes of Beam's local runner; `engine` is a pipeline whose shards do nothing.
+The translator, `transformer_tiny`, has random weights. Peak memory is of the largest
+process; with --many, of so many photos too.
 """
 
 import argparse
@@ -41,7 +41,7 @@ with beam.Pipeline(options=pipeline_options(sys.argv[2:])) as pipeline:
 
 
 def measure(command):
-    """Seconds of a command, and the peak memory of its largest process in MB."""
+    """Time, CPU time, both in seconds, and peak memory in MB of a command."""
     start = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
         command = [sys.executable, *map(str, command)]
@@ -51,7 +51,7 @@ def measure(command):
         if status:
             output.seek(0)
             sys.exit(f"{command}: {output.read()[-2000:]}")
-    return seconds, usage.ru_maxrss / 1024
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def repeated(items, count):
@@ -126,15 +126,20 @@ def main():
                 folder = pathlib.Path(folder)
                 for kind, command in commands_of(task, count, options, folder).items():
                     runs.setdefault(kind, []).append(measure(command))
-        for kind, ((before, _), (seconds, peak)) in runs.items():
+        for kind, ((before, cpu_before, _), (seconds, cpu, peak)) in runs.items():
             if task == "engine":
-                print(f"{task:10}{kind:10}{seconds:6.1f} s {peak:8,.0f} MB", flush=True)
+                print(
+                    f"{task:10}{kind:10}{seconds:6.1f} s, {cpu:5.1f} s of CPU, "
+                    f"{peak:,.0f} MB",
+                    flush=True,
+                )
                 continue
             rate = (MANY - FEW) / max(seconds - before, 1e-9)
-            start = before - FEW / rate
+            each = 1000 * (cpu - cpu_before) / (MANY - FEW)
             print(
-                f"{task:10}{kind:10}{rate:8.1f} records/s {start:6.1f} s to start "
-                f"{peak:8,.0f} MB",
+                f"{task:10}{kind:10}{rate:7.1f} records/s, {each:6.1f} ms of CPU each, "
+                f"{cpu_before - FEW * each / 1000:5.1f} s of CPU to start, "
+                f"{peak:,.0f} MB",
                 flush=True,
             )
     if options.many:
@@ -142,7 +147,7 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 folder = pathlib.Path(folder)
                 command = commands_of("caption", count, options, folder)["1 worker"]
-                seconds, peak = measure(command)
+                seconds, _, peak = measure(command)
             print(f"{count:,} photos: {seconds:,.0f} s, {peak:,.0f} MB", flush=True)
 
 
