@@ -10,8 +10,8 @@ own answers each of them once, in a loop, with `keras_caption.serving.Predictor`
 the server says then has to be the same, and wrong requests have to be refused. The
 server runs in another process; its memory is read once a second.
 
-KServe's server is no peer here: it asks for other versions of pandas, psutil and
-websockets than those that are installed.
+KServe's server is no peer here: it needs earlier versions of pandas and psutil, and a
+later one of setuptools, than those that are installed.
 """
 
 import asyncio

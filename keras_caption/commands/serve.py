@@ -4,9 +4,9 @@ r"""Serves models over HTTP.
     curl --data-binary @photo.jpg localhost:8501/v1/models/ngsan_coco:answer
 
 A model is what the other commands take: a .keras file, the folder of a run, or a
-preset; or an exported one, which needs no Keras. Of a folder of exports by number, as
-of a run, the newest is served, and newer ones as soon as they are there and warm.
-NAME=MODEL gives a model another name than that of its file or folder.
+preset; or an exported one, which TensorFlow alone runs. Of a folder of exports by
+number, as of a run, the newest is served, and newer ones as soon as they are there and
+warm. NAME=MODEL gives a model another name than that of its file or folder.
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. Beside it, POST :answer takes records of users, and a photo as

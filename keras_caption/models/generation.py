@@ -39,6 +39,8 @@ from keras_caption.progress import progress as progress_bar
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.text import BOS, PAD, Tokenizer
 
+MAX_COMPILED = 32  # functions of a model, which each take some megabytes
+
 
 class Generation(InputReader):
     """Mixin of models and ensembles that generates captions.
@@ -442,14 +444,21 @@ class Generation(InputReader):
     def _compiled(
         self, make: Callable, options: Decoding, feed: dict[str, Any]
     ) -> Callable:
-        """A function that `make` makes of the model and options, compiled once."""
+        """A function that `make` makes of the model and options, compiled once.
+
+        Of many options, the functions that were used last are kept.
+        """
         sizes = feed["required"].shape if "required" in feed else None
         key = make, dataclasses.replace(options, seed=None), sizes
-        if key not in self._compiled_functions:
-            self._compiled_functions[key] = compile_function(
-                make(self, options), self.variables
-            )
-        return self._compiled_functions[key]
+        functions = self._compiled_functions
+        function = functions.pop(key, None) or compile_function(
+            make(self, options), self.variables
+        )
+        functions[key] = function
+        by_options = [key for key in functions if isinstance(key, tuple)]
+        for unused in by_options[:-MAX_COMPILED]:
+            del functions[unused]
+        return function
 
 
 # === Functions of a model and options that make one of the arguments of `search` ===

@@ -1,7 +1,7 @@
 """Models in use: predictions of records, a server, and exports for other engines.
 
 What one needs is imported when it is first used: a client needs no TensorFlow, and a
-server of exported models no Keras.
+server of exported models none of the models in Keras.
 """
 
 import importlib

@@ -28,8 +28,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 class ExportedPredictor:
     """Answers records by an exported model, as `Predictor` does by a saved one.
 
-    It needs no Keras. An export returns texts and scores; of objects and attention it
-    knows nothing.
+    It builds no model of Keras. An export returns texts and scores; of objects and
+    attention it knows nothing.
 
     Args:
         path: Path of the folder that `keras_caption.serving.export` wrote.

@@ -13,6 +13,7 @@ from conftest import PROJECT, random_images, tiny
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.models import generation
 
 TOKENS = 8
 
@@ -313,3 +314,20 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
     for train in (nameless, kc.text.teacher_forcing, nameless.train_on_batch):
         with pytest.raises(kc.InputError, match="hold `tokens`"):
             train(images)
+
+
+def test_functions_of_the_last_options_are_kept(vocabulary, monkeypatch):
+    monkeypatch.setattr(generation, "MAX_COMPILED", 2)
+    monkeypatch.setattr(generation, "compile_function", lambda function, _: function)
+    model = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
+    options = [model.decoding.override(max_length=n) for n in (4, 5, 6)]
+
+    def compiled(i):
+        return model._compiled(generation.whole, options[i], {})
+
+    first, second = compiled(0), compiled(1)
+    assert compiled(0) is first
+    compiled(2)  # in place of the second, which was not used since
+    assert compiled(0) is first
+    assert compiled(1) is not second
+    assert len(model._compiled_functions) == 2

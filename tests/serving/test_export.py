@@ -343,6 +343,11 @@ def test_records_of_several_requests_are_answered_as_alone(url, captioner, rng):
                 assert one.score == pytest.approx(score, abs=1e-4)
                 mean = np.exp(score / np.count_nonzero(tokens))
                 assert one.confidence == pytest.approx(mean, abs=1e-4)
+        chosen = client.texts("ngsan", records, n=2, min_length=5, prefix="w1")
+        options = {**SEARCH, "n": 2, "min_length": 5, "prefix": "w1"}
+        for x, text in zip(alone, chosen, strict=True):
+            [[(best, _), *_]] = captioner.generate(x, **options)
+            assert text == best
         with pytest.raises(kc.serving.ServerError, match="has no option 'groups' of"):
             client.answer("ngsan", records, groups=2)
         with pytest.raises(kc.serving.ServerError, match="has no attention to show"):
