@@ -89,11 +89,12 @@ def examples(
 def add_attention(model, questions, lines, encoded):
     """Adds to lines how much of its attention each region gives their words."""
     [kind] = (kind for kind in model.kinds if isinstance(kind, kc.inputs.Regions))
-    for inputs, numbers in encoded.batches(BATCH_SIZE):
-        inputs = model.read(inputs)
+    for batch, numbers in encoded.batches(BATCH_SIZE):
+        inputs = model.read(batch)
         weights = ops.convert_to_numpy(model.attention(inputs)).swapaxes(1, 2)
         weights = of_valid(weights, kind.memory_mask(inputs))
-        areas = kind.areas(inputs)
+        # As the dataset has them: a model that does not depend on boxes reads none.
+        areas = kind.areas({**inputs, **batch})
         for row, number in enumerate(numbers.numpy()):
             words = model.question.split(questions[number].text)
             words = words[: weights.shape[1]]

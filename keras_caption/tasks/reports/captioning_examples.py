@@ -113,7 +113,8 @@ def attention_of_captions(
     for batch in kc.batches.image_batches(examples, BATCH_SIZE, names):
         numbers = batch.pop("image_id").numpy().tolist()
         inputs = model.read(batch)
-        areas = kind.areas({**batch, **inputs})
+        # As the dataset has them: a model that does not depend on boxes reads none.
+        areas = kind.areas({**inputs, **batch})
         tokens = [model.vocabulary.to_ids(captions[number]) for number in numbers]
         words = [[model.vocabulary.words[t] for t in of_one] for of_one in tokens]
         if areas is None:
