@@ -22,7 +22,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_log_probabilities_and_greedy_translations_are_ours(shared, tmp_path):
+def test_log_probabilities_and_translations_are_ours(shared, tmp_path):
     keras.utils.set_random_seed(1)
     source = kc.text.WordTokenizer(WORDS)
     target = source if shared else kc.text.WordTokenizer([*WORDS, "w12"])
@@ -51,19 +51,29 @@ def test_log_probabilities_and_greedy_translations_are_ours(shared, tmp_path):
         engine = ctranslate2.Translator(folder, intra_threads=1)
         scores = [result.log_probs for result in engine.score_batch(*texts)]
         np.testing.assert_allclose(scores, expected, atol=tolerance)
-        results = engine.translate_batch(
-            texts[0],
-            beam_size=1,
-            max_decoding_length=6,
-            min_decoding_length=0,
-            suppress_sequences=[["<pad>"], ["<bos>"]],
-            disable_unk=True,
-        )
-        found = [[int(token) for token in r.hypotheses[0]] for r in results]
-        found = [model.target.to_text(ids) for ids in found]
+        if precision == "int8":
+            continue
         sentences = [source.to_text(ids) for ids in tokens[0].tolist()]
-        ours = model.generate(sentences, beam_size=1, max_length=6)
-        assert found == ours or precision == "int8"
+        for width in (1, 3):
+            results = engine.translate_batch(
+                texts[0],
+                beam_size=width,
+                length_penalty=0,
+                max_decoding_length=6,
+                min_decoding_length=0,
+                return_scores=True,
+                suppress_sequences=[["<pad>"], ["<bos>"]],
+                disable_unk=True,
+            )
+            options = {"beam_size": width, "max_length": 6, "renormalize": True}
+            options |= {"length_penalty": 0.0} if width > 1 else {}
+            ours = model.generate(sentences, n=width, **options)
+            for result, best in zip(results, ours, strict=True):
+                found = [int(token) for token in result.hypotheses[0]]
+                _, score = best[0]
+                assert result.scores[0] == pytest.approx(score, abs=1e-4)
+                ties = [text for text, other in best if score - other < 1e-4]
+                assert model.target.to_text(found) in ties
 
 
 @pytest.mark.parametrize(
