@@ -1,8 +1,10 @@
 """Figures of the papers: what they draw is what runs recorded and models compute."""
 
+import functools
 import json
 
 import numpy as np
+import photo_runs
 import pytest
 from conftest import tiny
 from matplotlib.colors import to_hex
@@ -10,6 +12,7 @@ from photo_runs import finished
 
 import keras_caption as kc
 from keras_caption.commands import figure
+from keras_caption.results import Line
 from keras_caption.tasks.figures import (
     attention_figure,
     captions_figure,
@@ -78,7 +81,7 @@ def test_a_model_without_geometric_weights_is_refused(captioner):
         kc.visualization.geometric_weight_figure(captioner, "size")
 
 
-def test_captions_of_two_runs_stand_beside_a_persons(tmp_path):
+def test_captions_of_two_runs_stand_beside_a_persons(tmp_path, monkeypatch):
     runs = [finished(tmp_path / "a", 9), finished(tmp_path / "b", 9, 1, 0.2)]
     drawn = captions_figure(runs)
     texts = [text.get_text() for panel in drawn.axes for text in panel.texts]
@@ -89,6 +92,9 @@ def test_captions_of_two_runs_stand_beside_a_persons(tmp_path):
     [_] = captions_figure(runs, ["3"]).axes[0].images
     with pytest.raises(kc.InputError, match="no test image '77'"):
         captions_figure(runs, ["77"])
+    monkeypatch.setattr(photo_runs, "Line", functools.partial(Line, answer="red"))
+    with pytest.raises(kc.InputError, match="is of captions, and"):
+        captions_figure(runs)
 
 
 def test_attended_areas_are_framed_for_each_word(tmp_path):

@@ -133,6 +133,8 @@ def chosen_examples(
     ranked = sorted(keys, key=lambda key: -abs(scores[0][key] - scores[-1][key]))
     chosen: list[Any] = [by_name[name] for name in ids] or ranked[:count]
     examples = merged_examples(runs, scores, chosen)
+    if any(line.answer is not None for x in examples.values() for line in x.lines):
+        raise InputError(f"The figure is of captions, and {runs[0].folder} answers.")
     return tell_apart(runs), [examples[key] for key in chosen]
 
 
