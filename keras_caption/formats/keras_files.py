@@ -10,6 +10,7 @@ import h5py
 from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
+import keras_caption
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import open_zip
 from keras_caption.formats.faults import reading
@@ -54,6 +55,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     """
     import keras
 
+    keras_caption.register()  # a process of the program may have imported a part only
     path = pathlib.Path(path)
     if not path.is_file():
         raise InputError(f"There is no saved model {path}.")
@@ -98,6 +100,7 @@ def deserialize(saved: dict[str, Any]) -> Any:
     """Builds what a checked configuration describes, of any class, without weights."""
     import keras
 
+    keras_caption.register()
     try:
         return keras.saving.deserialize_keras_object(saved)
     except InputError as error:  # raised by a layer of ours, without the file's name

@@ -273,7 +273,8 @@ def _read_parquet(file, part):
 
 def _read_tfrecords(file, part):
     """Rows of `tf.train.Example`, read from a copy: TensorFlow opens paths only."""
-    import tensorflow as tf
+    with missing_extras():
+        import tensorflow as tf
 
     with tempfile.NamedTemporaryFile() as copy:
         shutil.copyfileobj(file, copy)

@@ -2,7 +2,7 @@ import re
 import unicodedata
 from typing import Any
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 
 # What separates words in a graph: hyphen, slash and all that `str.isspace` calls space.
 SPACES = r"\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}"
@@ -43,7 +43,8 @@ def canonical_in_graph(texts: Any, lower: bool = False, is_nfc: bool = False) ->
         texts = tf.strings.lower(texts, "utf-8")
     if is_nfc:
         return texts
-    import tensorflow_text
+    with missing_extras():
+        import tensorflow_text
 
     return tensorflow_text.normalize_utf8(texts, "NFC")
 

@@ -7,7 +7,7 @@ import keras
 from pydantic import Field
 
 from keras_caption.arguments import check
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.text.normalization import canonical, canonical_in_graph
 from keras_caption.text.tokenizer import (
     BOS,
@@ -153,8 +153,9 @@ class SubwordTokenizer(Tokenizer):
         Not one for good: setting TensorFlow's random seed destroys the resource of an
         earlier one, which a kernel owns.
         """
-        import tensorflow as tf
-        import tensorflow_text
+        with missing_extras():
+            import tensorflow as tf
+            import tensorflow_text
 
         with tf.init_scope():
             tokenizer = tensorflow_text.SentencepieceTokenizer(model=self._proto)

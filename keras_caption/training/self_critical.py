@@ -13,7 +13,7 @@ from keras_caption.arguments import (
 )
 from keras_caption.decoding import Decoding, policy, sample
 from keras_caption.decoding.search import chosen_log_probs
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.replicas import place_among_replicas, sum_over_replicas
@@ -142,7 +142,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
         return self.model.trainable_variables
 
     def train_step(self, data):
-        import tensorflow as tf
+        with missing_extras():
+            import tensorflow as tf
 
         batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         needed = ("references", *reads_of(self.reward))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 
 
 def make_strategy(name: str) -> Any:
@@ -16,7 +16,8 @@ def make_strategy(name: str) -> Any:
     Returns:
         `tf.distribute.Strategy`.
     """
-    import tensorflow as tf
+    with missing_extras():
+        import tensorflow as tf
 
     if name == "mirrored":
         return tf.distribute.MirroredStrategy()
