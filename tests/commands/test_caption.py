@@ -7,22 +7,19 @@ import pathlib
 import re
 import shutil
 import struct
-import subprocess
-import sys
-import tomllib
 import weakref
 
 import keras
 import numpy as np
 import pytest
-from conftest import PROJECT, data_folder
+from conftest import data_folder
 from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from experiments import gallery
 from keras_caption.atomic import exclusive_file
-from keras_caption.commands import caption, main
+from keras_caption.commands import main
 from keras_caption.features import COLOURS
 from keras_caption.results import open_caption_file, with_colours
 from keras_caption.results.contact_sheet import HEAD, figure_of
@@ -400,33 +397,6 @@ def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
     assert Image.open(tmp_path / "gallery.png").width == 16 * 80
 
 
-def test_an_installed_package_captions_without_a_checkout(files, tmp_path):
-    package, installed = PROJECT / "keras_caption", tmp_path / "site" / "keras_caption"
-    shutil.copytree(package, installed, ignore=shutil.ignore_patterns("built_in"))
-    with open(PROJECT / "pyproject.toml", "rb") as file:
-        setuptools = tomllib.load(file)["tool"]["setuptools"]
-    for pattern in setuptools["package-data"]["keras_caption"]:
-        for path in package.glob(pattern):
-            copy = installed / path.relative_to(package)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, copy)
-    program = shutil.copy(PROJECT / "keras_caption_cli.py", installed.parent)
-    photo_file = files / "photos" / "1.png"
-    command = ["caption", photo_file, f"--detector={files / 'yolox.keras'}"]
-    done = subprocess.run(
-        [sys.executable, program, *command],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(installed.parent)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "dog" in done.stdout
-    for path in (PROJECT / "experiments" / "configs").glob("*/*.py"):
-        copy = installed / "built_in" / "configs" / path.parent.name / path.name
-        assert copy.read_text() == path.read_text()
-
-
 def test_nouns_get_the_colours_of_their_objects():
     def shares(**of_colours):
         return [of_colours.get(x.replace(" ", "_"), 0.0) for x in COLOURS] * 2
@@ -455,7 +425,7 @@ def test_the_command_measures_colours(files, capsys, monkeypatch):
         [(category, shares), _] = objects
         return f"a {COLOURS[np.argmax(shares)]} {category}"
 
-    monkeypatch.setattr(caption, "with_colours", name)
+    monkeypatch.setattr(kc.results, "with_colours", name)
     code, out, _ = call(capsys, files, files / "photos" / "2.png", "--colours")
     assert code == 0
     assert "2.png: a white dog (" in out

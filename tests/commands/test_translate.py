@@ -108,4 +108,4 @@ def test_a_file_a_run_and_a_preset_are_models_alike(saved, tmp_path, capsys):
     assert len(outputs) == 1
     assert outputs.pop()[0] == 0
     code, _, _ = call(capsys, tmp_path, "ab")
-    assert "no best.keras, as a run has, and no model.weights.h5, as a preset" in code
+    assert "no best.keras, as a run has, no model.weights.h5, as a preset has" in code
