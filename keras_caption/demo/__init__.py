@@ -1,0 +1,5 @@
+"""The page on which a browser tries models: `keras-caption demo`."""
+
+from keras_caption.demo.page import build_page, launch
+
+__all__ = ["build_page", "launch"]

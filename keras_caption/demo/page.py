@@ -1,0 +1,299 @@
+"""The page: a tab for each kind of task that the given models can do."""
+
+import functools
+import html
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gradio as gr
+
+from keras_caption.demo import views
+from keras_caption.errors import InputError
+from keras_caption.features import film_strip, read_photo
+from keras_caption.serving import Prediction, Predictor
+
+BEST = 3  # texts that are shown at first
+MOST = 10
+NOBODY = "none"  # in place of a second model
+TABS = {
+    "photo": "Caption a photo",
+    "question": "Ask about a photo",
+    "clip": "Caption a clip",
+    "source": "Translate a sentence",
+}
+# What a model of a tab reads, the most particular first.
+NEEDED = {
+    "question": {"question", "photo"},
+    "source": {"source"},
+    "clip": {"clip"},
+    "photo": {"photo"},
+}
+THEME = gr.themes.Default(
+    primary_hue="indigo",
+    neutral_hue="slate",
+    font=("Inter", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif"),
+)
+STYLE = f"""
+.gradio-container {{width: 100%; max-width: 1280px !important;
+  margin: 0 auto !important}}
+.kc-intro {{margin: 0; color: var(--subdued); overflow-wrap: anywhere}}
+.kc-views {{display: grid; gap: 1.5rem; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr))}}
+{views.STYLE}
+"""
+TEXTS = "Words or phrases, separated by commas"
+
+
+def tab_of(name: str, predictor: Predictor) -> str:
+    """The tab, a key of `TABS`, that a model answers in.
+
+    Raises:
+        InputError: If it reads what no browser sends.
+    """
+    reads = predictor.reads
+    for tab, needed in NEEDED.items():
+        if needed <= {*reads}:
+            return tab
+    raise InputError(
+        f"{name} reads {', '.join(reads)}: the page is for models that read photos, "
+        "clips or sentences."
+    )
+
+
+def build_page(predictors: Mapping[str, Predictor]) -> gr.Blocks:
+    """Builds the page, which `launch` serves.
+
+    Args:
+        predictors: dict from a model's name to `keras_caption.serving.Predictor`.
+
+    Raises:
+        InputError: If a model has no tab, see `tab_of`.
+    """
+    tabs = {name: tab_of(name, predictor) for name, predictor in predictors.items()}
+    page = gr.Blocks(title="keras_caption", fill_width=True, analytics_enabled=False)
+    with page:
+        gr.HTML(
+            "<h1>keras_caption</h1><p class='kc-intro'>What models say, and what each "
+            f"word attends to: {html.escape(', '.join(predictors))}.</p>"
+        )
+        with gr.Tabs():
+            for tab, title in TABS.items():
+                models = {n: p for n, p in predictors.items() if tabs[n] == tab}
+                if models:
+                    with gr.Tab(title, id=tab):
+                        add_tab(tab, models)
+    return page
+
+
+def launch(
+    page: gr.Blocks, host: str, port: int | None = None, wait: bool = True
+) -> str:
+    """Serves a page; returns its address.
+
+    Args:
+        page: `gradio.Blocks`.
+        host: str, address that it is reached at.
+        port: int. Defaults to the first free one from 7860 on.
+        wait: bool, whether to return only when the process is interrupted.
+
+    Raises:
+        InputError: If it cannot be served at this address.
+    """
+    try:
+        _, address, _ = page.launch(
+            server_name=host,
+            server_port=port,
+            prevent_thread_lock=True,
+            quiet=True,
+            share=False,
+            ssr_mode=False,
+            footer_links=[],
+            run_history=False,
+            show_error=True,
+            theme=THEME,
+            css=STYLE,
+        )
+    except OSError as error:
+        raise InputError(f"The page cannot be served at {host}: {error}") from None
+    if wait:
+        print(f"The page is at {address}; Ctrl+C ends it.", flush=True)
+        page.block_thread()
+    return address
+
+
+def add_tab(tab: str, models: Mapping[str, Predictor]) -> None:
+    """Adds the content of a tab.
+
+    Args:
+        tab: str, a key of `TABS`.
+        models: dict from name to `Predictor`, those that can answer there.
+    """
+    names = list(models)
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=2, min_width=300):
+            asked = [component() for component in INPUTS[tab]]
+            with gr.Row():
+                first = gr.Dropdown(names, value=names[0], label="Model")
+                second = gr.Dropdown(
+                    [NOBODY, *names],
+                    value=NOBODY,
+                    label="Beside it",
+                    visible=len(names) > 1,
+                )
+            count = gr.Slider(1, MOST, BEST, step=1, label="Best texts to show")
+            options = []
+            if tab != "question":
+                with gr.Accordion("Words that have to appear, or must not", open=False):
+                    options = [
+                        text("Required words", info=TEXTS),
+                        text("Forbidden words", info=TEXTS),
+                    ]
+            button = gr.Button(TABS[tab], variant="primary")
+        with gr.Column(scale=3, min_width=300):
+            shown = gr.HTML(min_height=40)
+    triggers = [button.click, *(x.submit for x in [*asked, *options] if is_text(x))]
+    triggers += [x.upload for x in asked if tab in ("photo", "clip") and not is_text(x)]
+    gr.on(
+        triggers,
+        functools.partial(respond, tab, models, len(asked)),
+        [*asked, first, second, count, *options],
+        shown,
+        concurrency_id="models",  # one after the other, whatever the tab
+        concurrency_limit=1,
+        api_visibility="private",
+    )
+
+
+def photo() -> gr.Image:
+    component = gr.Image(
+        label="Photo",
+        sources=["upload", "clipboard", "webcam"],
+        type="filepath",
+        height=300,
+        buttons=[],
+    )
+    # Gradio opens the file by itself, and its errors say nothing: `read_photo` has
+    # sentences. It also knows more formats, and orientations.
+    component.preprocess = lambda payload: payload and payload.path
+    return component
+
+
+def clip() -> gr.Video:
+    return gr.Video(label="Clip", sources=["upload", "webcam"], height=300)
+
+
+def text(label: str, **more: Any) -> gr.Textbox:
+    return gr.Textbox("", label=label, max_lines=4, **more)
+
+
+def is_text(component: Any) -> bool:
+    return isinstance(component, gr.Textbox)
+
+
+INPUTS = {
+    "photo": [photo],
+    "question": [photo, lambda: text("Question")],
+    "clip": [clip],
+    "source": [lambda: text("Sentence")],
+}
+
+
+# === Answers ===
+
+
+def respond(
+    tab: str, models: Mapping[str, Predictor], inputs: int, *values: Any
+) -> str:
+    """The HTML of one or two models' answers; an error is a sentence.
+
+    Args:
+        tab: str, a key of `TABS`.
+        models: dict from name to `Predictor`.
+        inputs: int, number of the components that were asked.
+        *values: Those of the components: what was asked, names of two models, number of
+            texts, and required and forbidden words where the tab has them.
+    """
+    asked, (first, second, count, *texts) = values[:inputs], values[inputs:]
+    options = {"n": int(count)}
+    for name, text in zip(("required", "forbidden"), texts, strict=False):
+        if phrases := tuple(x.strip() for x in text.split(",") if x.strip()):
+            options[name] = phrases
+    chosen = [first] if second in (NOBODY, None) else [first, second]
+    shown = []
+    for name in chosen:
+        title = name if len(models) > 1 else ""
+        try:
+            shown.append(VIEWS[tab](models[name], *asked, options, title))
+        except InputError as error:
+            shown.append(views.error_view(str(error), title))
+    return f'<div class="kc-views">{"".join(shown)}</div>'
+
+
+def photo_answer(predictor, path, options, title):
+    """View of a photo's caption."""
+    pixels = photo_at(path)
+    prediction = generated(predictor, {"photo": pixels}, options)
+    return views.photo_view(prediction, pixels, title)
+
+
+def question_answer(predictor, path, question, options, title):
+    """View of the answer to a question about a photo."""
+    pixels = photo_at(path)
+    if not question.strip():
+        raise InputError("There is no question yet: write one, and press Enter.")
+    options = {"n": min(options["n"], len(predictor.model.answers))}
+    prediction = attended(predictor, {"photo": pixels, "question": question}, options)
+    return views.photo_view(prediction, pixels, title)
+
+
+def clip_answer(predictor, path, options, title):
+    """View of a clip's caption."""
+    if not path:
+        raise InputError("There is no clip yet: drop one here, or record it.")
+    try:
+        read = predictor.model.extractor.read(path)
+    except InputError as error:
+        problem = str(error).replace(str(path), f"The clip {pathlib.Path(path).name}")
+        raise InputError(problem) from None
+    prediction = generated(predictor, {"clip": read}, options)
+    return views.film_view(prediction, film_strip(read), title)
+
+
+def translation(predictor, sentence, options, title):
+    """View of a sentence's translation."""
+    if not sentence.strip():
+        raise InputError("There is no sentence yet: write one, and press Enter.")
+    prediction = generated(predictor, {"source": sentence}, options)
+    if not prediction.words:
+        raise InputError("The sentence has no words.")
+    return views.text_view(prediction, title)
+
+
+VIEWS: dict[str, Callable] = {
+    "photo": photo_answer,
+    "question": question_answer,
+    "clip": clip_answer,
+    "source": translation,
+}
+
+
+def photo_at(path):
+    """The pixels of an uploaded file."""
+    if not path:
+        raise InputError("There is no photo yet: drop one here, paste or take one.")
+    return read_photo(pathlib.Path(path).read_bytes(), "The photo")
+
+
+def generated(
+    predictor: Predictor, record: dict[str, Any], options: dict[str, Any]
+) -> Prediction:
+    """A generated text, by a beam that has as many as are to be shown."""
+    beam = max(options["n"], predictor.model.decoding.beam_size)
+    return attended(predictor, record, {**options, "beam_size": beam})
+
+
+def attended(predictor, record, options):
+    """What a model makes of a record, with attention where it has some to show."""
+    [prediction] = predictor([record], attention=True, **options)
+    return prediction

@@ -1,0 +1,171 @@
+"""The page in a browser: every tab, by mouse and by keyboard, wide, narrow and dark."""
+
+import pathlib
+import urllib.parse
+
+import keras
+import pytest
+from clip_files import write_clip
+from conftest import tiny
+from PIL import Image
+from yolox_file import photo, white_yolox
+
+import keras_caption as kc
+
+pytest.importorskip("gradio")
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = pathlib.Path("/usr/bin/chromium")
+SHORT = kc.decoding.Decoding(max_length=4)
+SIZES = {"num_layers": 1, "model_dim": 16, "num_heads": 2, "feedforward_dim": 8}
+WORDS = ["a", "dog", "runs", "here"]
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The page of tiny models for all tabs, of which two caption photos."""
+    from keras_caption.demo import build_page, launch
+
+    keras.utils.set_random_seed(0)
+    words = kc.text.Vocabulary(WORDS)
+    tokenizer = kc.text.WordTokenizer(WORDS)
+    categories = list(kc.features.CATEGORIES)
+    objects = {"region_dim": 80, "num_layers": 1}
+    clips = kc.features.ClipExtractor(
+        kc.features.Extractor("MobileNet", image_size=32, arguments={"alpha": 0.25}),
+        num_frames=4,
+    )
+    detector = kc.features.Yolox(white_yolox(), image_size=64)
+    models = {
+        "one": kc.models.create(
+            "ngsan",
+            vocabulary=words,
+            categories=categories,
+            extractor=detector,
+            **tiny("ngsan", **objects),
+        )
+    }
+    models["two"] = models["one"]
+    models["asked"] = kc.models.create(
+        "mcan_gsa",
+        answers=["yes", "no", "two"],
+        question=kc.text.QuestionTokenizer(WORDS),
+        extractor=detector,
+        **tiny("mcan_gsa", pooling_dim=8, fusion_dim=12, **objects),
+    )
+    models["clips"] = kc.models.create(
+        "video_nsa",
+        vocabulary=words,
+        extractor=clips,
+        frame_dim=clips.frame_dim,
+        **SIZES,
+    )
+    models["translator"] = kc.models.TransformerTranslator(
+        tokenizer, tokenizer, **SIZES
+    )
+    for model in models.values():
+        if isinstance(model, kc.models.Seq2Seq):
+            model.decoding = SHORT
+    predictors = {n: kc.serving.Predictor(model) for n, model in models.items()}
+    page = build_page(predictors)
+    yield launch(page, "127.0.0.1", wait=False)
+    page.close()
+
+
+@pytest.fixture
+def browser():
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no {CHROMIUM}")
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox"]
+        )
+        yield chromium
+        chromium.close()
+
+
+def test_every_tab_answers(address, browser, tmp_path):
+    Image.fromarray(photo(64, 48, [(1, 1), (5, 3)])).save(tmp_path / "dogs.png")
+    (tmp_path / "broken.jpg").write_bytes(b"no photo")
+    write_clip(tmp_path / "clip.webm", 6)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(120_000)  # of a busy machine
+    hosts = set()
+    page.on("request", lambda r: hosts.add(urllib.parse.urlparse(r.url).hostname))
+    page.goto(address)
+    panel = page.get_by_role("tabpanel").locator("visible=true")
+    result = panel.locator(".kc")
+
+    # === A photo, by two models ===
+    panel.locator("input[type=file]").set_input_files(tmp_path / "dogs.png")
+    result.locator(".said").wait_for()
+    assert result.locator(".box").all_inner_texts() == ["dog 97%", "dog 97%"]
+    opacities = "boxes => boxes.map(box => getComputedStyle(box).opacity)"
+    before = result.locator(".box").evaluate_all(opacities)
+    first = result.locator("fieldset label").first
+    assert first.inner_text() in WORDS
+    first.hover()
+    assert result.locator(".shares span").first.is_visible()
+    assert "dog" in result.locator(".shares span").first.inner_text()
+    page.mouse.move(0, 0)
+    assert before == ["1", "1"]
+    result.locator("fieldset input").last.focus()  # what is chosen: all words
+    page.keyboard.press("ArrowRight")
+    assert result.locator("fieldset input").first.is_checked()
+    assert result.locator(".shares span").first.is_visible()
+    panel.get_by_label("Beside it").click()
+    page.get_by_role("option", name="two").click()
+    panel.get_by_role("button", name="Words that have to appear").click()
+    panel.get_by_role("button", name="Caption a photo").click()
+    page.wait_for_function("document.querySelectorAll('.kc h3').length == 2")
+    assert result.locator("h3").all_inner_texts() == ["one", "two"]
+    assert len({*result.locator(".said").all_inner_texts()}) == 1
+    page.screenshot(path=tmp_path / "photo.png", full_page=True)
+    for label in ("Required", "Forbidden"):
+        box = panel.get_by_label(f"{label} words")
+        box.fill("dog, zebra")
+        box.press("Enter")
+        problem = f"`{label.lower()}`: 'zebra' has words that the model does not know."
+        panel.get_by_text(problem).first.wait_for()
+        assert panel.get_by_role("alert").count() == 2
+        box.fill("")
+
+    # === A question about a photo ===
+    page.get_by_role("tab", name="Ask about a photo").click()
+    panel.locator("input[type=file]").set_input_files(tmp_path / "broken.jpg")
+    panel.get_by_label("Question").fill("a dog?")
+    panel.get_by_label("Question").press("Enter")
+    panel.get_by_role("alert").wait_for()
+    assert panel.get_by_role("alert").inner_text().startswith("The photo is not an")
+    panel.get_by_label("Remove").or_(panel.get_by_label("Clear")).first.click()
+    panel.locator("input[type=file]").set_input_files(tmp_path / "dogs.png")
+    panel.locator("img").first.wait_for()
+    panel.get_by_role("button", name="Ask about a photo").click()
+    result.locator(".said").wait_for()
+    assert result.locator(".said").inner_text() in ("yes", "no", "two")
+    assert result.locator("tbody tr").count() == 3
+    assert result.locator("fieldset label").all_inner_texts()[:2] == ["a", "dog"]
+
+    # === A clip ===
+    page.get_by_role("tab", name="Caption a clip").click()
+    panel.locator("input[type=file]").set_input_files(tmp_path / "clip.webm")
+    result.locator(".said").wait_for()
+    assert result.locator(".box").count() == 4
+    result.locator("fieldset label").first.hover()
+    shown = result.locator(".box").evaluate_all(opacities)
+    assert max(map(float, shown)) == 1
+
+    # === A sentence, on a phone in the dark ===
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    page.goto(address)
+    page.get_by_label("More tabs").click()
+    page.get_by_role("button", name="Translate a sentence").click()
+    panel.get_by_label("Sentence").fill("a dog runs")
+    panel.get_by_label("Sentence").press("Enter")
+    result.locator(".said").wait_for()
+    tokens = result.locator(".token").all_inner_texts()
+    assert tokens[:3] == ["a", "dog", "runs"]
+    assert page.evaluate("document.body.classList.contains('dark')")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.screenshot(path=tmp_path / "phone.png", full_page=True)
+    assert hosts == {"127.0.0.1", None}
