@@ -18,7 +18,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[1]
 SITE = PROJECT / "site"
 PAGES = SITE / "pages"
 HTML = SITE / "html"
-CODE = (".py", ".toml")  # of the site
+CODE = (".py", ".toml", ".html")  # of the site
 NOTEBOOK = "first_ten_minutes"
 
 
