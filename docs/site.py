@@ -18,7 +18,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[1]
 SITE = PROJECT / "site"
 PAGES = SITE / "pages"
 HTML = SITE / "html"
-CODE = (".py", ".toml", ".html")  # of the site
+DOCUMENTS = ("*.md", "docs/**/*.md", "tests/oracles/*.md")
 NOTEBOOK = "first_ten_minutes"
 
 
@@ -46,17 +46,26 @@ def main():
 
 
 def copy_documents():
-    """Copies the documents, and what they show, to where they are in the repository."""
-    for pattern in ("*.md", "docs/**/*", "tests/oracles/*.md", "LICENSE"):
-        for path in PROJECT.glob(pattern):
-            if path.suffix in CODE or path.is_dir():
-                continue
-            target = PAGES / path.relative_to(PROJECT)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
-            if path.suffix == ".md":
-                text = path.read_text().replace(f"{NOTEBOOK}.ipynb)", f"{NOTEBOOK}.md)")
-                target.write_text(text)
+    """Copies the documents, and what they link to, to their places in the repository.
+
+    Links to the notebook lead to its page.
+    """
+    for pattern in DOCUMENTS:
+        for page in PROJECT.glob(pattern):
+            text = page.read_text()
+            for link in re.findall(r"\]\(([^)#:\s]+)", text):
+                linked = (page.parent / link).resolve()
+                if linked.is_file() and linked.suffix != ".md":
+                    copy(linked)
+            text = text.replace(f"{NOTEBOOK}.ipynb)", f"{NOTEBOOK}.md)")
+            copy(page).write_text(text)
+    copy(PROJECT / "docs" / "site.css")
+
+
+def copy(path):
+    target = PAGES / path.relative_to(PROJECT)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return pathlib.Path(shutil.copy(path, target))
 
 
 def write_page(name, text):
