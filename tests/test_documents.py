@@ -6,17 +6,20 @@ import functools
 import importlib
 import json
 import re
+import subprocess
 import tempfile
+import tomllib
 from unittest import mock
 
+import keras
 import numpy as np
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
-from conftest import PROJECT
+import tensorflow as tf
+from conftest import PROJECT, tiny
 
 import keras_caption as kc
 from experiments.results import TABLE, with_tables
-from keras_caption.commands import COMMANDS
+from keras_caption.commands import COMMANDS, command_line
 from keras_caption.datasets.registry import DATASETS
 from keras_caption.models.attention import GATES
 from keras_caption.models.presets import PRESETS
@@ -88,6 +91,9 @@ PAGES = sorted(
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MARKED_FENCE = re.compile(
+    r"(?:^<!-- not run: (.+?) -->\n)?" + FENCE.pattern, re.MULTILINE | re.DOTALL
+)
 
 
 def anchors(path):
@@ -118,6 +124,14 @@ def test_the_readme_leads_to_every_page():
     assert {p for p in PAGES if p.parent == PROJECT / "docs"} <= linked
 
 
+def test_the_site_leads_to_every_page_and_to_the_api_of_every_package():
+    config = tomllib.loads((PROJECT / "docs" / "zensical.toml").read_text())
+    paths = re.findall(r"'([\w/]+\.md)'", str(config["nav"]))
+    pages = {str(page.relative_to(PROJECT)) for page in PAGES}
+    packages = {f"api/{name}.md" for name in kc.__all__ if name != "InputError"}
+    assert {*paths} == pages | packages | {"docs/first_ten_minutes.md"}
+
+
 def test_tables_of_results_are_those_of_the_files():
     shown = set()
     for page in (PROJECT / "docs" / "results").glob("*.md"):
@@ -131,10 +145,111 @@ def test_tables_of_results_are_those_of_the_files():
     assert shown == {path.name for path in PROJECT.glob("docs/results/*.csv")}
 
 
+# === Snippets ===
+
+# Code that runs before the snippets that have a text.
+BEFORE = {
+    "": """
+import itertools
+import keras, numpy as np, tensorflow as tf
+import keras_caption as kc
+
+texts = [["A photo of a dog.", "A dog and a cat."]] * 32  # a batch
+captions = sum(texts, [])
+splits = ["train"] * 32
+regions = np.random.default_rng(0).normal(size=(32, 3, 2048)).astype("float32")
+boxes = np.tile(np.float32([0.1, 0.2, 0.5, 0.9]), (32, 3, 1))
+r, b = regions[:2], boxes[:2]
+tokens = np.tile(np.int32([kc.text.BOS, 4, 5, 6, kc.text.EOS]), (2, 2, 1))
+references = tokens[..., 1:]
+batch = {"regions": r, "boxes": b, "tokens": tokens, "references": references}
+batches = tf.data.Dataset.from_tensors(batch)
+reward = kc.rewards.CiderD.from_references(references)
+""",
+    '"frames": f': "f, mask = np.zeros((2, 4, 1000), 'float32'), np.ones((2, 4), bool)",
+    "model.decoding  #": """
+model = kc.models.create("ngsan", vocabulary=vocabulary)
+inputs = {"regions": r[:1], "boxes": b[:1]}
+paths, open_photo = ["photo.jpg"], lambda path: inputs
+""",
+    '"transformer.keras"': """
+kc.models.create("ngsan", vocabulary_size=9).save("transformer.keras")
+""",
+    'load("saved_models/mcan_gsa_scene_questions': """
+kc.models.create(
+    "mcan_gsa",
+    answers=["circle", "star"],
+    question=kc.text.QuestionTokenizer(["what", "red"]),
+    region_dim=128,
+).save("saved_models/mcan_gsa_scene_questions")
+""",
+    'load("saved_models/transformer_tiny_scene_sentences': """
+words = kc.text.WordTokenizer(["the", "red", "star"])
+kc.models.create("transformer_tiny", source=words, target=words).save(
+    "saved_models/transformer_tiny_scene_sentences.keras"
+)
+""",
+}
+
+
+def snippets(page, language):
+    """The code of a page in a language, but for what it says is not run, and why."""
+    return [
+        code
+        for reason, kind, code in MARKED_FENCE.findall(page.read_text())
+        if kind == language and not reason
+    ]
+
+
+@pytest.fixture
+def quickly(monkeypatch):
+    """Small models, few steps and tokens, and no graphs, whose compilation is slow."""
+    create, fit = kc.models.create, keras.Model.fit
+
+    def create_small(name, **options):
+        known = kc.models.arguments(name)
+        sizes = {x: size for x, size in tiny(name, num_layers=1).items() if x in known}
+        model = create(name, **{**sizes, **options})
+        if isinstance(model, kc.models.Seq2Seq):
+            model.decoding = model.decoding.override(max_length=5)
+        return model
+
+    def fit_shortly(model, *args, **options):
+        if "steps_per_epoch" in options:
+            options["steps_per_epoch"] = 1
+        return fit(model, *args, **options)
+
+    monkeypatch.setattr(kc.models, "create", create_small)
+    monkeypatch.setattr(keras.Model, "fit", fit_shortly)
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [p for p in PAGES if snippets(p, "python") and p.name != "CONTRIBUTING.md"],
+    ids=lambda page: page.name,
+)
+def test_snippets_of_python_run(page, tmp_path, monkeypatch, capsys, quickly):
+    models = tmp_path / "saved_models"
+    models.mkdir()
+    for path in (PROJECT / "saved_models").glob("*.keras"):
+        (models / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    variables = {"__name__": "documents"}
+    for number, code in enumerate(snippets(page, "python"), start=1):
+        before = [setup for text, setup in BEFORE.items() if text in code]
+        for part in (*before, code):
+            exec(compile(part, f"{page}, snippet {number}", "exec"), variables)
+        said = re.search(r"^print\(.*\n# (.*)", code, re.MULTILINE)
+        assert said is None or said[1] in capsys.readouterr().out
+
+
 NAMES = re.compile(r"\bkc((?:\.\w+)+)")
 
 
-def test_code_in_documents_names_what_exists():
+def test_snippets_that_do_not_run_name_what_exists():
     for page in PAGES:
         for kind, code in FENCE.findall(page.read_text()):
             if kind == "python":
@@ -143,27 +258,108 @@ def test_code_in_documents_names_what_exists():
                     functools.reduce(getattr, names.split(".")[1:], kc)
 
 
-def test_options_in_documents_exist(capsys):
-    """Every `--option` of a command in a document is in the help of that command."""
-    used = collections.defaultdict(set)
+# A program that records how it is called.
+RECORDER = """#!/bin/bash
+printf '%s\\0' "${0##*/}" "$@" >> "$RECORD"; printf '\\n' >> "$RECORD"
+"""
+
+
+@pytest.fixture(scope="module")
+def called(tmp_path_factory):
+    """What the snippets of all pages call in a shell: pairs of page and arguments."""
+    folder = tmp_path_factory.mktemp("shell")
+    for program in ("python", "keras-caption", "make", "pip"):
+        (folder / program).write_text(RECORDER)
+        (folder / program).chmod(0o755)
+    record, calls = folder / "record", {}
     for page in PAGES:
-        for _, code in FENCE.findall(page.read_text()):
-            for line in code.replace("\\\n", " ").splitlines():
-                program = re.search(
-                    r"keras-caption (\w+)|python experiments/([\w/]+)\.py", line
-                )
-                if program:
-                    name = program[1] or program[2]
-                    used[name] |= set(re.findall(r" (--[a-z]\w*)(?![\w.])", line))
-    for name, options in used.items():
-        if name not in COMMANDS:
+        record.write_text("")
+        project = tmp_path_factory.mktemp("project")
+        (project / ".venv").mkdir()
+        (project / ".venv" / "bin").symlink_to(folder)
+        # Loops, variables and functions of a page hold for all that follows in it.
+        subprocess.run(
+            ["/bin/bash", "-c", "\n".join(snippets(page, "sh"))],
+            cwd=project,
+            env={"PATH": str(folder), "RECORD": str(record)},
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+        for line in record.read_text().split("\0\n")[:-1]:
+            alike = re.sub(r"\d|(?<=--output_dir\0)[^\0]+", "0", line)  # but for a seed
+            calls.setdefault(alike, (page.name, *line.split("\0")))
+    return list(calls.values())
+
+
+class ParsedError(Exception):
+    """Ends a command once its arguments are known to be right."""
+
+
+def stopping(function):
+    def parse(*args, **kwargs):
+        function(*args, **kwargs)
+        raise ParsedError
+
+    return parse
+
+
+def command_of(program, arguments):
+    """The function of a command, or `None`, and its arguments."""
+    if program == "python" and arguments[0].startswith("experiments/"):
+        name, *rest = arguments
+        if name != "experiments/run.py":
+            module = name.removesuffix(".py").replace("/", ".")
+            return importlib.import_module(module).main, rest
+        program, arguments = "keras-caption", ["run", *rest]
+    if program != "keras-caption":
+        return None, arguments
+    name, *rest = arguments
+    assert name in COMMANDS
+    return importlib.import_module(f"keras_caption.commands.{name}").main, rest
+
+
+def test_commands_in_documents_have_the_arguments_they_are_given(
+    called, monkeypatch, tmp_path
+):
+    (tmp_path / "experiments").symlink_to(PROJECT / "experiments")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command_line, "run_file", lambda path: None)  # of --import
+    run = importlib.import_module("keras_caption.commands.run")
+    monkeypatch.setattr(run, "make_config", stopping(run.make_config))
+    for name in ("parse_args", "parse_intermixed_args"):
+        parse = getattr(command_line.Parser, name)
+
+        def parse_and_stop(parser, *args, parse=parse):
+            options = parse(parser, *args)
+            if parser.prog != "keras-caption run":
+                raise ParsedError
+            return options
+
+        monkeypatch.setattr(command_line.Parser, name, parse_and_stop)
+    makefile = (PROJECT / "Makefile").read_text()
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+    extras = extras["project"]["optional-dependencies"]
+    seen = collections.Counter()
+    for page, program, *arguments in called:
+        command, rest = command_of(program, arguments)
+        if program == "make":
+            assert all(f"\n{target}:" in makefile for target in arguments), page
+        if program == "pip":
+            for names in re.findall(
+                r"(?:\.|keras-caption)\[([\w,]+)\]", str(arguments)
+            ):
+                assert {*names.split(",")} <= extras.keys(), page
+        if command is None:
             continue
-        command = importlib.import_module(f"keras_caption.commands.{name}")
-        for task in ([], *([x] for x in getattr(command, "TASKS", ()))):
-            with pytest.raises(SystemExit):
-                command.main([*task, "--help"])
-        known = set(re.findall(r"--\w+", capsys.readouterr().out))
-        if name == "bulk":
-            known |= {f"--{x}" for x in PipelineOptions().get_all_options()}
-        assert options <= known, f"{name} has no {options - known}"
-    assert {"run", "caption", "prepare", "translate", "answer"} <= used.keys()
+        calls = [(command, rest)]
+        if "--" in rest:  # what follows is for run.py
+            end = rest.index("--")
+            calls = [(command, rest[:end]), (run.main, rest[end + 1 :])]
+        for command, rest in calls:
+            try:
+                command(rest)
+            except ParsedError:
+                seen[command.__module__] += 1
+            except (kc.InputError, SystemExit) as error:
+                pytest.fail(f"{page}: {' '.join([program, *arguments])}: {error}")
+    assert {f"keras_caption.commands.{name}" for name in COMMANDS} <= seen.keys()
