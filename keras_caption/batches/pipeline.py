@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.errors import InputError
 from keras_caption.inputs import of_example
 from keras_caption.text import BOS, EOS, PAD, Tokenizer, Vocabulary, teacher_forcing
 
@@ -83,7 +84,7 @@ def train_batches(
         largest of the batch.
 
     Raises:
-        InputError: If a number is out of range.
+        InputError: If a number is out of range, or the examples do not make a batch.
 
     Example:
 
@@ -96,6 +97,9 @@ def train_batches(
     options = options or BatchOptions()
     check(Count, batch_size=batch_size)
     check(CountOrZero, first_epoch=first_epoch)
+    count = int(examples.cardinality())  # negative if it is not known
+    if 0 <= count < batch_size:
+        raise InputError(f"{count} examples do not make a batch of {batch_size}.")
     tokens_of = _tokenizer(vocabulary, options.max_words)
 
     def prepare(example):

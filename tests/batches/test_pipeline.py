@@ -95,3 +95,8 @@ def test_captions_are_cut_and_rotated(examples, vocabulary):
     ]
     for (batch,) in epochs:
         assert batch["tokens"].shape == (4, 2, 5)
+
+
+def test_too_few_examples_for_a_batch_are_refused(examples, vocabulary):
+    with pytest.raises(kc.InputError, match="3 examples do not make a batch of 4"):
+        kc.batches.train_batches(examples.take(3), vocabulary, 4)
