@@ -19,7 +19,7 @@ from conftest import PROJECT, tiny
 
 import keras_caption as kc
 from experiments.results import TABLE, with_tables
-from keras_caption.commands import COMMANDS, command_line, configuration
+from keras_caption.commands import COMMANDS, command_line, configuration, run_arguments
 from keras_caption.datasets.registry import DATASETS
 from keras_caption.models.attention import GATES
 from keras_caption.models.presets import PRESETS
@@ -331,16 +331,8 @@ def test_commands_in_documents_have_the_arguments_they_are_given(
     make_config = stopping(configuration.make_config)
     monkeypatch.setattr(configuration, "make_config", make_config)
     for name in ("parse_args", "parse_intermixed_args"):
-        parse = getattr(command_line.Parser, name)
-
-        def parse_and_stop(parser, *args, parse=parse):
-            options = parse(parser, *args)
-            # The values of a run are checked too, but for what an import defines.
-            if parser.prog != "keras-caption run" or "--import" in args[0]:
-                raise ParsedError
-            return options
-
-        monkeypatch.setattr(command_line.Parser, name, parse_and_stop)
+        parse = stopping(getattr(command_line.Parser, name))
+        monkeypatch.setattr(command_line.Parser, name, parse)
     makefile = (PROJECT / "Makefile").read_text()
     extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     extras = extras["project"]["optional-dependencies"]
@@ -361,10 +353,14 @@ def test_commands_in_documents_have_the_arguments_they_are_given(
             end = rest.index("--")
             calls = [(command, rest[:end]), (run.main, rest[end + 1 :])]
         for command, rest in calls:
+            module = command.__module__
+            if command is run.main and "--import" in rest:  # of what is not there
+                command = stopping(functools.partial(run_arguments.parse, rest))
+                rest = run.__doc__
             try:
                 command(rest)
             except ParsedError:
-                seen[command.__module__] += 1
+                seen[module] += 1
             except (kc.InputError, SystemExit) as error:
                 pytest.fail(f"{page}: {' '.join([program, *arguments])}: {error}")
     assert {f"keras_caption.commands.{name}" for name in COMMANDS} <= seen.keys()
