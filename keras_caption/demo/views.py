@@ -174,7 +174,9 @@ def heading(title: str) -> str:
 def said(prediction: Prediction) -> str:
     """The text, and how sure the model is of it."""
     if not prediction.text:
-        nothing = "Nothing is detected that the model knows."
+        nothing = "The model says nothing."
+        if prediction.tokens is None:  # without objects, nothing was generated
+            nothing = "Nothing is detected that the model knows."
         return f'<p class="said none">{nothing}</p>'
     text = html.escape(prediction.text)
     parts = [f'<p class="said">{text}</p>']

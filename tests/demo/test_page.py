@@ -15,7 +15,7 @@ import keras_caption as kc
 pytest.importorskip("gradio")
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = pathlib.Path("/usr/bin/chromium")
-SHORT = kc.decoding.Decoding(max_length=4)
+SHORT = kc.decoding.Decoding(min_length=2, max_length=4)
 SIZES = {"num_layers": 1, "model_dim": 16, "num_heads": 2, "feedforward_dim": 8}
 WORDS = ["a", "dog", "runs", "here"]
 
