@@ -21,7 +21,13 @@ import numpy as np
 import keras_caption as kc
 from experiments.papers.finished import distinctions, find_runs, label_of, task_of
 from experiments.papers.sections import text_of
-from keras_caption.commands.command_line import Parser, names, start
+from keras_caption.commands.command_line import (
+    Parser,
+    add_decoding,
+    decoding_of,
+    names,
+    start,
+)
 from keras_caption.datasets.coco_objects import object_example
 from keras_caption.decoding import compile_function
 from keras_caption.formats.coco import read_instances
@@ -53,6 +59,7 @@ def main(arguments):
     parser.add_argument(
         "--colours", action="store_true", help="score captions with colours too"
     )
+    add_decoding(parser)
     options = parser.parse_intermixed_args(arguments)
     if (options.photos is None) != (options.detector is None):
         parser.error("--photos and --detector need each other")
@@ -80,7 +87,7 @@ def main(arguments):
         task = Captioning(run["config"])
         model = task.load_model(run["folder"])
         for source, of_photos in inputs.items():
-            texts = captions_of(of_photos, model)
+            texts = captions_of(of_photos, model, **decoding_of(options))
             label = f"{label_of(run, changed)}, {source}"
             rows.setdefault(label, []).append(score(records, texts, objects))
             if options.colours and source in shares:
@@ -171,7 +178,7 @@ def coloured(texts, inputs, shares):
     ]
 
 
-def captions_of(inputs, model):
+def captions_of(inputs, model, **options):
     """Captions of pairs of regions and boxes."""
     texts = []
     for begin in range(0, len(inputs), BATCH_SIZE):
@@ -182,7 +189,7 @@ def captions_of(inputs, model):
             for arrays in zip(*batch, strict=True)
         ]
         batch = dict(zip(("regions", "boxes"), padded, strict=True))
-        texts += model.generate(batch, batch_size=BATCH_SIZE)
+        texts += model.generate(batch, batch_size=BATCH_SIZE, **options)
     return texts
 
 

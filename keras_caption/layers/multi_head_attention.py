@@ -160,7 +160,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.memory = memory
         self.temperature = temperature
         self.gate = gate
-        query_dense, self.key_dense, value_dense = (
+        query_dense, key_dense, value_dense = (
             MatrixDense(
                 num_heads * key_dim,
                 kernel_initializer=kernel_initializer,
@@ -169,8 +169,10 @@ class MultiHeadAttention(keras.layers.Layer):
             )
             for name in ("query", "key", "value")
         )
-        self.value_dense = value_dense if value_projection else None
+        # The order of assignments is that of the weights.
         self.query_dense = query_dense if query_projection else None
+        self.key_dense = key_dense
+        self.value_dense = value_dense if value_projection else None
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
 
     def build(

@@ -4,7 +4,7 @@ import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -32,6 +32,9 @@ class ProductScore(keras.layers.Layer):
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
+
+    def build(self, queries_shape: Shape, keys_shape: Shape) -> None:
+        """Makes nothing: the `build` of Keras itself takes the shape of one input."""
 
     def call(
         self,

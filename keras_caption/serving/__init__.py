@@ -7,6 +7,8 @@ server of exported models none of the models in Keras.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from keras_caption.errors import missing_extras
+
 if TYPE_CHECKING:  # for editors and type checkers
     from keras_caption.serving.client import (  # noqa: F401
         AsyncClient,
@@ -40,6 +42,7 @@ __all__ = [*MODULES]
 def __getattr__(name: str) -> Any:
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{MODULES[name]}")
+    with missing_extras():
+        module = importlib.import_module(f"{__name__}.{MODULES[name]}")
     globals()[name] = getattr(module, name)
     return globals()[name]

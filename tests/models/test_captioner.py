@@ -35,8 +35,8 @@ def random_batch(rng, batch=3, captions=None):
         ("san", 6, 54.9),
         ("nsan", 4, 40.2),
         ("gsan_content_independent", 4, 40.2),
-        ("gsan", 4, 41.3),
-        ("ngsan", 4, 41.3),
+        ("gsan", 4, 41.5),
+        ("ngsan", 4, 41.5),
     ],
 )
 def test_parameter_counts_of_the_papers(name, layers, millions):
