@@ -70,6 +70,8 @@ def generation_endpoints(
     def photos(served):
         made, decoded = extract(served["image_bytes"])
         inputs, valid = read_served(model.kinds, made)
+        if isinstance(model.extractor, ObjectDetector):
+            decoded &= tf.reduce_any(made["scores"] > 0, axis=1)
         return inputs, valid & decoded
 
     # === What they answer: functions of inputs, validity and the request ===

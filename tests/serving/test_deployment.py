@@ -27,7 +27,10 @@ PHOTOS = {"dog.png": [(1, 1)], "dogs.png": [(1, 1), (4, 5)]}
 
 @pytest.fixture(scope="module")
 def deployed(tmp_path_factory):
-    """The repository's captioner, its export, files and captions, the last empty."""
+    """The repository's captioner, its export, files and captions, the last two empty.
+
+    In one of these, nothing is detected; the other is no photo.
+    """
     folder = tmp_path_factory.mktemp("deployed")
     white_yolox(image_size=None).save(folder / "yolox.keras")
     (folder / "ngsan_coco" / "7").mkdir(parents=True)  # of an earlier export
@@ -46,12 +49,13 @@ def deployed(tmp_path_factory):
         Image.fromarray(photo(416, 208, cells)).save(folder / name)
     photos = [folder / name for name in PHOTOS]
     captions = model.generate(photos)
+    Image.fromarray(photo(416, 208, [])).save(folder / "nothing.png")
     (folder / "broken.jpg").write_bytes(b"no photo")
     return (
         model,
         folder / "ngsan_coco" / "8",
-        [*photos, folder / "broken.jpg"],
-        [*captions, ""],
+        [*photos, folder / "nothing.png", folder / "broken.jpg"],
+        [*captions, "", ""],
     )
 
 
