@@ -10,11 +10,15 @@ own answers each of them once, in a loop, with `keras_caption.serving.Predictor`
 the server says then has to be the same, and wrong requests have to be refused. The
 server runs in another process; its memory is read once a second.
 
-KServe's server is no peer here: it needs earlier versions of pandas and psutil, and a
-later one of setuptools, than those that are installed.
+KServe's server of the same predictors is measured next to it. It needs earlier versions
+of pandas and psutil than this environment has, and thus an environment of its own with
+KServe and this package, whose Python is `--peer_python`:
+
+    python3.11 -m venv kserve && kserve/bin/pip install '.[photos,server]' kserve
 """
 
 import asyncio
+import base64
 import io
 import pathlib
 import random
@@ -23,6 +27,7 @@ import subprocess
 import sys
 import time
 
+import httpx
 import numpy as np
 
 import keras_caption as kc
@@ -33,6 +38,7 @@ SIZES = (256, 512, 1024)  # of the longer side of photos, in pixels
 REGIONS = (1, 4, 12, 24, 36)
 DISTINCT = 40  # requests of each kind
 WRONG = 0.05
+PEER = pathlib.Path(__file__).with_name("kserve_peer.py")
 QUESTIONS = ("What is in the photo?", "How many dogs are there?", "Is it outdoors?")
 CATEGORIES = 80
 
@@ -47,6 +53,7 @@ def main(arguments):
     parser.add_argument("--detector", required=True)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--parallel", type=count, default=16, help="requests at once")
+    parser.add_argument("--peer_python", help="Python with KServe and this package")
     options = parser.parse_args(arguments)
     models = {"captioner": options.captioner, "answerer": options.answerer}
     models["translator"] = options.translator
@@ -54,26 +61,67 @@ def main(arguments):
     requests = make_requests(options, models)
     expected, rate = in_a_process(in_a_loop, models, options.detector, requests)
     print(f"in a loop: {rate:.1f} requests/s of {len(requests)} without wrong ones")
-    port = free_port()
-    begin = time.perf_counter()
-    command = [sys.executable, "-m", "keras_caption_cli", "serve", "--port", str(port)]
-    command += ["--detector", options.detector]
-    command += [f"{name}={path}" for name, path in models.items()]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    port = str(free_port())
+    pairs = [f"{name}={path}" for name, path in models.items()]
+    command = [sys.executable, "-m", "keras_caption_cli", "serve", "--port", port]
+    command += ["--detector", options.detector, *pairs]
+    measure("keras-caption serve", command, port, ask, (requests, expected, options))
+    if options.peer_python:
+        port = str(free_port())
+        command = [options.peer_python, PEER, port, options.detector, *pairs]
+        measure("KServe", command, port, ask_kserve, (requests, expected, options))
+
+
+def measure(name, command, port, ask, work):
+    """Starts a server, and prints how it answers."""
+    url, begin = f"http://127.0.0.1:{port}", time.perf_counter()
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **quiet) as server:
         try:
-            for line in server.stderr:  # the address, after warming up
-                if "is served at" in line:
-                    break
-            else:
-                raise kc.InputError("The server does not start.")
-            print(f"start-up: {time.perf_counter() - begin:.1f} s")
-            reader = asyncio.run(
-                load(f"http://127.0.0.1:{port}", server, requests, expected, options)
-            )
-            summarize(*reader)
+            while not all(
+                is_ready(url, model) for model in {model for model, _ in work[0]}
+            ):
+                if server.poll() is not None:
+                    raise kc.InputError(f"{name} does not start.")
+                time.sleep(0.1)
+            print(f"{name}, start-up: {time.perf_counter() - begin:.1f} s")
+            summarize(*asyncio.run(load(url, server.pid, ask, *work)))
         finally:
             server.terminate()
-            server.stderr.read()
+
+
+def is_ready(url, model):
+    """Whether a model is loaded."""
+    try:
+        return httpx.get(f"{url}/v1/models/{model}", timeout=60).is_success
+    except httpx.TransportError:
+        return False
+
+
+async def ask(client, url, name, record):
+    """What our server says of a record, or `None` if it refuses it."""
+    body = {"records": [in_json(record)]}
+    found = await post(client, f"{url}/v1/models/{name}:answer", body)
+    return found and found["text"]
+
+
+async def ask_kserve(client, url, name, record):
+    """What KServe's server says of a record, or `None` if it refuses it."""
+    body = {"instances": [in_json(record)]}
+    return await post(client, f"{url}/v1/models/{name}:predict", body)
+
+
+async def post(client, address, body):
+    answer = await client.post(address, json=body)
+    if answer.status_code == 400:
+        return None
+    return answer.raise_for_status().json()["predictions"][0]
+
+
+def in_json(record):
+    if "photo" not in record:
+        return record
+    return {**record, "photo": {"b64": base64.b64encode(record["photo"]).decode()}}
 
 
 def make_requests(options, models):
@@ -136,7 +184,7 @@ def free_port():
         return free.getsockname()[1]
 
 
-async def load(url, server, requests, expected, options):
+async def load(url, pid, ask, requests, expected, options):
     """Sends requests until the time is over.
 
     Returns:
@@ -145,7 +193,6 @@ async def load(url, server, requests, expected, options):
     """
     end = time.perf_counter() + 60 * options.minutes
     seconds, memory, counts = [], [], {"wrong": 0, "refused": 0, "failed": 0}
-    drain = asyncio.create_task(asyncio.to_thread(server.stderr.read))
 
     async def work(client):
         while time.perf_counter() < end:
@@ -154,27 +201,26 @@ async def load(url, server, requests, expected, options):
             name, record = wrong_request(requests) if is_wrong else requests[place]
             begin = time.perf_counter()
             try:
-                [text] = await client.texts(name, [record])
-            except kc.serving.ServerError as error:
-                is_right = is_wrong and error.status == 400
-                counts["refused" if is_right else "failed"] += 1
+                text = await ask(client, url, name, record)
+            except httpx.HTTPError:
+                counts["failed"] += 1
+                continue
+            if text is None:
+                counts["refused" if is_wrong else "failed"] += 1
                 continue
             seconds.append(time.perf_counter() - begin)
             counts["wrong"] += is_wrong or text != expected[place]
 
     async def watch():
         while time.perf_counter() < end:
-            memory.append(resident(server.pid))
+            memory.append(resident(pid))
             await asyncio.sleep(1)
 
     begin = time.perf_counter()
-    async with kc.serving.AsyncClient(url, timeout=120) as client:
+    async with httpx.AsyncClient(timeout=120) as client:
         workers = [work(client) for _ in range(options.parallel)]
         await asyncio.gather(watch(), *workers)
-    took = time.perf_counter() - begin
-    server.terminate()
-    await drain
-    return seconds, counts, took, memory
+    return seconds, counts, time.perf_counter() - begin, memory
 
 
 def resident(pid):
