@@ -75,12 +75,11 @@ def main(arguments):
 def measure(name, command, port, ask, work):
     """Starts a server, and prints how it answers."""
     url, begin = f"http://127.0.0.1:{port}", time.perf_counter()
+    models = {model for model, _ in work[0]}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet) as server:
         try:
-            while not all(
-                is_ready(url, model) for model in {model for model, _ in work[0]}
-            ):
+            while not all(is_ready(url, model) for model in models):
                 if server.poll() is not None:
                     raise kc.InputError(f"{name} does not start.")
                 time.sleep(0.1)
