@@ -22,6 +22,10 @@ from keras_caption.tasks.translation import with_references
 STEPS, IMAGES = 3, 4
 TASKS = ("cross_entropy", "accumulated", "self_critical")
 OF_TRANSLATION = ("translation", "self_critical_translation")
+# What machines share otherwise than devices of one: batches of images, of tokens, and
+# rewards. Accumulation is that of translation.
+OF_WORKERS = ("cross_entropy", "self_critical", "translation")
+WORKERS = ("worker_0", "worker_1")
 
 
 def train(strategy, task, path):
@@ -137,10 +141,9 @@ def main(where, folder):
     elif where != "one":
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     assert strategy.num_replicas_in_sync == (1 if where == "one" else 2)
-    for task in TASKS:
-        train(strategy, task, f"{folder}/{task}_{where}.npz")
-    for task in OF_TRANSLATION:
-        train_translator(strategy, task, f"{folder}/{task}_{where}.npz")
+    for task in OF_WORKERS if where in WORKERS else (*TASKS, *OF_TRANSLATION):
+        run = train_translator if task in OF_TRANSLATION else train
+        run(strategy, task, f"{folder}/{task}_{where}.npz")
     if where == "mirrored":
         np.savez(f"{folder}/dropped.npz", *drop(strategy))
         np.savez(f"{folder}/overflowed.npz", *overflow(strategy))
@@ -198,11 +201,11 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strategies")
     workers = [f"localhost:{port}" for port in free_ports(2)]
     clusters = {"mirrored": {}} | {
-        f"worker_{index}": {
+        where: {
             "cluster": {"worker": workers},
             "task": {"type": "worker", "index": index},
         }
-        for index in range(2)
+        for index, where in enumerate(WORKERS)
     }
     processes = [
         start(where, folder, TF_CONFIG=json.dumps(config))
@@ -219,8 +222,13 @@ def trained(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("where", ["mirrored", "worker_0", "worker_1"])
-@pytest.mark.parametrize("task", [*TASKS, *OF_TRANSLATION])
+@pytest.mark.parametrize(
+    ("task", "where"),
+    [
+        *((task, "mirrored") for task in (*TASKS, *OF_TRANSLATION)),
+        *((task, where) for task in OF_WORKERS for where in WORKERS),
+    ],
+)
 def test_two_replicas_train_as_one_device(trained, task, where):
     one, two = (np.load(trained / f"{task}_{w}.npz") for w in ("one", where))
     assert one.files == two.files
