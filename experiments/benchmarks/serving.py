@@ -184,7 +184,7 @@ def free_port():
 
 
 async def load(url, pid, ask, requests, expected, options):
-    """Sends requests until the time is over.
+    """Sends requests for so many minutes.
 
     Returns:
         Seconds of each that was answered, numbers of wrong answers and refusals, how

@@ -155,7 +155,7 @@ class ParquetFile:
     """A Parquet table, with the boxes of objects, as a `CaptionFile`.
 
     A table cannot grow: until it is closed, its new rows are in `FILE.jsonl`. This file
-    is removed then; after a process is killed, the next one goes on with it.
+    is removed then; after a process is killed, the next one continues it.
     """
 
     def __init__(self, path: str | os.PathLike, n_best: int = 1):
