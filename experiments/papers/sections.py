@@ -111,7 +111,7 @@ def show_differences(rows, metrics, against):
 
 
 def difference_cells(compared, name):
-    """Difference, interval, verdict, and what the interval is over, list of str."""
+    """Paired difference, its interval, the verdict, and how many pairs there are."""
     scale, digits = (1, 4) if name in UNSCALED else (100, 1)
     mean, low, high = (
         f"{scale * x:+.{digits}f}" for x in (compared.mean, compared.low, compared.high)

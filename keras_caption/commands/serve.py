@@ -5,7 +5,7 @@ r"""Serves models over HTTP.
 
 A model is what the other commands take: a .keras file, the folder of a run, or a
 preset; or an exported one, which TensorFlow alone runs. Of a folder of exports by
-number, as of a run, the newest is served, and newer ones as soon as they are there and
+number, as of a run, the newest is served, and a newer one as soon as it is there and
 warm. NAME=MODEL gives a model another name than that of its file or folder.
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with

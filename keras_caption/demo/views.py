@@ -5,15 +5,14 @@ A word is a radio button, and the weights of its attention are properties of the
 over. So it needs no script, and works with a mouse, a finger and a keyboard.
 """
 
-import base64
 import html
-import io
 import itertools
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from keras_caption.results.embedded_images import embedded_image
 from keras_caption.serving import Prediction
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
@@ -213,24 +212,14 @@ def stage(
     width: int = 0,
 ) -> str:
     """An image, with what is drawn over it; of at least some pixels, it is scrolled."""
-    source = f"data:image/jpeg;base64,{base64.b64encode(jpeg(pixels)).decode()}"
+    height, full_width, _ = pixels.shape
+    is_strip = height <= SIDE and full_width / height >= 4  # it keeps its width
+    _, source = embedded_image(pixels, None if is_strip else SIDE, quality=88)
     image = f'<img src="{source}" alt="The image that the model reads">'
     drawn = (
         f'<div class="items" style="min-width:{width}px">{image}{"".join(items)}</div>'
     )
     return f'<div class="stage" tabindex="{0 if width else -1}">{drawn}</div>'
-
-
-def jpeg(pixels: UInt8[np.ndarray, "height width 3"]) -> bytes:
-    """An image of a size that fits a page, as the bytes of a JPEG."""
-    from PIL import Image
-
-    image = Image.fromarray(pixels)
-    if image.height > SIDE or image.width / image.height < 4:  # a strip keeps its width
-        image.thumbnail((SIDE, SIDE))
-    file = io.BytesIO()
-    image.save(file, "jpeg", quality=88)
-    return file.getvalue()
 
 
 def framed(box, label, place, colour, weights) -> str:

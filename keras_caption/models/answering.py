@@ -109,6 +109,13 @@ class Answering(PhotoReader):
                 f"The model '{self.name}' knows {len(self.answers)} answers, not {n}."
             )
 
+    def check_no_decoding(self, options: dict[str, Any]) -> None:
+        """Raises `InputError` if there are options of decoding."""
+        if options:
+            raise InputError(
+                f"Answers are not decoded: there is no option {min(options)!r}."
+            )
+
     def question_tokens(self, questions: list[str]) -> Int32[np.ndarray, "questions T"]:
         """Token ids of questions, int32 `(number of questions, T)`.
 

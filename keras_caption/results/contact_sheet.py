@@ -4,17 +4,15 @@ It is one file, which a browser shows without a network or a server. Each photo 
 line of it, so that it can be continued.
 """
 
-import base64
 import collections
 import html
-import io
 import json
 import re
 from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import missing_extras
+from keras_caption.results.embedded_images import embedded_image
 from keras_caption.results.file_names import to_text
 from keras_caption.results.labels import places_of_labels
 
@@ -98,7 +96,7 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     """
     name = html.escape(json.dumps(row["photo"]))
     caption, photo = html.escape(row["caption"]), html.escape(to_text(row["photo"]))
-    size, jpeg = _small_jpeg(pixels)
+    size, image = embedded_image(pixels, SIDE, quality=85)
     counts = collections.Counter(item["category"] for item in row["objects"])
     objects = [f"{x} ({n})" if n > 1 else x for x, n in counts.items()]
     sure = f"{row['confidence']:.0%}" if caption else "nothing detected"
@@ -108,7 +106,7 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     facts = [sure, html.escape(", ".join(objects)), photo]
     return (
         f'<figure data-photo="{name}" data-confidence="{row["confidence"]}"><div>'
-        f'<img alt="{caption}" src="data:image/jpeg;base64,{jpeg}">'
+        f'<img alt="{caption}" src="{image}">'
         f"{_labelled_boxes(row['objects'], size)}</div><figcaption>{words}"
         f"<small>{' · '.join(filter(None, facts))}</small></figcaption></figure>"
     )
@@ -151,15 +149,3 @@ def _labelled_boxes(objects, size):
 def _place(box):
     x1, y1, x2, y2 = (100 * x for x in box)
     return f"left:{x1:.1f}%;top:{y1:.1f}%;width:{x2 - x1:.1f}%;height:{y2 - y1:.1f}%"
-
-
-def _small_jpeg(pixels):
-    """Width and height of a small photo, and its JPEG in base64."""
-    with missing_extras():
-        from PIL import Image
-
-    image = Image.fromarray(pixels)
-    image.thumbnail((SIDE, SIDE))
-    file = io.BytesIO()
-    image.save(file, "JPEG", quality=85)
-    return image.size, base64.b64encode(file.getvalue()).decode()

@@ -1,7 +1,5 @@
 """The page of a run: one file, which a browser shows without a network or a server."""
 
-import base64
-import io
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +8,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from keras_caption.results.embedded_images import embedded_image
 from keras_caption.results.examples import Attention, Example
 
 FRAMED = 4  # areas that are framed for a word, at most
@@ -55,7 +54,7 @@ def attention_data(examples: Mapping[Any, Example]) -> Markup:
 
 
 def _framed(attention: Attention):
-    """The areas of a line that are framed for a word or, without an image, all."""
+    """Shares of the areas framed for each word, and these areas and all named ones."""
     words = []
     for weights in attention.weights:
         best = np.argsort(-weights)[:FRAMED]
@@ -76,13 +75,7 @@ def _framed(attention: Attention):
 
 def picture(pixels: np.ndarray) -> str:
     """The URL of an image that holds its content."""
-    from PIL import Image
-
-    image = Image.fromarray(pixels)
-    image.thumbnail((SIDE, SIDE))
-    file = io.BytesIO()
-    image.save(file, "JPEG", quality=80)
-    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
+    return embedded_image(pixels, SIDE, quality=80)[1]
 
 
 def percent(share: float) -> str:

@@ -33,7 +33,7 @@ class ServerError(Exception):
 
 
 class _Requests:
-    """What both clients ask for; each method is a generator, see `attempts`."""
+    """What both clients ask for; each method is a generator, see `_attempts`."""
 
     def __init__(
         self,
@@ -301,9 +301,7 @@ def record_of(record: Any) -> dict[str, Any]:
     elif not isinstance(record, Mapping):
         record = {"photo": record}
     return {
-        name: {"b64": base64.b64encode(bytes_of(value)).decode()}
-        if name in ("photo", "clip")
-        else to_json(value)
+        name: to_json(bytes_of(value) if name in ("photo", "clip") else value)
         for name, value in record.items()
     }
 

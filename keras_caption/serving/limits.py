@@ -1,5 +1,8 @@
 import dataclasses
 
+# Regions, frames or tokens of an example: attention takes their square.
+MAX_ITEMS = 1024
+
 
 @dataclasses.dataclass(frozen=True)
 class Limits:

@@ -277,10 +277,7 @@ class Predictor:
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
         """Raises `InputError` as `answer` does, of its options."""
         if isinstance(self.model, Answering):
-            if options:
-                raise InputError(
-                    f"Answers are not decoded: there is no option {min(options)!r}."
-                )
+            self.model.check_no_decoding(options)
             self.model.check_number_of_answers(n or 1)
             return
         if not isinstance(options.get("prefix", ""), str):

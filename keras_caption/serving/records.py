@@ -8,8 +8,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.features import Clip, ClipExtractor, read_photo
-
-MAX_ITEMS = 1024  # regions or frames of a record: attention takes their square
+from keras_caption.serving.limits import MAX_ITEMS
 
 
 def photo_of(value: Any, place: int, max_pixels: int) -> np.ndarray:

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from keras_caption.errors import InputError
+from keras_caption.serving.limits import MAX_ITEMS
 from keras_caption.serving.signature import Signature
 
 DEFAULT = "serving_default"
 PREFERRED = (DEFAULT, "features", "photos")
-MAX_ITEMS = (
-    1024  # regions, frames or tokens of an example: attention takes their square
-)
 
 
 def read_request(

@@ -9,16 +9,15 @@ import tensorflow as tf
 
 from keras_caption.atomic import replacing
 from keras_caption.decoding import with_decoding
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.errors import missing_extras
 from keras_caption.formats.exports import CONFIG
 from keras_caption.formats.preset_files import CARD
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.cards import write_card
 from keras_caption.models.task_model import TaskModel
-from keras_caption.serving.answers import answer_endpoints
 from keras_caption.serving.endpoint import default_of
-from keras_caption.serving.generation import generation_endpoints
+from keras_caption.serving.signatures import endpoints_of
 
 # All files of an export: a folder that holds others is not replaced by one.
 EXPORTED = (
@@ -119,14 +118,10 @@ def export(
             wrong value.
     """
     if isinstance(model, Answering):
-        if options:
-            raise InputError(
-                f"Answers are not decoded: there is no option {min(options)!r}."
-            )
-        endpoints = answer_endpoints(model)
+        model.check_no_decoding(options)
     else:
         options = {"decoding": model.decoding.override(**options)}
-        endpoints = generation_endpoints(model, options["decoding"])
+    endpoints = endpoints_of(model, **options)
     signatures = {name: endpoint.traced() for name, endpoint in endpoints.items()}
     default = default_of(endpoints)
     for named in (endpoints, signatures):

@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_caption.decoding import Decoding
 from keras_caption.models.answering import Answering
 from keras_caption.serving.answers import answer_endpoints
 from keras_caption.serving.endpoint import Endpoint, default_of
@@ -20,12 +21,21 @@ def signatures_of(model: Any) -> dict[str, Signature]:
     Raises:
         InputError: As `export` raises it.
     """
-    if isinstance(model, Answering):
-        endpoints = answer_endpoints(model)
-    else:
-        endpoints = generation_endpoints(model, model.decoding)
+    endpoints = endpoints_of(model)
     signatures = {name: signature_of(endpoint) for name, endpoint in endpoints.items()}
     return {DEFAULT: signatures[default_of(endpoints)], **signatures}
+
+
+def endpoints_of(model: Any, decoding: Decoding | None = None) -> dict[str, Endpoint]:
+    """The signatures of an export of a model, by name.
+
+    Args:
+        model: Of `keras_caption.serving.export`.
+        decoding: `Decoding`, defaults to the model's own. Answers have none.
+    """
+    if isinstance(model, Answering):
+        return answer_endpoints(model)
+    return generation_endpoints(model, decoding or model.decoding)
 
 
 def signature_of(endpoint: Endpoint) -> Signature:

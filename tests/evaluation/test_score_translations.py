@@ -54,7 +54,7 @@ def test_bleu_follows_from_sums_over_sentences():
 
 
 def test_an_interval_holds_what_new_seeds_would_show(rng):
-    """Two models that are the same are told apart once in twenty."""
+    """Of two equal models, one in twenty intervals excludes a difference of 0."""
     told = {2: 0, 3: 0}
     for seeds in told:
         for _ in range(200):

@@ -371,20 +371,20 @@ def test_failed_export_leaves_the_previous_one(
     before = (path / "saved_model.pb").read_bytes()
     module = sys.modules[kc.serving.export.__module__]
 
-    def only_greedy(model, options):  # traced in less time
-        return {"features": generation_endpoints(model, options)["greedy"]}
+    def only_greedy(model, decoding):  # traced in less time
+        return {"features": generation_endpoints(model, decoding)["greedy"]}
 
     def full_disk(*args):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(module, "generation_endpoints", only_greedy)
+    monkeypatch.setattr(module, "endpoints_of", only_greedy)
     monkeypatch.setattr(module, "_write_warmup", full_disk)
     with pytest.raises(OSError, match="No space left"):
         kc.serving.export(captioner, path, max_length=4)
     assert (path / "saved_model.pb").read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["1"]
     monkeypatch.undo()
-    monkeypatch.setattr(module, "generation_endpoints", only_greedy)
+    monkeypatch.setattr(module, "endpoints_of", only_greedy)
     kc.serving.export(captioner, path, max_length=4)
     tokens = tf.saved_model.load(str(path)).signatures["features"].structured_outputs
     assert tokens["tokens"].shape[1] == 4

@@ -21,7 +21,7 @@ from keras_caption.tasks.run_report.shown_examples import (
 WIDTH = 6.9  # inches: a page of two columns
 CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25  # images, and inches of each
 SHOWN, WORDS, PANEL_HEIGHT = 1, 6, 1.35  # images, words in a row, and its inches
-FRAMED, LEAST = 2, 0.1  # areas of a word, and the share of attention that they have
+FRAMED, LEAST = 2, 0.1  # areas framed for a word at most, and their least attention
 NAME = 0.13  # height of a name in a panel, of that of the panel
 HALO = [patheffects.withStroke(linewidth=2, foreground="white")]
 STYLE = {"font.size": 7, "axes.linewidth": 0.4}
