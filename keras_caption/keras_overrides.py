@@ -5,11 +5,14 @@ make it unnecessary; `tests/test_keras_overrides.py` fails if Keras no longer ha
 overridden method, or if a class outside this module overrides one.
 """
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import keras
 from keras import ops, tree
+from keras.src.saving import saving_lib
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
@@ -167,3 +170,20 @@ def next_seed(generator: keras.random.SeedGenerator, ordered: bool = True) -> Te
         return seed
     index = ops.cast(context.replica_id_in_sync_group, seed.dtype)
     return seed + ops.stack([index * 2654435761, ops.zeros_like(index)])
+
+
+@contextlib.contextmanager
+def quick_loading() -> Iterator[None]:
+    """Loads models in less time.
+
+    `saving_lib.get_attr_skipset`: Keras 3.15 looks its sets up by another name than it
+    keeps them under, and so makes a layer to read the attributes of, for every layer
+    that it loads. Without the override, loading takes a fifth longer. Unnecessary once
+    Keras uses one name.
+    """
+    original = saving_lib.get_attr_skipset
+    saving_lib.get_attr_skipset = functools.cache(original)
+    try:
+        yield
+    finally:
+        saving_lib.get_attr_skipset = original

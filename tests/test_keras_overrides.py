@@ -9,9 +9,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras.src.saving import saving_lib
 
 import keras_caption as kc
 from keras_caption import keras_overrides
+from keras_caption.formats.keras_files import load_keras
 
 SIGNATURES = {
     (keras.Model, "_make_function"): "(self, step_function)",
@@ -93,6 +95,25 @@ def test_fit_shuffles_arrays_alone_and_warns_of_nothing():
     np.testing.assert_array_equal(dataset, x)
     np.testing.assert_array_equal(np.sort(arrays, axis=0), x)
     assert (arrays != x).any()
+
+
+def test_loading_reads_the_attributes_of_each_type_once(tmp_path, monkeypatch):
+    asked = []
+
+    def watched(of_type, find=saving_lib.get_attr_skipset):
+        asked.append(of_type)
+        return find(of_type)
+
+    monkeypatch.setattr(saving_lib, "get_attr_skipset", watched)
+    dense = [keras.layers.Dense(1) for _ in range(3)]
+    model = keras.Sequential([keras.Input((1,)), *dense])
+    model.save(tmp_path / "model.keras")
+    asked.clear()
+    loaded = load_keras(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(np.ones((2, 1))), model(np.ones((2, 1))))
+    assert "Layer" in asked
+    assert len(asked) == len(set(asked))
+    assert saving_lib.get_attr_skipset is watched
 
 
 def watch(function, name, called):

@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Callable
 
 import keras
@@ -31,3 +32,17 @@ def compile_function(function: Callable, variables: list) -> Callable:
     import torch
 
     return torch.no_grad()(function)
+
+
+def compile_from_second_call(function: Callable, variables: list) -> Callable:
+    """`function`, run eagerly the first time, and then as by `compile_function`.
+
+    A deep network takes much longer to trace than to run once, and once is all that
+    one photo needs. JAX would compile each operation of an eager call by itself: there
+    the first call is compiled too.
+    """
+    compiled = compile_function(function, variables)
+    if keras.backend.backend() != "tensorflow":
+        return compiled
+    functions = itertools.chain([function], itertools.repeat(compiled))
+    return lambda *args: next(functions)(*args)

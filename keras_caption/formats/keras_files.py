@@ -55,6 +55,8 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     """
     import keras
 
+    from keras_caption.keras_overrides import quick_loading
+
     keras_caption.register()  # a process of the program may have imported a part only
     path = pathlib.Path(path)
     if not path.is_file():
@@ -64,7 +66,8 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     with reading(path):
         check(path)
         try:
-            return keras.models.load_model(path, safe_mode=True)
+            with quick_loading():
+                return keras.models.load_model(path, safe_mode=True)
         except InputError as error:  # raised by a layer of ours, without the path
             raise ValueError(str(error)) from None
 

@@ -54,6 +54,8 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
     """
     import keras
 
+    from keras_caption.keras_overrides import quick_loading
+
     config, weights = find(CONFIG), find(WEIGHTS)
     size = weights.stat().st_size
     if config.stat().st_size > max(JSON_BYTES, size):
@@ -66,7 +68,8 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
     with reading(name):
         model = deserialize(saved)
         if isinstance(model, keras.Model):
-            model.load_weights(weights)
+            with quick_loading():
+                model.load_weights(weights)
     return model
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding import compile_function
+from keras_caption.decoding import compile_from_second_call
 from keras_caption.errors import InputError
 from keras_caption.features import CATEGORIES, Clip, Extractor, resize_photo
 from keras_caption.inputs import missing_inputs
@@ -73,7 +73,7 @@ class PhotoReader(InputReader):
     def extract_pixels(self, pixels: Any) -> dict[str, Tensor]:
         """Extracts features of what `to_pixels` of the extractor returned."""
         if self.extractor not in self._compiled_functions:
-            self._compiled_functions[self.extractor] = compile_function(
+            self._compiled_functions[self.extractor] = compile_from_second_call(
                 self.extractor, self.extractor.variables
             )
         return self._compiled_functions[self.extractor](pixels)

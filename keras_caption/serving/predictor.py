@@ -214,6 +214,7 @@ class Predictor:
             others = {name: x for name, x in record.items() if name not in made}
             photo = np.full((64, 64, 3), 128, "uint8")
             photo = self.read({"photo": photo, **others})
+            self.answer([photo])  # which extracts features eagerly
             self.answer([photo])
             self.answer([photo, photo])
         self.signatures[DEFAULT].warm_up()

@@ -10,6 +10,7 @@ import keras_caption as kc
 from keras_caption.decoding import (
     Decoding,
     beam_search,
+    compile_from_second_call,
     compile_function,
     greedy_search,
     length_limits,
@@ -231,6 +232,19 @@ def test_generation_compiles_with_xla(captioner, rng):
     )
     np.testing.assert_array_equal(tokens, expected[0])
     np.testing.assert_allclose(scores, expected[1], atol=1e-4)
+
+
+def test_a_network_is_compiled_when_it_is_called_again():
+    runs = []  # of the code: of one eager call, and of its tracing
+
+    def double(x):
+        runs.append(x)
+        return 2 * x
+
+    function = compile_from_second_call(double, [])
+    results = [int(function(ops.array(4))) for _ in range(3)]
+    assert results == [8, 8, 8]
+    assert [hasattr(x, "numpy") for x in runs] == [True, False]
 
 
 def test_other_batch_sizes_and_numbers_of_regions(captioner, rng):
