@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import reference
 from conftest import check_trains_and_saves, random_images, read_oracle, tiny
 from keras import ops
 
@@ -146,6 +147,70 @@ def test_a_step_of_the_decoder_is_the_official(oracle, kind):
         expected = oracle[f"{name}.new_c"][1]
         np.testing.assert_allclose(new["context_cell"], expected, atol=1e-5)
     np.testing.assert_allclose(weights, oracle[f"{name}.attn"], atol=1e-5)
+
+
+@pytest.mark.parametrize("context", ["aoa", "lstm", "lstm_aoa"])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_single_head_of_additive_attention(rng, vocabulary, context, batch):
+    """Of an image with one region, and of images with padding."""
+    name = f"aoanet_single_{context}"
+    model = kc.models.create(
+        name, vocabulary=vocabulary, score="additive", **tiny(name)
+    )
+    for weight in model.weights:  # biases too, which are zeros at first
+        weight.assign(rng.normal(0, 0.5, weight.shape))
+    images = random_images(rng, batch, regions=2 * batch - 1)
+    captions = rng.integers(3, len(vocabulary), (2 * batch, 4))
+    logits = model.logits(captions, model.encode(model.read(images)))
+    for i, caption in enumerate(captions):
+        valid = images["regions"][i // 2][images["region_mask"][i // 2]]
+        expected = logits_of_single(model, valid.astype("float64"), caption)
+        np.testing.assert_allclose(logits[i], expected, atol=1e-4)
+
+
+def logits_of_single(model, regions, caption):
+    """Logits after each token of a caption, of a model of the released code's base.
+
+    Args:
+        regions: float64 `(M, region_dim)`, the valid ones of one image.
+        caption: int `(T,)`.
+    """
+    decoder, dense = model.decoder, reference.dense
+    embedding = model.encoder.get_layer("region_embedding")
+    memory = np.maximum(dense(embedding, regions), 0)
+    keys = dense(decoder.attention.key_dense, memory)
+    [vector] = np.array(decoder.attention.score.vectors, "float64")
+    words = np.array(decoder.embedding.embeddings, "float64") * np.sqrt(10)
+    first = second = np.zeros((2, 16))  # of both LSTMs, output and cell
+    context, logits = np.zeros(16), []
+    for token in caption:
+        inputs = np.maximum(words[token], 0), context + memory.mean(0)
+        first = lstm(decoder.cell, np.concatenate(inputs), *first)
+        query = first[0]
+        scores = np.tanh(dense(decoder.attention.query_dense, query) + keys) @ vector
+        attended = reference.softmax(scores) @ memory
+        if decoder.context_cell is not None:
+            inputs = np.concatenate([attended, query])
+            second = lstm(decoder.context_cell, inputs, *second)
+            query = second[0]
+        context = query
+        if decoder.gate is not None:
+            both = dense(decoder.gate.dense, np.concatenate([attended, query]))
+            context = both[:16] * sigmoid(both[16:])
+        logits.append(dense(decoder.output_dense, context))
+    return logits
+
+
+def lstm(cell, x, hidden, state):
+    """One step of an LSTM: its output and its cell."""
+    kernel, recurrent, bias = (np.array(w.value, "float64") for w in cell.weights)
+    i, f, new, o = np.split(x @ kernel + hidden @ recurrent + bias, 4)
+    state = sigmoid(f) * state + sigmoid(i) * np.tanh(new)
+    return sigmoid(o) * np.tanh(state), state
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
 
 
 @pytest.mark.parametrize(
