@@ -44,8 +44,10 @@ def made(match):
     """
     with open(FOLDER / match["file"], newline="") as file:
         header, *rows = csv.reader(file)
-    columns = match["columns"].split(", ") if match["columns"] else header
-    rows = [[row[header.index(name)] for name in columns] for row in rows]
+    columns = header
+    if match["columns"]:  # otherwise columns may have the same name
+        columns = match["columns"].split(", ")
+        rows = [[row[header.index(name)] for name in columns] for row in rows]
     table = markdown_table(
         ["" if name == "row" else name for name in columns],
         [row for row in rows if any(row[1:])],
