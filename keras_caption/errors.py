@@ -37,6 +37,8 @@ EXTRAS = {
     "keras_hub": "hub",
     "markupsafe": "visualization",
     "matplotlib": "visualization",
+    "onnx": "onnx",
+    "openvino": "openvino",
     "prometheus_client": "server",
     "pyarrow": "parquet",
     "pycocoevalcap": "evaluation",
@@ -48,6 +50,7 @@ EXTRAS = {
     "tensorflow_datasets": "data",
     "tensorflow_serving": "serving",
     "tensorflow_text": "serving",
+    "tf2onnx": "onnx",
     "uvicorn": "server",
     "yaml": "convert",
 }

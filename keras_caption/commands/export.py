@@ -5,10 +5,14 @@ r"""Exports a saved model for another program.
         --output exports/ngsan_coco
     keras-caption export runs/multi30k --output engine --format ctranslate2 \
         --precision int8
+    keras-caption export saved_models/ngsan_coco.keras --output captioner --format onnx
 
 writes a model of any task as a SavedModel for TensorFlow Serving, see
 `keras_caption.serving.export`: each export is the next version of the model, in a
-folder of OUTPUT whose name is its number. The format `ctranslate2` writes a Transformer
+folder of OUTPUT whose name is its number. The formats `openvino`, `onnx` and `litert`
+write it for OpenVINO, ONNX Runtime and LiteRT, from tokens to tokens: beam search is
+in it, and the folder's README.md shows how it is run and its tokens are read, see
+`keras_caption.serving.export_engine`. The format `ctranslate2` writes a Transformer
 that translates for CTranslate2, see `keras_caption.serving.export_ctranslate2`.
 """
 
@@ -48,6 +52,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     if options.precision and options.format != "ctranslate2":
         parser.error(f"--format {options.format} has no --precision")
+    if options.detector and options.format != "saved_model":
+        parser.error(f"--format {options.format} reads no photos: it has no --detector")
     check, write = FORMATS[options.format]
     check(options.output)
     model = kc.models.load(options.model)
@@ -81,7 +87,15 @@ def ctranslate2(model, options):
     return options.output
 
 
+def engine(model, options):
+    kc.serving.export_engine(model, options.output, options.format)
+    return options.output
+
+
 FORMATS = {
     "saved_model": (check_versions, saved_model),
+    "openvino": (check_new, engine),
+    "onnx": (check_new, engine),
+    "litert": (check_new, engine),
     "ctranslate2": (check_new, ctranslate2),
 }

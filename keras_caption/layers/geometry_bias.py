@@ -82,9 +82,8 @@ def signed_geometry(offset):
     distance = ops.sqrt(ops.maximum(squares, MIN_SIDE**2))
     direction = offset / (distance + FADING)
     x, y = ops.split(direction, 2, axis=-1)
-    angles = ops.einsum(
-        "bijx,f->bijxf", offset, ops.convert_to_tensor(FREQUENCIES, "float32")
-    )
+    # A product of this shape, and not `einsum`, is what LiteRT can run.
+    angles = ops.expand_dims(offset, -1) * ops.convert_to_tensor(FREQUENCIES, "float32")
     shape = (*ops.shape(offset)[:3], 2 * len(FREQUENCIES))
     angles = ops.reshape(angles, shape)
     harmonics = [direction, ops.square(x) - ops.square(y), 2 * x * y]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # for editors and type checkers
         ServerError,
     )
     from keras_caption.serving.ctranslate2_export import export_ctranslate2  # noqa: F401
+    from keras_caption.serving.engine_export import export_engine  # noqa: F401
     from keras_caption.serving.exported import ExportedPredictor  # noqa: F401
     from keras_caption.serving.limits import Limits  # noqa: F401
     from keras_caption.serving.prediction import Prediction  # noqa: F401
@@ -34,6 +35,7 @@ MODULES = {
     "ServerError": "client",
     "export": "saved_model_export",
     "export_ctranslate2": "ctranslate2_export",
+    "export_engine": "engine_export",
 }
 
 __all__ = [*MODULES]

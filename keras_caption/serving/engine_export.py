@@ -1,0 +1,237 @@
+"""Models as files of OpenVINO, ONNX and LiteRT, which run without TensorFlow."""
+
+import base64
+import dataclasses
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable
+from typing import Any, Literal
+
+import tensorflow as tf
+
+from keras_caption.arguments import check
+from keras_caption.atomic import replacing
+from keras_caption.errors import InputError, missing_extras
+from keras_caption.models import Ensemble, Seq2Seq
+from keras_caption.models.answering import Answering
+from keras_caption.serving.endpoint import Endpoint
+from keras_caption.serving.signatures import endpoints_of
+from keras_caption.text import (
+    EOS,
+    PAD,
+    CharacterTokenizer,
+    SubwordTokenizer,
+    Tokenizer,
+    WordTokenizer,
+)
+from keras_caption.text.words import CONTINUED
+
+Engine = Literal["openvino", "onnx", "litert"]
+OPSET = 18
+CARD = "README.md"
+TEXTS = ("vocabulary", "source", "question", "answers")
+FILES = (CARD, "model.*", *(f"{name}.*" for name in TEXTS))
+README = """\
+# {name}
+
+A model of class `{kind}` for {engine}, in float32. In this folder:
+
+```python
+{code}
+```
+
+| input | shape | type |
+|---|---|---|
+{inputs}
+
+Sizes that are `None` are free. What is padding, and which examples have no answer, is
+said of the signature `tokens` in the documentation of `keras_caption.serving.export`.
+{notes}"""
+NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}
+# How a model is loaded, and run with INPUTS to IDS, its output OUTPUT.
+IMPORTS = {
+    "openvino": "import openvino",
+    "onnx": "import onnxruntime",
+    "litert": "from ai_edge_litert.interpreter import Interpreter",
+}
+RUNNING = {
+    "openvino": """\
+precision = {"INFERENCE_PRECISION_HINT": "f32"}  # CPUs may take less, for other results
+model = openvino.compile_model("model.xml", "CPU", precision)
+IDS = model(INPUTS)["OUTPUT"]""",
+    "onnx": """\
+session = onnxruntime.InferenceSession("model.onnx")
+[IDS] = session.run(["OUTPUT"], INPUTS)""",
+    "litert": """\
+run = Interpreter("model.tflite").get_signature_runner()
+IDS = run(**INPUTS)["OUTPUT"]""",
+}
+
+
+def export_engine(
+    model: Seq2Seq | Answering | Ensemble, path: str | os.PathLike, engine: Engine
+) -> None:
+    """Writes a model as a folder for OpenVINO, ONNX Runtime or LiteRT.
+
+    Its file `model.xml`, `model.onnx` or `model.tflite` holds the signature `tokens` of
+    `keras_caption.serving.export`, in float32: all of beam search, with the model's own
+    options, to the same tokens. Batch size, numbers of regions and lengths of sentences
+    are free. These formats have no strings: no photos, no options of a request, and
+    texts are tokens, which `vocabulary.json` (of subwords, `vocabulary.spm`) has in
+    words; `README.md` shows how the model is loaded and run. The folder appears whole
+    or not at all.
+
+    Args:
+        model: Of `keras_caption.serving.export`.
+        path: Path of the folder.
+        engine: `"openvino"`; `"onnx"`; or `"litert"`, formerly TensorFlow Lite.
+
+    Raises:
+        InputError: If the model has no vocabulary, the engine lacks an operation of it,
+            as LiteRT does of LSTMs of encoders, or a package is missing.
+    """
+    check(Engine, engine=engine)
+    endpoint = endpoints_of(model)["tokens"]
+    write = CONVERTERS[engine](endpoint.traced(), model)
+    with replacing(path, FILES) as partial:
+        partial.mkdir()
+        write(partial)
+        for name in TEXTS:
+            if texts := getattr(model, name, None):
+                write_texts(texts, partial / name)
+        card = card_of(model, endpoint, engine)
+        (partial / CARD).write_text(card, encoding="utf-8")
+
+
+# === Converters: from a traced signature to a function that writes it to a folder ===
+
+
+def to_openvino(function: Any, model: Any) -> Callable[[pathlib.Path], None]:
+    with missing_extras():
+        import openvino
+    converted = openvino.convert_model(function.get_concrete_function())
+    return lambda folder: openvino.save_model(
+        converted, folder / "model.xml", compress_to_fp16=False
+    )
+
+
+def to_onnx(function: Any, model: Any) -> Callable[[pathlib.Path], None]:
+    with missing_extras():
+        import onnx
+        import tf2onnx
+    converted, _ = tf2onnx.convert.from_function(
+        function, function.input_signature, opset=OPSET
+    )
+    try:  # what has no conversion is only logged
+        onnx.checker.check_model(converted)
+    except onnx.checker.ValidationError as error:
+        raise lacking("ONNX", model) from error
+    return lambda folder: onnx.save(converted, folder / "model.onnx")
+
+
+def to_litert(function: Any, model: Any) -> Callable[[pathlib.Path], None]:
+    from tensorflow.lite.python.convert import ConverterError
+
+    module = tf.Module()
+    module.model_variables = [variable.value for variable in model.variables]
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder, signatures={"tokens": function})
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            folder, signature_keys=["tokens"]
+        )
+        try:
+            converted = converter.convert()
+        except ConverterError as error:
+            raise lacking("LiteRT", model) from error
+    return lambda folder: (folder / "model.tflite").write_bytes(converted)
+
+
+CONVERTERS = {"openvino": to_openvino, "onnx": to_onnx, "litert": to_litert}
+
+
+def lacking(engine: str, model: Any) -> InputError:
+    return InputError(
+        f"{engine} lacks an operation of '{model.name}', a {type(model).__name__}: "
+        "export it in another format."
+    )
+
+
+# === Texts of ids, and how all is used ===
+
+
+def write_texts(texts: Tokenizer | list[str], path: pathlib.Path) -> None:
+    """Writes the texts of all ids, as a file without suffix is called."""
+    if isinstance(texts, SubwordTokenizer):
+        path.with_suffix(".spm").write_bytes(base64.b64decode(texts.model))
+    else:
+        words = texts.words if isinstance(texts, Tokenizer) else texts
+        content = json.dumps(words, ensure_ascii=False, indent=0)
+        path.with_suffix(".json").write_text(content, encoding="utf-8")
+
+
+def card_of(model: Any, endpoint: Endpoint, engine: Engine) -> str:
+    """What the folder is, and the code that loads and runs it, Markdown."""
+    output = "best_ids" if isinstance(model, Answering) else "tokens"
+    feed = ", ".join(f'"{name}": {name}' for name in endpoint.inputs)
+    running = RUNNING[engine].replace("INPUTS", f"{{{feed}}}")
+    running = running.replace("OUTPUT", output).replace("IDS", output)
+    library, reading = reading_of(model)
+    code = [*sorted([library, IMPORTS[engine]]), "", running, reading]
+    return README.format(
+        name=model.name,
+        kind=type(model).__name__,
+        engine=NAMES[engine],
+        code="\n".join(code),
+        inputs="\n".join(
+            f"| `{name}` | {x.shape} | {x.dtype.name} |"
+            for name, x in endpoint.inputs.items()
+        ),
+        notes="".join(f"\n{note}\n" for note in notes_of(model)),
+    )
+
+
+def reading_of(model: Any) -> tuple[str, str]:
+    """The import and the code that print the texts of what a model has answered."""
+    if isinstance(model, Answering):
+        return "import json", (
+            'answers = json.load(open("answers.json", encoding="utf-8"))\n'
+            "for best in best_ids:\n    print(answers[best[0]])"
+        )
+    if isinstance(model.vocabulary, SubwordTokenizer):
+        return "from sentencepiece import SentencePieceProcessor", (
+            'words = SentencePieceProcessor(model_file="vocabulary.spm")\n'
+            "for row in tokens:\n"
+            f"    print(words.decode(row[row > {EOS}].tolist()))"
+        )
+    joined = f'" ".join(words[i] for i in row if i > {EOS})'
+    if isinstance(model.vocabulary, CharacterTokenizer):
+        joined = joined.replace('" "', '""', 1)
+    elif isinstance(model.vocabulary, WordTokenizer):
+        joined = f'({joined} + " ").replace("{CONTINUED} ", "").rstrip()'
+    return "import json", (
+        'words = json.load(open("vocabulary.json", encoding="utf-8"))\n'
+        f"for row in tokens:\n    print({joined})"
+    )
+
+
+def notes_of(model: Any) -> list[str]:
+    """What of a model the file does not hold, a list of sentences."""
+    notes = []
+    if not isinstance(model, Answering):
+        options = dataclasses.asdict(model.decoding)
+        given = ", ".join(f"`{n}` {x}" for n, x in options.items() if x or x == 0)
+        notes.append(
+            f"It searches with these options, which cannot be changed: {given}."
+        )
+    for name, made in (
+        ("source", f"`model.source.encode(text)[1:]`, up to EOS ({EOS})"),
+        ("question", "`model.question.to_ids(text)`"),
+    ):
+        if getattr(model, name, None):
+            notes.append(
+                f"`{name}` holds token ids, which `{name}.*` has in words. Those of a "
+                f"text are, in keras_caption, {made}; then PAD ({PAD})."
+            )
+    return notes

@@ -1,0 +1,95 @@
+"""Exports for OpenVINO, ONNX Runtime and LiteRT, run as their README.md says."""
+
+import re
+import sys
+
+import keras
+import numpy as np
+import pytest
+from conftest import random_images, tiny
+
+import keras_caption as kc
+from keras_caption.commands import main
+
+PACKAGES = {
+    "openvino": ["openvino"],
+    "onnx": ["tf2onnx", "onnxruntime"],
+    "litert": ["ai_edge_litert"],
+}
+SHORT = {"num_layers": 1, "decoding": kc.decoding.Decoding(beam_size=2, max_length=5)}
+
+
+def run(folder, inputs, monkeypatch, capsys):
+    """The names that the README's code makes of inputs, and the lines it prints."""
+    [code] = re.findall("```python\n(.*?)```", (folder / "README.md").read_text(), re.S)
+    monkeypatch.chdir(folder)
+    names = dict(inputs)
+    capsys.readouterr()
+    exec(code, names)
+    return names, capsys.readouterr().out.splitlines()
+
+
+def export(path, folder, engine):
+    with pytest.raises(SystemExit) as end:
+        main(["export", str(path), f"--output={folder}", f"--format={engine}"])
+    assert not end.value.code
+
+
+@pytest.mark.parametrize("engine", PACKAGES)
+def test_engines_generate_the_same_tokens(
+    engine, vocabulary, tmp_path, rng, monkeypatch, capsys
+):
+    for package in PACKAGES[engine]:
+        pytest.importorskip(package)
+    keras.utils.set_random_seed(3)
+    sizes = tiny("ngsan", signed_geometry=True)
+    model = kc.models.create("ngsan", vocabulary=vocabulary, **sizes | SHORT)
+    model.save(tmp_path / "model.keras")
+    export(tmp_path / "model.keras", tmp_path / "engine", engine)
+    images = random_images(rng, 4, 5)
+    padding = ~images.pop("region_mask")
+    for values in images.values():
+        values[padding] = 0
+    tokens, _ = model.generate_tokens({name: x[:3] for name, x in images.items()})
+    images["regions"][3, 0] = np.nan  # a fault, which harms no other
+    names, lines = run(tmp_path / "engine", images, monkeypatch, capsys)
+    np.testing.assert_array_equal(names["tokens"], [*tokens, [0] * 5])
+    assert lines == [*map(vocabulary.decode, tokens), ""]
+    alone = {name: x[2:3, :3] for name, x in images.items()}  # the others are padding
+    names, _ = run(tmp_path / "engine", alone, monkeypatch, capsys)
+    np.testing.assert_array_equal(names["tokens"], tokens[2:3])
+
+
+def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("ai_edge_litert")
+    words = kc.text.WordTokenizer([f"w{i}@@" if i % 2 else f"w{i}" for i in range(12)])
+    model = kc.models.TransformerTranslator(
+        words, words, model_dim=16, num_heads=2, feedforward_dim=32, **SHORT
+    )
+    kc.serving.export_engine(model, tmp_path / "engine", "litert")
+    sentences = ["w1 w2 w3 w4", "w5"]
+    source = {"source": model.to_batch(sentences)["source"]}
+    _, lines = run(tmp_path / "engine", source, monkeypatch, capsys)
+    assert lines == model.generate(sentences)
+    assert any("@@" in word for word in words.words)
+
+
+def test_what_cannot_be_exported_is_refused(tmp_path, captioner, monkeypatch):
+    answerer = kc.models.create(
+        "mcan",
+        question=kc.text.QuestionTokenizer(["what"]),
+        answers=["yes", "no"],
+        region_dim=6,
+        **{"num_layers": 1, "model_dim": 8, "num_heads": 1, "feedforward_dim": 8},
+    )
+    folder = tmp_path / "engine"
+    with pytest.raises(kc.InputError, match="LiteRT lacks an operation of 'mcan', a M"):
+        kc.serving.export_engine(answerer, folder, "litert")
+    for engine in ("openvino", "onnx"):
+        monkeypatch.setitem(sys.modules, engine, None)
+        with pytest.raises(kc.InputError, match=rf"keras-caption\[{engine}\]"):
+            kc.serving.export_engine(captioner, folder, engine)
+    command = ["export", "model.keras", f"--output={folder}", "--format=onnx"]
+    with pytest.raises(SystemExit, match="onnx reads no photos"):
+        main([*command, "--detector=yolox.keras"])
+    assert not list(tmp_path.iterdir())
