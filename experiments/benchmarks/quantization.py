@@ -1,4 +1,4 @@
-"""A captioner in float32, and quantized to int8: size, captions and speed.
+"""A captioner in float32, in bfloat16 and quantized to int8: size, captions, speed.
 
     python experiments/benchmarks/quantization.py saved_models/ngsan_coco.keras \
         coco_objects coco_val2017
@@ -22,18 +22,20 @@ import keras_caption as kc
 BATCH = 50
 ROUNDS = 9  # in which each model is timed in turn
 WAYS = {
-    "float32": None,
-    "int8": keras.quantizers.Int8QuantizationConfig(),
-    "int8, weights only": keras.quantizers.Int8QuantizationConfig(
-        activation_quantizer=None
-    ),
+    "float32": {},
+    "bfloat16": {"dtype": "bfloat16"},
+    "bfloat16, not weights": {"dtype": "mixed_bfloat16"},
+    "int8": {"quantized": keras.quantizers.Int8QuantizationConfig()},
+    "int8, weights only": {
+        "quantized": keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+    },
 }
 
 
 def main(path="saved_models/ngsan_scenes.keras", dataset="scenes", data_dir=None):
     examples = kc.datasets.read(kc.datasets.load(dataset, data_dir), "test")
     references = kc.datasets.references(examples)
-    models = {name: quantized(path, config) for name, config in WAYS.items()}
+    models = {name: loaded(path, **way) for name, way in WAYS.items()}
     specs = models["float32"].input_specs
     batches = list(kc.batches.image_batches(examples, BATCH, specs))
     captions = {name: model.caption(batches) for name, model in models.items()}
@@ -43,16 +45,20 @@ def main(path="saved_models/ngsan_scenes.keras", dataset="scenes", data_dir=None
         cider = 100 * kc.evaluation.cider(captions[name], references)
         in_batches, alone = times[name]
         print(
-            f"{name:19} {size_of(model) / 1e6:5.2f} MB   {equal} of "
+            f"{name:21} {size_of(model) / 1e6:5.2f} MB   {equal} of "
             f"{len(captions[name])} captions equal   CIDEr-D {cider:5.1f}   "
             f"{in_batches:5.1f} ms an image in batches, {alone:5.1f} alone"
         )
 
 
-def quantized(path, config):
+def loaded(path, dtype=None, quantized=None):
     model = kc.models.load(path)
-    if config:
-        model.quantize(config=config)
+    if dtype:
+        weights = model.get_weights()
+        model = type(model).from_config({**model.get_config(), "dtype": dtype})
+        model.set_weights(weights)
+    if quantized:
+        model.quantize(config=quantized)
     return model
 
 

@@ -3,6 +3,7 @@ r"""Translates sentences with a trained model.
     keras-caption translate saved_models/transformer_tiny_wmt "A dog runs."
     keras-caption translate MODEL --input news.en --output news.de
     cat news.en | keras-caption translate MODEL --n_best 5
+    keras-caption translate MODEL --stream
 
 Prints one line for each sentence or, with --n_best, a line for each translation: the
 sentence's number, from 1, the log-probability and the translation, between tabs, the
@@ -10,6 +11,9 @@ best first. A folder stands for the best.keras in it; several models, separated 
 commas, translate as an ensemble. An empty line has an empty translation; so has one of
 too many tokens, which is reported. Sentences that have unknown words only are
 translated, counted and reported.
+
+With --stream, a terminal shows each translation while it grows: of the sentences of the
+command line, or of each line that is typed. What a beam holds to be best may change.
 """
 
 import argparse
@@ -17,9 +21,12 @@ import contextlib
 import functools
 import itertools
 import pathlib
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+from tqdm.utils import disp_len
 
 import keras_caption as kc
 from keras_caption.commands.command_line import (
@@ -55,6 +62,11 @@ def make_parser() -> Parser:
         metavar="N",
         help="print N translations of a sentence",
     )
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="show translations in the terminal while they grow",
+    )
     add_decoding(parser)
     return parser
 
@@ -64,13 +76,22 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_intermixed_args(arguments)
     if options.sentences and options.input:
         parser.error("sentences are given on the command line or by --input, not both")
+    if options.stream:
+        for name in ("input", "output", "n_best"):
+            if getattr(options, name) is not None:
+                parser.error(f"--stream shows translations to a person: no --{name}")
+        if not sys.stdout.isatty():
+            parser.error("--stream needs a terminal, and standard output is none")
     sentences, name = source_of(options)
     skipped = Skipped.beside(options.output)
     model = kc.models.Ensemble(options.model)
     if model.source is None:
         raise kc.InputError(f"{','.join(options.model)} translates no sentences.")
     translator = LineTranslator(model, options, name, skipped)
-    write_lines(translator(sentences), options.output)
+    if options.stream:
+        translator.stream(sentences)
+    else:
+        write_lines(translator(sentences), options.output)
     skipped.close()
     if translator.unknown:
         print(
@@ -131,16 +152,50 @@ class LineTranslator:
                     yield f"{number}\t{score:.4f}\t{kc.text.one_line(text)}"
             first += len(chunk)
 
+    def stream(self, sentences: Iterable[str]) -> None:
+        """Shows the translations in a terminal while they grow."""
+        for number, sentence in enumerate(sentences, start=1):
+            show(self._growing(sentence, number))
+
+    def _growing(self, sentence, number):
+        """The texts of a growing translation; none of what is not translated."""
+        most = kc.inputs.text.MAX_TOKENS
+        [[*words, _]] = self.model.source_tokens([sentence])  # the last is EOS
+        if len(words) >= most:
+            problem = f"has more than {most:,} tokens and is not translated"
+            self._report(number, problem, translated=False)
+        elif words:
+            if not any(map(self.model.source.is_known, words)):
+                self._report(number, "has unknown words only", translated=True)
+            generated = self.model.generate([sentence], stream=True, **self.options)
+            yield from (text for [text] in generated)
+
+    def _report(self, number, problem, translated):
+        if translated:
+            self.unknown.append(number)
+        else:
+            which = f"{self.name} {number}"
+            self.skipped.add(which, f"{which} {problem}.")
+
     def _translate(self, sentences, first):
         """Translations of some sentences, the first of which has the number `first`."""
 
         def report(place, problem, translated):
-            number = first + place
-            if translated:
-                self.unknown.append(number)
-            else:
-                which = f"{self.name} {number}"
-                self.skipped.add(which, f"{which} {problem}.")
+            self._report(first + place, problem, translated)
 
         options = {"report": report, "n": self.n_best, **self.options}
         return self.model.translate(sentences, **options)
+
+
+def show(texts: Iterable[str]) -> None:
+    """Prints a text in a terminal while it grows or changes, and ends the line."""
+    shown = ""
+    for text in map(kc.text.one_line, texts):
+        if not text.startswith(shown):
+            rows = (disp_len(shown) - 1) // shutil.get_terminal_size().columns
+            up = f"\x1b[{rows}A" if rows else ""
+            print(f"\r{up}\x1b[J", end="")
+            shown = ""
+        print(text.removeprefix(shown), end="", flush=True)
+        shown = text
+    print()

@@ -8,6 +8,7 @@ import pytest
 
 import keras_caption as kc
 from keras_caption.commands import main
+from keras_caption.commands.translate import show
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,22 @@ def test_sentences_files_and_pipes_are_translated_alike(
     assert errors.endswith("in, line 2, for instance.\n")
 
 
+def test_a_terminal_shows_translations_while_they_grow(saved, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "4")
+    code, printed, errors = call(
+        capsys, saved, "--stream", "ab", "", "a" * 2000, "\u732b", "--max_length=9"
+    )
+    assert code == 1
+    assert "Sentence 3 has more than 1,024 tokens and is not translated." in errors
+    assert "Sentence 4, for instance" in errors
+    texts = kc.models.load(saved).generate(["ab"], stream=True, max_length=9)
+    show(text for [text] in texts)
+    assert printed.startswith(f"{capsys.readouterr().out}\n\n")
+    show(["ab", "abcdefgh", "xy", "x\nyz"])
+    assert capsys.readouterr().out == "abcdefgh\r\x1b[1A\x1b[Jxy\r\x1b[Jx yz\n"
+
+
 def test_mistakes_are_one_sentence_and_write_nothing(
     saved, tmp_path, capsys, captioner
 ):
@@ -82,6 +99,10 @@ def test_mistakes_are_one_sentence_and_write_nothing(
         ([saved, "a", "--input", tmp_path / "latin"], "not both"),
         ([saved, "--beam_size=0", "a"], "argument --beam_size: Input"),
         ([saved, "--n_best=0", "a"], "argument --n_best: Input"),
+        (
+            [saved, "--stream", "a"],
+            "--stream shows translations to a person: no --outp",
+        ),
         ([",", "a"], "argument model: there is no name in ','"),
         ([tmp_path / "captioner.keras", "a"], "translates no sentences"),
         ([tmp_path / "none", "a"], "There is no saved"),
