@@ -5,13 +5,16 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from keras_caption.errors import missing_extras
 from keras_caption.results import to_text
+from keras_caption.results.parquet_rows import schema_of, writing_rows
 from keras_caption.serving.prediction import Prediction
 from keras_caption.text import one_line
 
 DIGITS = 4
-AT_ONCE = 1024  # rows of a row group of Parquet
+COLUMNS = (
+    *("id", "text", "score", "confidence", "unsure"),
+    *("n_best", "objects", "error"),
+)
 
 Row = dict[str, Any]
 
@@ -66,39 +69,8 @@ def writing_json_lines(file: BinaryIO) -> Iterator[Callable[[Row], None]]:
 @contextlib.contextmanager
 def writing_parquet(file: BinaryIO) -> Iterator[Callable[[Row], None]]:
     """Yields a function that writes a row to a Parquet file."""
-    with missing_extras():
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-    text, number = pa.string(), pa.float64()
-    scored = [("text", text), ("score", number)]
-    found = [("category", text), ("score", number), ("box", pa.list_(number))]
-    schema = pa.schema(
-        [
-            ("id", text),
-            *scored,
-            ("confidence", number),
-            ("unsure", pa.bool_()),
-            ("n_best", pa.list_(pa.struct(scored))),
-            ("objects", pa.list_(pa.struct(found))),
-            ("error", text),
-        ]
-    )
-    rows = []
-    with pq.ParquetWriter(file, schema) as writer:
-
-        def flush():
-            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema))
-            rows.clear()
-
-        def write(row):
-            rows.append(row)
-            if len(rows) == AT_ONCE:
-                flush()
-
+    with writing_rows(file, schema_of(COLUMNS, "text")) as write:
         yield write
-        if rows:
-            flush()
 
 
 FORMATS = {"jsonl": writing_json_lines, "parquet": writing_parquet}

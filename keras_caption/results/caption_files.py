@@ -2,7 +2,6 @@
 
 import csv
 import io
-import itertools
 import json
 import os
 import pathlib
@@ -15,6 +14,7 @@ from keras_caption.atomic import naming, replacing
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.results.contact_sheet import HEAD, figure_of, photo_of
 from keras_caption.results.file_names import from_text, to_text
+from keras_caption.results.parquet_rows import schema_of, writing_rows
 
 # `photo`, `caption`, `score`, the logarithm of its probability, `confidence`, the mean
 # probability of its tokens, `unsure`, whether that is too little to rely on it, and
@@ -162,23 +162,8 @@ class ParquetFile:
         with missing_extras():
             import pyarrow
             import pyarrow.parquet
-        number = pyarrow.float64()
-        found = {
-            "category": pyarrow.string(),
-            "score": number,
-            "box": pyarrow.list_(number),
-        }
-        types = {
-            "score": number,
-            "confidence": number,
-            "unsure": pyarrow.bool_(),
-            "objects": pyarrow.list_(pyarrow.struct(found)),
-        }
-        columns = {name: types.get(name, pyarrow.string()) for name in COLUMNS}
-        if n_best > 1:
-            of_one = {"caption": pyarrow.string(), "score": number}
-            columns["n_best"] = pyarrow.list_(pyarrow.struct(of_one))
-        self.schema = pyarrow.schema(columns)
+        columns = (*COLUMNS, "n_best") if n_best > 1 else COLUMNS
+        self.schema = schema_of(columns, "caption")
         self.path = pathlib.Path(path)
         self.stored = set()
         if self.path.exists():
@@ -207,25 +192,21 @@ class ParquetFile:
         """Writes the table anew, with its new rows."""
         if not self.new.path.exists():
             return
-        import pyarrow
         import pyarrow.parquet
 
         with (
             replacing(self.path) as partial,
-            pyarrow.parquet.ParquetWriter(partial, self.schema) as writer,
+            writing_rows(partial, self.schema) as write,
         ):
             if self.path.exists():
                 for batch in pyarrow.parquet.ParquetFile(self.path).iter_batches():
-                    writer.write_batch(batch)
+                    for row in batch.to_pylist():
+                        write(row)
             with open(self.new.path, encoding="utf-8", newline="\n") as file:
                 rows = (json.loads(line) for line in file if line.endswith("\n"))
-                rows = (
-                    {**row, "photo": to_text(row["photo"])}
-                    for row in rows
-                    if os.path.realpath(row["photo"]) not in self.stored
-                )
-                while some := list(itertools.islice(rows, 1000)):
-                    writer.write_table(pyarrow.Table.from_pylist(some, self.schema))
+                for row in rows:
+                    if os.path.realpath(row["photo"]) not in self.stored:
+                        write({**row, "photo": to_text(row["photo"])})
         self.new.path.unlink()
 
 

@@ -1,0 +1,61 @@
+"""Parquet tables of captions, written row by row."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+from keras_caption.errors import missing_extras
+
+AT_ONCE = 1024  # rows of a row group
+
+
+def schema_of(columns: tuple[str, ...], text: str) -> Any:
+    """The schema of a table of captions or other texts.
+
+    Args:
+        columns: tuple of str. `score`, `confidence`, `unsure`, `objects` and `n_best`
+            have types of their own; the others are strings.
+        text: str, what a text is called in `n_best`.
+
+    Returns:
+        `pyarrow.Schema`.
+    """
+    with missing_extras():
+        import pyarrow as pa
+
+    number, string = pa.float64(), pa.string()
+    found = {"category": string, "score": number, "box": pa.list_(number)}
+    types = {
+        "score": number,
+        "confidence": number,
+        "unsure": pa.bool_(),
+        "objects": pa.list_(pa.struct(found)),
+        "n_best": pa.list_(pa.struct({text: string, "score": number})),
+    }
+    return pa.schema({name: types.get(name, string) for name in columns})
+
+
+@contextlib.contextmanager
+def writing_rows(
+    file: BinaryIO | str | os.PathLike, schema: Any
+) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Yields a function that writes a row, a dict, to a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = []
+    with pq.ParquetWriter(file, schema) as writer:
+
+        def flush():
+            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema))
+            rows.clear()
+
+        def write(row):
+            rows.append(row)
+            if len(rows) == AT_ONCE:
+                flush()
+
+        yield write
+        if rows:
+            flush()
