@@ -1,8 +1,8 @@
 import numpy as np
 from jaxtyping import UInt8
-from keras import ops
 
 from keras_caption.features.clips import Clip
+from keras_caption.features.photos import resize
 
 HEIGHT = 96  # pixels
 MAX_WIDTH = 65_500  # of a JPEG
@@ -21,7 +21,6 @@ def film_strip(clip: Clip) -> UInt8[np.ndarray, "height width 3"]:
     count, proportion = len(clip.frames), clip.width / clip.height
     width = max(1, min(round(HEIGHT * proportion), MAX_WIDTH // count))
     height = max(1, round(width / proportion))
-    frames = ops.cast(clip.frames, "float32")
-    frames = ops.image.resize(frames, (height, width), antialias=True)
-    frames = np.clip(np.round(frames), 0, 255).astype("uint8")
+    frames = np.round(resize(clip.frames, height, width))
+    frames = np.clip(frames, 0, 255).astype("uint8")
     return np.concatenate(list(frames), axis=1)

@@ -8,7 +8,12 @@ from keras import ops
 
 from keras_caption.arguments import Count, Share, Tensor, check
 from keras_caption.errors import InputError
-from keras_caption.features.photos import check_photos, pixels_of, read_photo
+from keras_caption.features.photos import (
+    check_photos,
+    pixels_of,
+    read_photo,
+    resize,
+)
 
 # COCO's ids of its 80 categories: 1 to 90 but for these.
 UNUSED_IDS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
@@ -242,7 +247,7 @@ def _greater(x, y):
 def _resize(pixels, height, width):
     """A photo of another size, bilinear without antialiasing."""
     if isinstance(height, int):
-        return ops.image.resize(pixels, (height, width), antialias=False)
+        return resize(pixels, height, width, antialias=False)
     import tensorflow as tf  # whose graphs alone do not know the size of a photo
 
     return tf.image.resize(pixels, (height, width))

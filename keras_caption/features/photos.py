@@ -3,6 +3,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import threading
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 HEIF = importlib.util.find_spec("pillow_heif") is not None
 # A photo takes up to 20 bytes a pixel while it is decoded and resized.
 MAX_PIXELS = 64 * 2**20
+# TensorFlow crashes now and then where several threads resize photos eagerly.
+RESIZING = threading.Lock()
 
 
 def read_photo(
@@ -141,8 +144,19 @@ def resize_photo(
     Returns:
         float32 `(size, size, 3)`, or a batch, bilinear with antialiasing.
     """
+    return resize(pixels, size, size)
+
+
+def resize(
+    pixels: Num[Tensor, "*batch height width 3"],
+    height: int,
+    width: int,
+    antialias: bool = True,
+) -> Float32[Tensor, "*batch height width 3"]:
+    """Resizes images, bilinear; of several threads, one at a time does."""
     pixels = ops.cast(pixels, "float32")
-    return ops.image.resize(pixels, (size, size), antialias=True)
+    with RESIZING:
+        return ops.image.resize(pixels, (height, width), antialias=antialias)
 
 
 def find_photos(folder: str | os.PathLike) -> list[pathlib.Path]:

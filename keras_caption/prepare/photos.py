@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 import tensorflow_datasets as tfds
-from keras import ops, tree
+from keras import tree
 
 from keras_caption.batches.examples import (
     captions_and_words,
@@ -29,6 +29,7 @@ from keras_caption.features import (
     ObjectDetector,
     windows,
 )
+from keras_caption.features.photos import resize
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.prepare.photo_records import PhotoRecord
 from keras_caption.prepare.shards import Content, write_shards
@@ -277,5 +278,4 @@ def shrink(photo: np.ndarray, side: int) -> np.ndarray:
     """Reduces a photo so that its longer side has at most `side` pixels."""
     scale = min(1.0, side / max(photo.shape[:2]))
     size = [max(1, round(scale * pixels)) for pixels in photo.shape[:2]]
-    small = ops.image.resize(ops.cast(photo, "float32"), size, antialias=True)
-    return np.clip(np.round(small), 0, 255).astype("uint8")
+    return np.clip(np.round(resize(photo, *size)), 0, 255).astype("uint8")
