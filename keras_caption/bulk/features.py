@@ -85,7 +85,7 @@ class WorkHandler(ModelHandler):
     """
 
     def __init__(self, folder: str):
-        super().__init__(min_batch_size=1, max_batch_size=1)
+        super().__init__()
         self.folder = pathlib.Path(folder)
 
     def load_model(self) -> Work:

@@ -2,7 +2,7 @@ import contextlib
 import dataclasses
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -39,7 +39,7 @@ class ShardHandler(ModelHandler):
     """
 
     def __init__(self, job: Job, output: Output):
-        super().__init__(min_batch_size=1, max_batch_size=1)
+        super().__init__()
         self.job = job
         self.output = output
 
@@ -115,15 +115,22 @@ def execute(items: list, handler: ModelHandler, options: PipelineOptions) -> Non
     """
     try:
         with beam.Pipeline(options=options) as pipeline:
-            shards = pipeline | "Shards" >> beam.Create(items)
-            # `Create` makes one bundle; workers share what is shuffled.
-            _ = shards | beam.Reshuffle() | "Answer" >> RunInference(handler)
+            # `Create` makes one bundle; workers share groups. Each is a batch: some
+            # runners lose what Beam's own batching keeps until a bundle ends.
+            numbered = pipeline | "Shards" >> beam.Create(list(enumerate(items)))
+            batches = numbered | beam.GroupByKey() | beam.MapTuple(items_of)
+            _ = batches | "Answer" >> RunInference(handler.with_no_batching())
     except Exception as error:
         *_, last = str(error).strip().splitlines() or [type(error).__name__]
         raise OSError(
             f"The pipeline failed: {last.rstrip('.')}; rerun the same command to "
             "resume."
         ) from error
+
+
+def items_of(number: int, group: Iterable[Any]) -> list[Any]:
+    """The batch of what has one number."""
+    return list(group)
 
 
 def pipeline_options(options: Sequence[str]) -> PipelineOptions:

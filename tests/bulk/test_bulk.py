@@ -3,7 +3,9 @@
 import gzip
 import io
 import json
-import shutil
+import signal
+import subprocess
+import sys
 import tarfile
 
 import keras
@@ -81,6 +83,25 @@ def rows_of(folder, pattern="*-of-*.jsonl"):
     return [json.loads(line) for path in paths for line in path.open()]
 
 
+# Captions records, and is killed within its fourth shard.
+KILLED = """
+import os, signal, sys
+from keras_caption.bulk.answers import Answers
+from keras_caption.commands import main
+answer, begun = Answers.__call__, []
+
+def killed(answers, records):
+    begun.append(0)
+    for i, row in enumerate(answer(answers, records)):
+        if len(begun) == 4 and i == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield row
+
+Answers.__call__ = killed
+main(sys.argv[1:])
+"""
+
+
 def test_mixed_inputs_are_captioned_killed_and_resumed(
     folder, tmp_path, capsys, monkeypatch
 ):
@@ -88,22 +109,40 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     model = [model, f"--detector={folder / 'yolox.keras'}"]
     inputs = [folder / "photos", folder / "records", folder / "list.csv"]
     inputs += [folder / "photos" / "*.jpg"]  # a file that is named twice
+    output = tmp_path / "out"
     options = [*inputs, *model, "--shard_size=8", "--n_best=2"]
-    answer, killed, begun = Answers.__call__, tmp_path / "killed", []
+    options.append(f"--output={output / 'c'}")
+    command = [sys.executable, "-c", KILLED, "bulk", "caption", *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
 
-    def copied(answers, records):
+    # A killed job leaves whole shards, and one that is no shard yet.
+    assert len([*output.glob("*.partial")]) == 1
+    finished = sorted(output.glob("*-of-*.jsonl"))
+    assert len(finished) == 3
+    lost, *kept = finished  # as if killed before its description was written
+    lost.with_name(f"{lost.name}.json").unlink()
+    contents = {path: path.read_bytes() for path in finished}
+    times = {path: path.stat().st_mtime_ns for path in kept}
+    answer, begun = Answers.__call__, []
+
+    def counted(answers, records):
         begun.append(0)
-        for i, row in enumerate(answer(answers, records)):
-            if len(begun) == 4 and i == 1 and not killed.exists():  # within a shard
-                shutil.copytree(tmp_path / "whole", killed)
-            yield row
+        return answer(answers, records)
 
-    monkeypatch.setattr(Answers, "__call__", copied)
-    code, printed, errors = call(
-        capsys, "caption", *options, f"--output={tmp_path / 'whole' / 'c'}"
-    )
+    monkeypatch.setattr(Answers, "__call__", counted)
+    code, printed, errors = call(capsys, "caption", *options)
     assert code == 1, printed + errors
-    rows = rows_of(tmp_path / "whole")
+    shards = [*output.glob("*-of-*.jsonl")]
+    assert len(begun) == len(shards) - len(kept)
+    assert {path: path.read_bytes() for path in finished} == contents
+    assert {path: path.stat().st_mtime_ns for path in kept} == times
+    begun.clear()
+    code, again, _ = call(capsys, "caption", *options)
+    assert (again, begun) == (printed, [])
+
+    # No record is lost, and each fault is a row.
+    rows = rows_of(output)
     assert f"Captioned 70 of {len(rows)} records; 4 have an error" in printed
     assert len(rows) == 74
     faults = {row["id"]: row["error"] for row in rows if row["error"]}
@@ -116,11 +155,11 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     assert "         1 as: 14: " in errors
 
     # As `keras-caption caption` captions the same photos, whatever they come in.
-    output = tmp_path / "caption.jsonl"
+    alone = tmp_path / "caption.jsonl"
     with pytest.raises(SystemExit):
-        main(["caption", str(folder / "photos"), *model, f"--output={output}"])
+        main(["caption", str(folder / "photos"), *model, f"--output={alone}"])
     capsys.readouterr()
-    captions = {row["photo"]: row for row in map(json.loads, output.open())}
+    captions = {row["photo"]: row for row in map(json.loads, alone.open())}
     names = [f"{i}.png" for i in range(13)] + ["more/[x] n.png"]
     expected = [captions.pop(str(folder / "photos" / name)) for name in names]
     assert not captions
@@ -142,29 +181,6 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     assert len(by_id) == 28  # of the tar and of the list
     assert all(row["text"] == expected[int(row["id"])]["caption"] for row in by_id)
 
-    # A killed job leaves whole shards, and one that is no shard yet.
-    assert len([*killed.glob("*.partial")]) == 1
-    finished = {path: path.stat().st_mtime_ns for path in killed.glob("*-of-*.jsonl")}
-    assert len(finished) == 3
-    lost = sorted(finished)[0]  # killed before its description was written
-    lost.with_name(f"{lost.name}.json").unlink()
-    begun.clear()
-    code, resumed, _ = call(capsys, "caption", *options, f"--output={killed / 'c'}")
-    assert code == 1
-    assert resumed == printed.replace("whole", "killed")
-    shards = sorted((tmp_path / "whole").iterdir())
-    assert len(begun) == len([*killed.glob("*-of-*.jsonl")]) - 2
-    for path in shards:
-        assert path.read_bytes() == (killed / path.name).read_bytes()
-    assert all(
-        path.stat().st_mtime_ns == time
-        for path, time in finished.items()
-        if path != lost
-    )
-    begun.clear()
-    code, again, _ = call(capsys, "caption", *options, f"--output={killed / 'c'}")
-    assert (again, begun) == (resumed, [])
-
     other = tmp_path / "other"
     other.mkdir()
     (other / "c-1-of-1").touch()
@@ -176,7 +192,7 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
         ([*options, "--direct_num_workers=x"], "options are --name=value"),
         ([*options, f"--output={other / 'c'}"], "c-1-of-1 is there, but not by"),
     ):
-        code, _, errors = call(capsys, "caption", f"--output={killed / 'c'}", *wrong)
+        code, _, errors = call(capsys, "caption", f"--output={output / 'c'}", *wrong)
         assert message in str(code) + errors
 
 
