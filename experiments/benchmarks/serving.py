@@ -8,7 +8,8 @@ photos if there is an --answerer, translations if there is a --translator with -
 one in twenty is wrong, by a photo that is damaged or boxes in pixels. A process of its
 own answers each of them once, in a loop, with `keras_caption.serving.Predictor`: what
 the server says then has to be the same, and wrong requests have to be refused. The
-server runs in another process; its memory is read once a second.
+server runs in another process; its memory is read once a second. With --minutes 0, only
+its start-up is measured.
 
 KServe's server of the same predictors is measured next to it. It needs earlier versions
 of pandas and psutil than this environment has, and thus an environment of its own with
@@ -20,6 +21,7 @@ KServe and this package, whose Python is `--peer_python`:
 import asyncio
 import base64
 import io
+import os
 import pathlib
 import random
 import socket
@@ -59,8 +61,10 @@ def main(arguments):
     models["translator"] = options.translator
     models = {name: path for name, path in models.items() if path}
     requests = make_requests(options, models)
-    expected, rate = in_a_process(in_a_loop, models, options.detector, requests)
-    print(f"in a loop: {rate:.1f} requests/s of {len(requests)} without wrong ones")
+    expected = None
+    if options.minutes:
+        expected, rate = in_a_process(in_a_loop, models, options.detector, requests)
+        print(f"in a loop: {rate:.1f} requests/s of {len(requests)} without wrong ones")
     port = str(free_port())
     pairs = [f"{name}={path}" for name, path in models.items()]
     command = [sys.executable, "-m", "keras_caption_cli", "serve", "--port", port]
@@ -82,9 +86,14 @@ def measure(name, command, port, ask, work):
             while not all(is_ready(url, model) for model in models):
                 if server.poll() is not None:
                     raise kc.InputError(f"{name} does not start.")
-                time.sleep(0.1)
-            print(f"{name}, start-up: {time.perf_counter() - begin:.1f} s")
-            summarize(*asyncio.run(load(url, server.pid, ask, *work)))
+                time.sleep(0.5)
+            print(
+                f"{name}, start-up: {time.perf_counter() - begin:.1f} s, "
+                f"{cpu_seconds(server.pid):.1f} s of CPU, "
+                f"{resident(server.pid):.0f} MB"
+            )
+            if work[-1].minutes:
+                summarize(*asyncio.run(load(url, server.pid, ask, *work)))
         finally:
             server.terminate()
 
@@ -228,6 +237,12 @@ def resident(pid):
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
     raise kc.InputError(f"The process {pid} has no memory.")
+
+
+def cpu_seconds(pid):
+    """CPU time of a process."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def summarize(seconds, counts, took, memory):

@@ -35,10 +35,16 @@ class Parser(argparse.ArgumentParser):
         description: str, the first part of the help.
         imports: bool, whether the command takes `--import`, for what a user has
             registered: mechanisms, models, datasets, kinds of input.
+        needs_library: bool, whether to import the library once arguments are parsed.
     """
 
     def __init__(
-        self, name: str, description: str, imports: bool = False, **kwargs: Any
+        self,
+        name: str,
+        description: str,
+        imports: bool = False,
+        needs_library: bool = True,
+        **kwargs: Any,
     ):
         super().__init__(
             prog=name,
@@ -47,6 +53,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **kwargs,
         )
+        self.needs_library = needs_library
         if imports:
             self.add_argument(
                 "--import",
@@ -57,7 +64,8 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, *args, **kwargs):
         options = super().parse_args(*args, **kwargs)
-        import_library()
+        if self.needs_library:
+            import_library()
         return options
 
     def parse_intermixed_args(self, *args, **kwargs):
@@ -73,15 +81,24 @@ def import_library() -> None:
     """Imports what saved models hold, and with it Keras and its backend.
 
     Not before, so that the help and mistakes on the command line need none of them.
-    TensorFlow's remarks, such as that there is no GPU, are dropped unless the user has
-    set TF_CPP_MIN_LOG_LEVEL, which it does not follow before it is imported.
+    """
+    with quiet():
+        kc.register()
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Drops the remarks of TensorFlow, imported in a block, such as of missing GPUs.
+
+    Not if the user has set TF_CPP_MIN_LOG_LEVEL, which TensorFlow does not follow
+    before it is imported.
     """
     if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
-        kc.register()
+        yield
         return
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what fails is an exception too
     with silent():
-        kc.register()
+        yield
 
 
 @contextlib.contextmanager

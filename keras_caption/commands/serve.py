@@ -13,19 +13,23 @@ The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L
 it is; /healthz, /readyz and /metrics are for the machines that watch.
 """
 
+import contextlib
 import dataclasses
+import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from keras_caption.commands.command_line import Parser, count
+from keras_caption.commands.command_line import Parser, count, quiet
 from keras_caption.commands.detection import add_detector_options
 from keras_caption.errors import InputError
 from keras_caption.progress import report
 from keras_caption.serving import Limits
 
+EARLIER_KERAS = "TF_USE_LEGACY_KERAS"  # a variable that TensorFlow reads
+
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption serve", __doc__, imports=True)
+    parser = Parser("keras-caption serve", __doc__, imports=True, needs_library=False)
     limits = Limits()
     parser.add_argument(
         "models", nargs="+", metavar="MODEL", help="model, or NAME=MODEL"
@@ -69,7 +73,8 @@ def main(arguments: Sequence[str]) -> None:
     names = [field.name for field in dataclasses.fields(Limits)]
     limits = Limits(**{name: getattr(options, name) for name in names})
     labels = dict(label_of(text) for text in options.label)
-    from keras_caption.serving import Server  # which needs the extra
+    with quiet(), without_keras():
+        from keras_caption.serving import Server  # which needs the extra
 
     server = Server(limits, token_of(options.token), logs=True)
     for model in options.models:
@@ -91,6 +96,23 @@ def main(arguments: Sequence[str]) -> None:
             f"{name} is served at http://{options.host}:{options.port}/v1/models/{name}"
         )
     server.run(options.host, options.port)
+
+
+@contextlib.contextmanager
+def without_keras() -> Iterator[None]:
+    """Keeps TensorFlow, imported in a block, from importing Keras at its end.
+
+    Only saved models that are no exports need it. Told to use the earlier Keras,
+    `tf_keras`, TensorFlow tries to import that one, and goes on without it.
+    """
+    given = os.environ.get(EARLIER_KERAS)
+    os.environ[EARLIER_KERAS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[EARLIER_KERAS]
+        if given is not None:
+            os.environ[EARLIER_KERAS] = given
 
 
 def label_of(text: str) -> tuple[str, int]:

@@ -42,13 +42,12 @@ class ExportedPredictor:
     """
 
     def __init__(self, path: str | os.PathLike):
-        with contextlib.suppress(ModuleNotFoundError):
-            import tensorflow_text  # noqa: F401, operators of subword tokenizers
         with reading(path):
             content = (pathlib.Path(path) / "saved_model.pb").read_bytes()
-            proto = saved_model_pb2.SavedModel.FromString(content)
+            [graph] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
+            register_operators(graph)
             self._loaded = tf.saved_model.load(str(path))
-        described = proto.meta_graphs[0].signature_def
+        described = graph.signature_def
         self.signatures = {
             name: signature_of(function, described[name])
             for name, function in self._loaded.signatures.items()
@@ -150,6 +149,17 @@ class ExportedPredictor:
         if signature is None:
             raise InputError(f"The exported model has no signature {name!r}.")
         return signature
+
+
+def register_operators(graph: Any) -> None:
+    """Imports the package of subword tokenizers if a `MetaGraphDef` needs it.
+
+    The package imports Keras.
+    """
+    used = graph.meta_info_def.stripped_op_list.op
+    if not all(hasattr(tf.raw_ops, operator.name) for operator in used):
+        with contextlib.suppress(ModuleNotFoundError):
+            import tensorflow_text  # noqa: F401
 
 
 def signature_of(function: Any, described: Any) -> Signature:

@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 
+import keras_caption
 from keras_caption.errors import InputError
 from keras_caption.serving.limits import Limits
 from keras_caption.serving.rest import Metrics, Rest
@@ -188,7 +189,8 @@ def load_predictor(
         from keras_caption.serving.exported import ExportedPredictor
 
         predictor = ExportedPredictor(path)
-    else:  # Keras is imported for these only
+    else:
+        keras_caption.register()  # imports Keras
         from keras_caption.serving.detection import add_detector, reads_objects
         from keras_caption.serving.predictor import Predictor
 

@@ -1,13 +1,13 @@
 """What a user deploys: the repository's model as an export, and `deploy/`."""
 
-import base64
-import json
 import pathlib
 import re
 import runpy
 import shutil
 import subprocess
 
+import httpx
+import numpy as np
 import pytest
 import tensorflow as tf
 import yaml
@@ -114,25 +114,54 @@ def test_a_version_is_no_folder_of_versions(deployed):
     assert sorted(path.name for path in exported.parent.iterdir()) == ["7", "8"]
 
 
-def test_requests_are_made_of_an_export(deployed, tmp_path):
-    _, exported, photos, captions = deployed
+def test_requests_of_real_photos_are_answered_by_our_server(deployed, tmp_path):
+    model, exported, photos, captions = deployed
     output = tmp_path / "requests"
     make = runpy.run_path(str(DEPLOY / "requests.py"))["main"]
     make([str(exported), str(output), *map(str, photos)])
-    served = tf.saved_model.load(str(exported)).signatures
-    bodies = {path.stem: json.loads(path.read_text()) for path in output.glob("*.json")}
-    assert {*bodies} == {*served} == {path.stem for path in output.glob("*.pb")}
-    for name, body in bodies.items():
-        assert body["signature_name"] == name
-        inputs = {*served[name].structured_input_signature[1]}
-        assert all({*instance} == inputs for instance in body["instances"])
-    sent = [row["image_bytes"]["b64"] for row in bodies["photos"]["instances"]]
-    contents = [path.read_bytes() for path in photos]
-    assert [base64.b64decode(x) for x in sent] == contents
-    request = predict_pb2.PredictRequest.FromString((output / "photos.pb").read_bytes())
-    assert request.model_spec.name == "ngsan_coco"
-    files = tf.make_ndarray(request.inputs["image_bytes"])
-    assert texts(served["photos"](image_bytes=tf.constant(files))) == captions
+    predictor = kc.serving.ExportedPredictor(exported)
+    names = {*predictor.signatures}
+    assert {path.stem for path in output.glob("*.json")} == names
+    assert {path.stem for path in output.glob("*.pb")} == names
+    server = kc.serving.Server()
+    server.service.add("ngsan_coco", str(exported), lambda path: predictor)
+    with server.serving() as url, kc.serving.Client(url) as client:
+        for name in names:
+            content = (output / f"{name}.pb").read_bytes()
+            request = predict_pb2.PredictRequest.FromString(content)
+            assert request.model_spec.name == "ngsan_coco"
+            assert request.model_spec.signature_name == name
+            inputs = {key: tf.make_ndarray(x) for key, x in request.inputs.items()}
+            by_grpc = client.predict("ngsan_coco", inputs, name)
+            address = f"{url}/v1/models/ngsan_coco:predict"
+            body = (output / f"{name}.json").read_bytes()
+            answer = httpx.post(address, content=body, timeout=60)
+            assert answer.status_code == 200, answer.text
+            rows = answer.json()["predictions"]
+            if name == "logits":
+                tokens = inputs.pop("tokens")
+                expected = model.logits(tokens, model.encode(model.read(inputs)))
+                for found in by_grpc, rows:
+                    np.testing.assert_allclose(found, expected, atol=1e-4)
+                continue
+            if "sample" in name:  # another caption each time
+                assert [bool(x["captions"]) for x in rows][:2] == [True] * len(rows[:2])
+                continue
+            expected = captions
+            if not name.startswith("photos") and name != "serving_default":
+                images = {key: inputs[key] for key in ("regions", "boxes")}
+                beam = {"beam_size": 1} if name == "greedy" else {}
+                expected = model.generate(images, **beam)
+            tokens = [np.atleast_2d(x)[0] for x in by_grpc["tokens"]]
+            assert [model.vocabulary.decode(x) for x in tokens] == expected
+            if name == "tokens":
+                assert rows == [
+                    {key: x[i].tolist() for key, x in by_grpc.items()}
+                    for i in range(len(rows))
+                ]
+            else:
+                texts = [np.atleast_1d(x["captions"])[0] for x in rows]
+                assert texts == expected
 
 
 def test_the_configuration_of_tensorflow_serving_fits_together():

@@ -43,6 +43,18 @@ for name in ("many", "one"):
 print(json.dumps(answers))
 """
 
+SERVED = """
+import sys
+import keras_caption_cli
+try:
+    keras_caption_cli.main(["serve", sys.argv[1]])
+except SystemExit as end:
+    print(end)
+from keras_caption.serving import ExportedPredictor
+ExportedPredictor(sys.argv[2])
+print("keras" in sys.modules)
+import keras_caption.models
+"""
 
 LENGTH = 6
 SEARCH = {"max_length": LENGTH, "no_repeat_ngram": 3}
@@ -176,6 +188,16 @@ def test_saved_model_answers_where_there_is_only_tensorflow(
         loaded.signatures[request.model_spec.signature_name](**inputs)
         warmed.append(request.model_spec.signature_name)
     assert sorted(warmed) == sorted(loaded.signatures)
+
+
+def test_the_command_serves_exports_without_keras(exported, tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"damaged")
+    command = [sys.executable, "-c", SERVED, str(tmp_path), str(exported)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    refused, has_keras = done.stdout.splitlines()
+    assert "cannot be served" in refused
+    assert has_keras == "False"
 
 
 def test_an_export_loads_as_the_model_that_it_generates_as(
