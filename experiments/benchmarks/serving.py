@@ -40,6 +40,7 @@ SIZES = (256, 512, 1024)  # of the longer side of photos, in pixels
 REGIONS = (1, 4, 12, 24, 36)
 DISTINCT = 40  # requests of each kind
 WRONG = 0.05
+PARTS = 5  # of the time, in each of which memory is told
 PEER = pathlib.Path(__file__).with_name("kserve_peer.py")
 QUESTIONS = ("What is in the photo?", "How many dogs are there?", "Is it outdoors?")
 CATEGORIES = 80
@@ -252,9 +253,8 @@ def summarize(seconds, counts, took, memory):
     print(f"latency: p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms")
     print(f"answers that differ from the loop's: {counts['wrong']}")
     print(f"wrong requests refused: {counts['refused']}; failures: {counts['failed']}")
-    tenth = max(len(memory) // 10, 1)
-    first, last = np.median(memory[tenth : 2 * tenth]), np.median(memory[-tenth:])
-    print(f"memory: {first:.0f} MB after a tenth of the time, {last:.0f} MB at its end")
+    parts = [np.median(part) for part in np.array_split(memory, PARTS) if len(part)]
+    print(f"memory by time: {', '.join(f'{x:,.0f}' for x in parts)} MB")
 
 
 if __name__ == "__main__":
