@@ -8,7 +8,8 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.ml.inference.base import ModelHandler, RunInference
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners import create_runner
 
 from keras_caption.atomic import exclusive_file
 from keras_caption.bulk.answers import Answers
@@ -17,6 +18,7 @@ from keras_caption.bulk.job import HUBS, Job
 from keras_caption.bulk.output import Description, Output, count_faults
 from keras_caption.bulk.shards import Shard, plan
 from keras_caption.errors import InputError
+from keras_caption.formats.faults import reason_of
 from keras_caption.models.loading import file_of
 from keras_caption.progress import EVERY, progress
 
@@ -137,9 +139,11 @@ def pipeline_options(options: Sequence[str]) -> PipelineOptions:
     """Beam's options, by default for its local runner.
 
     Raises:
-        InputError: If Beam has no such option, or a value is wrong.
+        InputError: If Beam has no such option or runner, or a value is wrong.
     """
     try:
+        runner = PipelineOptions(list(options)).view_as(StandardOptions).runner
+        create_runner(runner or LOCAL)  # its module may declare options of its own
         parsed = PipelineOptions(list(options))
         known, given = (
             parsed.get_all_options(drop_default=x, retain_unknown_options=x)
@@ -149,9 +153,12 @@ def pipeline_options(options: Sequence[str]) -> PipelineOptions:
         raise InputError(
             f"Beam refuses one of {' '.join(options)}: options are --name=value."
         ) from None
+    except (AttributeError, ImportError, ValueError) as error:
+        reason = reason_of(error)
+        raise InputError(f"--runner={runner} cannot be used: {reason}.") from None
     if unknown := sorted({*given} - {*known}):
         raise InputError(f"There is no option --{unknown[0]}, of Beam neither.")
-    if given.get("runner") is None:
+    if runner is None:
         return PipelineOptions([*options, f"--runner={LOCAL}"])
     return parsed
 
