@@ -46,6 +46,13 @@ def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def resident_memory():
+    """Resident memory of this process now, in MB."""
+    with open("/proc/self/statm") as file:
+        pages = int(file.read().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
 def peak_and_seconds(step, repeats=10):
     """Measures time and peak memory of a call; to be run by `in_a_process`.
 

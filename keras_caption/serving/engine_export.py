@@ -218,13 +218,20 @@ def reading_of(model: Any) -> tuple[str, str]:
 
 def notes_of(model: Any) -> list[str]:
     """What of a model the file does not hold, a list of sentences."""
-    notes = []
-    if not isinstance(model, Answering):
-        options = dataclasses.asdict(model.decoding)
-        given = ", ".join(f"`{n}` {x}" for n, x in options.items() if x or x == 0)
-        notes.append(
-            f"It searches with these options, which cannot be changed: {given}."
-        )
+    if isinstance(model, Answering):
+        notes = [
+            "`best_ids` are those of five answers, the most probable first. Where "
+            "there is none, `best_scores` are -inf."
+        ]
+    else:
+        options = {
+            x.name: getattr(model.decoding, x.name)
+            for x in dataclasses.fields(model.decoding)
+            if x.name in ("beam_size", "max_length")
+            or getattr(model.decoding, x.name) != x.default
+        }
+        given = ", ".join(f"`{name}` {value}" for name, value in options.items())
+        notes = [f"All of the search is in the file, with fixed options: {given}."]
     for name, made in (
         ("source", f"`model.source.encode(text)[1:]`, up to EOS ({EOS})"),
         ("question", "`model.question.to_ids(text)`"),
