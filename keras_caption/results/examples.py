@@ -12,14 +12,16 @@ class Attention:
 
     Attributes:
         areas: float `(M, 4)`, x1, y1, x2, y2 of the items, divided by the image's width
-            and height.
+            and height; or `None`, if the items are words of a source.
         weights: float `(words, M)`, shares from 0 to 1.
-        names: List of str, of the items, or `None`.
+        names: List of str, of the items, or `None`; of a source, its words.
+        gap: str, between words of a source: empty if they are parts of words.
     """
 
-    areas: np.ndarray
+    areas: np.ndarray | None
     weights: np.ndarray
     names: list[str] | None = None
+    gap: str = " "
 
 
 @dataclasses.dataclass

@@ -45,12 +45,27 @@ def attention_data(examples: Mapping[Any, Example]) -> Markup:
 
     Returns:
         A list with, for each line in its turn, the framed areas of its words in
-        percent, and their names; or null for lines without attention.
+        percent, and their names; of a source, all of its words, and their shares; or
+        null for lines without attention.
     """
     lines = [line for example in examples.values() for line in example.lines]
-    data = [line.attention and _framed(line.attention) for line in lines]
+    data = [line.attention and _shown(line.attention) for line in lines]
     # Within <script>, a name must not end it.
     return Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def _shown(attention: Attention):
+    return _shaded(attention) if attention.areas is None else _framed(attention)
+
+
+def _shaded(attention: Attention):
+    """Words of a source, and their shares for each word of the line."""
+    percents = np.round(100 * attention.weights).astype(int)
+    words = [
+        [[i, share] for i, share in enumerate(row) if share]
+        for row in percents.tolist()
+    ]
+    return {"names": attention.names, "gap": attention.gap, "words": words}
 
 
 def _framed(attention: Attention):

@@ -338,9 +338,9 @@ class Translation(Task):
     def examples(
         self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
     ) -> dict[Any, Example]:
-        """Some of these translations, with their sources."""
+        """Some of these translations, with what their words attend to."""
         pairs = self._decoded_test(model)
-        return translation_examples.examples(folder, pairs, scores, keys)
+        return translation_examples.examples(model, folder, pairs, scores, keys)
 
     def _decoded_test(self, model):
         """The test split, its translations written as the model would decode them."""

@@ -13,6 +13,7 @@ import keras_caption as kc
 from keras_caption import progress
 from keras_caption.formats.items import read_items
 from keras_caption.tasks.reports import translation as report
+from keras_caption.tasks.reports.translation_examples import attended
 
 WORDS = ["one", "two", "three", "four", "five", "six", "sev@@", "eight", "ni@@", "ten"]
 TINY = {
@@ -108,6 +109,7 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(
     page = html.unescape((folder / "whole" / "report.html").read_text())
     assert all(f">{source.strip()}</p>" in page for source in sources)
     assert all(f"<li>{reference.strip()}</li>" in page for reference in references)
+    check_attention_of_words(folder / "whole", page)
     assert "@@" in "".join(sources)
     assert "@@" not in "".join(translations + references)
 
@@ -141,6 +143,32 @@ def test_a_number_of_updates_ends_training(folder, call):
     assert json.loads(path.read_text()) == history
     done = call("too_few", *few)
     assert "warmup_steps=10 is more than the 8 steps" in done.stderr
+
+
+def check_attention_of_words(folder, page):
+    """The report has shares of the source's words, of tokens taken together."""
+    stored = page.split('id="attention">')[1].split("</script>")[0]
+    texts = (folder / "test_translations.txt").read_text().splitlines()
+    lines = [line for line in json.loads(stored) if line]
+    assert len(lines) == sum(map(bool, texts)) > 0
+    for line in lines:
+        assert line["names"][-1] == "<eos>"
+        assert all(95 <= sum(x for _, x in word) <= 105 for word in line["words"])
+    model = kc.models.load(folder)
+    source = model.source_tokens(["one sev@@ ten two"])
+    inputs = model.read({"source": np.array(source)})
+    captions = model.vocabulary.encode("ni@@ ten six")[:-1]
+    [weights] = np.array(model.attention(np.array([captions]), model.encode(inputs)))
+    one, sev, ten, two, end = weights.T
+    expected = np.stack([one, sev + ten, two, end], axis=1)
+    expected = [expected[:2].mean(axis=0), expected[2]]
+    [(words, gap, found)] = attended(model, ["one sev@@ ten two"], ["ni@@ ten six"])
+    assert gap.join(words) == "niten six"
+    assert found.names == ["one", "sevten", "two", "<eos>"]
+    np.testing.assert_allclose(found.weights, expected, atol=1e-6)
+    [(words, gap, found)] = attended(model, ["one"], ["sev@@ ten"])
+    assert [gap.join(words), found.gap] == ["sevten", ""]
+    np.testing.assert_allclose(found.weights.sum(axis=1), 1, atol=1e-5)
 
 
 def test_the_report_says_what_its_figures_and_outputs_lack(

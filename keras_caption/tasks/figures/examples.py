@@ -1,4 +1,4 @@
-"""What two captioners say of the same images, and what they attend to."""
+"""What captioners say of the same images, and what they attend to."""
 
 import textwrap
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ def captions_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fig
     """Shows captions of several runs beside a person's (NG-SAN, Fig. 5).
 
     AoANet's Table 3 has the same of other images. The papers choose images by hand; by
-    default these are the eight in which the scores of the first two runs differ most,
-    whichever is ahead.
+    default these are the eight in which the scores of the first and the last run
+    differ most, whichever is ahead.
 
     Args:
         runs: Sequence of `FinishedRun` on one test split.
@@ -123,7 +123,7 @@ def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fi
 def chosen_examples(
     runs: Sequence[FinishedRun], ids: Sequence[str], count: int
 ) -> tuple[list[str], list[Example]]:
-    """Names of runs, and the examples of ids or those in which two runs differ most."""
+    """Names of runs, and the examples of ids or those in which they differ most."""
     outcomes = [run.task.outcome(run.model, run.folder) for run in runs]
     keys, scores = common_scores(runs, outcomes)
     by_name = {str(key): key for key in keys}
@@ -133,8 +133,10 @@ def chosen_examples(
     ranked = sorted(keys, key=lambda key: -abs(scores[0][key] - scores[-1][key]))
     chosen: list[Any] = [by_name[name] for name in ids] or ranked[:count]
     examples = merged_examples(runs, scores, chosen)
-    if any(line.answer is not None for x in examples.values() for line in x.lines):
-        raise InputError(f"The figure is of captions, and {runs[0].folder} answers.")
+    for example in examples.values():
+        does = "translates" if example.source is not None else "answers"
+        if does == "translates" or any(x.answer is not None for x in example.lines):
+            raise InputError(f"The figure is of captions, and {runs[0].folder} {does}.")
     return tell_apart(runs), [examples[key] for key in chosen]
 
 

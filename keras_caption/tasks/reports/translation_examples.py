@@ -1,11 +1,20 @@
-"""Translations of a test split, scored one by one."""
+"""Translations of a test split, with what each of their words attends to."""
 
 import pathlib
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+import keras_caption as kc
 from keras_caption.errors import InputError
 from keras_caption.formats.text_lines import lines
-from keras_caption.results.examples import Example, Line, Outcome
+from keras_caption.models.sentence_reader import pad
+from keras_caption.results.examples import Attention, Example, Line, Outcome
+from keras_caption.text import EOS
+from keras_caption.text.tokenizer import SPECIAL_TOKENS
+
+BATCH_SIZE = 50
 
 
 def outcome(folder: pathlib.Path, sentences: tuple[list[str], list[str]]) -> Outcome:
@@ -33,6 +42,7 @@ def outcome(folder: pathlib.Path, sentences: tuple[list[str], list[str]]) -> Out
 
 
 def examples(
+    model: Any,
     folder: pathlib.Path,
     sentences: tuple[list[str], list[str]],
     scores: dict[int, float],
@@ -41,6 +51,7 @@ def examples(
     """Some translations, with their sources.
 
     Args:
+        model: The run's translator, or `None`: then nothing is known of attention.
         folder: `pathlib.Path` of the run.
         sentences: Of `outcome`.
         scores: dict from the number of a sentence to float.
@@ -48,12 +59,88 @@ def examples(
     """
     sources, references = sentences
     translations = translations_of(folder, references)
-    return {
+    shown = {
         i: Example(
-            [Line([translations[i]], score=scores[i])], [references[i]], sources[i]
+            [Line(translations[i].split(), score=scores[i])],
+            [references[i]],
+            sources[i],
         )
         for i in keys
     }
+    if model is not None:
+        translated = [i for i in keys if translations[i]]
+        for start in range(0, len(translated), BATCH_SIZE):
+            batch = translated[start : start + BATCH_SIZE]
+            texts = [translations[i] for i in batch]
+            of_batch = attended(model, [sources[i] for i in batch], texts)
+            for i, (words, gap, attention) in zip(batch, of_batch, strict=True):
+                [line] = shown[i].lines
+                line.words, line.gap, line.attention = words, gap, attention
+    return shown
+
+
+def attended(
+    model: Any, sources: list[str], translations: list[str]
+) -> list[tuple[list[str], str, Attention]]:
+    """What the words of given translations attend to.
+
+    A word's attention is the mean of its tokens'; a word of the source has what its
+    tokens have together. Texts without spaces are taken token by token.
+
+    Args:
+        model: A translator, or an ensemble.
+        sources: List of str.
+        translations: List of str.
+
+    Returns:
+        List of the words of a translation, what is between them, and `Attention` to
+        the words of the source, and to its end.
+    """
+    of_sources = model.source_tokens(sources)
+    of_translations = [[*model.vocabulary.to_ids(x), EOS] for x in translations]
+    inputs = model.read({"source": pad(of_sources)})
+    tokens = pad(of_translations)[:, None]
+    found = []
+    for source, ids, read, [weights] in zip(
+        sources,
+        of_translations,
+        of_sources,
+        model.attended(inputs, tokens),
+        strict=True,
+    ):
+        words, places, gap = words_of(model.vocabulary, ids[:-1])
+        names, parts, between = words_of(model.source, read[:-1])
+        if len(source.split()) == len(names):
+            names = source.split()  # as it is written
+        to_words = membership(places, len(words))
+        to_words /= np.maximum(to_words.sum(axis=0), 1)
+        to_names = membership([*parts, len(names)], len(names) + 1)
+        weights = weights[: len(places), : len(parts) + 1]
+        shares = to_words.T @ weights @ to_names
+        names = [*names, SPECIAL_TOKENS[EOS]]
+        found.append((words, gap, Attention(None, shares, names, between)))
+    return found
+
+
+def words_of(
+    tokenizer: "kc.text.Tokenizer", ids: list[int]
+) -> tuple[list[str], list[int], str]:
+    """Words of a text, the place of each token's word, and what is between words.
+
+    Args:
+        tokenizer: `keras_caption.text.Tokenizer`.
+        ids: List of int, the tokens of the text.
+    """
+    beginnings = [tokenizer.to_text(ids[: i + 1]) for i in range(len(ids))]
+    words = beginnings[-1].split() if ids else []
+    if len(words) > 1:
+        return words, [max(len(x.split()) - 1, 0) for x in beginnings], " "
+    return [tokenizer.to_text([i]) for i in ids], [*range(len(ids))], ""
+
+
+def membership(places: Sequence[int], count: int) -> np.ndarray:
+    """Which of `count` words the tokens are parts of, float `(tokens, count)`."""
+    return np.eye(count)[np.array(places, int)]
 
 
 def translations_of(folder, references):

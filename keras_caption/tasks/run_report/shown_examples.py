@@ -21,6 +21,10 @@ LEGEND_OF_QUESTIONS = (
     "A frame is a region that attends to the word, with the share of the region's "
     "attention that the word gets: the greater, the thicker the frame."
 )
+LEGEND_OF_SOURCES = (
+    "Above the words of the source stands how much of a word's attention they have, in "
+    "percent: the greater, the stronger their colour."
+)
 
 
 def shown_examples(
@@ -63,9 +67,11 @@ def shown_examples(
         }
         for key, example in shown.items()
     }
-    is_of_questions = any(
-        line.answer is not None for example in shown.values() for line in example.lines
-    )
+    legend = LEGEND
+    if any(example.source is not None for example in shown.values()):
+        legend = LEGEND_OF_SOURCES
+    if any(line.answer is not None for x in shown.values() for line in x.lines):
+        legend = LEGEND_OF_QUESTIONS
     return {
         "groups": [
             (head, [items[key] for key in of_group]) for head, of_group in groups
@@ -75,7 +81,8 @@ def shown_examples(
         "score": outcomes[0].score,
         "attention": attention_data(shown),
         "has_attention": any(item["has_attention"] for item in items.values()),
-        "legend": LEGEND_OF_QUESTIONS if is_of_questions else LEGEND,
+        "has_frames": legend is not LEGEND_OF_SOURCES,
+        "legend": legend,
     }
 
 
