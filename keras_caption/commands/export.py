@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 import keras_caption as kc
 from keras_caption.atomic import check_folder, check_new, exclusive_file
-from keras_caption.commands.command_line import Parser
+from keras_caption.commands.command_line import Parser, silent
 from keras_caption.commands.detection import add_detector_options
 from keras_caption.formats.exports import is_export, next_version
 
@@ -88,7 +88,8 @@ def ctranslate2(model, options):
 
 
 def engine(model, options):
-    kc.serving.export_engine(model, options.output, options.format)
+    with silent():  # LiteRT's converter prints pages about what it lacks
+        kc.serving.export_engine(model, options.output, options.format)
     return options.output
 
 
