@@ -1,10 +1,12 @@
 """Inputs of the papers' sizes, and measurements of time and memory."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import resource
 import statistics
 import time
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -75,3 +77,53 @@ def in_a_process(function, *args):
     fresh = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=fresh) as pool:
         return pool.submit(function, *args).result()
+
+
+class Times(NamedTuple):
+    """Median seconds of a call: by the clock, and of all threads on processors."""
+
+    wall: float
+    cpu: float
+
+
+def in_turn(makers, *args, repeats=5):
+    """Median times of functions, each in a process of its own, called in turn.
+
+    Args:
+        makers: dict from a name to a function of a module, which makes of `args` the
+            function without arguments that is timed.
+        *args: Arguments of the makers.
+        repeats: int, number of calls, after two to warm up.
+
+    Returns:
+        dict of `Times`.
+    """
+    fresh = multiprocessing.get_context("spawn")
+    with contextlib.ExitStack() as stack:
+        processes = {
+            name: stack.enter_context(
+                concurrent.futures.ProcessPoolExecutor(
+                    1, fresh, initializer=_prepare, initargs=(make, args)
+                )
+            )
+            for name, make in makers.items()
+        }
+        times = {name: [] for name in makers}
+        for _ in range(repeats + 2):
+            for name, process in processes.items():
+                times[name].append(process.submit(_turn).result())
+    return {
+        name: Times(*map(statistics.median, zip(*of_one[2:], strict=True)))
+        for name, of_one in times.items()
+    }
+
+
+def _prepare(make, args):
+    _turn.function = make(*args)
+
+
+def _turn():
+    """Seconds of one call in the process of `in_turn`: by the clock, and of threads."""
+    start = time.perf_counter(), time.process_time()
+    _turn.function()
+    return time.perf_counter() - start[0], time.process_time() - start[1]

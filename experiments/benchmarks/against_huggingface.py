@@ -1,0 +1,60 @@
+"""Beam search of a translator, against Hugging Face's `generate` of the same sizes.
+
+    pip install torch transformers  # the CPU build of PyTorch
+    python experiments/benchmarks/against_huggingface.py
+
+Hugging Face's model is MarianMT, post-norm with one table of embeddings, as ours; see
+`forced_translation.py`.
+"""
+
+import functools
+
+from experiments.benchmarks.forced_translation import (
+    BEAM_SIZE,
+    LENGTH,
+    SOURCE_LENGTH,
+    VOCABULARY_SIZE,
+    compare,
+    cores,
+)
+from keras_caption.text import BOS, EOS, PAD
+
+
+def huggingface(work):
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    torch.set_num_threads(cores())
+    config = MarianConfig(
+        vocab_size=VOCABULARY_SIZE,
+        max_position_embeddings=SOURCE_LENGTH + LENGTH,
+        d_model=work.model_dim,
+        encoder_layers=work.num_layers,
+        decoder_layers=work.num_layers,
+        encoder_attention_heads=work.num_heads,
+        decoder_attention_heads=work.num_heads,
+        encoder_ffn_dim=work.feedforward_dim,
+        decoder_ffn_dim=work.feedforward_dim,
+        activation_function="relu",
+        scale_embedding=True,
+        decoder_start_token_id=BOS,
+        pad_token_id=PAD,
+        eos_token_id=EOS,
+        forced_eos_token_id=None,
+    )
+    model = MarianMTModel(config).eval()
+    search = torch.inference_mode()(model.generate)
+    sources = torch.from_numpy(work.sources).long()
+    return functools.partial(
+        search,
+        input_ids=sources,
+        attention_mask=torch.ones_like(sources),
+        num_beams=BEAM_SIZE,
+        do_sample=False,
+        min_new_tokens=LENGTH,
+        max_new_tokens=LENGTH,
+    )
+
+
+if __name__ == "__main__":
+    compare({"Hugging Face": huggingface})

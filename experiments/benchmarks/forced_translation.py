@@ -1,0 +1,137 @@
+"""Translations of a forced length, which compare translators by speed alone.
+
+Random sentences of 15 tokens, a shared vocabulary of 9,712, beam width 5, and exactly
+30 tokens, whatever the random weights say. The translators take turns, each in a
+process of its own, and so does a large matrix product: what part of its rate the matrix
+products of a search reach says how much faster a search could be.
+
+On a machine that does other things too, compare times of processors on one core, by
+`taskset --cpu-list 0` before the command: several threads that wait for each other then
+count as work.
+"""
+
+import dataclasses
+import functools
+import os
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+
+import keras_caption as kc
+from experiments.benchmarks.common import in_turn
+from keras_caption.text import EOS
+
+VOCABULARY_SIZE, SOURCE_LENGTH = 9712, 15
+BEAM_SIZE, LENGTH = 5, 30
+PRODUCT = "a large product"
+PRODUCT_SIZE = 2048
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """A translator's sizes, and how many sentences it translates at once."""
+
+    num_layers: int
+    model_dim: int
+    feedforward_dim: int
+    num_heads: int
+    sentences: int
+
+    def __str__(self):
+        return (
+            f"{self.num_layers} + {self.num_layers} layers of {self.model_dim}, "
+            f"{self.sentences} sentence{'s' if self.sentences > 1 else ''}"
+        )
+
+    @property
+    def sources(self):
+        """Tokens of the sentences, int32 `(sentences, SOURCE_LENGTH)`, EOS last."""
+        shape = self.sentences, SOURCE_LENGTH
+        tokens = np.random.default_rng(0).integers(EOS + 2, VOCABULARY_SIZE, shape)
+        tokens[:, -1] = EOS
+        return tokens.astype("int32")
+
+    @property
+    def operations(self):
+        """Floating-point operations of the matrix products of a search."""
+        d, inner = self.model_dim, self.feedforward_dim
+        read = 6 * d * d + 2 * d * inner + 2 * SOURCE_LENGTH * d  # memory's K and V too
+        written = 6 * d * d + 2 * d * inner + (LENGTH + 2 * SOURCE_LENGTH) * d
+        of_token = self.num_layers * written + d * VOCABULARY_SIZE
+        of_sentence = SOURCE_LENGTH * self.num_layers * read
+        of_sentence += BEAM_SIZE * LENGTH * of_token
+        return 2 * self.sentences * of_sentence  # multiply and add
+
+
+WORKS = (
+    Work(4, 128, 256, 4, 64),
+    Work(6, 512, 2048, 8, 64),
+    Work(6, 512, 2048, 8, 1),
+)
+
+
+def make_model(work):
+    return kc.models.create(
+        "transformer_base",
+        source_size=VOCABULARY_SIZE,
+        target_size=VOCABULARY_SIZE,
+        shared_embeddings=True,
+        num_layers=work.num_layers,
+        model_dim=work.model_dim,
+        feedforward_dim=work.feedforward_dim,
+        num_heads=work.num_heads,
+    )
+
+
+def ours(work):
+    """A search of keras_caption, as a function without arguments."""
+    return functools.partial(
+        make_model(work).generate_tokens,
+        {"source": work.sources},
+        batch_size=work.sentences,
+        beam_size=BEAM_SIZE,
+        max_length=LENGTH,
+        min_length=LENGTH,
+    )
+
+
+def large_product(work):
+    x = tf.random.normal((PRODUCT_SIZE, PRODUCT_SIZE))
+    return tf.function(lambda: tf.matmul(x, x))
+
+
+def compare(peers):
+    """Prints the seconds of searches by keras_caption and by peers.
+
+    Args:
+        peers: dict from a name to a function of a `Work`, of a module, which returns a
+            function without arguments that translates its sentences.
+    """
+    print(f"{processor()}; medians of five, in turn")
+    for work in WORKS:
+        taken = in_turn({"keras_caption": ours, **peers, PRODUCT: large_product}, work)
+        rate = 2 * PRODUCT_SIZE**3 / taken.pop(PRODUCT).wall
+        print(f"\n{work}, beam {BEAM_SIZE}, {LENGTH} tokens")
+        print(f"{PRODUCT:20} {rate / 1e9:6.0f} GFLOP/s")
+        own = taken["keras_caption"]
+        for name, times in taken.items():
+            share = work.operations / times.wall / rate
+            print(
+                f"{name:20} {times.wall:6.3f} s, {times.cpu:6.3f} s of all processors; "
+                f"{share:.2f} of that rate",
+                end="",
+            )
+            print("" if times is own else f"; ours is {times.wall / own.wall:.2f} x")
+
+
+def processor():
+    """The processor's name, and the number of its cores that are used."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    name = next(x.partition(": ")[2] for x in lines if x.startswith("model name"))
+    return f"{name}, {cores()} of its cores"
+
+
+def cores():
+    """Number of cores that this process may use, which `taskset` can limit."""
+    return len(os.sched_getaffinity(0))
