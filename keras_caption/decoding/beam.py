@@ -4,12 +4,13 @@ from jaxtyping import Float32
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
+from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
     Search,
     batch_size,
-    chosen_log_probs,
     repeat_rows,
+    take_tokens,
 )
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import BOS, EOS, PAD
@@ -127,8 +128,8 @@ class Beam(Search):
         # Those of a beam are among the best tokens of each hypothesis before.
         width = self.width
         per_row = min(width, log_probs.shape[-1])
-        scores, added = ops.top_k(scores, per_row)
-        log_probs = chosen_log_probs(ops.expand_dims(log_probs, 1), added)
+        scores, added = best_tokens(scores, per_row)
+        log_probs = take_tokens(log_probs, added)
         scores = ops.reshape(scores, (-1, width, per_row))
         scores = ops.expand_dims(values["scores"], 2) + scores
         log_probs = ops.reshape(log_probs, (-1, width, per_row))
@@ -137,7 +138,7 @@ class Beam(Search):
         scores, chosen = ops.top_k(ops.reshape(scores, flat), width)
         chosen = ops.cast(chosen, "int32")
         log_probs = ops.take_along_axis(ops.reshape(log_probs, flat), chosen, axis=1)
-        added = ops.reshape(ops.cast(added, "int32"), flat)
+        added = ops.reshape(added, flat)
         return {
             "scores": scores,
             "log_probs": log_probs,

@@ -7,7 +7,9 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.beam import Beam
+from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.decoding.rules import NEG_INF
+from keras_caption.decoding.search import take_tokens
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import EOS
 
@@ -66,13 +68,13 @@ class ConstrainedBeam(Beam):
         early = ops.logical_and(is_end, bank < self.banks - 1)
         scores = ops.where(early, NEG_INF, totals("scores", scores))
         best = [
-            ops.top_k(ops.where(bank == number, scores, NEG_INF), self.width)
+            best_tokens(ops.where(bank == number, scores, NEG_INF), self.width)
             for number in range(self.banks)
         ]
-        chosen = ops.cast(ops.concatenate([x for _, x in best], axis=1), "int32")
+        chosen = ops.concatenate([x for _, x in best], axis=1)  # of all places
 
         def take(x):
-            return ops.take_along_axis(x, chosen, axis=1)
+            return take_tokens(x, chosen)
 
         return {
             "scores": ops.concatenate([x for x, _ in best], axis=1),

@@ -127,12 +127,16 @@ def forbid_phrases(
 def forbid_early_end(scores: Tensor, min_length: Any, step: Step) -> Tensor:
     is_end = ops.arange(step.vocabulary_size) == EOS
     early = ops.logical_and(step.index < column(min_length), is_end)
-    return ops.where(early, NEG_INF, scores)
+    return scores + ops.where(early, NEG_INF, 0.0)
 
 
 def end_at_limit(scores: Tensor, limits: Int[Tensor, " rows"], step: Step) -> Tensor:
     at_limit = step.index >= column(limits) - 1
-    return ops.where(at_limit, step.only(EOS), scores)
+    return ops.cond(  # at most steps no row is at its limit
+        ops.any(at_limit),
+        lambda: ops.where(at_limit, step.only(EOS), scores),
+        lambda: scores,
+    )
 
 
 def continue_prefix(

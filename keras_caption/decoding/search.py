@@ -126,5 +126,24 @@ def chosen_log_probs(
     Returns:
         float `(...)`.
     """
-    tokens = ops.expand_dims(tokens, -1)
-    return ops.squeeze(ops.take_along_axis(log_probs, tokens, axis=-1), -1)
+    of_rows = ops.reshape(log_probs, (-1, log_probs.shape[-1]))
+    chosen = take_tokens(of_rows, ops.reshape(tokens, (-1, 1)))
+    return ops.reshape(chosen, ops.shape(tokens))
+
+
+def take_tokens(
+    values: Float[Tensor, "rows vocabulary_size"], tokens: Int[Tensor, "rows count"]
+) -> Float[Tensor, "rows count"]:
+    """Values of some tokens of each row, as `ops.take_along_axis` finds them.
+
+    In TensorFlow that copies all values; this is one look-up in them.
+
+    Args:
+        values: float `(rows, vocabulary_size)`.
+        tokens: int `(rows, count)`.
+
+    Returns:
+        float `(rows, count)`.
+    """
+    rows = ops.expand_dims(ops.arange(ops.shape(values)[0], dtype=tokens.dtype), 1)
+    return ops.take(ops.reshape(values, (-1,)), rows * values.shape[-1] + tokens)

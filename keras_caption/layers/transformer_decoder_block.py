@@ -142,10 +142,11 @@ class TransformerDecoderBlock(TransformerBlock):
         """
         attention = self.self_attention
         positions = ops.arange(ops.shape(cache[0])[2])
-        current = ops.expand_dims(positions == index, 1)
         read = self.before(self.self_norm, inputs)
         new = attention.project(read)
-        cache = tuple(ops.where(current, n, c) for n, c in zip(new, cache, strict=True))
+        # Positions from here on are still zero; in TensorFlow a sum is the fastest way.
+        here = ops.expand_dims(ops.cast(positions == index, self.compute_dtype), 1)
+        cache = tuple(c + here * n for n, c in zip(new, cache, strict=True))
         past = ops.reshape(positions <= index, (1, 1, -1))
         keys, values, mask = attention.items(*cache, past)
         attended = attention.attend(read, keys, values, mask=mask)

