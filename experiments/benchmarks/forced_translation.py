@@ -117,12 +117,14 @@ def compare(peers):
         own = taken["keras_caption"]
         for name, times in taken.items():
             share = work.operations / times.wall / rate
-            print(
-                f"{name:20} {times.wall:6.3f} s, {times.cpu:6.3f} s of all processors; "
-                f"{share:.2f} of that rate",
-                end="",
+            line = (
+                f"{name:20} {times.wall:6.3f} s, {times.cpu:6.3f} s of processors; "
+                f"{share:.2f} of that rate"
             )
-            print("" if times is own else f"; ours is {times.wall / own.wall:.2f} x")
+            if times is not own:
+                line += f"; ours is {times.wall / own.wall:.2f} x, "
+                line += f"by processors {times.cpu / own.cpu:.2f} x"
+            print(line)
 
 
 def processor():
