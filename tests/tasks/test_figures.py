@@ -12,7 +12,7 @@ from photo_runs import finished
 
 import keras_caption as kc
 from keras_caption.commands import figure
-from keras_caption.results import Line
+from keras_caption.results import Example, Line
 from keras_caption.tasks.figures import (
     attention_figure,
     captions_figure,
@@ -93,7 +93,11 @@ def test_captions_of_two_runs_stand_beside_a_persons(tmp_path, monkeypatch):
     with pytest.raises(kc.InputError, match="no test image '77'"):
         captions_figure(runs, ["77"])
     monkeypatch.setattr(photo_runs, "Line", functools.partial(Line, answer="red"))
-    with pytest.raises(kc.InputError, match="is of captions, and"):
+    with pytest.raises(kc.InputError, match=r"is of captions, and .* answers"):
+        captions_figure(runs)
+    example = functools.partial(Example, source="ein Ball")
+    monkeypatch.setattr(photo_runs, "Example", example)
+    with pytest.raises(kc.InputError, match=r"is of captions, and .* translates"):
         captions_figure(runs)
 
 

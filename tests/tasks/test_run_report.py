@@ -1,11 +1,14 @@
 """The page of a run, as a browser shows it."""
 
 import contextlib
+import functools
 import pathlib
 
+import photo_runs
 import pytest
 from photo_runs import finished
 
+from keras_caption.results import Attention, Example
 from keras_caption.tasks.run_report import write_report
 
 CHROMIUM = "/usr/bin/chromium"
@@ -78,6 +81,30 @@ def test_a_report_of_two_runs_is_read_by_keys(browser, tmp_path):
         assert page.locator("output").inner_text() == "0 of 50"
         page.locator("input").blur()
         page.keyboard.press("ArrowRight")  # there is no word to go to
+
+
+def test_words_of_a_source_have_the_share_of_a_word(browser, tmp_path, monkeypatch):
+    example = functools.partial(Example, source="dog <b> ball")
+    monkeypatch.setattr(photo_runs, "Example", example)
+    monkeypatch.setattr(
+        photo_runs, "Attention", lambda _, *found: Attention(None, *found)
+    )
+    path = tmp_path / "report.html"
+    write_report([finished(tmp_path, 12)], path)
+    with opened(browser, path) as page:
+        shares = page.locator(".source").first.locator("[data-share]")
+
+        def shown():
+            pairs = "all => all.map(x => [x.innerText, x.dataset.share])"
+            return shares.evaluate_all(pairs)
+
+        page.keyboard.press("ArrowRight")
+        assert shown() == [["dog", "50"], ["<b>", "30"], ["ball", "20"]]
+        page.keyboard.press("ArrowRight")
+        assert shown() == [["<b>", "97"]]
+        page.keyboard.press("Escape")
+        assert page.locator(".source").first.inner_text() == "dog <b> ball"
+        assert not shown()
 
 
 def test_a_report_is_read_without_javascript(browser, tmp_path):

@@ -21,6 +21,7 @@ from keras_caption.tasks.run_report.shown_examples import (
 WIDTH = 6.9  # inches: a page of two columns
 CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25  # images, and inches of each
 SHOWN, WORDS, PANEL_HEIGHT = 1, 6, 1.35  # images, words in a row, and its inches
+TITLE = 0.2  # inches of a line of text
 FRAMED, LEAST = 2, 0.1  # areas framed for a word at most, and their least attention
 NAME = 0.13  # height of a name in a panel, of that of the panel
 HALO = [patheffects.withStroke(linewidth=2, foreground="white")]
@@ -97,9 +98,10 @@ def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fi
         if line.attention is None:
             raise InputError(f"Nothing is known of what {name} attends to.")
     with matplotlib.rc_context(STYLE):
-        size = WIDTH, PANEL_HEIGHT * len(rows)
-        figure = Figure(figsize=size, layout="constrained")
-        parts = figure.subfigures(len(rows), squeeze=False)[:, 0]
+        heights = [PANEL_HEIGHT + (not start) * TITLE for *_, start in rows]
+        figure = Figure(figsize=(WIDTH, sum(heights) + TITLE), layout="constrained")
+        parts = figure.subfigures(len(rows), height_ratios=heights, squeeze=False)
+        parts = parts[:, 0]
         for part, (name, line, example, start) in zip(parts, rows, strict=True):
             panels = part.subplots(1, WORDS)
             if not start:
