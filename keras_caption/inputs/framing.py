@@ -8,6 +8,9 @@ from keras_caption.errors import missing_extras
 FRAMES = 3  # items that are framed in figures
 LABELLED = 0.25  # weight of an item that is labelled too
 COLOUR = "#b3123c"
+# Where labels stand in their frames: others than the greatest elsewhere, so that those
+# of objects that lie within each other do not cover each other.
+CORNERS = ("left", "top"), ("left", "bottom"), ("right", "bottom")
 
 
 def frame_boxes(
@@ -30,7 +33,8 @@ def frame_boxes(
         from matplotlib.patches import Rectangle
 
     height, width = size
-    for item in np.argsort(weights)[-FRAMES:]:  # the greatest last
+    greatest = np.argsort(weights)[::-1][:FRAMES]
+    for item, (side, end) in reversed([*zip(greatest, CORNERS, strict=False)]):
         x1, y1, x2, y2 = boxes[item] * [width, height, width, height]
         frame = Rectangle((x1, y1), x2 - x1, y2 - y1, fill=False)
         alpha = float(weights[item])
@@ -39,5 +43,6 @@ def frame_boxes(
         if alpha >= LABELLED:
             ground = {"facecolor": COLOUR, "edgecolor": "none", "pad": 1}
             text = {"color": "white", "fontsize": 8, "parse_math": False}
-            place = {"va": "top", "clip_on": True}
-            panel.text(x1, y1, labels[item], bbox=ground, **text, **place)
+            x, y = x1 if side == "left" else x2, y1 if end == "top" else y2
+            place = {"ha": side, "va": end, "clip_on": True}
+            panel.text(x, y, labels[item], bbox=ground, **text, **place)

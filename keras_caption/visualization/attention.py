@@ -179,9 +179,9 @@ def show(
     kind.draw(panel, inputs, weights, image.shape[:2])
 
 
-def add_legend(figure: Figure) -> None:
+def add_legend(figure: Figure, text: str = LEGEND) -> None:
     """Says below a figure what its panels show."""
-    figure.supxlabel(LEGEND, x=0.01, ha="left", fontsize=10)
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=10)
 
 
 def read_one(model: Any, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,11 @@ from matplotlib.figure import Figure, SubFigure
 from keras_caption.errors import InputError
 from keras_caption.inputs import Regions
 from keras_caption.visualization.attention import (
+    LEGEND_HEIGHT,
+    MIN_WIDTH,
     PANEL,
     TEXT,
+    add_legend,
     labels_of,
     names_of,
     read_one,
@@ -17,6 +20,7 @@ from keras_caption.visualization.attention import (
 )
 
 SHOWN = 2  # regions
+LEGEND = "The two regions that attend most to each word, and their shares of attention."
 
 
 def attention_over_question(
@@ -56,10 +60,14 @@ def attention_over_question(
     inputs = read_one(model, inputs)
     weights = ops.convert_to_numpy(model.attention(inputs))[0]
     [kind] = (kind for kind in model.kinds if isinstance(kind, Regions))
+    valid = ops.convert_to_numpy(kind.memory_mask(kind.complete(inputs)))[0]
+    weights = np.where(valid[:, None], weights, 0.0)  # padding attends to words too
     if image is None:
         image = kind.blank(inputs)
     if figure is None:
-        figure = Figure(figsize=(PANEL * len(words), PANEL), layout="constrained")
+        size = max(PANEL * len(words), MIN_WIDTH), PANEL + LEGEND_HEIGHT
+        figure = Figure(figsize=size, layout="constrained")
+        add_legend(figure, LEGEND)
     panels = figure.subplots(1, len(words), squeeze=False)[0]
     names = names_of(model, inputs)
     for number, (panel, word) in enumerate(zip(panels, words, strict=True)):

@@ -1,10 +1,14 @@
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import random_images, tiny
 from faulty_images import FAULTS, PADDINGS, pad_images, spoil
+from matplotlib.figure import Figure
 
 import keras_caption as kc
+from keras_caption.inputs.framing import frame_boxes
 
 LENGTHS = (5, 3, 1)
 
@@ -110,6 +114,18 @@ def test_attention_frames_the_cells_of_a_grid(vocabulary, rng):
     corners = [(20.0 * (cell % 3), 10.0 * (cell // 3)) for cell in most]
     assert [frame.get_xy() for frame in panel.patches] == corners
     assert {(x.get_width(), x.get_height()) for x in panel.patches} == {(20, 10)}
+
+
+def test_labels_of_objects_within_each_other_do_not_cover_each_other():
+    panel = Figure().subplots()
+    panel.imshow(np.zeros((100, 150, 3)))
+    boxes = np.array([[0.0, 0.0, 1.0, 1.0], [0.1, 0.0, 0.9, 0.9], [0.0, 0.1, 1.0, 0.8]])
+    labels = ["dining table 40%", "cup 35%", "person 25%"]
+    frame_boxes(panel, boxes, labels, np.array([1.0, 0.9, 0.6]), (100, 150))
+    panel.figure.draw_without_rendering()
+    extents = [text.get_window_extent() for text in panel.texts]
+    assert len(extents) == 3
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(extents, 2))
 
 
 def test_inputs_of_another_kind_are_named(captioner, rng):

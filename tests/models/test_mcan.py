@@ -235,17 +235,24 @@ def test_two_regions_of_a_word_are_drawn(model, rng):
         name: images[name][:1, images["region_mask"][0]]
         for name in ("regions", "boxes")
     }
-    figure = kc.visualization.attention_over_question(model, one, "w1, w2 zebra?")
-    assert [panel.get_title() for panel in figure.axes] == ["w1", "w2", "zebra"]
-    tokens = model.question_tokens(["w1 w2 zebra"])
-    weights = np.array(model.attention(model.read({**one, "question": tokens})))[0]
-    for panel, of_word in zip(figure.axes, weights.T, strict=False):
-        frames = [frame for frame in panel.patches if frame.get_alpha() > 0]
-        corners = {tuple(frame.get_xy()) for frame in frames}
-        height, width = panel.images[0].get_array().shape[:2]
-        most = np.argsort(of_word)[-2:]
-        boxes = one["boxes"][0, most, :2] * [width, height]
-        assert corners == {tuple(box) for box in boxes}
+    size = one["boxes"].shape[1] + 3
+    for count in (size - 3, 2):  # of which padding is never drawn
+        padded = {
+            name: np.pad(x[:, :count], [(0, 0), (0, size - count), (0, 0)])
+            for name, x in one.items()
+        }
+        text = "w1, w2 zebra?"
+        figure = kc.visualization.attention_over_question(model, padded, text)
+        assert [panel.get_title() for panel in figure.axes] == ["w1", "w2", "zebra"]
+        inputs = {**padded, "question": model.question_tokens([text])}
+        weights = np.array(model.attention(model.read(inputs)))[0, :count]
+        for panel, of_word in zip(figure.axes, weights.T, strict=False):
+            frames = [frame for frame in panel.patches if frame.get_alpha() > 0]
+            corners = {tuple(frame.get_xy()) for frame in frames}
+            height, width = panel.images[0].get_array().shape[:2]
+            most = np.argsort(of_word)[-2:]
+            boxes = padded["boxes"][0, most, :2] * [width, height]
+            assert corners == {tuple(box) for box in boxes}
     with pytest.raises(kc.InputError, match="no word in the question"):
         kc.visualization.attention_over_question(model, one, "?")
     with pytest.raises(kc.InputError, match="differ in their number of images"):

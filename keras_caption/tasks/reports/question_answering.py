@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 import keras_caption as kc
 from keras_caption.formats.items import write_items
 from keras_caption.training.answer_validation import answer_questions
+from keras_caption.visualization.attention import LEGEND_HEIGHT, add_legend
+from keras_caption.visualization.questions import LEGEND
 
 DRAWN = 4  # questions in the figure of attention
 SHOWN = 10  # questions printed
@@ -110,7 +112,9 @@ def draw_attention(
             texts[question.image_id].append(question.text)
     images = data.images("test", images=True).as_numpy_iterator()
     examples = (example for example in images if int(example["image_id"]) in texts)
-    figure = Figure(figsize=(20, 2.4 * DRAWN), layout="constrained")
+    size = 20, 2.4 * DRAWN + LEGEND_HEIGHT
+    figure = Figure(figsize=size, layout="constrained")
+    add_legend(figure, LEGEND)
     parts = figure.subfigures(DRAWN, squeeze=False)[:, 0]
     rng = random.Random(0)
     for part, example in zip(parts, examples, strict=False):
