@@ -8,9 +8,10 @@ The runs are of `coco_objects`. Runs that differ in their seed only share a row:
 standard deviations, in %. What captions say of objects is scored as by
 `keras_caption.evaluation.object_scores`; CHAIR needs annotated objects. With --colours,
 captions of detected objects are scored with the colours of these too, and how right the
-colours are that captions give to objects: all, and those of objects that people give a
-colour. Photos that are missing or cannot be read are counted and skipped. Without
---detector, captions of annotated objects are scored, and no photos are read:
+colours are that captions give to objects: all, those of objects that people give a
+colour, and how many there are. Photos that are missing or cannot be read are counted
+and skipped. Without --detector, captions of annotated objects are scored, and no
+photos are read:
 
     python experiments/detected.py saved_models/detected_* --split val \
         --captions karpathy_split.json --instances instances_val2017.json
@@ -38,7 +39,8 @@ from keras_caption.tasks import Captioning
 BATCH_SIZE = 50
 SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall", "repeated")
 CHAIR = ("CHAIR-i", "CHAIR-s")
-COLOURS_SHOWN = ("colours right", "where people say one")
+COLOURS_SHOWN = ("right", "right where said", "colours")
+COUNTS = ("colours",)  # shown as they are, not in %
 
 
 def main(arguments):
@@ -48,7 +50,9 @@ def main(arguments):
     parser.add_argument(
         "--captions", type=names, required=True, help="files of their captions"
     )
-    parser.add_argument("--split", help="only photos of this split of the captions")
+    parser.add_argument(
+        "--split", type=names, help="only photos of these splits of the captions"
+    )
     parser.add_argument(
         "--instances", type=names, default=[], help="COCO's files of their objects"
     )
@@ -97,8 +101,9 @@ def main(arguments):
     print(f"\n{len(records):,} photos\n")
     shown = SHOWN + (CHAIR if objects else ())
     shown += COLOURS_SHOWN if options.colours else ()
+    scales = {name: 1 if name in COUNTS else 100 for name in shown}
     cells = [
-        [label, *(text_of([100 * run[name] for run in of_runs]) for name in shown)]
+        [label, *(text_of([scales[x] * run[x] for run in of_runs]) for x in shown)]
         for label, of_runs in rows.items()
     ]
     print(kc.evaluation.markdown_table(["", *shown], cells))
@@ -110,11 +115,12 @@ def read_photos(options):
         records = kc.prepare.records_of_photos(options.photos, options.captions)
     else:
         records = list_images(options.captions)
-    splits = [options.split] if options.split else list(records)
-    if options.split and options.split not in records:
-        raise kc.InputError(
-            f"There is no split {options.split!r}, but {', '.join(records)}."
-        )
+    splits = options.split or list(records)
+    for split in splits:
+        if split not in records:
+            raise kc.InputError(
+                f"There is no split {split!r}, but {', '.join(records)}."
+            )
     records = [record for split in splits for record in records[split]]
     if options.detector is None:
         return records, []
@@ -203,7 +209,7 @@ def score(records, texts, objects):
     return {
         **scores,
         **kc.evaluation.object_scores(captions, references, there),
-        **dict(zip(COLOURS_SHOWN, colours, strict=False)),
+        **dict(zip(COLOURS_SHOWN, colours, strict=True)),
     }
 
 
