@@ -35,14 +35,20 @@ def compile_function(function: Callable, variables: list) -> Callable:
 
 
 def compile_from_second_call(function: Callable, variables: list) -> Callable:
-    """`function`, run eagerly the first time, and then as by `compile_function`.
+    """`function`, compiled, but a first call of one example runs eagerly.
 
     A deep network takes much longer to trace than to run once, and once is all that
-    one photo needs. JAX would compile each operation of an eager call by itself: there
-    the first call is compiled too.
+    one photo needs. A larger batch does not run eagerly, for then the outputs of all
+    layers stay in memory. JAX would compile each operation of an eager call by itself:
+    there the first call is compiled too.
     """
     compiled = compile_function(function, variables)
     if keras.backend.backend() != "tensorflow":
         return compiled
-    functions = itertools.chain([function], itertools.repeat(compiled))
-    return lambda *args: next(functions)(*args)
+    is_first = itertools.chain([True], itertools.repeat(False))
+
+    def call(*args):
+        is_eager = next(is_first) and len(keras.tree.flatten(args)[0]) == 1
+        return (function if is_eager else compiled)(*args)
+
+    return call

@@ -245,16 +245,18 @@ def test_generation_compiles_with_xla(captioner, rng):
 
 
 def test_a_network_is_compiled_when_it_is_called_again():
-    runs = []  # of the code: of one eager call, and of its tracing
+    runs = []  # of the code: of an eager call of one example, and of its tracing
 
     def double(x):
         runs.append(x)
         return 2 * x
 
-    function = compile_from_second_call(double, [])
-    results = [int(function(ops.array(4))) for _ in range(3)]
-    assert results == [8, 8, 8]
-    assert [hasattr(x, "numpy") for x in runs] == [True, False]
+    for size, eager in (1, [True, False]), (2, [False]):
+        runs.clear()
+        function = compile_from_second_call(double, [])
+        results = [np.asarray(function(ops.full((size,), 4))) for _ in range(3)]
+        assert np.all(np.array(results) == 8)
+        assert [hasattr(x, "numpy") for x in runs] == eager
 
 
 def test_other_batch_sizes_and_numbers_of_regions(captioner, rng):
