@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -99,12 +100,23 @@ def call(call_script, folder, monkeypatch):
 
 
 def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
+    export = kc.serving.export
+
+    def export_last(model, path, **options):  # an export takes many seconds
+        if (folder / "whole" / "scst") in pathlib.Path(path).parents:
+            export(model, path, **options)
+
+    monkeypatch.setattr(kc.serving, "export", export_last)
     options = [f"--scst_epochs={EPOCHS}"]
     whole = call("whole", *options)
     assert whole.returncode == 0, whole.stderr
     assert "images are few for a new model" in whole.stdout
     check_report(folder / "whole", whole.stdout)
     scores = check_report(folder / "whole" / "scst", whole.stdout)
+    exported = folder / "whole" / "scst" / "1"
+    assert (exported / "saved_model.pb").exists()
+    card = (exported.parent / "README.md").read_text()
+    assert (exported / "README.md").read_text() == card
     model = kc.models.load(folder / "whole" / "scst")
     assert model.categories == list(kc.features.CATEGORIES)
     names = ("test_references.json", "test_results.json")
@@ -155,12 +167,11 @@ def check_report(output, printed):
     lines = [result["caption"].split() for result in results]
     words = [len(line["words"]) for line in json.loads(data)]
     assert sorted(words) == sorted(map(len, lines))
-    for name in ("attention.png", "report.html", "1/saved_model.pb", "logs/train"):
+    for name in ("attention.png", "report.html", "logs/train"):
         assert (output / name).exists()
         assert name.split("/")[0] in printed
     card = (output / "README.md").read_text()
     assert f"| CIDEr-D | {scores['CIDEr-D']:.4f} |" in card
-    assert (output / "1" / "README.md").read_text() == card
     return scores
 
 
@@ -303,7 +314,8 @@ def test_one_process_at_a_time_writes_to_a_run(folder, call):
     assert f"Another process is writing to {folder / 'whole' / 'scst'}" in done.stderr
 
 
-def test_an_ensemble_is_of_its_members_files(folder, call):
+def test_an_ensemble_is_of_its_members_files(folder, call, monkeypatch):
+    monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
     assert (folder / "whole").exists(), "needs the run above"
     members = [folder / "whole", folder / "whole" / "scst" / "best.keras"]
     done = call("both", f"--ensemble={members[0]},{members[1]}")
