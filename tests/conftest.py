@@ -12,6 +12,9 @@ import keras_caption as kc
 
 PROJECT = pathlib.Path(__file__).parents[1]
 PROGRAM = "keras_caption_cli.py"
+# JAX compiles small models for longer than it runs them, in processes that tests start.
+QUICK_JAX = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+os.environ.update(QUICK_JAX)
 
 
 def read_oracle(name):

@@ -278,7 +278,7 @@ def test_the_same_without_tensorflow(backend, captioner, vocabulary, rng, tmp_pa
     import subprocess
     import sys
 
-    from conftest import PROJECT
+    from conftest import PROJECT, QUICK_JAX
 
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed")
@@ -344,7 +344,7 @@ np.save(sys.argv[1] + "/scores.npy", keras.ops.convert_to_numpy(scores))
         [sys.executable, "-c", program, str(tmp_path), backend, json.dumps(widths)],
         cwd=PROJECT,
         check=True,
-        env={"KERAS_BACKEND": backend, "PATH": ""},
+        env={"KERAS_BACKEND": backend, "PATH": "", **QUICK_JAX},
     )
     for model in models:
         for width in widths[model.name]:
