@@ -1,11 +1,11 @@
 """Beam search at the papers' size, against other ways of doing it.
 
-    python experiments/benchmarks/decoding.py [MODEL]
+    python experiments/benchmarks/decoding.py [MODEL [IMAGES]]
 
-Batch 50, beam 3, 20 words, 36 x 2048 regions, 9,487 words, random weights; NG-SAN
-with 4 + 4 layers of 512. The alternatives are KerasHub's BeamSampler over the
-same cache, and the same search with the decoder run again for every token, on the
-tokens before it or on all positions. All run as one compiled graph.
+Batch 50, or another number of images, beam 3, 20 words, 36 x 2048 regions, 9,487 words,
+random weights; NG-SAN with 4 + 4 layers of 512. The alternatives are KerasHub's
+BeamSampler over the same cache, and the same search with the decoder run again for
+every token, on the tokens before it or on all positions. All run as one compiled graph.
 """
 
 import functools
@@ -17,11 +17,17 @@ import tensorflow as tf
 from keras import ops
 
 import keras_caption as kc
-from experiments.benchmarks.common import VOCABULARY_SIZE, images, seconds
+from experiments.benchmarks.common import (
+    VOCABULARY_SIZE,
+    images,
+    matmul_rate,
+    seconds,
+)
+from experiments.benchmarks.training_step import operations
 from keras_caption.decoding import Decoding, beam_search, greedy_search
 from keras_caption.text import BOS, EOS
 
-BATCH, BEAMS, LENGTH = 50, 3, 20
+BEAMS, LENGTH = 3, 20
 OPTIONS = Decoding(beam_size=BEAMS, max_length=LENGTH)
 
 
@@ -75,9 +81,10 @@ def with_beam_sampler(model, memory):
     )
 
 
-def main(name="ngsan"):
+def main(name="ngsan", count=50):
+    count = int(count)
     model = kc.models.create(name, vocabulary_size=VOCABULARY_SIZE)
-    batch = images(BATCH)
+    batch = images(count)
 
     def compiled(search):
         return functools.partial(
@@ -98,10 +105,13 @@ def main(name="ngsan"):
     rates = {}
     for name, search in ways.items():
         repeats = 2 if "again" in name else 7
-        rates[name] = BATCH / seconds(compiled(search), repeats)
+        rates[name] = count / seconds(compiled(search), repeats)
         ratio = rates["keras_caption"] / rates[name]
         print(f"{name:36} {rates[name]:6.1f} images/s   ours is {ratio:4.1f} x")
 
+    products = operations(model, count, count * BEAMS * LENGTH) / count
+    share = rates["keras_caption"] * products / matmul_rate()
+    print(f"matrix products at {share:.2f} of the rate of a large one")
     _, beams = compiled(ways["keras_caption"])()
     _, greedy = compiled(lambda m: greedy_search(model, m, OPTIONS))()
     gain = np.array(beams[:, 0]) - np.array(greedy)

@@ -28,13 +28,18 @@ from keras_caption.text import teacher_forcing
 IMAGES, CAPTIONS, TOKENS = 10, 5, 17
 
 
-def operations(model):
-    """Floating-point operations of a step's matrix products."""
-    regions, words = IMAGES * REGIONS, IMAGES * CAPTIONS * TOKENS
+def operations(model, images, words):
+    """Floating-point operations of the matrix products forward.
+
+    Args:
+        model: `kc.models.NGSAN` or `kc.models.AoANet`.
+        images: int, number of images.
+        words: int, number of words of all captions, each of some `TOKENS`.
+    """
     of_model = of_aoanet if isinstance(model, kc.models.AoANet) else of_ngsan
-    products = of_model(model, regions, words)
+    products = of_model(model, images * REGIONS, words)
     products += words * model.model_dim * VOCABULARY_SIZE
-    return 2 * 3 * products  # multiply and add; forward, and twice that backward
+    return 2 * products  # multiply and add
 
 
 def of_aoanet(model, regions, words):
@@ -89,7 +94,8 @@ def main(name="ngsan"):
 
     rate, step = matmul_rate(), seconds(gradients)
     rate = (rate + matmul_rate()) / 2  # before and after: machines drift
-    count = operations(model)
+    # Backward takes twice as many as forward.
+    count = 3 * operations(model, IMAGES, IMAGES * CAPTIONS * TOKENS)
     print(f"{name}: {count / 1e9:.1f} GFLOP in the matrix products of a step")
     print(f"plain matrix product      {rate / 1e9:6.0f} GFLOP/s")
     print(f"forward and backward      {count / step / 1e9:6.0f} GFLOP/s, {step:.3f} s")
