@@ -141,12 +141,12 @@ class TransformerDecoderBlock(TransformerBlock):
             The output, float `(batch * C, 1, dim)`, and the cache with this position.
         """
         attention = self.self_attention
-        positions = ops.arange(ops.shape(cache[0])[2])
         read = self.before(self.self_norm, inputs)
         new = attention.project(read)
-        # Positions from here on are still zero; in TensorFlow a sum is the fastest way.
-        here = ops.expand_dims(ops.cast(positions == index, self.compute_dtype), 1)
-        cache = tuple(c + here * n for n, c in zip(new, cache, strict=True))
+        cache = tuple(
+            with_position(c, n, index) for n, c in zip(new, cache, strict=True)
+        )
+        positions = ops.arange(ops.shape(cache[0])[2])
         past = ops.reshape(positions <= index, (1, 1, -1))
         keys, values, mask = attention.items(*cache, past)
         attended = attention.attend(read, keys, values, mask=mask)
@@ -174,3 +174,24 @@ class TransformerDecoderBlock(TransformerBlock):
             "self_attention": serialize(self.self_attention),
             "cross_attention": serialize(self.cross_attention),
         }
+
+
+def with_position(
+    cache: Float[Tensor, "batch heads length dim"],
+    new: Float[Tensor, "batch heads 1 dim"],
+    index: Int[Tensor, ""],
+) -> Float[Tensor, "batch heads length dim"]:
+    """A cache with new vectors at a position, in TensorFlow written in place.
+
+    Args:
+        cache: float `(batch, heads, length, dim)`.
+        new: float `(batch, heads, 1, dim)`.
+        index: int scalar, the position.
+    """
+    batch, heads, length, dim = ops.shape(cache)
+    rows = ops.scatter_update(
+        ops.reshape(cache, (-1, dim)),
+        ops.expand_dims(ops.arange(batch * heads) * length + index, 1),
+        ops.reshape(new, (-1, dim)),
+    )
+    return ops.reshape(rows, (-1, heads, length, dim))
