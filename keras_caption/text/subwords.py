@@ -61,7 +61,7 @@ class SubwordTokenizer(Tokenizer):
 
         self.model = model
         self.size = size
-        self._traced = []
+        self._traced = None
         try:
             self._proto = base64.b64decode(model, validate=True)
             self._processor = SentencePieceProcessor(model_proto=self._proto)
@@ -145,6 +145,12 @@ class SubwordTokenizer(Tokenizer):
         return self._in_graph().detokenize(ids)
 
     def trackables(self) -> Any:
+        # A module follows its list, as saving traces functions, which adds to it.
+        if self._traced is None:
+            import tensorflow as tf
+
+            self._traced = tf.Module()
+            self._traced.tokenizers = []
         return self._traced
 
     def _in_graph(self):
@@ -160,7 +166,7 @@ class SubwordTokenizer(Tokenizer):
         with tf.init_scope():
             tokenizer = tensorflow_text.SentencepieceTokenizer(model=self._proto)
         if not tf.executing_eagerly():
-            self._traced.append(tokenizer)
+            self.trackables().tokenizers.append(tokenizer)
         return tokenizer
 
     def get_config(self) -> dict[str, Any]:

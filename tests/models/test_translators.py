@@ -128,7 +128,8 @@ def test_an_encoder_reads_from_the_right_and_begins_the_decoder(rng):
     np.testing.assert_array_equal(state[1], found["states"][:, 1, 1])
 
 
-def test_an_ensemble_translates_and_is_served(tokenizer, tmp_path):
+def test_an_ensemble_of_subwords_translates_and_is_served(tmp_path):
+    tokenizer = kc.text.SubwordTokenizer.build(SENTENCES * 9, 275)
     members = [
         kind(tokenizer, tokenizer, name=name, **options)
         for name, (kind, options) in MODELS.items()
