@@ -100,7 +100,7 @@ def column(value: Any) -> Any:
 
 
 def penalize_repetition(scores: Tensor, penalty: Any, step: Step) -> Tensor:
-    seen = ops.any(ops.one_hot(step.tokens, step.vocabulary_size, dtype="bool"), axis=1)
+    seen = tokens_among(step.tokens, step.vocabulary_size)
     return ops.where(seen, scores * column(penalty), scores)
 
 
@@ -119,8 +119,7 @@ def forbid_phrases(
     before = ops.take(step.tokens, ops.maximum(places, 0), axis=1)
     before = ops.expand_dims(ops.where(places < 0, PAD, before), 1)
     comes = ops.all(ops.logical_or(first == PAD, first == before), axis=-1)
-    ends = ops.where(comes, last, PAD)
-    ends = ops.any(ops.one_hot(ends, step.vocabulary_size, dtype="bool"), axis=1)
+    ends = tokens_among(ops.where(comes, last, PAD), step.vocabulary_size)
     return ops.where(ends, NEG_INF, scores)
 
 
@@ -180,4 +179,13 @@ def repeated_ngrams(
         last = ops.expand_dims(ops.take(tokens, place, axis=1), 1)
         same = ops.logical_and(same, tokens[:, offset : offset + starts] == last)
     ends = ops.where(same, tokens[:, size - 1 :], PAD)
-    return ops.any(ops.one_hot(ends, vocabulary_size, dtype="bool"), axis=1)
+    return tokens_among(ends, vocabulary_size)
+
+
+def tokens_among(
+    ids: Int[Tensor, "rows count"], vocabulary_size: int
+) -> Bool[Tensor, "rows vocabulary_size"]:
+    """Which tokens are among the ids of a row, bool `(rows, vocabulary_size)`."""
+    tokens = ops.arange(vocabulary_size, dtype=ids.dtype)
+    # Not `one_hot`, which ONNX's converter lacks for bool.
+    return ops.any(ops.expand_dims(ids, 2) == tokens, axis=1)

@@ -16,7 +16,11 @@ PACKAGES = {
     "onnx": ["tf2onnx", "onnxruntime"],
     "litert": ["ai_edge_litert"],
 }
-SHORT = {"num_layers": 1, "decoding": kc.decoding.Decoding(beam_size=2, max_length=5)}
+RULES = {"no_repeat_ngram": 2, "repetition_penalty": 1.5}
+SHORT = {
+    "num_layers": 1,
+    "decoding": kc.decoding.Decoding(beam_size=2, max_length=5, **RULES),
+}
 
 
 def run(folder, inputs, monkeypatch, capsys):
