@@ -48,9 +48,9 @@ def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def resident_memory():
-    """Resident memory of this process now, in MB."""
-    with open("/proc/self/statm") as file:
+def resident_memory(pid="self"):
+    """Resident memory of a process now, by default this one's, in MB."""
+    with open(f"/proc/{pid}/statm") as file:
         pages = int(file.read().split()[1])
     return pages * resource.getpagesize() / 2**20
 

@@ -33,14 +33,14 @@ import httpx
 import numpy as np
 
 import keras_caption as kc
-from experiments.benchmarks.common import in_a_process
+from experiments.benchmarks.common import in_a_process, resident_memory
 from keras_caption.commands.command_line import Parser, count, start
 
 SIZES = (256, 512, 1024)  # of the longer side of photos, in pixels
 REGIONS = (1, 4, 12, 24, 36)
 DISTINCT = 40  # requests of each kind
 WRONG = 0.05
-PARTS = 5  # of the time, in each of which memory is told
+PARTS = 5  # equal parts of the time; memory is printed for each
 PEER = pathlib.Path(__file__).with_name("kserve_peer.py")
 QUESTIONS = ("What is in the photo?", "How many dogs are there?", "Is it outdoors?")
 CATEGORIES = 80
@@ -91,7 +91,7 @@ def measure(name, command, port, ask, work):
             print(
                 f"{name}, start-up: {time.perf_counter() - begin:.1f} s, "
                 f"{cpu_seconds(server.pid):.1f} s of CPU, "
-                f"{resident(server.pid):.0f} MB"
+                f"{resident_memory(server.pid):.0f} MB"
             )
             if work[-1].minutes:
                 summarize(*asyncio.run(load(url, server.pid, ask, *work)))
@@ -222,7 +222,7 @@ async def load(url, pid, ask, requests, expected, options):
 
     async def watch():
         while time.perf_counter() < end:
-            memory.append(resident(pid))
+            memory.append(resident_memory(pid))
             await asyncio.sleep(1)
 
     begin = time.perf_counter()
@@ -230,14 +230,6 @@ async def load(url, pid, ask, requests, expected, options):
         workers = [work(client) for _ in range(options.parallel)]
         await asyncio.gather(watch(), *workers)
     return seconds, counts, time.perf_counter() - begin, memory
-
-
-def resident(pid):
-    """Memory of a process, in MB."""
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    raise kc.InputError(f"The process {pid} has no memory.")
 
 
 def cpu_seconds(pid):

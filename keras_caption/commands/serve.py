@@ -103,7 +103,7 @@ def without_keras() -> Iterator[None]:
     """Keeps TensorFlow, imported in a block, from importing Keras at its end.
 
     Only saved models that are no exports need it. Told to use the earlier Keras,
-    `tf_keras`, TensorFlow tries to import that one, and goes on without it.
+    `tf_keras`, TensorFlow tries to import that one, and continues without it.
     """
     given = os.environ.get(EARLIER_KERAS)
     os.environ[EARLIER_KERAS] = "1"

@@ -231,7 +231,7 @@ def notes_of(model: Any) -> list[str]:
             or getattr(model.decoding, x.name) != x.default
         }
         given = ", ".join(f"`{name}` {value}" for name, value in options.items())
-        notes = [f"All of the search is in the file, with fixed options: {given}."]
+        notes = [f"The file holds the whole search, with fixed options: {given}."]
     for name, made in (
         ("source", f"`model.source.encode(text)[1:]`, up to EOS ({EOS})"),
         ("question", "`model.question.to_ids(text)`"),
