@@ -55,16 +55,12 @@ class WordEmbedding(keras.layers.Layer):
         rows = ops.cast(ops.take(self.embeddings, tokens, axis=0), self.compute_dtype)
         return rows * self.scale
 
-    def score(
-        self, x: Float[Tensor, "... dim"]
-    ) -> Float[Tensor, "... vocabulary_size"]:
-        """Scores of all tokens, `(..., vocabulary_size)`: products with embeddings.
+    def output_table(self) -> Float[Tensor, "dim vocabulary_size"]:
+        """Returns the embeddings as columns, whose products with x score all tokens.
 
-        Args:
-            x: float `(..., dim)`.
+        To transpose them takes time: a loop does it once, before its steps.
         """
-        table = ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
-        return ops.matmul(x, table)
+        return ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
 
     def compute_output_shape(self, tokens_shape: Shape) -> Shape:
         return (*tokens_shape, self.dim)
