@@ -117,7 +117,10 @@ class TransformerDecoderBlock(TransformerBlock):
         return self.cross_attention.items(keys, values, memory_mask)
 
     def empty_cache(self, batch_size: int, length: int) -> tuple[Tensor, Tensor]:
-        """Makes a cache of keys and values with room for `length` positions."""
+        """Makes a cache of keys and values with room for `length` positions.
+
+        They come in reverse: the newest one is the first.
+        """
         attention = self.self_attention
         shape = (batch_size, attention.num_heads, length, attention.key_dim)
         return tuple(ops.zeros(shape, self.compute_dtype) for _ in range(2))
@@ -143,8 +146,11 @@ class TransformerDecoderBlock(TransformerBlock):
         attention = self.self_attention
         read = self.before(self.self_norm, inputs)
         new = attention.project(read)
+        # The newest position is the first: attention does not depend on their order,
+        # and in TensorFlow, writing to any other one copies the cache too, but slower.
         cache = tuple(
-            with_position(c, n, index) for n, c in zip(new, cache, strict=True)
+            ops.concatenate([n, c[:, :, :-1]], axis=2)
+            for n, c in zip(new, cache, strict=True)
         )
         positions = ops.arange(ops.shape(cache[0])[2])
         past = ops.reshape(positions <= index, (1, 1, -1))
@@ -174,24 +180,3 @@ class TransformerDecoderBlock(TransformerBlock):
             "self_attention": serialize(self.self_attention),
             "cross_attention": serialize(self.cross_attention),
         }
-
-
-def with_position(
-    cache: Float[Tensor, "batch heads length dim"],
-    new: Float[Tensor, "batch heads 1 dim"],
-    index: Int[Tensor, ""],
-) -> Float[Tensor, "batch heads length dim"]:
-    """A cache with new vectors at a position, in TensorFlow written in place.
-
-    Args:
-        cache: float `(batch, heads, length, dim)`.
-        new: float `(batch, heads, 1, dim)`.
-        index: int scalar, the position.
-    """
-    batch, heads, length, dim = ops.shape(cache)
-    rows = ops.scatter_update(
-        ops.reshape(cache, (-1, dim)),
-        ops.expand_dims(ops.arange(batch * heads) * length + index, 1),
-        ops.reshape(new, (-1, dim)),
-    )
-    return ops.reshape(rows, (-1, heads, length, dim))
