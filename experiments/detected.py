@@ -6,12 +6,14 @@ r"""Scores captioners of objects on photos: of annotated objects, and of detecte
 
 The runs are of `coco_objects`. Runs that differ in their seed only share a row: means ±
 standard deviations, in %. What captions say of objects is scored as by
-`keras_caption.evaluation.object_scores`; CHAIR needs annotated objects. With --colours,
-captions of detected objects are scored with the colours of these too, and how right the
-colours are that captions give to objects: all, those of objects that people give a
-colour, and how many there are. Photos that are missing or cannot be read are counted
-and skipped. Without --detector, captions of annotated objects are scored, and no
-photos are read:
+`keras_caption.evaluation.object_scores`; CHAIR needs annotated objects; "several" is
+the share of captions that say several of a category of which one object is there, and
+"rightly" the share of these in which a person says several too. With --colours,
+captions of detected objects are scored with the colours of these too, and
+how right the colours are that captions give to objects: all, those of objects that
+people give a colour, and how many there are. Photos that are missing or cannot be read
+are counted and skipped. Without --detector, captions of annotated objects are scored,
+and no photos are read:
 
     python experiments/detected.py saved_models/detected_* --split val \
         --captions karpathy_split.json --instances instances_val2017.json
@@ -31,6 +33,7 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.datasets.coco_objects import object_example
 from keras_caption.decoding import compile_function
+from keras_caption.features.object_words import said_several, several_of_one
 from keras_caption.formats.coco import read_instances
 from keras_caption.prepare.listing import list_images
 from keras_caption.progress import progress
@@ -38,6 +41,7 @@ from keras_caption.tasks import Captioning
 
 BATCH_SIZE = 50
 SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall", "repeated")
+SEVERAL = ("several", "rightly")
 CHAIR = ("CHAIR-i", "CHAIR-s")
 COLOURS_SHOWN = ("right", "right where said", "colours")
 COUNTS = ("colours",)  # shown as they are, not in %
@@ -93,13 +97,14 @@ def main(arguments):
         for source, of_photos in inputs.items():
             texts = captions_of(of_photos, model, **decoding_of(options))
             label = f"{label_of(run, changed)}, {source}"
-            rows.setdefault(label, []).append(score(records, texts, objects))
+            scores = score(records, texts, objects, of_photos)
+            rows.setdefault(label, []).append(scores)
             if options.colours and source in shares:
                 texts = coloured(texts, of_photos, shares[source])
-                label += ", with colours"
-                rows.setdefault(label, []).append(score(records, texts, objects))
+                scores = score(records, texts, objects, of_photos)
+                rows.setdefault(f"{label}, with colours", []).append(scores)
     print(f"\n{len(records):,} photos\n")
-    shown = SHOWN + (CHAIR if objects else ())
+    shown = SHOWN + SEVERAL + (CHAIR if objects else ())
     shown += COLOURS_SHOWN if options.colours else ()
     scales = {name: 1 if name in COUNTS else 100 for name in shown}
     cells = [
@@ -199,8 +204,19 @@ def captions_of(inputs, model, **options):
     return texts
 
 
-def score(records, texts, objects):
-    """Scores of captions of photos, see `SHOWN`, `CHAIR` and `COLOURS_SHOWN`."""
+def several_of(records, texts, inputs):
+    """Shares of captions that say several of one object, and of these rightly."""
+    several = rightly = 0
+    for record, text, (regions, _) in zip(records, texts, inputs, strict=True):
+        objects = [kc.features.CATEGORIES[x.argmax()] for x in regions if x.any()]
+        if wrong := several_of_one(text, objects):
+            several += 1
+            rightly += wrong <= set().union(*map(said_several, record.captions))
+    return several / len(texts), rightly / max(several, 1)
+
+
+def score(records, texts, objects, inputs):
+    """Scores of captions of photos, by name."""
     captions = {r.image_id: text for r, text in zip(records, texts, strict=True)}
     references = {r.image_id: r.captions for r in records}
     scores, _ = kc.evaluation.score(captions, references)
@@ -209,6 +225,7 @@ def score(records, texts, objects):
     return {
         **scores,
         **kc.evaluation.object_scores(captions, references, there),
+        **dict(zip(SEVERAL, several_of(records, texts, inputs), strict=True)),
         **dict(zip(COLOURS_SHOWN, colours, strict=True)),
     }
 

@@ -1,6 +1,8 @@
 """The words by which captions name COCO's categories of objects."""
 
+import collections
 import re
+from collections.abc import Iterable
 
 from keras_caption.features.object_detector import CATEGORIES
 
@@ -75,6 +77,27 @@ def mentions(caption: str) -> list[tuple[str, str]]:
     """
     nouns = PATTERN.findall(" ".join(caption.lower().split()))
     return [(NOUN[words], category_of(words)) for words in nouns]
+
+
+def said_several(caption: str) -> set[str]:
+    """The categories that a caption names in the plural.
+
+    Args:
+        caption: str.
+    """
+    nouns = PATTERN.findall(" ".join(caption.lower().split()))
+    return {category_of(words) for words in nouns if words in PLURALS}
+
+
+def several_of_one(caption: str, objects: Iterable[str]) -> set[str]:
+    """The categories that a caption names in the plural, and of which one is there.
+
+    Args:
+        caption: str.
+        objects: Iterable of the category of each object.
+    """
+    numbers = collections.Counter(objects)
+    return {x for x in said_several(caption) if numbers[x] == 1}
 
 
 def category_of(words: str) -> str:

@@ -73,7 +73,8 @@ addEventListener("DOMContentLoaded", () => {
 <header>
 <p>The percentage says how sure the model is of its words: the geometric mean of the
 probabilities that it gave them. It is not the chance that the caption is right.
-<mark>Unsure</mark> is a caption below the threshold that the model was saved with.</p>
+<mark>Unsure</mark> is a caption below the threshold that the model was saved with, or
+one that says several of what is detected once.</p>
 <form hidden autocomplete="off">
 <label>Only with <input name="filter" type="search" placeholder="dog, a name"></label>
 <label>Order <select name="order"><option value="given">as written

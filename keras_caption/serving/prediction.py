@@ -14,7 +14,8 @@ class Prediction:
         score: float, log-probability of the text; of an answer, its probability.
         confidence: float in [0, 1], the geometric mean of the tokens' probabilities;
             of an answer, its probability.
-        unsure: bool, whether that is below the threshold of the model.
+        unsure: bool, whether that is below the threshold of the model, or a caption
+            says several of a category of which one object is detected.
         best: list of pairs of a text and its score, the best first: as many as were
             asked for, or fewer if there are no more.
         objects: list of dict of `category`, `score` and `box`, see

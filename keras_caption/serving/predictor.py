@@ -16,6 +16,7 @@ from keras_caption.features import (
     ClipExtractor,
     ObjectDetector,
 )
+from keras_caption.features.object_words import several_of_one
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import ClassifierEnsemble, Ensemble, load
@@ -310,7 +311,12 @@ class Predictor:
         if isinstance(extractor, ObjectDetector) and "scores" in inputs:
             for i, prediction in enumerate(found):
                 prediction.objects = extractor.objects_of(inputs, i)
-                if not prediction.objects and self.model.question is None:
+                if self.model.question is not None:
+                    continue
+                categories = [x["category"] for x in prediction.objects]
+                if several_of_one(prediction.text, categories):
+                    prediction.unsure = True
+                if not categories:
                     found[i] = Prediction(inputs=prediction.inputs)
         if attention:
             self._attend(inputs, found)

@@ -77,8 +77,8 @@ class Evaluation(TypedDict):
     ]
 
 
-# Images that are few for a new model: 64 of COCO's taught `ngsan` to say "a" of 73 in
-# 100, and 800 of Flickr8k taught `spatial` captions (docs/results/photos.md).
+# Images below which a third or more of a new model's captions are alike, or repeat a
+# phrase (docs/results/captioning.md).
 FEW = 500
 
 GROUPS = {
@@ -323,8 +323,8 @@ class Captioning(Task):
         count = len(self.read("train"))
         if count < FEW:
             print(
-                f"note: {count:,} training {self.noun}s are few for a new model, which "
-                f"learns to caption from {FEW:,} on: --start_from a saved one"
+                f"note: {count:,} training {self.noun}s are few for a new model, whose "
+                f"captions are often alike below {FEW:,}: --start_from a saved one"
             )
         return super().create_model(vocabularies)
 

@@ -29,7 +29,7 @@ def of_objects(detector):
     sizes = {**tiny("ngsan"), "region_dim": 80, "num_layers": 1}
     model = kc.models.create(
         "ngsan",
-        vocabulary=kc.text.Vocabulary(["dog", "a", "two"]),
+        vocabulary=kc.text.Vocabulary(["dog", "a", "dogs"]),
         categories=list(kc.features.CATEGORIES),
         **sizes,
     )
@@ -71,6 +71,13 @@ def test_photos_of_any_sizes_are_captioned_together(of_objects):
         assert one.items == [x["category"] for x in one.objects]
         boxes = [x["box"] for x in one.objects]
         np.testing.assert_allclose(one.boxes, boxes, atol=1e-4)
+
+
+def test_several_of_what_is_detected_once_is_unsure(of_objects, monkeypatch):
+    monkeypatch.setattr(of_objects.model.members[0], "threshold", 0.0)
+    photos = [{"photo": png((3, 4))}, {"photo": png((3, 4), (20, 30))}]
+    assert [x.unsure for x in of_objects(photos, prefix="dogs")] == [True, False]
+    assert [x.unsure for x in of_objects(photos, prefix="a dog")] == [False, False]
 
 
 @pytest.mark.parametrize("preset", ["ngsan", "aoanet"])
