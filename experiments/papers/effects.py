@@ -97,7 +97,11 @@ EFFECTS = {
     "effects_norms": Table(
         "What of instance normalization matters",
         tuple(
-            _row(label, "san", {"model.num_layers": layers, "model.query_norm": norm})
+            _row(
+                f"L={layers} {label}",
+                "san",
+                {"model.num_layers": layers, "model.query_norm": norm},
+            )
             for layers in (1, 2)
             for label, norm in NORMS.items()
         ),
