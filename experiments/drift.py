@@ -1,0 +1,111 @@
+r"""Measures how the queries of a captioner's encoder drift while it trains.
+
+    python experiments/drift.py --model san --config.model.num_layers=1 \
+        --config experiments/configs/captioning/coco_objects.py --data_dir coco
+
+takes the arguments of `keras-caption run`, trains with cross-entropy, and writes
+nothing. NG-SAN's section 4.1 has the distribution of the queries Q shift as parameters
+change, which the weights that take Q in must follow. After each epoch, of the first
+layer's Q over the validation images, before a norm:
+
+- drift: by how much the mean of a channel has moved since the epoch before, as a share
+  of the channel's standard deviation (the root mean square over channels);
+- scale: the ratio of a channel's standard deviation to that of the epoch before (the
+  geometric mean over channels);
+- mean of images: the share of the squared norm of Q that is the mean over an image's
+  regions, which centring takes away.
+"""
+
+import keras
+import numpy as np
+
+import keras_caption as kc
+from keras_caption.commands.command_line import start
+from keras_caption.commands.configuration import make_config
+from keras_caption.commands.run import set_up
+from keras_caption.commands.run_arguments import parse
+from keras_caption.tasks import Captioning
+from keras_caption.training.callbacks import EpochSeeds
+
+BATCH_SIZE = 100
+
+
+class Drift(keras.callbacks.Callback):
+    """Measures the queries of the first layer after each epoch, and before the first.
+
+    Args:
+        model: Captioner whose encoder begins with a self-attention.
+        batches: List of the inputs that are measured.
+
+    Attributes:
+        rows: List of lists, drift, scale, and share of the mean of images, of epochs.
+    """
+
+    def __init__(self, model, batches):
+        super().__init__()
+        encoder, self.batches = model.encoder, batches
+        [block] = [x for x in encoder.layers if x.name == "encoder_0"]
+        self.embedding = keras.Model(encoder.inputs, block.input[0])
+        self.block, self.before, self.rows = block, None, []
+
+    def on_train_begin(self, logs=None):
+        self.before = self.measure()[:2]
+
+    def on_epoch_end(self, epoch, logs=None):
+        mean, deviation, share = self.measure()
+        old_mean, old_deviation = self.before
+        drift = np.sqrt(np.mean(((mean - old_mean) / deviation) ** 2))
+        scale = np.exp(np.mean(np.log(deviation / old_deviation)))
+        self.rows.append([drift, scale, share])
+        self.before = mean, deviation
+
+    def measure(self):
+        """Mean and deviation of each channel, and the share of the means of images."""
+        queries, of_images = [], 0.0
+        for inputs in self.batches:
+            x = self.block.before(self.block.attention_norm, self.embedding(inputs))
+            x = np.array(self.block.attention.query_dense(x), "float64")
+            for image, valid in zip(x, inputs["region_mask"], strict=True):
+                image = image[np.asarray(valid, bool)]
+                of_images += len(image) * np.sum(image.mean(axis=0) ** 2)
+                queries.append(image)
+        queries = np.concatenate(queries)
+        share = of_images / np.sum(queries**2)
+        return queries.mean(axis=0), queries.std(axis=0), share
+
+
+def main(arguments):
+    options, settings = parse(arguments, __doc__)
+    task, config = make_config(options.config, settings)
+    if task is not Captioning:
+        raise kc.InputError("Queries are measured of captioners of regions only.")
+    set_up(config)
+    task = task(config)
+    keras.utils.set_random_seed(config["seed"])
+    model = task.create_model(task.build_vocabularies())
+    steps = task.steps_per_epoch("training")
+    optimizer = task.make_optimizer("training", steps)
+    model.compile(optimizer, task.make_loss(), jit_compile=False)
+    names = model.encoder.input
+    images = kc.batches.image_batches(task.read("val"), BATCH_SIZE, model.input_specs)
+    drift = Drift(model, [*images.map(lambda x: {k: x[k] for k in names})])
+    model.fit(
+        task.train_batches(model, "training", 0),
+        epochs=config["training"]["epochs"],
+        steps_per_epoch=steps,
+        verbose=2,
+        callbacks=[EpochSeeds(config["seed"]), drift],
+    )
+    rows = [
+        [str(epoch), f"{moved:.3f}", f"{scale:.3f}", f"{100 * share:.0f} %"]
+        for epoch, (moved, scale, share) in enumerate(drift.rows, 1)
+    ]
+    print(
+        kc.evaluation.markdown_table(
+            ["epoch", "drift", "scale", "mean of images"], rows
+        )
+    )
+
+
+if __name__ == "__main__":
+    start(main)
