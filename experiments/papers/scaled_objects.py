@@ -1,10 +1,10 @@
-"""COCO's objects with features of ten times the size, as the dataset `scaled_objects`.
+r"""COCO's objects with features of ten times the size, as the dataset `scaled_objects`.
 
-    python experiments/run.py --import experiments/papers/scaled_objects.py \\
+    python experiments/run.py --import experiments/papers/scaled_objects.py \
         --dataset scaled_objects --data_dir coco --model aoanet_single_lstm
 
-One-hot features begin as embeddings of size 0.1. What of an effect is gone with these is
-an effect of that size, not of what the model does.
+One-hot features begin as embeddings of size 0.1. What of an effect is gone with larger
+ones is an effect of that size, not of what the model does.
 """
 
 import keras_caption as kc
