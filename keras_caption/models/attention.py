@@ -157,7 +157,9 @@ class AttentionOptions:
             paper's (Eq. 4); `"mean"` is ours.
         area_output_scale: float, what multiplies the first values of the output
             projection of attention to areas. Sums of values make its branches larger
-            than the residual; Eq. 4 stays as it is. The default, 1, leaves them.
+            than the residual; Eq. 4 stays as it is. The default, `None`, is 1 over the
+            mean size of areas: of up to 5 items 1/3, of up to 2 x 2 cells 4/9, and 1 of
+            mean values.
         area_layers: int, blocks, from the first on, that attend to areas. They are so
             many of the encoder and of the decoder each, and for another `memory` too.
         memory: str, what attention to the input reads: `"areas"`, or of `MEMORIES`.
@@ -194,7 +196,7 @@ class AttentionOptions:
     output_area: Annotated[Area, Needs("memory", "output")] = 1
     combined_features: Annotated[bool, Needs("memory")] = False
     area_values: Annotated[Literal["sum", "mean"], Needs("memory")] = "sum"
-    area_output_scale: Annotated[Positive, Needs("memory")] = 1.0
+    area_output_scale: Annotated[Positive | None, Needs("memory")] = None
     area_layers: Annotated[CountOrZero, Needs("memory")] = 2
     memory: Annotated[str, Needs("memory")] = "areas"
     temperature: Annotated[str | None, Needs("temperature")] = None
@@ -260,6 +262,18 @@ class AttentionOptions:
     def area(self) -> int:
         """Items of the largest area."""
         return self.output_area if self.of_output else self.input_area
+
+    @property
+    def output_scale(self) -> float:
+        """What multiplies the first values of the output projection."""
+        if self.area == 1:
+            return 1.0
+        if self.area_output_scale is not None:
+            return self.area_output_scale
+        mean_size = (self.area + 1) / 2
+        if self.grid_width is not None:
+            mean_size **= 2
+        return 1.0 if self.area_values == "mean" else 1 / mean_size
 
     @property
     def length(self) -> int | None:
@@ -343,7 +357,7 @@ def make_attention(
         dtype: Keras dtype policy of the layer, or its name.
         **arguments: `query_projection`, `value_projection`, `kernel_initializer` and
             `output_initializer` of `keras_caption.layers.MultiHeadAttention`. The last
-            is scaled by the options' `area_output_scale` where there are areas.
+            is scaled by the options' `output_scale`.
 
     Returns:
         `keras_caption.layers.MultiHeadAttention`.
@@ -368,10 +382,10 @@ def make_attention(
         socket: make and make(options, num_heads, dtype)
         for socket, make in fillings.items()
     }
-    if options.area > 1 and options.area_output_scale != 1:
+    if options.output_scale != 1:
         arguments["output_initializer"] = ScaledInitializer(
             arguments.get("output_initializer", "glorot_uniform"),
-            options.area_output_scale,
+            options.output_scale,
         )
     return MultiHeadAttention(
         num_heads,

@@ -138,7 +138,7 @@ def test_what_makes_no_sense_is_refused(family, options, problem):
         create(family, **options)
 
 
-def test_attention_to_areas_may_begin_smaller():
+def test_attention_to_areas_begins_smaller():
     sizes = {"vocabulary_size": 9} | tiny("san", num_layers=3)
     options = {"input_area": 2, "area_values": "mean", "attention_epsilon": 0.1}
     model = kc.models.create("nsan", **sizes, **options, area_output_scale=0.25)
@@ -158,6 +158,18 @@ def test_attention_to_areas_may_begin_smaller():
     assert blocks[0].query_norm.epsilon == 0.1
     copy = kc.layers.MultiHeadAttention.from_config(blocks[0].get_config())
     assert copy.output_initializer.scale == 0.25
+
+
+def test_the_default_start_is_one_over_the_mean_size_of_areas():
+    def start(**options):
+        options = kc.models.AttentionOptions(**options)
+        kernel = kc.models.make_attention(1, 3, options).output_initializer
+        return getattr(kernel, "scale", 1)
+
+    assert start() == start(input_area=5, area_values="mean") == 1
+    assert start(input_area=5) == pytest.approx(1 / np.mean([1, 2, 3, 4, 5]))
+    cells = np.mean([1 * 1, 1 * 2, 2 * 1, 2 * 2])
+    assert start(input_area=2, grid_width=7) == pytest.approx(1 / cells)
 
 
 def test_cells_of_a_grid_have_boxes():

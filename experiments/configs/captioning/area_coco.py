@@ -32,7 +32,11 @@ def get_config():
         },
         # 3.2; the feed-forward size, 2,048, and dropout, 0.1, are ours. So are pre-norm
         # blocks, those of tensor2tensor, whose Transformer the baseline is.
-        "model": {"name": "area", "norm_position": "pre"},
+        "model": {
+            "name": "area",
+            "norm_position": "pre",
+            "area_output_scale": 1.0,
+        },
         "training": {
             "epochs": 15,  # ours, NG-SAN's
             "batch_size": 10,  # ours, AoANet's

@@ -36,6 +36,7 @@ def get_config():
             # Of tensor2tensor's transformer_tiny, _small and _base, whose sizes these
             # are; the paper, which does not say, cites post-norm blocks.
             "norm_position": "pre",
+            "area_output_scale": 1.0,
         },
         "training": {
             "epochs": 1000,  # `max_steps` ends training
