@@ -35,6 +35,7 @@ SIZES = {
     "grid_height": 3,
     "grid_width": 4,
     "grid_dim": 5,
+    "area_output_scale": 1.0,
 }
 VOCABULARY_SIZE = 14
 
