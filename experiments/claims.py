@@ -136,12 +136,17 @@ def main(arguments):
     parser = Parser("experiments/claims.py", __doc__, imports=True)
     parser.add_argument("--csv", type=new_file, help="new file for the table as well")
     options = parser.parse_args(arguments)
-    heads = ["row", "table", "paper's", "ours", "95 % interval", "verdict"]
-    rows = [line(claim, file) for claim in CLAIMS for file in claim.files]
+    heads, *rows = table()
     print(kc.evaluation.markdown_table(heads, rows, labels=2))
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([heads, *rows])
+
+
+def table():
+    """The heads of the columns, and the rows, lists of str."""
+    heads = ["row", "table", "paper's", "ours", "95 % interval", "verdict"]
+    return [heads] + [line(claim, file) for claim in CLAIMS for file in claim.files]
 
 
 def line(claim, file):

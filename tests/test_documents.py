@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import csv
 import functools
 import importlib
 import json
@@ -18,6 +19,7 @@ import tensorflow as tf
 from conftest import PROJECT, tiny
 
 import keras_caption as kc
+from experiments import claims
 from experiments.results import TABLE, with_tables
 from keras_caption.commands import COMMANDS, command_line, configuration, run_arguments
 from keras_caption.datasets.registry import DATASETS
@@ -143,6 +145,8 @@ def test_tables_of_results_are_those_of_the_files():
             # A page has room for some 120 characters, and wraps labels only.
             assert min(len(first), 40) + sum(map(len, others)) <= 120, row
     assert shown == {path.name for path in PROJECT.glob("docs/results/*.csv")}
+    with open(PROJECT / "docs" / "results" / "claims.csv", newline="") as file:
+        assert [*csv.reader(file)] == claims.table(), "run experiments/claims.py"
 
 
 # === Snippets ===
