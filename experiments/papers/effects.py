@@ -59,7 +59,7 @@ def _areas(plain, areas, made, smaller, same):
     # Of areas of up to S items, the mean size is (S + 1) / 2: 3 of five, 2 of three.
     kinds = {
         "plain": (plain, {}),
-        "areas": (areas, made),
+        "areas": (areas, {**made, "model.area_output_scale": 1.0}),
         "smaller start": (areas, {**made, "model.area_output_scale": smaller}),
         "mean values": (areas, {**made, "model.area_values": "mean"}),
     }

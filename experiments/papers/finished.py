@@ -6,6 +6,7 @@ import sys
 
 from keras_caption import models, tasks
 from keras_caption.errors import InputError
+from keras_caption.formats import exports
 from keras_caption.formats.runs import read_finished
 from keras_caption.settings.run import RUN
 from keras_caption.training.run_directory import settings
@@ -36,6 +37,7 @@ def find_runs(folders, needed=True):
             path.parent
             for path in folder.rglob("*.json")
             if path.name in ("history.json", "config.json")
+            and not path.match(exports.CONFIG)
         }
         for path in sorted(begun):
             try:
