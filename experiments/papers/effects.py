@@ -2,29 +2,22 @@ r"""Tables of ours that take the papers' effects apart.
 
 Sums of values (Area Attention, Eq. 4) make the branch of an attention layer larger than
 the residual, in post-norm blocks above all; the papers' Transformers had pre-norm ones.
-Instance normalization (NG-SAN, Eq. 6) needs several distinct items. Each table has its
-command; rows are compared with the first one, or with `--against` one:
+Instance normalization (NG-SAN, Eq. 6) needs several distinct items. Rows are compared
+with the first one, or with `--against` one. docs/results/effects.md has the commands of
+what was trained; these are of the rest:
 
     C=experiments/configs
     train() {
         python experiments/tables.py --run --table $1 \
             --output_dir saved_models/$1 "${@:2}"
     }
-    train effects_areas -- --config $C/translation/multi30k.py --data_dir multi30k
     train effects_areas_characters \
         --cells "post plain,post areas,pre plain,pre areas" -- \
         --config $C/translation/multi30k.py --data_dir multi30k \
         --config.data.max_tokens=256 --config.decoding.max_length=256 --epochs 5
     train effects_areas_video -- --epochs 8 --config.model.model_dim=128 \
         --config.training.decay_after=5 --config.training.learning_rate=1e-3
-    train effects_norms --seeds 0,1,2,3,4 -- \
-        --config $C/captioning/coco_objects.py --data_dir coco
     train effects_rates -- --config $C/captioning/coco_objects.py --data_dir coco
-
-The tables of norms serve for other regions too, such as windows of the pixels of scenes
-(`keras-caption prepare --dataset scenes --backbone efficientnet_lite2 --output_dir
-prepared/scenes`, then `--config $C/captioning/prepared.py --data_dir prepared/scenes`),
-each with a folder of its own.
 """
 
 from keras_caption.papers import CROSS_ENTROPY, Published, Table
