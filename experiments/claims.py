@@ -59,6 +59,12 @@ CLAIMS = (
     Claim(
         "NSA with GSA, after SCST", (132.1, 131.4), with_reward("ngsan", "gsan"), BOTH
     ),
+    Claim(
+        "NSA over thirty windows, one layer",
+        (127.2, 123.4),
+        ("N-SAN", "SAN"),
+        ("effects_norms",),
+    ),
     Claim("IN over LN", (130.7, 128.2), ("IN (", "LN ("), ("ngsan_2",)),
     Claim("IN over BN", (130.7, 129.4), ("IN (", "BN ("), ("ngsan_2",)),
     Claim(
@@ -127,6 +133,13 @@ CLAIMS = (
         (27.29, 27.07),
         ("Tiny, area, En-Fr", "Tiny, regular, En-Fr"),
         ("area_2",),
+        "BLEU",
+    ),
+    Claim(
+        "areas that begin smaller, En-De",
+        (18.80, 18.60),
+        ("areas, begun at a third", "plain attention"),
+        ("effects_areas",),
         "BLEU",
     ),
 )
