@@ -60,7 +60,7 @@ CLAIMS = (
         "NSA with GSA, after SCST", (132.1, 131.4), with_reward("ngsan", "gsan"), BOTH
     ),
     Claim(
-        "NSA over thirty windows, one layer",
+        "NSA over objects as pixels, one layer",
         (127.2, 123.4),
         ("N-SAN", "SAN"),
         ("effects_norms",),
