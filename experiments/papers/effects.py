@@ -2,9 +2,8 @@ r"""Tables of ours that take the papers' effects apart.
 
 Sums of values (Area Attention, Eq. 4) make the branch of an attention layer larger than
 the residual, in post-norm blocks above all; the papers' Transformers had pre-norm ones.
-Instance normalization (NG-SAN, Eq. 6) needs several distinct items. Rows are compared
-with the first one, or with `--against` one. docs/results/effects.md has the commands of
-what was trained; these are of the rest:
+Rows are compared with the first one, or with `--against` one. The commands of what was
+trained are in docs/results/effects.md; these are of the rest:
 
     C=experiments/configs
     train() {
