@@ -17,9 +17,11 @@ from typing import NamedTuple
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, new_file, start
 from keras_caption.evaluation.comparison import widening
+from keras_caption.papers import TABLES
 
 FOLDER = pathlib.Path(__file__).parents[1] / "docs" / "results"
 SEEDS = 3
+PUBLISHED = {"all": "accuracy"}  # columns of ours that have another name
 
 
 class Claim(NamedTuple):
@@ -27,120 +29,122 @@ class Claim(NamedTuple):
 
     Attributes:
         effect: What it is of.
-        published: Tuple of the paper's two scores, with the effect and without.
-        rows: The same two rows of ours, beginnings of their names.
-        files: CSV files of ours in docs/results.
-        column: The score.
+        table: Name of the paper's table in `keras_caption.papers.TABLES`.
+        labels: Labels of the two rows there, with the effect and without.
+        files: CSV files of ours in docs/results, whose rows have these labels, or the
+            names of their models.
+        column: The score there.
+        rows: Names of our two rows, where they are others.
     """
 
     effect: str
-    published: tuple
-    rows: tuple
+    table: str
+    labels: tuple
     files: tuple
     column: str = "CIDEr-D"
+    rows: tuple = ()
 
 
-COCO, SCENES = "coco_objects", "scenes"
-BOTH = (COCO, SCENES)
+BOTH = ("coco_objects", "scenes")
 AOA = ("aoanet_4", "aoanet_4_scenes")
 QUESTIONS = ("coco_qa", "photos_coco_qa", "photos_vqa")
 
 
-def with_reward(*rows):
-    return tuple(f"{row} + SCST" for row in rows)
+def before_and_after(effect, effect_after, *labels):
+    """The claims of captioners before self-critical training, and after it."""
+    own = {row.label: row.model for row in TABLES["ngsan_6"].rows}
+    rows = tuple(f"{own[label]} + SCST" for label in labels)
+    return (
+        Claim(effect, "ngsan_6", labels, BOTH),
+        Claim(effect_after, "ngsan_6", labels, BOTH, rows=rows),
+    )
 
 
 CLAIMS = (
-    Claim("GSA (SAN to G-SAN)", (131.4, 128.6), ("gsan", "san"), BOTH),
-    Claim("GSA, after SCST", (131.4, 128.6), with_reward("gsan", "san"), BOTH),
-    Claim("NSA (SAN to N-SAN)", (130.8, 128.6), ("nsan", "san"), BOTH),
-    Claim("NSA, after SCST", (130.8, 128.6), with_reward("nsan", "san"), BOTH),
-    Claim("NSA with GSA (G-SAN to NG-SAN)", (132.1, 131.4), ("ngsan", "gsan"), BOTH),
-    Claim(
-        "NSA with GSA, after SCST", (132.1, 131.4), with_reward("ngsan", "gsan"), BOTH
+    *before_and_after("GSA (SAN to G-SAN)", "GSA, after SCST", "G-SAN", "SAN"),
+    *before_and_after("NSA (SAN to N-SAN)", "NSA, after SCST", "N-SAN", "SAN"),
+    *before_and_after(
+        "NSA with GSA (G-SAN to NG-SAN)", "NSA with GSA, after SCST", "NG-SAN", "G-SAN"
     ),
     Claim(
         "NSA over objects as pixels, one layer",
-        (127.2, 123.4),
+        "ngsan_1",
         ("N-SAN", "SAN"),
         ("effects_norms",),
     ),
-    Claim("IN over LN", (130.7, 128.2), ("IN (", "LN ("), ("ngsan_2",)),
-    Claim("IN over BN", (130.7, 129.4), ("IN (", "BN ("), ("ngsan_2",)),
-    Claim(
-        "queries over keys normalized",
-        (130.8, 130.1),
-        ("query (", "key ("),
-        ("ngsan_3",),
-    ),
-    Claim("absolute positions", (128.4, 128.6), ("absolute (", "SAN ("), ("ngsan_4",)),
+    Claim("IN over LN", "ngsan_2", ("IN", "LN"), ("ngsan_2",)),
+    Claim("IN over BN", "ngsan_2", ("IN", "BN"), ("ngsan_2",)),
+    Claim("queries over keys normalized", "ngsan_3", ("query", "key"), ("ngsan_3",)),
+    Claim("absolute positions", "ngsan_4", ("absolute", "SAN"), ("ngsan_4",)),
     Claim(
         "content-independent GSA",
-        (131.0, 128.6),
-        ("content-independent (", "SAN ("),
+        "ngsan_4",
+        ("content-independent", "SAN"),
         ("ngsan_4",),
     ),
     Claim(
         "query-dependent over content-independent GSA",
-        (131.4, 131.0),
-        ("query-dependent (", "content-independent ("),
+        "ngsan_4",
+        ("query-dependent", "content-independent"),
         ("ngsan_4",),
     ),
     Claim(
         "NSA over frames",
-        (57.1, 53.4),
-        ("video_nsa", "video_transformer"),
+        "ngsan_7",
+        ("+ NSA", "Transformer"),
         ("moving_scenes_parts", "msvd"),
     ),
-    Claim("GSA in MCAN", (71.28, 70.83), ("mcan_gsa, query", "mcan"), QUESTIONS, "all"),
     Claim(
-        "refining without AoA", (112.5, 109.5), ("+ Enc: Refine (w/o AoA)", "Base"), AOA
+        "GSA in MCAN",
+        "ngsan_9",
+        ("+ GSA, test-std", "MCAN (Ours), test-std"),
+        QUESTIONS,
+        "all",
+        ("mcan_gsa, query", "mcan"),
+    ),
+    Claim(
+        "refining without AoA",
+        "aoanet_4",
+        ("+ Enc: Refine (w/o AoA)", "Base"),
+        AOA,
     ),
     Claim(
         "AoA in refining",
-        (114.5, 112.5),
+        "aoanet_4",
         ("+ Enc: Refine (w/ AoA)", "+ Enc: Refine (w/o AoA)"),
         AOA,
     ),
-    Claim("AoA in the decoder, one head", (113.8, 109.5), ("+ Dec: AoA", "Base"), AOA),
-    Claim(
-        "an LSTM in the decoder, one head",
-        (113.5, 109.5),
-        ("+ Dec: LSTM (", "Base"),
-        AOA,
-    ),
+    Claim("AoA in the decoder, one head", "aoanet_4", ("+ Dec: AoA", "Base"), AOA),
+    Claim("an LSTM in the decoder, one head", "aoanet_4", ("+ Dec: LSTM", "Base"), AOA),
     Claim(
         "AoA over an LSTM, eight heads",
-        (114.3, 113.8),
+        "aoanet_4",
         ("+ Dec: MH-Att, AoA", "+ Dec: MH-Att, LSTM"),
         AOA,
     ),
     Claim(
         "refining in the full model",
-        (119.8, 114.3),
+        "aoanet_4",
         ("Full: AoANet", "+ Dec: MH-Att, AoA"),
         AOA,
     ),
-    Claim(
-        "areas, subwords, En-De",
-        (18.80, 18.60),
-        ("Tiny, area, En-De", "Tiny, regular, En-De"),
-        ("area_2",),
-        "BLEU",
-    ),
-    Claim(
-        "areas, subwords, En-Fr",
-        (27.29, 27.07),
-        ("Tiny, area, En-Fr", "Tiny, regular, En-Fr"),
-        ("area_2",),
-        "BLEU",
+    *(
+        Claim(
+            f"areas, subwords, {languages}",
+            "area_2",
+            (f"Tiny, area, {languages}", f"Tiny, regular, {languages}"),
+            ("area_2",),
+            "BLEU",
+        )
+        for languages in ("En-De", "En-Fr")
     ),
     Claim(
         "areas that begin smaller, En-De",
-        (18.80, 18.60),
-        ("areas, begun at a third", "plain attention"),
+        "area_2",
+        ("Tiny, area, En-De", "Tiny, regular, En-De"),
         ("effects_areas",),
         "BLEU",
+        ("areas, begun at a third", "plain attention"),
     ),
 )
 
@@ -164,24 +168,30 @@ def table():
 
 def line(claim, file):
     """The cells of a claim in one table of ours."""
-    published = claim.published[0] - claim.published[1]
-    ours, low, high = difference(
-        *(score(file, row, claim.column) for row in claim.rows)
-    )
+    theirs = [
+        next(row for row in TABLES[claim.table].rows if row.label == label)
+        for label in claim.labels
+    ]
+    names = [(row,) for row in claim.rows] or [(x.label, x.model) for x in theirs]
+    name = PUBLISHED.get(claim.column, claim.column)
+    published = theirs[0].scores[name] - theirs[1].scores[name]
+    mean, low, high = difference(*(score(file, x, claim.column) for x in names))
     if low <= 0 <= high:
         verdict = "cannot be told"
     else:
-        verdict = "came out" if (ours > 0) == (published > 0) else "reversed"
-    values = f"{published:+.2g}", f"{ours:+.1f}", f"{low:+.1f} to {high:+.1f}"
+        verdict = "came out" if (mean > 0) == (published > 0) else "reversed"
+    values = f"{published:+.2g}", f"{mean:+.1f}", f"{low:+.1f} to {high:+.1f}"
     return [claim.effect, file, *values, verdict]
 
 
-def score(file, row, column):
-    """Mean and standard deviation over seeds of the first row of this name."""
+def score(file, names, column):
+    """Mean and standard deviation over seeds of the first row of one of the names."""
+    beginnings = tuple(f"{name} (" for name in names)  # a label, then its model
     with open(FOLDER / f"{file}.csv", newline="", encoding="utf-8") as lines:
         rows = [x for x in csv.DictReader(lines) if "±" in x[column]]
-    exact = [x for x in rows if x["row"] == row]
-    [found, *_] = exact or [x for x in rows if x["row"].startswith(row)]
+    found = next(
+        x for x in rows if x["row"] in names or x["row"].startswith(beginnings)
+    )
     return tuple(float(x) for x in found[column].split("±"))
 
 

@@ -9,11 +9,11 @@ standard deviations, in %. What captions say of objects is scored as by
 `keras_caption.evaluation.object_scores`; CHAIR needs annotated objects; "several" is
 the share of captions that say several of a category of which one object is there, and
 "rightly" the share of these in which a person says several too. With --colours,
-captions of detected objects are scored with the colours of these too, and
-how right the colours are that captions give to objects: all, those of objects that
-people give a colour, and how many there are. Photos that are missing or cannot be read
-are counted and skipped. Without --detector, captions of annotated objects are scored,
-and no photos are read:
+captions of detected objects are scored with the colours of these too, and how right the
+colours are that captions give to objects: all, those of objects that people give a
+colour, and how many there are. Photos that are missing or cannot be read are counted
+and skipped. Without --detector, captions of annotated objects are scored, and no
+photos are read:
 
     python experiments/detected.py saved_models/detected_* --split val \
         --captions karpathy_split.json --instances instances_val2017.json

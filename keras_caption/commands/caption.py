@@ -18,9 +18,9 @@ With --output, captions are written as they are found: a .csv, .jsonl or .parque
 or a contact sheet in .html. The same command continues after an interruption. Photos in
 which nothing is detected have no caption; "(unsure)", or the column `unsure`, marks
 captions whose confidence is below the threshold that the model was saved with, and
-those that say several of what is detected once. Files
-that cannot be read, and clips that were cut or have one frame, are counted and skipped;
-if there are many, FILE.skipped.csv beside the first output lists them.
+those that say several of what is detected once. Files that cannot be read, and clips
+that were cut or have one frame, are counted and skipped; if there are many,
+FILE.skipped.csv beside the first output lists them.
 
 With --n_best, prints a line for each caption: the file, the log-probability and the
 caption, between tabs, the best first. A .csv has columns for each, a .jsonl or .parquet
