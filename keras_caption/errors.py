@@ -20,6 +20,21 @@ def input_errors() -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
+def need_tensorflow(what: str) -> None:
+    """Raises `InputError` on another backend of Keras than TensorFlow.
+
+    Args:
+        what: str, what runs on TensorFlow alone, to begin the message.
+    """
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        raise InputError(
+            f"{what} needs the TensorFlow backend of Keras: set "
+            f"KERAS_BACKEND=tensorflow. The backend here is {keras.backend.backend()}."
+        )
+
+
 # The extra of this package that installs each third-party module. Whatever imports one
 # in a function does so `with missing_extras()`.
 EXTRAS = {

@@ -23,6 +23,7 @@ from keras_caption.commands.command_line import Parser, continuing
 from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import make_parser as make_parser_of
 from keras_caption.commands.run_arguments import parse
+from keras_caption.errors import need_tensorflow
 
 
 def make_parser() -> Parser:
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str]) -> None:
 
     task, config = make_config(options.config, settings)
     folders = folders_of(options, config)
+    check_backend(config, folders)
     set_up(config)
     strategy = make_strategy(config["strategy"])
     task = task(config)
@@ -80,6 +82,16 @@ def folders_of(options, config):
     if self_critical:
         folders["self-critical"] = folder / "scst"
     return folders
+
+
+def check_backend(config, objectives):
+    """Raises `InputError` for what Keras cannot do on the backend that it runs on."""
+    if config["strategy"] != "one_device":
+        need_tensorflow(f"The strategy {config['strategy']!r}")
+    if config["deterministic"]:
+        need_tensorflow("--deterministic")
+    if "self-critical" in objectives:
+        need_tensorflow("Self-critical training")
 
 
 def set_up(config):
@@ -132,13 +144,21 @@ def run_phase(task, directory, strategy, start, ensemble):
 
 def finish(task, directory, model, **more):
     """Scores and exports a model, records it, and says where everything is."""
+    import keras
+
     from keras_caption.models.cards import write_card
     from keras_caption.models.task_model import TaskModel
     from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
 
     directory.reopen()
     scores = task.evaluate(model, directory.folder)
-    kc.serving.export(model, directory.folder / "1")
+    if keras.backend.backend() == "tensorflow":
+        kc.serving.export(model, directory.folder / "1")
+    else:
+        print(
+            "\nNo SavedModel, which needs TensorFlow: KERAS_BACKEND=tensorflow "
+            f"keras-caption export {directory.folder} --output {directory.folder}"
+        )
     if isinstance(model, TaskModel):
         run = {"training_size": task.training_size, "scores": scores}
         for folder in (directory.folder, *directory.folder.glob("1")):

@@ -51,8 +51,11 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
         given = _bind(type(self).__name__, signature, (self, *args), kwargs)
         values = {name: given.pop(name, p.default) for name, p in flat.items()}
         check_arguments(flat, values)
-        for name, value in values.items():
-            if name not in OF_KERAS:
+        kept = {name: x for name, x in values.items() if name not in OF_KERAS}
+        # PyTorch takes layers only after the constructor of `keras.Layer`.
+        layers = {n: x for n, x in kept.items() if isinstance(x, keras.Layer)}
+        for name, value in kept.items():
+            if name not in layers:
                 setattr(self, name, value)
         for name, parameter in named.items():
             if options := _options(parameter):
@@ -61,6 +64,8 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
         if "dtype" in values:
             values["dtype"] = keras.dtype_policies.get(values["dtype"])
         init(self, **values, **given)
+        for name, value in layers.items():
+            setattr(self, name, value)
 
     self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     construct.__signature__ = signature = inspect.Signature([self, *parameters])

@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.decoding import Decoding
+from keras_caption.errors import need_tensorflow
 from keras_caption.models.answering import Answering
 from keras_caption.serving.answers import answer_endpoints
 from keras_caption.serving.endpoint import Endpoint, default_of
@@ -32,7 +33,11 @@ def endpoints_of(model: Any, decoding: Decoding | None = None) -> dict[str, Endp
     Args:
         model: Of `keras_caption.serving.export`.
         decoding: `Decoding`, defaults to the model's own. Answers have none.
+
+    Raises:
+        InputError: If Keras runs on another backend than TensorFlow.
     """
+    need_tensorflow("An export")
     if isinstance(model, Answering):
         return answer_endpoints(model)
     return generation_endpoints(model, decoding or model.decoding)

@@ -4,7 +4,7 @@ import keras
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.errors import need_tensorflow
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.replicas import sum_over_replicas
 
@@ -43,12 +43,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
     """
 
     def __init__(self, model: Any, **kwargs: Any):
-        if keras.backend.backend() != "tensorflow":
-            raise InputError(
-                "Accumulation of gradients needs the TensorFlow backend of Keras: set "
-                "KERAS_BACKEND=tensorflow. The backend here is "
-                f"{keras.backend.backend()}."
-            )
+        need_tensorflow("Accumulation of gradients")
         super().__init__(dtype=model.dtype_policy, **kwargs)
         self.model = model
         self.tracker = keras.metrics.Mean(name="loss")

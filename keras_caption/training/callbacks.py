@@ -162,7 +162,8 @@ class EpochSeeds(keras.callbacks.Callback):
         for variable, value in zip(
             states, sequence.generate_state(len(states)), strict=True
         ):
-            variable.assign([int(value), 0])
+            state = np.array([value, 0], "uint32")
+            variable.assign(state.astype(variable.dtype))  # int32 on PyTorch
 
 
 class HalveOnPlateau(keras.callbacks.ReduceLROnPlateau):

@@ -13,7 +13,7 @@ from keras_caption.arguments import (
 )
 from keras_caption.decoding import Decoding, policy, sample
 from keras_caption.decoding.search import chosen_log_probs
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.errors import InputError, missing_extras, need_tensorflow
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.replicas import place_among_replicas, sum_over_replicas
@@ -95,12 +95,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         seed: int = 0,
         **kwargs,
     ):
-        if keras.backend.backend() != "tensorflow":
-            raise InputError(
-                "Self-critical training needs the TensorFlow backend of Keras: set "
-                "KERAS_BACKEND=tensorflow. The backend here is "
-                f"{keras.backend.backend()}."
-            )
+        need_tensorflow("Self-critical training")
         super().__init__(dtype=model.dtype_policy, **kwargs)
         if baseline not in BASELINES:
             raise InputError(

@@ -1,6 +1,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_caption.decoding import compile_function
@@ -30,6 +31,7 @@ class ValidationLoss:
 
     def __call__(self) -> float:
         batches = progress(self.batches, "Validation loss", unit="batches", leave=False)
-        sums = [tuple(map(float, self._sums(*batch))) for batch in batches]
+        tensors = (keras.tree.map_structure(ops.convert_to_tensor, x) for x in batches)
+        sums = [tuple(map(float, self._sums(*batch))) for batch in tensors]
         losses, tokens = map(sum, zip(*sums, strict=True))
         return losses / tokens
