@@ -156,11 +156,11 @@ def distributed(strategy: Any, part_of_batches: Callable[[int, int], Any]) -> An
     The parts of a batch may differ in their shapes: padding is that of each part.
 
     Args:
-        strategy: `tf.distribute.Strategy`.
+        strategy: `tf.distribute.Strategy`, or `None` for one device.
         part_of_batches: Function of the number of a part, from 0, and of the number of
             parts, to an endless tf.data dataset of this part of every batch.
     """
-    count = strategy.num_replicas_in_sync
+    count = strategy.num_replicas_in_sync if strategy else 1
     if count == 1:
         return part_of_batches(0, 1)
 

@@ -251,7 +251,9 @@ class Translation(Task):
             )
             return batches if group == "training" else batches.map(with_references)
 
-        return distributed(model.distribute_strategy, part_of_batches)
+        # Models have one on TensorFlow alone.
+        strategy = getattr(model, "distribute_strategy", None)
+        return distributed(strategy, part_of_batches)
 
     def make_reward(
         self, model: Any, directory: Any, resumed: bool
