@@ -312,16 +312,29 @@ for name, widths in json.loads(sys.argv[3]).items():
         tokens = model.generate_tokens(images, beam_size=width)[0]
         np.save(f"{sys.argv[1]}/{name}_{width}.npy", tokens)
     assert len(model.generate_tokens(images, temperature=1.0)[0]) == 3
-try:
-    kc.training.SelfCritical(model, None)
-except kc.InputError as error:
-    assert "needs the TensorFlow backend" in str(error)
-else:
-    raise AssertionError
+from keras_caption.commands.run import check_backend
+fine = {"strategy": "one_device", "deterministic": False}
+check_backend(fine, ["cross-entropy"])
+for refused in (
+    lambda: kc.training.SelfCritical(model, None),
+    lambda: check_backend(fine, ["cross-entropy", "self-critical"]),
+    lambda: check_backend({**fine, "strategy": "mirrored"}, []),
+    lambda: check_backend({**fine, "deterministic": True}, []),
+):
+    try:
+        refused()
+    except kc.InputError as error:
+        assert "needs the TensorFlow backend" in str(error)
+    else:
+        raise AssertionError
 model.compile(keras.optimizers.SGD(0.1), kc.training.SequenceCrossEntropy())
 before = model.get_weights()
 x, y, weights = kc.text.teacher_forcing({**images, "tokens": np.full((3, 4), 4)})
-history = model.fit(x, y, sample_weight=weights, batch_size=3, verbose=0).history
+seeds = kc.training.EpochSeeds(2**31)
+history = model.fit(
+    x, y, sample_weight=weights, batch_size=3, verbose=0, callbacks=[seeds]
+).history
+assert np.isfinite(kc.training.ValidationLoss(model, [(x, y, weights)])())
 assert np.isfinite(history["loss"]).all()
 assert any((a != b).any() for a, b in zip(model.get_weights(), before))
 model.save(f"{sys.argv[1]}/trained.keras")
