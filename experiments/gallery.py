@@ -8,8 +8,9 @@ r"""Captions photos of free licence that packages ship, and draws them as one pi
 --list names the photos, their packages and licences, which of COCO's categories people
 see in them, and whether a caption is right: a judgement of that caption, which a person
 made. A caption that nobody has judged is printed, and drawn without a mark. The picture
-shows the photos of COCO's categories, and those that get no caption because nothing is
-detected. Photos within resource files of Qt (.rcc) are read from there.
+shows the photos of COCO's categories, with "(unsure)" as the command prints it, and
+those that get no caption because nothing is detected. Photos within resource files of
+Qt (.rcc) are read from there.
 """
 
 import collections
@@ -36,6 +37,7 @@ COLUMNS = 6
 WIDTH = 16.0  # inches
 PHOTO, TEXT = 2.0, 0.95  # inches of height, of a photo and of what stands below it
 LINE = 26  # characters of a caption
+NO_CAPTION = "nothing detected: no caption"
 FRAME = "#ffd60a"
 MARKS = {
     "right": "#1b6e35",
@@ -163,7 +165,8 @@ def draw(photos, rows, verdicts):
         panel.imshow(photo)
         panel.set_anchor("SW")
         name_objects(panel, row["objects"], *photo.shape[1::-1])
-        said = textwrap.fill(row["caption"] or "nothing detected: no caption", LINE)
+        said = row["caption"] + " (unsure)" * row["unsure"]
+        said = textwrap.fill(said if row["caption"] else NO_CAPTION, LINE)
         text = {"xycoords": "axes fraction", "textcoords": "offset points"}
         text |= {"va": "top", "parse_math": False, "fontsize": 13}
         if verdict:
