@@ -35,6 +35,7 @@ class Claim(NamedTuple):
             names of their models.
         column: The score there.
         rows: Names of our two rows, where they are others.
+        layers: Depth of the paper's rows, where a table has several.
     """
 
     effect: str
@@ -43,6 +44,7 @@ class Claim(NamedTuple):
     files: tuple
     column: str = "CIDEr-D"
     rows: tuple = ()
+    layers: int | None = None
 
 
 BOTH = ("coco_objects", "scenes")
@@ -66,11 +68,18 @@ CLAIMS = (
     *before_and_after(
         "NSA with GSA (G-SAN to NG-SAN)", "NSA with GSA, after SCST", "NG-SAN", "G-SAN"
     ),
-    Claim(
-        "NSA over objects as pixels, one layer",
-        "ngsan_1",
-        ("N-SAN", "SAN"),
-        ("effects_norms",),
+    *(
+        Claim(
+            f"NSA over objects as pixels, {name}",
+            "ngsan_1",
+            ("N-SAN", "SAN"),
+            (file,),
+            layers=layers,
+        )
+        for name, file, layers in (
+            ("one layer", "effects_norms", 1),
+            ("two layers", "effects_depth", 2),
+        )
     ),
     Claim("IN over LN", "ngsan_2", ("IN", "LN"), ("ngsan_2",)),
     Claim("IN over BN", "ngsan_2", ("IN", "BN"), ("ngsan_2",)),
@@ -168,10 +177,12 @@ def table():
 
 def line(claim, file):
     """The cells of a claim in one table of ours."""
-    theirs = [
-        next(row for row in TABLES[claim.table].rows if row.label == label)
-        for label in claim.labels
+    published = [
+        row
+        for row in TABLES[claim.table].rows
+        if claim.layers in (None, row.overrides.get("model.num_layers"))
     ]
+    theirs = [next(x for x in published if x.label == label) for label in claim.labels]
     names = [(row,) for row in claim.rows] or [(x.label, x.model) for x in theirs]
     name = PUBLISHED.get(claim.column, claim.column)
     published = theirs[0].scores[name] - theirs[1].scores[name]
