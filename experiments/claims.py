@@ -147,13 +147,19 @@ CLAIMS = (
         )
         for languages in ("En-De", "En-Fr")
     ),
-    Claim(
-        "areas that begin smaller, En-De",
-        "area_2",
-        ("Tiny, area, En-De", "Tiny, regular, En-De"),
-        ("effects_areas",),
-        "BLEU",
-        ("areas, begun at a third", "plain attention"),
+    *(
+        Claim(
+            f"areas that begin smaller, En-De{blocks}",
+            "area_2",
+            ("Tiny, area, En-De", "Tiny, regular, En-De"),
+            ("effects_areas",),
+            "BLEU",
+            rows,
+        )
+        for blocks, rows in (
+            ("", ("areas, begun at a third", "plain attention")),
+            (", pre-norm blocks", ("pre-norm at a third", "pre-norm plain")),
+        )
     ),
 )
 
