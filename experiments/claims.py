@@ -84,7 +84,12 @@ CLAIMS = (
     Claim("IN over LN", "ngsan_2", ("IN", "LN"), ("ngsan_2",)),
     Claim("IN over BN", "ngsan_2", ("IN", "BN"), ("ngsan_2",)),
     Claim("queries over keys normalized", "ngsan_3", ("query", "key"), ("ngsan_3",)),
-    Claim("absolute positions", "ngsan_4", ("absolute", "SAN"), ("ngsan_4",)),
+    Claim(
+        "absolute positions",
+        "ngsan_4",
+        ("absolute", "SAN"),
+        ("ngsan_4", "effects_size"),
+    ),
     Claim(
         "content-independent GSA",
         "ngsan_4",
@@ -124,7 +129,12 @@ CLAIMS = (
         AOA,
     ),
     Claim("AoA in the decoder, one head", "aoanet_4", ("+ Dec: AoA", "Base"), AOA),
-    Claim("an LSTM in the decoder, one head", "aoanet_4", ("+ Dec: LSTM", "Base"), AOA),
+    Claim(
+        "an LSTM in the decoder, one head",
+        "aoanet_4",
+        ("+ Dec: LSTM", "Base"),
+        (*AOA, "effects_size"),
+    ),
     Claim(
         "AoA over an LSTM, eight heads",
         "aoanet_4",
