@@ -193,12 +193,12 @@ def table():
 
 def line(claim, file):
     """The cells of a claim in one table of ours."""
-    published = [
+    candidates = [
         row
         for row in TABLES[claim.table].rows
         if claim.layers in (None, row.overrides.get("model.num_layers"))
     ]
-    theirs = [next(x for x in published if x.label == label) for label in claim.labels]
+    theirs = [next(x for x in candidates if x.label == label) for label in claim.labels]
     names = [(row,) for row in claim.rows] or [(x.label, x.model) for x in theirs]
     name = PUBLISHED.get(claim.column, claim.column)
     published = theirs[0].scores[name] - theirs[1].scores[name]

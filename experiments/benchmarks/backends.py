@@ -14,9 +14,9 @@ import keras
 import numpy as np
 
 import keras_caption as kc
+from experiments.benchmarks.common import VOCABULARY_SIZE, arrays, seconds
 from keras_caption.text import teacher_forcing
 
-REGIONS, REGION_DIM, VOCABULARY_SIZE = 36, 2048, 9487
 IMAGES, CAPTIONS, TOKENS = 10, 5, 17
 DECODED, STEPS = 50, 20
 
@@ -30,8 +30,8 @@ def main(name="ngsan"):
     )
     rng = np.random.default_rng(0)
     tokens = rng.integers(4, VOCABULARY_SIZE, (IMAGES, CAPTIONS, TOKENS + 1))
-    batch = teacher_forcing({**images(rng, IMAGES), "tokens": tokens.astype("int32")})
-    decoded = images(rng, DECODED)
+    batch = teacher_forcing({**arrays(IMAGES), "tokens": tokens.astype("int32")})
+    decoded = arrays(DECODED)
     print(f"{name} on {keras.backend.backend()}, {device()}", flush=True)
     report(
         f"training step of {IMAGES} x {CAPTIONS} captions",
@@ -45,14 +45,6 @@ def main(name="ngsan"):
     )
 
 
-def images(rng, count):
-    corners = np.sort(rng.random((count, REGIONS, 2, 2), "float32"), axis=2)
-    return {
-        "regions": rng.standard_normal((count, REGIONS, REGION_DIM), "float32"),
-        "boxes": corners.reshape(count, REGIONS, 4),
-    }
-
-
 def device():
     if keras.backend.backend() == "torch":
         import torch
@@ -64,22 +56,16 @@ def device():
         return jax.devices()[0].device_kind
     import tensorflow as tf
 
-    return (
-        ", ".join(gpu.name for gpu in tf.config.list_physical_devices("GPU")) or "CPU"
-    )
+    names = [gpu.name for gpu in tf.config.list_physical_devices("GPU")]
+    return ", ".join(names) or "CPU"
 
 
-def report(what, function, repeats=10):
-    """Prints the first call's time, and the median of others after one more."""
-    times = []
-    for _ in range(repeats + 2):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    median = np.median(times[2:])
-    print(
-        f"{what:36} {1000 * median:8.1f} ms, first call {times[0]:5.1f} s", flush=True
-    )
+def report(what, function):
+    """Prints the time of the first call, and the median of later ones."""
+    begun = time.perf_counter()
+    function()
+    first, later = time.perf_counter() - begun, seconds(function)
+    print(f"{what:36} {1000 * later:8.1f} ms, first call {first:5.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,21 +9,25 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 REGIONS, REGION_DIM, VOCABULARY_SIZE = 36, 2048, 9487
 
 
-def images(batch, regions=REGIONS):
-    """Random inputs of a region model."""
+def arrays(batch, regions=REGIONS):
+    """Random inputs of a region model, in NumPy."""
     rng = np.random.default_rng(0)
     corners = np.sort(rng.random((batch, regions, 2, 2)), axis=2)
     return {
-        "regions": tf.constant(
-            rng.normal(size=(batch, regions, REGION_DIM)), tf.float32
-        ),
-        "boxes": tf.constant(corners.reshape(batch, regions, 4), tf.float32),
+        "regions": rng.normal(size=(batch, regions, REGION_DIM)).astype("float32"),
+        "boxes": corners.reshape(batch, regions, 4).astype("float32"),
     }
+
+
+def images(batch, regions=REGIONS):
+    """Random inputs of a region model."""
+    import tensorflow as tf
+
+    return {name: tf.constant(x) for name, x in arrays(batch, regions).items()}
 
 
 def seconds(function, repeats=10):
@@ -38,6 +42,8 @@ def seconds(function, repeats=10):
 
 def matmul_rate(size=2048):
     """Floating-point operations a second of a plain large matrix product."""
+    import tensorflow as tf
+
     x = tf.random.normal((size, size))
     product = tf.function(lambda: tf.matmul(x, x))
     return 2 * size**3 / seconds(product, repeats=20)
@@ -65,6 +71,8 @@ def peak_and_seconds(step, repeats=10):
     Returns:
         dict of `time` in seconds and `peak` in MB.
     """
+    import tensorflow as tf
+
     x = tf.random.normal((64, 64))
     tf.matmul(x, x)  # threads and their buffers
     before = peak_memory()

@@ -51,11 +51,10 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
         given = _bind(type(self).__name__, signature, (self, *args), kwargs)
         values = {name: given.pop(name, p.default) for name, p in flat.items()}
         check_arguments(flat, values)
-        kept = {name: x for name, x in values.items() if name not in OF_KERAS}
         # PyTorch takes layers only after the constructor of `keras.Layer`.
-        layers = {n: x for n, x in kept.items() if isinstance(x, keras.Layer)}
-        for name, value in kept.items():
-            if name not in layers:
+        layers = {n: x for n, x in values.items() if isinstance(x, keras.Layer)}
+        for name, value in values.items():
+            if name not in OF_KERAS and name not in layers:
                 setattr(self, name, value)
         for name, parameter in named.items():
             if options := _options(parameter):
