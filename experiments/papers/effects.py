@@ -86,6 +86,14 @@ EFFECTS = {
         _areas("video_nsa", "video_nsa", {"model.input_area": 3}, 0.5, {}),
         settings=WITHOUT_REWARD,
     ),
+    "effects_temperature": Table(
+        "Spatial self-attention with its temperature and without",
+        (
+            _row("temperature", "spatial", {}),
+            _row("none", "spatial", {"model.temperature": None}),
+        ),
+        settings=WITHOUT_REWARD,
+    ),
     "effects_norms": Table(
         "What of instance normalization matters",
         tuple(
