@@ -135,6 +135,20 @@ CLAIMS = (
         ("+ Dec: LSTM", "Base"),
         (*AOA, "effects_size"),
     ),
+    *(
+        Claim(effect, "aoanet_4", labels, ("aoanet_4",))
+        for effect, labels in (
+            ("eight heads for one", ("+ Dec: MH-Att", "Base")),
+            (
+                "AoA in the decoder, eight heads",
+                ("+ Dec: MH-Att, AoA", "+ Dec: MH-Att"),
+            ),
+            (
+                "an LSTM in the decoder, eight heads",
+                ("+ Dec: MH-Att, LSTM", "+ Dec: MH-Att"),
+            ),
+        )
+    ),
     Claim(
         "AoA over an LSTM, eight heads",
         "aoanet_4",
