@@ -116,50 +116,49 @@ CLAIMS = (
         "all",
         ("mcan_gsa, query", "mcan"),
     ),
-    Claim(
-        "refining without AoA",
-        "aoanet_4",
-        ("+ Enc: Refine (w/o AoA)", "Base"),
-        AOA,
-    ),
-    Claim(
-        "AoA in refining",
-        "aoanet_4",
-        ("+ Enc: Refine (w/ AoA)", "+ Enc: Refine (w/o AoA)"),
-        AOA,
-    ),
-    Claim("AoA in the decoder, one head", "aoanet_4", ("+ Dec: AoA", "Base"), AOA),
-    Claim(
-        "an LSTM in the decoder, one head",
-        "aoanet_4",
-        ("+ Dec: LSTM", "Base"),
-        (*AOA, "effects_size"),
-    ),
     *(
-        Claim(effect, "aoanet_4", labels, ("aoanet_4",))
-        for effect, labels in (
-            ("eight heads for one", ("+ Dec: MH-Att", "Base")),
+        Claim(effect, "aoanet_4", labels, files)
+        for effect, files, *labels in (
+            ("refining without AoA", AOA, "+ Enc: Refine (w/o AoA)", "Base"),
+            (
+                "AoA in refining",
+                AOA,
+                "+ Enc: Refine (w/ AoA)",
+                "+ Enc: Refine (w/o AoA)",
+            ),
+            ("AoA in the decoder, one head", AOA, "+ Dec: AoA", "Base"),
+            (
+                "an LSTM in the decoder, one head",
+                (*AOA, "effects_size"),
+                "+ Dec: LSTM",
+                "Base",
+            ),
+            ("eight heads for one", AOA[:1], "+ Dec: MH-Att", "Base"),
             (
                 "AoA in the decoder, eight heads",
-                ("+ Dec: MH-Att, AoA", "+ Dec: MH-Att"),
+                AOA[:1],
+                "+ Dec: MH-Att, AoA",
+                "+ Dec: MH-Att",
             ),
             (
                 "an LSTM in the decoder, eight heads",
-                ("+ Dec: MH-Att, LSTM", "+ Dec: MH-Att"),
+                AOA[:1],
+                "+ Dec: MH-Att, LSTM",
+                "+ Dec: MH-Att",
+            ),
+            (
+                "AoA over an LSTM, eight heads",
+                AOA,
+                "+ Dec: MH-Att, AoA",
+                "+ Dec: MH-Att, LSTM",
+            ),
+            (
+                "refining in the full model",
+                AOA,
+                "Full: AoANet",
+                "+ Dec: MH-Att, AoA",
             ),
         )
-    ),
-    Claim(
-        "AoA over an LSTM, eight heads",
-        "aoanet_4",
-        ("+ Dec: MH-Att, AoA", "+ Dec: MH-Att, LSTM"),
-        AOA,
-    ),
-    Claim(
-        "refining in the full model",
-        "aoanet_4",
-        ("Full: AoANet", "+ Dec: MH-Att, AoA"),
-        AOA,
     ),
     *(
         Claim(
