@@ -23,6 +23,9 @@ from keras_caption.rewards.ngrams import (
 from keras_caption.text import EOS, PAD
 
 SIGMA = 6.0
+# TensorFlow has no int32 variables on GPUs, and JAX no int64 by default. What is looked
+# up in them is int32 on both.
+TABLE_DTYPE = "int64" if keras.backend.backend() == "tensorflow" else "int32"
 
 
 class CiderD(keras.layers.Layer):
@@ -110,7 +113,11 @@ class CiderD(keras.layers.Layer):
 
     def _constant(self, values, name):
         weight = self.add_weight(
-            values.shape, initializer="zeros", dtype="int32", trainable=False, name=name
+            values.shape,
+            initializer="zeros",
+            dtype=TABLE_DTYPE,
+            trainable=False,
+            name=name,
         )
         weight.assign(values)
         return weight
@@ -175,10 +182,14 @@ class CiderD(keras.layers.Layer):
 
     def _document_frequency(self, high, low):
         """Number of images with each n-gram, at least 1."""
-        start = ops.take(self.starts, bucket_of(high, low, self.buckets))
+
+        def look_up(table, places):
+            return ops.cast(ops.take(table, places, axis=0), "int32")
+
+        start = look_up(self.starts, bucket_of(high, low, self.buckets))
         frequency = ops.ones_like(high)
         for probe in range(self.probes):
-            entry = ops.take(self.entries, start + probe, axis=0)
+            entry = look_up(self.entries, start + probe)
             match = ops.logical_and(entry[..., 0] == high, entry[..., 1] == low)
             frequency = ops.where(match, entry[..., 2], frequency)
         return ops.cast(frequency, "float32")
