@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
     from keras_caption import (  # noqa: F401
         batches,
         bulk,
+        compilation,
         convert,
         datasets,
         decoding,
@@ -42,6 +43,7 @@ PARTS = (
     *REGISTERED,
     "batches",
     "bulk",
+    "compilation",
     "convert",
     "datasets",
     "evaluation",

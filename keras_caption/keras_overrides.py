@@ -7,7 +7,7 @@ overridden method, or if a class outside this module overrides one.
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -15,8 +15,14 @@ from keras import ops, tree
 from keras.src.saving import saving_lib
 
 from keras_caption.arguments import Tensor
+from keras_caption.compilation import JitSwitch
 from keras_caption.errors import InputError
-from keras_caption.replicas import replica_context, sum_over_replicas
+from keras_caption.replicas import (
+    NeedsSum,
+    given_sums,
+    replica_context,
+    sum_over_replicas,
+)
 
 
 class CalledWithDicts:
@@ -34,13 +40,21 @@ class CalledWithDicts:
         self._allow_non_tensor_positional_args = True
 
 
-class ReplicaTraining:
+class ReplicaTraining(JitSwitch):
     """Mixin of models that train under a distribution strategy of TensorFlow.
 
-    `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`
-    and `vary_seeds` to the optimizer and the layers, and refuses an optimizer that
-    accumulates gradients. `fit`, which is public too, asks Keras to shuffle arrays
-    only: of other data it warns that it does not.
+    `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`,
+    `vary_seeds` and `fuse_adam` to the optimizer and the layers, and refuses an
+    optimizer that accumulates gradients. It builds the optimizer, too: Keras 3.15 does
+    so within the first step, which is then traced twice, in twice the time.
+    `train_step`, also public, compiles what each replica computes alone.
+    `fit`, which is public too, asks Keras to shuffle arrays only: of other data it
+    warns that it does not.
+
+    `_resolve_auto_jit_compile`: Keras 3.15 decides on `jit_compile="auto"` when a model
+    is compiled, saves what it decided on, and never compiles under a strategy. Without
+    the override, a model trained on a CPU and loaded on a GPU would run there without
+    XLA. Unnecessary once Keras keeps `"auto"`.
 
     `_maybe_symbolic_build`: to get the shapes of a batch, `fit` of Keras 3.15 averages
     a batch over the replicas. Without the override, it fails for batches that hold a
@@ -49,7 +63,8 @@ class ReplicaTraining:
 
     `_make_function`: on several workers, `fit` of Keras 3.15 averages logs along an
     axis that scalars lack. Without the override, it fails. Unnecessary once
-    `reduce_per_replica` averages scalars.
+    `reduce_per_replica` averages scalars. And Keras compiles the step of all replicas
+    together by XLA, which fails. Unnecessary once it compiles each one's.
     """
 
     def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -63,7 +78,107 @@ class ReplicaTraining:
         if isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
             skip_together(self.optimizer)
         vary_seeds(self)
+        if keras.backend.backend() == "tensorflow":
+            if not self.optimizer.built:
+                with self.distribute_strategy.scope():
+                    self.optimizer.build(self.trainable_variables)
+            fuse_adam(self.optimizer)
         return super().make_train_function(force)
+
+    def train_step(self, *args: Any) -> Any:
+        if not self.compiles_replicas:
+            return super().train_step(*args)
+        inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(*args)
+        scale = self.optimizer.scale_loss(1.0)
+        has_metrics = self._compile_metrics is not None
+
+        def loss_of(inputs, targets, weights):
+            outputs = self(inputs, training=True)
+            loss = self.compute_loss(inputs, targets, outputs, weights, training=True)
+            return loss * scale, (loss, outputs if has_metrics else None)
+
+        gradients, (loss, outputs) = self.gradients(loss_of, inputs, targets, weights)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        rows = ops.shape(tree.flatten(inputs)[0])[0]
+        self._loss_tracker.update_state(loss * replicas, sample_weight=rows)
+        return self.compute_metrics(inputs, targets, outputs, weights)
+
+    def gradients(self, loss_of: Callable, *args: Any) -> tuple[list[Any], Any]:
+        """Gradients of a loss by the trainable variables.
+
+        Args:
+            loss_of: Function of `args` that returns the loss, a scalar, and a nested
+                structure of tensors or `None`.
+            *args: Nested structures of tensors.
+
+        Returns:
+            A list of tensors, and the nested structure.
+        """
+        import tensorflow as tf
+
+        def differentiate(*args):
+            # Within `on_replica`, variables are tensors, which a tape does not watch.
+            sources = [v.value for v in self.trainable_variables]
+            with tf.GradientTape() as tape:
+                tape.watch(sources)
+                loss, more = loss_of(*args)
+            zero = tf.UnconnectedGradients.ZERO
+            return tape.gradient(loss, sources, unconnected_gradients=zero), more
+
+        if self.compiles_replicas:
+            return self.on_replica(differentiate, *args)
+        with tf.GradientTape() as tape:
+            loss, more = loss_of(*args)
+        zero = tf.UnconnectedGradients.ZERO
+        return tape.gradient(
+            loss, self.trainable_variables, unconnected_gradients=zero
+        ), more
+
+    def on_replica(self, function: Callable, *args: Any) -> Any:
+        """Calls a function, which XLA compiles for this replica if it compiles any.
+
+        TensorFlow 2.21 can neither sum over replicas within a function that XLA
+        compiles, nor read, on CPUs, variables of another device. So the function gets
+        the values of the variables; and where it sums over replicas, it is compiled up
+        to that, the sum is taken, and it is compiled anew with the sum. Sums should
+        come early: what is before them is computed again.
+
+        Args:
+            function: Function of nested structures of tensors, which may change
+                variables that are not trained, such as the states of random generators.
+            *args: Its arguments.
+        """
+        if not self.compiles_replicas:
+            return function(*args)
+        variables, sums = [*self.variables, self.optimizer.iterations], []
+        while True:
+            stage, completed = stage_of(function, variables)
+            result, changed = stage([v.value for v in variables], sums, args)
+            if completed:
+                break
+            sums.append(sum_over_replicas(result))
+        for variable, value in zip(variables, changed, strict=True):
+            if value is not None:
+                variable.assign(value)
+        return result
+
+    @property
+    def compiles_replicas(self):
+        """Whether XLA compiles what each replica computes, not the whole step."""
+        return self.jit_compile and self._has_replicas
+
+    @property
+    def _has_replicas(self):
+        """Whether there is a strategy; that of TPUs compiles by itself."""
+        if keras.backend.backend() != "tensorflow" or not self._distribute_strategy:
+            return False
+        import tensorflow as tf
+
+        return not isinstance(self._distribute_strategy, tf.distribute.TPUStrategy)
+
+    def _resolve_auto_jit_compile(self):
+        return "auto"
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         strategy = self._distribute_strategy
@@ -83,7 +198,13 @@ class ReplicaTraining:
             return {name: ops.reshape(log, (1,)) for name, log in logs.items()}
 
         chosen = with_axis if self._has_several_workers() else step_function
-        return super()._make_function(chosen, **kwargs)
+        setting = self.jit_setting
+        try:
+            if self._has_replicas:  # what each computes is compiled, see `on_replica`
+                self.jit_setting = False
+            return super()._make_function(chosen, **kwargs)
+        finally:
+            self.jit_setting = setting
 
     def _has_several_workers(self):
         if keras.backend.backend() != "tensorflow":
@@ -95,6 +216,41 @@ class ReplicaTraining:
             return False
         tasks = strategy.cluster_resolver.cluster_spec().as_dict().values()
         return sum(map(len, tasks)) > 1
+
+
+def stage_of(function: Callable, variables: list) -> tuple[Callable, list]:
+    """A function up to the first sum over replicas that is not given.
+
+    Args:
+        function: Of `ReplicaTraining.on_replica`.
+        variables: What it reads and changes.
+
+    Returns:
+        A function, which XLA compiles, of the values of the variables, the sums that
+        are given, and a tuple of arguments. It returns what `function` does, and the
+        variables' new values, `None` for those that did not change; or this replica's
+        part of the sum, and an empty list. And a list that is not empty once the former
+        has been traced.
+    """
+    import tensorflow as tf
+
+    completed = []
+
+    def stage(values, sums, args):
+        state = zip(variables, values, strict=True)
+        with keras.StatelessScope([*state]) as scope, given_sums(sums):
+            try:
+                result = function(*args)
+            except NeedsSum as need:
+                return need.part, []
+        completed.append(True)
+        new = [scope.get_current_value(v) for v in variables]
+        changed = [
+            x if x is not old else None for x, old in zip(new, values, strict=True)
+        ]
+        return result, changed
+
+    return tf.function(stage, autograph=False, jit_compile=True), completed
 
 
 def refuse_accumulation(optimizer: keras.optimizers.Optimizer) -> None:
@@ -148,6 +304,46 @@ def skip_together(optimizer: keras.optimizers.LossScaleOptimizer) -> None:
         return sum_over_replicas(overflows) < 0.5
 
     optimizer.check_finite = all_finite
+
+
+def fuse_adam(optimizer: keras.optimizers.Optimizer) -> None:
+    """Makes Adam update each variable by one operation of TensorFlow.
+
+    `update_step`, `_backend_update_step`: Adam of Keras 3.15 takes some twenty
+    operations for a variable, which are half of the time that a training step is traced
+    for and, without XLA, of what is launched on a GPU one by one. The formula is the
+    same. Unnecessary once Keras uses `ResourceApplyAdam`.
+    """
+    import tensorflow as tf
+
+    adam = getattr(optimizer, "inner_optimizer", optimizer)
+    plain = type(adam).update_step is keras.optimizers.Adam.update_step
+    in_float32 = all(v.dtype == "float32" for v in adam._trainable_variables)
+    if not plain or adam.amsgrad or not in_float32:
+        return
+
+    def update_all(gradients, variables, learning_rate):
+        step = tf.cast(adam.iterations.value + 1, "float32")
+        corrected = tf.sqrt(1 - adam.beta_2**step) / (1 - adam.beta_1**step)
+        rate = tf.cast(learning_rate, "float32") * corrected
+        type(adam)._backend_update_step(adam, gradients, variables, rate)
+
+    def update_step(gradient, variable, rate):
+        place = adam._get_variable_index(variable)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=adam._momentums[place].value.handle,
+            v=adam._velocities[place].value.handle,
+            beta1_power=0.0,  # the rate is corrected for them
+            beta2_power=0.0,
+            lr=rate,
+            beta1=adam.beta_1,
+            beta2=adam.beta_2,
+            epsilon=adam.epsilon,
+            grad=tf.cast(gradient, "float32"),
+        )
+
+    adam._backend_update_step, adam.update_step = update_all, update_step
 
 
 def vary_seeds(model: keras.Model) -> None:

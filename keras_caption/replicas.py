@@ -1,5 +1,8 @@
 """Replicas of TensorFlow's distribution strategies: their number, sums over them."""
 
+import contextlib
+import contextvars
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
@@ -28,6 +31,44 @@ def place_among_replicas() -> tuple[Tensor, int]:
 
 
 def sum_over_replicas(x: Tensor) -> Tensor:
-    """Sums a tensor over all replicas."""
+    """Sums a tensor over all replicas.
+
+    Raises:
+        NeedsSum: Within `given_sums`, if the sum is not given.
+    """
     context = replica_context()
-    return x if context is None else context.all_reduce("SUM", x)
+    if context is None:
+        return x
+    if (sums := _given.get()) is None:
+        return context.all_reduce("SUM", x)
+    try:
+        return next(sums)
+    except StopIteration:
+        raise NeedsSum(x) from None
+
+
+class NeedsSum(Exception):  # noqa: N818, as it is no error
+    """A sum over replicas is needed that a compiled function cannot take.
+
+    Attributes:
+        part: Tensor, this replica's part of the sum.
+    """
+
+    def __init__(self, part: Tensor):
+        super().__init__()
+        self.part = part
+
+
+@contextlib.contextmanager
+def given_sums(sums: Iterable[Tensor]) -> Iterator[None]:
+    """Gives what `sum_over_replicas` returns in a block, call by call."""
+    token = _given.set(iter(sums))
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+_given: contextvars.ContextVar[Iterator[Tensor] | None] = contextvars.ContextVar(
+    "given sums", default=None
+)

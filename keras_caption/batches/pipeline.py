@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.batches.few_shapes import padded_to_few_shapes
 from keras_caption.errors import InputError
 from keras_caption.inputs import of_example
 from keras_caption.text import BOS, EOS, PAD, Tokenizer, Vocabulary, teacher_forcing
@@ -30,6 +31,9 @@ class BatchOptions:
         cache: bool, whether to keep all that is read in memory. If not, each epoch
             reads the examples anew, and shuffles them within a window of 1,000: what
             `keras_caption.prepare.prepare_photos` writes has been shuffled before.
+        few_shapes: bool, whether to pad batches to few shapes, for each of which XLA
+            compiles a step: captions to `max_words`, and numbers of regions, frames and
+            captions to those that `keras_caption.compilation.round_up` returns.
 
     Raises:
         InputError: If a number is out of range.
@@ -39,12 +43,13 @@ class BatchOptions:
     max_words: int = 16
     seed: int = 0
     cache: bool = True
+    few_shapes: bool = False
 
     def __post_init__(self):
         check(Count, captions_per_image=self.captions_per_image)
         check(Count, max_words=self.max_words)
         check(CountOrZero, seed=self.seed)
-        check(bool, cache=self.cache)
+        check(bool, cache=self.cache, few_shapes=self.few_shapes)
 
 
 def train_batches(
@@ -123,10 +128,12 @@ def train_batches(
         # Of this graph alone: the order depends on no seed set elsewhere.
         tf.random.set_seed(options.seed + 1)
         order = prepared.shuffle(window, seed=epoch)
-        batches = order.map(choose, tf.data.AUTOTUNE).padded_batch(
-            batch_size, drop_remainder=True
+        return _training_batches(
+            order.map(choose, tf.data.AUTOTUNE),
+            batch_size,
+            options.few_shapes and options.max_words,
+            drop_remainder=True,
         )
-        return batches.map(_with_targets, tf.data.AUTOTUNE)
 
     return endless(batches_of_epoch, first_epoch)
 
@@ -221,6 +228,7 @@ def reference_batches(
     batch_size: int,
     max_words: int = 16,
     inputs: Any = None,
+    few_shapes: bool = False,
 ) -> tf.data.Dataset:
     """Batches of images with all their captions, for the loss of a split.
 
@@ -230,6 +238,8 @@ def reference_batches(
         batch_size: int, number of images; the last batch may have fewer.
         max_words: int, at which longer captions are cut, a number of tokens.
         inputs: Of `train_batches`.
+        few_shapes: bool, see `BatchOptions`; an incomplete last batch is filled up by
+            images whose captions are padding alone.
 
     Returns:
         tf.data dataset of inputs, targets and weights, as of `train_batches`. Images
@@ -240,7 +250,7 @@ def reference_batches(
         lambda example: {**of_example(example, inputs), "tokens": tokens_of(example)},
         tf.data.AUTOTUNE,
     )
-    batches = prepared.padded_batch(batch_size).map(_with_targets, tf.data.AUTOTUNE)
+    batches = _training_batches(prepared, batch_size, few_shapes and max_words)
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
@@ -288,9 +298,34 @@ def _tokenizer(vocabulary, max_words):
     return tokens_of
 
 
-def _with_targets(batch):
-    """Inputs, targets and weights, without positions that are padding in all rows."""
-    used = tf.reduce_any(batch["tokens"] != PAD, axis=(0, 1))
-    length = tf.reduce_sum(tf.cast(used, tf.int32))
-    tokens = batch["tokens"][:, :, :length]
-    return teacher_forcing({**in_float32(batch), "tokens": tokens})
+def _training_batches(examples, batch_size, longest, **options):
+    """Batches of inputs, targets and weights.
+
+    Args:
+        examples: tf.data dataset of dicts with `tokens`, int32 `(C, T)`.
+        batch_size: int, number of examples.
+        longest: int, greatest number of tokens of a caption without BOS and EOS, to
+            which all are padded, with other sizes rounded up; 0 for as little padding
+            as a batch needs.
+        **options: Of `tf.data.Dataset.padded_batch`.
+    """
+
+    def with_targets(batch):
+        batch = in_float32(batch)
+        if longest:
+            captions = {"tokens": longest + 2, "references": longest + 1}
+            shapes = {
+                name: (batch_size, *values.shape[1:-1], captions[name])
+                if name in captions
+                else (batch_size, *values.shape[1:])
+                for name, values in batch.items()
+            }
+            batch = padded_to_few_shapes(batch, **shapes)
+        else:  # without positions that are padding in all rows
+            used = tf.reduce_any(batch["tokens"] != PAD, axis=(0, 1))
+            length = tf.reduce_sum(tf.cast(used, tf.int32))
+            batch["tokens"] = batch["tokens"][:, :, :length]
+        return teacher_forcing(batch)
+
+    batches = examples.padded_batch(batch_size, **options)
+    return batches.map(with_targets, tf.data.AUTOTUNE)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
 from keras_caption.batches.answers import soft_scores
+from keras_caption.batches.few_shapes import padded_to_few_shapes
 from keras_caption.batches.pipeline import (
     CACHED_SHUFFLE_BUFFER,
     SHUFFLE_BUFFER,
@@ -18,6 +19,7 @@ from keras_caption.errors import InputError, hint
 from keras_caption.formats.question import Question
 from keras_caption.inputs import of_example
 from keras_caption.text import PAD
+from keras_caption.text.questions import MAX_TOKENS
 
 
 class EncodedQuestions:
@@ -33,6 +35,9 @@ class EncodedQuestions:
             `keras_caption.datasets.region_features`, with all images that the questions
             are about; others are skipped.
         inputs: Names of what the model reads of an image, such as its `input_specs`.
+        few_shapes: bool, whether to pad training batches to few shapes, for each of
+            which XLA compiles a step: questions to the greatest length, and numbers of
+            regions to those that `keras_caption.compilation.round_up` returns.
     """
 
     def __init__(
@@ -42,8 +47,10 @@ class EncodedQuestions:
         answers: Sequence[str],
         images: tf.data.Dataset,
         inputs: Any = None,
+        few_shapes: bool = False,
     ):
         self._inputs = inputs
+        self._few_shapes = few_shapes
         self._images = images
         self._num_answers = len(answers)
         # In the order of their images, to find those of one by bisection.
@@ -179,8 +186,14 @@ class EncodedQuestions:
         def complete(image, row):
             tokens = tf.gather(self._tokens, row)
             length = tf.reduce_sum(tf.cast(tf.reduce_any(tokens != PAD, 0), tf.int32))
-            tokens = tokens[:, : tf.maximum(length, 1)]
-            return {**in_float32(image), "question": tokens}, row
+            batch = {
+                **in_float32(image),
+                "question": tokens[:, : tf.maximum(length, 1)],
+            }
+            if self._few_shapes and drop_remainder:
+                shape = batch_size, MAX_TOKENS
+                batch = padded_to_few_shapes(batch, question=shape)
+            return batch, row
 
         batches = asked.padded_batch(batch_size, drop_remainder=drop_remainder)
         return batches.map(complete, tf.data.AUTOTUNE)

@@ -6,7 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.batches.few_shapes import pad
 from keras_caption.batches.pipeline import endless, grouped
+from keras_caption.compilation import round_up
 from keras_caption.errors import InputError
 from keras_caption.text import PAD, Tokenizer, teacher_forcing
 
@@ -20,6 +22,10 @@ class TokenizedPairs:
         source_tokenizer, target_tokenizer: Tokenizers; they may be the same.
         max_length: int, greatest number of tokens of either sentence, with EOS. Pairs
             that are longer are dropped, and counted.
+        few_shapes: bool, whether batches have few shapes, for each of which XLA
+            compiles a step: sentences are padded to lengths that
+            `keras_caption.compilation.round_up` returns, and there are as many as fit.
+            The batch of the shortest has some pairs of the next one.
 
     Attributes:
         lengths: int NumPy `(pairs,)`, number of tokens of the longer sentence.
@@ -35,9 +41,11 @@ class TokenizedPairs:
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         max_length: int = 256,
+        few_shapes: bool = False,
     ):
         check(Count, max_length=max_length)
         self.max_length = max_length
+        self.few_shapes = few_shapes
 
         sources, targets = [], []
         for pair in pairs.as_numpy_iterator():
@@ -62,7 +70,7 @@ class TokenizedPairs:
         self, tokens_per_batch: int, group: int = 1, replicas: int = 1
     ) -> int:
         """Number of batches of an epoch, or of groups of them, see `batches`."""
-        return len(self._starts(tokens_per_batch, group, replicas)) // group
+        return len(self._places(tokens_per_batch, group, replicas)) // group
 
     def batches(
         self,
@@ -107,7 +115,7 @@ class TokenizedPairs:
         """
         check(CountOrZero, seed=seed, first_epoch=first_epoch)
         number, parts = part
-        starts = self._starts(tokens_per_batch, group, parts)
+        places = tf.constant(self._places(tokens_per_batch, group, parts))
         lengths = tf.constant(self.lengths)
 
         def batches_of_epoch(epoch):
@@ -116,21 +124,24 @@ class TokenizedPairs:
                 tf.range(len(self.lengths)), seeds
             )
             by_length = tf.argsort(tf.gather(lengths, order), stable=True)
-            order = tf.RaggedTensor.from_row_starts(tf.gather(order, by_length), starts)
+            order = tf.gather(order, by_length)
 
             def batch(i):
-                rows = order[i]
-                count = tf.size(rows)
-                rows = rows[count * number // parts : count * (number + 1) // parts]
-                return teacher_forcing(
-                    {
-                        "source": tf.gather(self._sources, rows).to_tensor(PAD),
-                        "tokens": tf.gather(self._targets, rows).to_tensor(PAD),
-                    }
+                first, end, longest = tf.unstack(places[i])
+                count = end - first
+                start = first + count * number // parts
+                rows = order[start : first + count * (number + 1) // parts]
+                source, tokens = (
+                    tf.gather(x, rows).to_tensor(PAD)
+                    for x in (self._sources, self._targets)
                 )
+                if self.few_shapes:
+                    source = pad(source, (tf.size(rows), longest))
+                    tokens = pad(tokens, (tf.size(rows), longest + 1))
+                return teacher_forcing({"source": source, "tokens": tokens})
 
             numbers = tf.random.experimental.stateless_shuffle(
-                tf.range(len(starts)), seeds
+                tf.range(len(places)), seeds
             )
             numbers = tf.data.Dataset.from_tensor_slices(numbers)
             batches = numbers.map(batch, tf.data.AUTOTUNE)
@@ -138,8 +149,13 @@ class TokenizedPairs:
 
         return endless(batches_of_epoch, first_epoch)
 
-    def _starts(self, tokens_per_batch, group, parts=1):
-        """Places, among pairs sorted by length, where the batches of groups begin."""
+    def _places(self, tokens_per_batch, group, parts=1):
+        """The batches of groups, of pairs sorted by length.
+
+        Returns:
+            int32 `(batches, 3)`, the places of a batch's first pair and behind its
+            last, and the number of tokens of its longest sentence.
+        """
         check(Count, tokens_per_batch=tokens_per_batch, group=group)
         if tokens_per_batch < parts * self.max_length:
             whose = f" for each of {parts} replicas" if parts > 1 else ""
@@ -147,27 +163,69 @@ class TokenizedPairs:
                 f"A batch of {tokens_per_batch} tokens cannot hold a pair of "
                 f"max_length={self.max_length} tokens{whose}."
             )
-        total, starts = len(self.lengths), [0]
-        for i, length in enumerate(np.sort(self.lengths).tolist()):
-            if (i + 1 - starts[-1]) * length > tokens_per_batch:
-                starts.append(i)
-        latest = total - parts
-        for i in reversed(range(len(starts))):
-            starts[i] = max(0, min(starts[i], latest))
-            latest = starts[i] - parts
-        count = len(starts)
-        for _ in range(-count % group if group <= count else 0):
-            sizes = np.diff([*starts, total])
-            largest = int(sizes.argmax())
-            starts.insert(largest + 1, starts[largest] + int(sizes[largest]) // 2)
-        if group > count or np.diff([*starts, total]).min() < parts:
+        lengths = np.sort(self.lengths).tolist()
+        cut = full_batches if self.few_shapes else least_padded_batches
+        places = cut(lengths, tokens_per_batch, group, parts)
+        if len(places) % group or min(end - first for first, end, _ in places) < parts:
             raise InputError(
                 f"An update of {group:,} batches does not fit an epoch: its "
-                f"{total:,} pairs of sentences make {count:,} batches of "
+                f"{len(lengths):,} pairs of sentences make {len(places):,} batches of "
                 f"{tokens_per_batch:,} tokens"
                 f"{f', for {parts} replicas each' if parts > 1 else ''}."
             )
-        return np.array(starts)
+        return np.array(places, "int32")
+
+
+# === Batches of pairs sorted by length: first, end and longest sentence of each ===
+
+
+def least_padded_batches(
+    lengths: list[int], tokens_per_batch: int, group: int, parts: int
+) -> list[tuple[int, int, int]]:
+    """Batches that are cut where they are full, each pair in one of them.
+
+    Of groups, the largest batches are halved until there are as many as they need.
+    """
+    total, starts = len(lengths), [0]
+    for i, length in enumerate(lengths):
+        if (i + 1 - starts[-1]) * length > tokens_per_batch:
+            starts.append(i)
+    latest = total - parts
+    for i in reversed(range(len(starts))):
+        starts[i] = max(0, min(starts[i], latest))
+        latest = starts[i] - parts
+    count = len(starts)
+    for _ in range(-count % group if group <= count else 0):
+        sizes = np.diff([*starts, total])
+        largest = int(sizes.argmax())
+        starts.insert(largest + 1, starts[largest] + int(sizes[largest]) // 2)
+    edges = [*starts, total]
+    return [(a, b, lengths[b - 1]) for a, b in itertools.pairwise(edges)]
+
+
+def full_batches(
+    lengths: list[int], tokens_per_batch: int, group: int, parts: int
+) -> list[tuple[int, int, int]]:
+    """Batches of as many pairs as sentences of a rounded length leave room for.
+
+    They are cut from the longest pairs on. Of groups, batches have less room until
+    there are as many as they need.
+    """
+    least = min(tokens_per_batch, parts * round_up(lengths[-1]))
+    for room in range(tokens_per_batch, least - 1, -parts):
+        places, end = [], len(lengths)
+        while end:
+            longest = round_up(lengths[end - 1])
+            rows = max(room // longest // parts, 1) * parts
+            if rows > end and places:  # as the batch of the next longer ones
+                first, last, longest = places[-1]
+                rows = end = last - first
+            first = max(0, end - rows)
+            places.append((first, end, longest))
+            end = first
+        if len(places) % group == 0 or len(places) < group:
+            break
+    return places
 
 
 def to_ragged(rows):

@@ -7,11 +7,8 @@ written in `keras.ops`: they run under any backend and compile as one graph.
 
 import keras
 
+from keras_caption.compilation import compile_from_second_call, compile_function
 from keras_caption.decoding.beam_search import beam_search
-from keras_caption.decoding.compilation import (
-    compile_from_second_call,
-    compile_function,
-)
 from keras_caption.decoding.greedy_search import greedy_search
 from keras_caption.decoding.length_limits import length_limits
 from keras_caption.decoding.sampling import policy, sample

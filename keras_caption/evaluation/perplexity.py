@@ -3,7 +3,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_caption.decoding import compile_function
+from keras_caption.compilation import compile_function
 from keras_caption.errors import InputError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.sentence_reader import pad

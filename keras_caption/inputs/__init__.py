@@ -16,6 +16,7 @@ from keras_caption.inputs.question import QuestionText
 from keras_caption.inputs.reading import (
     find_faults,
     missing_inputs,
+    padded,
     read,
     read_served,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "kinds_of",
     "missing_inputs",
     "of_example",
+    "padded",
     "read",
     "read_served",
     "sizes_of",

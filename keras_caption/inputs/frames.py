@@ -13,6 +13,7 @@ from keras_caption.inputs.input_kind import (
     first_valid,
     has_not_finite,
     not_finite,
+    pad_items,
 )
 
 MAX_FRAMES = 1024  # of a video: attention takes its square
@@ -82,6 +83,11 @@ class Frames(InputKind):
         if "frames" not in inputs or "frame_mask" in inputs:
             return inputs
         return {**inputs, "frame_mask": np.ones(len(inputs["frames"]), "bool")}
+
+    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Appends frames that the mask excludes, of models that have one."""
+        has_mask = "frame_mask" in inputs
+        return pad_items(inputs, self.own(inputs) if has_mask else ())
 
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:

@@ -1,3 +1,5 @@
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -6,6 +8,7 @@ from jaxtyping import Bool, Float, Int, Int32, Num, UInt8
 from keras import ops
 
 from keras_caption.arguments import Tensor
+from keras_caption.compilation import round_up
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
 
@@ -177,6 +180,18 @@ class InputKind:
         """
         return inputs
 
+    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Pads the items of a batch to few numbers of them.
+
+        Args:
+            inputs: dict of tensors, as `complete` returns it.
+
+        Returns:
+            dict of tensors that predictions are the same of; the argument if this kind
+            has no padding.
+        """
+        return inputs
+
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
         """Takes what models read out of an example of a dataset.
@@ -270,6 +285,26 @@ class InputKind:
         raise InputError(
             f"Attention over {self.keys[0]} has no figure: its kind has no `draw`."
         )
+
+
+def pad_items(
+    inputs: dict[str, Tensor], names: Iterable[str], greatest: int | None = None
+) -> dict[str, Tensor]:
+    """Appends items of zeros, up to a number that `round_up` returns.
+
+    Args:
+        inputs: dict of tensors.
+        names: Names of those that have the items, `(batch, N, ...)`.
+        greatest: int, greatest number of items. Defaults to any.
+    """
+    padded = dict(inputs)
+    for name in names:
+        rank, count = len(inputs[name].shape), inputs[name].shape[1]
+        size = min(round_up(count), greatest or math.inf)
+        if size > count:
+            behind = [(0, 0), (0, size - count), *[(0, 0)] * (rank - 2)]
+            padded[name] = ops.pad(inputs[name], behind)
+    return padded
 
 
 def not_finite(name: str) -> str:

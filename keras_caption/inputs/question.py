@@ -23,6 +23,7 @@ class QuestionText(Text):
 
     keys = ("question",)
     noun = "question"
+    greatest = MAX_TOKENS
 
     def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
         inputs = super().read(batch, model_name)

@@ -95,6 +95,13 @@ def complete(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Ten
     return {name: x for kind in kinds for name, x in kind.complete(inputs).items()}
 
 
+def padded(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Pads the items of all inputs to few numbers, see `InputKind.padded`."""
+    for kind in kinds:
+        inputs = {**inputs, **kind.padded(kind.own(inputs))}
+    return inputs
+
+
 def find_faults(
     kinds: list[InputKind], inputs: dict[str, Tensor]
 ) -> dict[str, Bool[Tensor, " batch"]]:

@@ -13,6 +13,7 @@ from keras_caption.inputs.input_kind import (
     first_valid,
     has_not_finite,
     not_finite,
+    pad_items,
 )
 
 # How far a box may reach out of its image, in units of the image's sides: rounding,
@@ -118,6 +119,11 @@ class Regions(InputKind):
         if "regions" not in inputs or {"boxes", "region_mask"} & {*inputs}:
             return inputs
         return {**inputs, "region_mask": np.ones(len(inputs["regions"]), "bool")}
+
+    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Appends regions that the mask excludes, of models that have one."""
+        has_mask = "region_mask" in inputs
+        return pad_items(inputs, self.own(inputs) if has_mask else ())
 
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:

@@ -4,7 +4,7 @@ from jaxtyping import Bool, Int, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.inputs.input_kind import InputKind
+from keras_caption.inputs.input_kind import InputKind, pad_items
 from keras_caption.text import EOS, PAD
 
 EXAMPLE = "a"
@@ -25,6 +25,7 @@ class Text(InputKind):
 
     keys = ("source",)
     noun = "sentence"
+    greatest = MAX_TOKENS
 
     @classmethod
     def symbolic(cls) -> dict[str, keras.KerasTensor]:
@@ -55,6 +56,10 @@ class Text(InputKind):
             return {}
         is_known = ops.logical_and(tokens >= 0, tokens < len(self.tokenizer))
         return {"has tokens of another tokenizer": ~ops.all(is_known, axis=1)}
+
+    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Appends PAD."""
+        return pad_items(inputs, self.keys, self.greatest)
 
     def lengths(self, inputs: dict[str, Tensor]) -> Int32[Tensor, " batch"]:
         return ops.sum(ops.cast(self.memory_mask(inputs), "int32"), axis=1)

@@ -5,8 +5,8 @@ import numpy as np
 from jaxtyping import Int32
 from keras import ops
 
-from keras_caption.arguments import Count, check
-from keras_caption.decoding import compile_function
+from keras_caption.arguments import Count, Tensor, check
+from keras_caption.compilation import compile_function, shapes_of
 from keras_caption.errors import InputError
 from keras_caption.features.photos import check_photos
 from keras_caption.models.input_reader import BATCH_SIZE
@@ -83,14 +83,10 @@ class Answering(PhotoReader):
             InputError: If there are fewer than `n` answers, or as `answer` raises it.
         """
         self.check_number_of_answers(n)
-        if "probabilities" not in self._compiled_functions:
-            self._compiled_functions["probabilities"] = compile_function(
-                self.probabilities, self.variables
-            )
         best = []
         raw = self._with_questions(images, questions)
         for rows, inputs in self.read_in_batches(raw, batch_size)[1]:
-            probabilities = self._compiled_functions["probabilities"](inputs)
+            probabilities = self._run(self.padded(inputs))
             scores, ids = (
                 ops.convert_to_numpy(x)[: rows[-1] - rows[0] + 1]
                 for x in ops.top_k(probabilities, n)
@@ -100,6 +96,17 @@ class Answering(PhotoReader):
                 for row in zip(scores, ids, strict=True)
             ]
         return best
+
+    def _run(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Calls `probabilities`, compiled once, or once for each shape."""
+        examples = len(next(iter(inputs.values())))
+        by_xla = self.pays_off(examples, shapes_of(inputs))
+        functions, key = self._compiled_functions, ("probabilities", by_xla)
+        if key not in functions:
+            functions[key] = compile_function(
+                self.probabilities, self.variables, by_xla
+            )
+        return functions[key](inputs)
 
     def check_number_of_answers(self, n: int) -> None:
         """Raises `InputError` unless a question can have `n` answers."""

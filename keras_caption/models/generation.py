@@ -11,12 +11,8 @@ from jaxtyping import Float32, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor, check
-from keras_caption.decoding import (
-    Decoding,
-    compile_function,
-    length_limits,
-    with_decoding,
-)
+from keras_caption.compilation import compile_function, round_up, shapes_of
+from keras_caption.decoding import Decoding, length_limits, with_decoding
 from keras_caption.decoding.beam import is_hypothesis
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.greedy_search import GreedySearch
@@ -334,9 +330,7 @@ class Generation(InputReader):
         n = n or 1
         with bar:
             for own, size, feed in self._feeds(raw, batch_size, n, options):
-                tokens, scores = map(
-                    ops.convert_to_numpy, self._compiled(whole, own, feed)(feed)
-                )
+                tokens, scores = map(ops.convert_to_numpy, self._run(whole, own, feed))
                 tokens, scores = tokens[:, :n], scores[:, :n]
                 weights = [[None] * n] * size
                 if attention:
@@ -351,11 +345,12 @@ class Generation(InputReader):
         """Texts after each step, see `generate`."""
         before = []
         for own, size, feed in self._feeds(raw, batch_size, 1, options):
-            memory, values = self._compiled(first_values, own, feed)(feed)
-            step = self._compiled(one_step, own, feed)
+            memory, values = self._run(first_values, own, feed)
             for index in range(own.max_length):
                 place = ops.convert_to_tensor(index, "int32")
-                values, tokens, is_unfinished = step(feed, memory, place, values)
+                values, tokens, is_unfinished = self._run(
+                    one_step, own, feed, memory, place, values
+                )
                 tokens = ops.convert_to_numpy(tokens)[:size]
                 texts = [self.vocabulary.decode(row) for row in tokens]
                 yield [*before, *texts]
@@ -400,8 +395,8 @@ class Generation(InputReader):
                 limits = self.limits(
                     inputs, options, None if prefix is None else prefix[rows]
                 )
-                if limits is not None:  # a power of 2, for few compiled functions
-                    longest = 1 << (int(ops.max(limits)) - 1).bit_length()
+                if limits is not None:  # rounded, for few compiled functions
+                    longest = round_up(int(ops.max(limits)))
                     longest = min(options.max_length, longest)
                     own = dataclasses.replace(plain, max_length=longest)
                 if prefix is not None:
@@ -426,33 +421,46 @@ class Generation(InputReader):
             A list for each example, of weights, float32 `(tokens, M)`, of each
             caption's tokens, EOS included, over the memory's items.
         """
-        if "attention" not in self._compiled_functions:
-            self._compiled_functions["attention"] = compile_function(
-                lambda inputs, tokens: self.attention(tokens, self.encode(inputs)),
-                self.variables,
-            )
         given = np.pad(tokens, ((0, 0), (0, 0), (1, 0)), constant_values=BOS)[..., :-1]
-        flat = given.reshape(-1, given.shape[-1])
-        weights = self._compiled_functions["attention"](inputs, flat)
-        weights = ops.convert_to_numpy(weights).reshape(*tokens.shape, -1)
+        feed = {"inputs": inputs, "tokens": given.reshape(-1, given.shape[-1])}
+        weights = ops.convert_to_numpy(self._run(attention, Decoding(), feed))
+        weights = weights.reshape(*tokens.shape, -1)
+        name = self.memory_kind.keys[0]
+        added = self.padded(inputs)[name].shape[1] - inputs[name].shape[1]
+        weights = weights[..., : weights.shape[-1] - added]
         lengths = np.count_nonzero(tokens, axis=-1)
         return [
             [of_one[:length] for of_one, length in zip(*example, strict=True)]
             for example in zip(weights, lengths, strict=True)
         ]
 
+    def _run(
+        self, make: Callable, options: Decoding, feed: dict[str, Any], *args: Any
+    ) -> Any:
+        """Calls a function that `make` makes of the model and options."""
+        feed = {**feed, "inputs": self.padded(feed["inputs"])}
+        by_xla = self.jit_compile
+        if make is whole:
+            examples = len(next(iter(feed["inputs"].values())))
+            by_xla = self.pays_off(examples, (options, shapes_of(feed)))
+        required = feed["required"].shape if "required" in feed else None
+        return self._compiled(make, options, required, by_xla)(feed, *args)
+
     def _compiled(
-        self, make: Callable, options: Decoding, feed: dict[str, Any]
+        self,
+        make: Callable,
+        options: Decoding,
+        required: tuple[int, ...] | None = None,
+        by_xla: bool = False,
     ) -> Callable:
         """A function that `make` makes of the model and options, compiled once.
 
         Of many options, the functions that were used last are kept.
         """
-        sizes = feed["required"].shape if "required" in feed else None
-        key = make, dataclasses.replace(options, seed=None), sizes
+        key = make, dataclasses.replace(options, seed=None), required, by_xla
         functions = self._compiled_functions
         function = functions.pop(key, None) or compile_function(
-            make(self, options), self.variables
+            make(self, options), self.variables, by_xla
         )
         functions[key] = function
         by_options = [key for key in functions if isinstance(key, tuple)]
@@ -495,3 +503,8 @@ def one_step(model: Generation, options: Decoding) -> Callable:
         return values, search.best_so_far(values), search.is_unfinished(values)
 
     return step
+
+
+def attention(model: Generation, options: Decoding) -> Callable:
+    """What the tokens of captions, `tokens`, attend to, see `Generation.attention`."""
+    return lambda feed: model.attention(feed["tokens"], model.encode(feed["inputs"]))

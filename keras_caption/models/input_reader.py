@@ -10,11 +10,13 @@ from jaxtyping import Int
 from keras import ops
 
 from keras_caption.arguments import Count, Tensor, check
+from keras_caption.compilation import JitSwitch, round_up
 from keras_caption.errors import InputError
 from keras_caption.inputs import (
     InputKind,
     kinds_of,
     missing_inputs,
+    padded,
     read,
 )
 from keras_caption.text import Tokenizer
@@ -23,7 +25,7 @@ BATCH_SIZE = 32  # examples that are predicted at once, with their photos in mem
 RAW = "raw"  # name of input that is no dict
 
 
-class InputReader:
+class InputReader(JitSwitch):
     """Mixin of models and ensembles that takes their inputs out of batches.
 
     A class that inherits it has a `name` and `input_specs`, a dict of symbolic inputs.
@@ -102,7 +104,12 @@ class InputReader:
         if count <= batch_size:
             inputs = self.read(raw, check=True)
             count = len(next(iter(inputs.values())))
-            return count, iter([(np.arange(count), inputs)])
+            rows = np.arange(count)
+            if self.has_few_shapes(count):
+                size = min(round_up(count), batch_size)
+                rows = np.minimum(np.arange(size), count - 1)
+                inputs = {name: take_rows(x, rows) for name, x in inputs.items()}
+            return count, iter([(rows, inputs)])
         if len(set(counts.values())) > 1:
             noun = self.kinds[0].noun
             raise InputError(f"The inputs differ in their number of {noun}s: {counts}.")
@@ -121,6 +128,15 @@ class InputReader:
             for rows in places:
                 read_rows(rows, check=True)
         return count, ((rows, read_rows(rows, not is_complete)) for rows in places)
+
+    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Inputs as a compiled function takes them: with padding, if it saves shapes.
+
+        Args:
+            inputs: dict of tensors, as `read` returns it.
+        """
+        examples = len(next(iter(inputs.values())))
+        return padded(self.kinds, inputs) if self.has_few_shapes(examples) else inputs
 
     def _readable(self, raw: Any) -> dict[str, Any]:
         """What is read of raw input, by name: all that has a row for each example."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding import compile_from_second_call
+from keras_caption.compilation import compile_from_second_call
 from keras_caption.errors import InputError
 from keras_caption.features import CATEGORIES, Clip, Extractor, resize_photo
 from keras_caption.inputs import missing_inputs

@@ -24,6 +24,7 @@ RUN = {
     "seed": 0,
     "precision": "float32",
     "strategy": "one_device",
+    "jit_compile": "auto",
     "deterministic": False,
 }
 
@@ -41,6 +42,10 @@ class Run(TypedDict):
     strategy: Annotated[
         Literal["one_device", "mirrored", "multi_worker", "tpu"],
         Doc("one_device, mirrored (all GPUs), multi_worker (TF_CONFIG) or tpu"),
+    ]
+    jit_compile: Annotated[
+        Literal["auto"] | bool,
+        Doc("whether XLA compiles all steps; auto is on GPUs and TPUs"),
     ]
     deterministic: Annotated[
         bool, Doc("use only operations that repeat to the bit, also on GPUs")

@@ -266,6 +266,7 @@ class Captioning(Task):
                 max_words=self.data["max_words"],
                 seed=self.config["seed"],
                 cache=self.builder.info.splits["train"].num_bytes < KEPT_IN_MEMORY,
+                few_shapes=self.few_shapes,
             ),
             inputs=model.input_specs,
             first_epoch=first_epoch,
@@ -380,7 +381,9 @@ class Captioning(Task):
                     self.config["training"]["batch_size"],
                     self.data["max_words"],
                     model.input_specs,
+                    self.few_shapes,
                 ),
+                self.few_shapes,
             ),
         )
 

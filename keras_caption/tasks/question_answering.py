@@ -156,6 +156,7 @@ class QuestionAnswering(Task):
             model.answers,
             self.questions.images(split),
             model.input_specs,
+            self.few_shapes,
         )
 
     def train_batches(

@@ -213,6 +213,8 @@ class Translation(Task):
             self._tokenizers["source"],
             self._tokenizers["target"],
             self.data["max_tokens"],
+            # The loss of other splits counts every pair once.
+            self.few_shapes and split == "train",
         )
 
     @property

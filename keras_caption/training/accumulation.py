@@ -4,6 +4,7 @@ import keras
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
+from keras_caption.compilation import setting_of
 from keras_caption.errors import need_tensorflow
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.replicas import sum_over_replicas
@@ -49,7 +50,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
         self.tracker = keras.metrics.Mean(name="loss")
         self.built = True
         if model.compiled:
-            self.compile(model.optimizer, model.loss, jit_compile=model.jit_compile)
+            self.compile(model.optimizer, model.loss, jit_compile=setting_of(model))
 
     def compile(self, optimizer: Any, loss: Any, **kwargs: Any) -> None:
         """Compiles the model too, which saves optimizer and loss."""
@@ -66,18 +67,19 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
         batches = [keras.utils.unpack_x_y_sample_weight(batch) for batch in batches]
         counts = [sum_over_replicas(count_targets(*batch)) for batch in batches]
         total = ops.maximum(sum(counts), 1e-9)
+        scale = self.optimizer.scale_loss(1.0)
+
+        def loss_of(inputs, targets, weights, share):
+            predictions = self.model(inputs, training=True)
+            loss = self.model.compute_loss(inputs, targets, predictions, weights)
+            return loss * share * scale, loss * share
+
         variables = self.trainable_variables
         loss, gradients = 0.0, [ops.zeros_like(v) for v in variables]
-        for (inputs, targets, weights), count in zip(batches, counts, strict=True):
+        for batch, count in zip(batches, counts, strict=True):
             # One batch after the other: no two are in memory at once.
-            with tf.control_dependencies(gradients), tf.GradientTape() as tape:
-                predictions = self.model(inputs, training=True)
-                part = self.model.compute_loss(inputs, targets, predictions, weights)
-                part = part * (count / total)
-                scaled = self.optimizer.scale_loss(part)
-            of_part = tape.gradient(
-                scaled, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-            )
+            with tf.control_dependencies(gradients):
+                of_part, part = self.gradients(loss_of, *batch, count / total)
             gradients = [x + y for x, y in zip(gradients, of_part, strict=True)]
             loss = loss + part
         self.optimizer.apply(gradients, variables)

@@ -85,7 +85,7 @@ def train_cross_entropy(
             model.compile(
                 optimizer=task.make_optimizer("training", steps),
                 loss=task.make_loss(),
-                jit_compile=False,  # XLA would compile anew for each shape of a batch
+                jit_compile=task.config["jit_compile"],
             )
         set_decoding(task, model)
         if start is not None:
@@ -173,7 +173,7 @@ def train_self_critically(
                 max_length=config["decoding"]["max_length"],
                 seed=config["seed"],
             )
-        trainer.compile(optimizer, jit_compile=False)
+        trainer.compile(optimizer, jit_compile=config["jit_compile"])
     print(f"\n{model.name}: self-critical training, {task.training_size}")
     fit(task, directory, strategy, trainer, epoch)
 
@@ -247,7 +247,7 @@ def fit(
 
 
 def set_decoding(task: Task, model: Any) -> bool:
-    """Makes a model generate as the configuration says.
+    """Makes a model generate, and be compiled, as the configuration says.
 
     Args:
         task: The task; some generate nothing.
@@ -259,6 +259,7 @@ def set_decoding(task: Task, model: Any) -> bool:
     Raises:
         InputError: If models of the task have no such limit of the length.
     """
+    model.jit_compile = task.config["jit_compile"]
     if "decoding" not in task.config:
         return False
     before, model.decoding = model.decoding, Decoding(**task.config["decoding"])

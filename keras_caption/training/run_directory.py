@@ -22,7 +22,7 @@ _UNUSED = {
 # Settings that may change on resume: how long to train, and how the test split is
 # captioned. The greatest length is not among them: it decides what is validated and
 # what self-critical training samples. A dataset may have moved: its vocabulary is
-# compared. An ensemble is scored anew.
+# compared. A machine may have no XLA. An ensemble is scored anew.
 _SEARCH = tuple(f"decoding.{name}" for name in types() if name != "max_length")
 FREE = {
     "cross-entropy": (
@@ -33,12 +33,14 @@ FREE = {
         "data.data_dir",
         "data.images_dir",
         "evaluation.spice",
+        "jit_compile",
         *_SEARCH,
     ),
     "self-critical": (
         "self_critical.epochs",
         "data.data_dir",
         "evaluation.spice",
+        "jit_compile",
         *_SEARCH,
     ),
 }

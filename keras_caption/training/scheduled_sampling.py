@@ -4,6 +4,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_caption.compilation import setting_of
 from keras_caption.decoding import scheduled_sampling
 from keras_caption.errors import InputError
 from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
@@ -48,7 +49,7 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
         self.seeds = keras.random.SeedGenerator()
         self.built = True
         if model.compiled:
-            self.compile(model.optimizer, model.loss, jit_compile=model.jit_compile)
+            self.compile(model.optimizer, model.loss, jit_compile=setting_of(model))
 
     def compile(self, optimizer, loss, **kwargs):
         """Compiles the model too, which saves optimizer and loss."""
@@ -60,7 +61,7 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
 
     def train_step(self, data):
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
-        inputs = {**inputs, "tokens": self.sample(inputs)}
+        inputs = {**inputs, "tokens": self.on_replica(self.sample, inputs)}
         return super().train_step((inputs, targets, weights))
 
     def sample(self, inputs: dict[str, Any]) -> Any:

@@ -12,8 +12,9 @@ from keras_caption.arguments import (
     check,
 )
 from keras_caption.decoding import Decoding, policy, sample
+from keras_caption.decoding.random_numbers import uniform_numbers
 from keras_caption.decoding.search import chosen_log_probs
-from keras_caption.errors import InputError, missing_extras, need_tensorflow
+from keras_caption.errors import InputError, need_tensorflow
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.replicas import place_among_replicas, sum_over_replicas
@@ -33,7 +34,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
     over K captions sampled for each image. A whole step, with sampling, greedy search,
     reward and gradient, is one compiled graph. The images are encoded once; captions
     are sampled, and the greedy ones found beside them, through the decoder's `step`,
-    outside the tape; one teacher-forced pass over the sampled captions computes the
+    without a gradient; one teacher-forced pass over the sampled captions computes the
     log-probabilities that carry the gradient.
 
     Dropout is off, both in sampling and where the gradient is taken: p is the same in
@@ -43,8 +44,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
     distribution: at `temperature`, without the tokens that are never generated.
 
     The samples depend on `seed`, the optimizer's number of steps, and an image's place
-    in the global batch: not on how many replicas share it, and a resumed run samples
-    what an uninterrupted one does. (XLA's random numbers differ from TensorFlow's.)
+    in the global batch: not on how many replicas share it, or on what compiles it, and
+    a resumed run samples what an uninterrupted one does.
 
     Args:
         model: `keras_caption.models.Captioner` or `Translator`, compiled or not.
@@ -126,7 +127,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         """Compiles the model too, which saves the optimizer."""
         super().compile(optimizer=optimizer, **kwargs)
         loss = self.model.loss or SequenceCrossEntropy()
-        self.model.compile(optimizer=self.optimizer, loss=loss)
+        self.model.compile(self.optimizer, loss, jit_compile=self.jit_setting)
 
     @property
     def metrics(self):
@@ -137,9 +138,6 @@ class SelfCritical(ReplicaTraining, keras.Model):
         return self.model.trainable_variables
 
     def train_step(self, data):
-        with missing_extras():
-            import tensorflow as tf
-
         batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         needed = ("references", *reads_of(self.reward))
         if not isinstance(batch, dict) or not {*needed} <= {*batch}:
@@ -147,27 +145,35 @@ class SelfCritical(ReplicaTraining, keras.Model):
                 f"Self-critical training takes dicts that hold {', '.join(needed)} "
                 f"beside the model's inputs. Received: {batch}"
             )
-        with tf.GradientTape() as tape:
+        scale = self.optimizer.scale_loss(1.0)
+        read = {name: batch[name] for name in needed}
+
+        def explore(batch):
+            return self.explore(self.model.encode(self.model.read(batch)), **read)
+
+        def loss_of(batch, explored):
             memory = self.model.encode(self.model.read(batch))
-            with tape.stop_recording():
-                tokens, rewards, baselines = self.explore(
-                    memory, **{name: batch[name] for name in needed}
-                )
-            loss, logs = self.loss_of(memory, tokens, rewards - baselines)
+            # Encoded once, unless sampling and loss are compiled apart.
+            tokens, rewards, baselines = explored or self.explore(memory, **read)
+            advantages = ops.stop_gradient(rewards - baselines)
+            loss, logs = self.loss_of(memory, tokens, advantages)
             if self.cross_entropy:
                 likelihood = self.loss_of_references(memory, batch["references"])
                 loss = (1 - self.cross_entropy) * loss
                 loss = loss + self.cross_entropy * likelihood
-            scaled = self.optimizer.scale_loss(loss)
-        variables = self.trainable_variables
-        self.optimizer.apply(tape.gradient(scaled, variables), variables)
+            return loss * scale, (loss, rewards, baselines, logs)
 
+        explored = self.on_replica(explore, batch) if self.compiles_replicas else None
+        gradients, more = self.gradients(loss_of, batch, explored)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        loss, rewards, baselines, logs = more
         logs = {
             "loss": sum_over_replicas(loss),
             "reward": mean_over_replicas(rewards),
             "baseline": mean_over_replicas(baselines),
             "advantage": mean_over_replicas(rewards - baselines),
-            **logs,
+            "length": mean_over_replicas(logs["length"]),
+            "entropy": sum_over_replicas(logs["entropy"]),
         }
         for tracker in self.trackers:
             tracker.update_state(logs[tracker.name])
@@ -204,20 +210,19 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
     def _numbers(self, batch, per_image):
         """The uniform numbers of this replica's part of the global batch."""
-        import tensorflow as tf
-
         number, count = place_among_replicas()
         rows = batch * per_image
         # Replicas may have different numbers of images.
-        own = tf.one_hot(number, count) * tf.cast(rows, "float32")
-        all_rows = tf.cast(sum_over_replicas(own), "int32")
-        first = tf.reduce_sum(all_rows[:number])
-        seed = [self.seed, tf.cast(self.optimizer.iterations.value, "int32")]
-        shape = tf.reduce_sum(all_rows), self.max_length
-        return tf.random.stateless_uniform(shape, seed)[first : first + rows]
+        own = ops.one_hot(number, count) * ops.cast(rows, "float32")
+        before = ops.where(ops.arange(count) < number, sum_over_replicas(own), 0.0)
+        first = ops.cast(ops.sum(before), "int32")
+        step = self.optimizer.iterations
+        return uniform_numbers(
+            self.seed, step, first + ops.arange(rows, dtype="int32"), self.max_length
+        )
 
     def loss_of(self, memory, tokens, advantages):
-        """The loss of sampled captions, and logs of them.
+        """The loss of sampled captions on this replica, and logs of them.
 
         Args:
             memory: What the model's `encode` returned.
@@ -230,10 +235,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
         terms = chosen * ops.expand_dims(advantages, 1)
         entropies = -ops.sum(ops.exp(log_policy) * log_policy, axis=-1)
         logs = {
-            "length": mean_over_replicas(
-                ops.sum(ops.cast(tokens > EOS, "float32"), axis=1)
-            ),
-            "entropy": sum_over_replicas(mean_over_tokens(entropies, tokens)),
+            "length": ops.sum(ops.cast(tokens > EOS, "float32"), axis=1),
+            "entropy": mean_over_tokens(entropies, tokens),
         }
         return -mean_over_tokens(terms, tokens), logs
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import keras
 
 from keras_caption import models
+from keras_caption.compilation import uses_xla
 from keras_caption.errors import input_errors
 from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.models.task_model import TaskModel
@@ -61,6 +62,11 @@ class Task(abc.ABC):
     def __init__(self, config: dict[str, Any]):
         self.config = config
         self.data = config["data"]
+
+    @property
+    def few_shapes(self) -> bool:
+        """Whether XLA compiles steps, so that batches should have few shapes."""
+        return uses_xla(self.config["jit_compile"])
 
     @classmethod
     def presets(cls) -> list[str]:

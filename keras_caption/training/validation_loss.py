@@ -4,7 +4,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.decoding import compile_function
+from keras_caption.compilation import compile_function
 from keras_caption.progress import progress
 
 
@@ -17,9 +17,10 @@ class ValidationLoss:
         model: A compiled model.
         batches: Finite iterable of inputs, targets and weights, see
             `keras_caption.text.teacher_forcing`.
+        jit_compile: bool, whether XLA compiles it, for each shape of a batch.
     """
 
-    def __init__(self, model: Any, batches: Iterable[Any]):
+    def __init__(self, model: Any, batches: Iterable[Any], jit_compile: bool = False):
         self.batches = batches
 
         def sums(inputs, targets, weights):
@@ -27,7 +28,7 @@ class ValidationLoss:
             loss = model.loss(targets, model(inputs, training=False), weights)
             return loss * tokens, tokens
 
-        self._sums = compile_function(sums, model.variables)
+        self._sums = compile_function(sums, model.variables, jit_compile)
 
     def __call__(self) -> float:
         batches = progress(self.batches, "Validation loss", unit="batches", leave=False)

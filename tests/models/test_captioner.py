@@ -318,12 +318,12 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
 
 def test_functions_of_the_last_options_are_kept(vocabulary, monkeypatch):
     monkeypatch.setattr(generation, "MAX_COMPILED", 2)
-    monkeypatch.setattr(generation, "compile_function", lambda function, _: function)
+    monkeypatch.setattr(generation, "compile_function", lambda function, *_: function)
     model = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
     options = [model.decoding.override(max_length=n) for n in (4, 5, 6)]
 
     def compiled(i):
-        return model._compiled(generation.whole, options[i], {})
+        return model._compiled(generation.whole, options[i])
 
     first, second = compiled(0), compiled(1)
     assert compiled(0) is first

@@ -28,7 +28,7 @@ OF_WORKERS = ("cross_entropy", "self_critical", "translation")
 WORKERS = ("worker_0", "worker_1")
 
 
-def train(strategy, task, path):
+def train(strategy, task, path, jit_compile=False):
     """Trains a tiny model for some steps."""
     rng = np.random.default_rng(0)
     # Captions of very different lengths, the long ones all on one replica; and a
@@ -62,10 +62,10 @@ def train(strategy, task, path):
             trainer = kc.training.SelfCritical(
                 model, reward, "mean", samples=2, cross_entropy=0.2, max_length=6
             )
-            trainer.compile(optimizer, jit_compile=False)
+            trainer.compile(optimizer, jit_compile=jit_compile)
         else:
             trainer = model
-            trainer.compile(optimizer, loss=model.loss, jit_compile=False)
+            trainer.compile(optimizer, loss=model.loss, jit_compile=jit_compile)
             if task == "accumulated":
                 trainer = kc.training.AccumulatingTrainer(model)
     options = tf.data.Options()
@@ -86,7 +86,7 @@ def train(strategy, task, path):
     np.savez(path, *model.get_weights(), **logs)
 
 
-def train_translator(strategy, task, path):
+def train_translator(strategy, task, path, jit_compile=False):
     """Trains a tiny translator by batches of tokens, some of them of odd sizes."""
     rng = np.random.default_rng(0)
     words = kc.text.Vocabulary([f"w{i}" for i in range(8)])
@@ -108,14 +108,14 @@ def train_translator(strategy, task, path):
             dropout=0.0,
         )
         optimizer = keras.optimizers.Adam(1e-2, epsilon=1e-3, global_clipnorm=0.01)
-        model.compile(optimizer, loss=model.loss, jit_compile=False)
+        model.compile(optimizer, loss=model.loss, jit_compile=jit_compile)
         if task == "translation":
             trainer = kc.training.AccumulatingTrainer(model)
         else:
             trainer = kc.training.SelfCritical(
                 model, kc.rewards.SentenceBleu(), "mean", samples=2, max_length=6
             )
-            trainer.compile(optimizer, jit_compile=False)
+            trainer.compile(optimizer, jit_compile=jit_compile)
     group = 2 if task == "translation" else 1
 
     def part_of_batches(*part):

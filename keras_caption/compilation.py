@@ -1,0 +1,283 @@
+"""Compiled functions: when by XLA, for which shapes, and where they are kept."""
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import os
+import pathlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Literal
+
+import keras
+
+from keras_caption.arguments import check
+from keras_caption.progress import report
+
+JitCompile = bool | Literal["auto"]
+
+# Sizes that shapes are rounded up to. Each is up to half as large again as the one
+# before it: the numbers of regions, cells and tokens of the papers are among them.
+SIZES = (1, 2, 4, 8, 12, 16, 24, 36, 48, 64, 100, 128, 196, 256, 384, 512, 768, 1024)
+# Calls with one example after which XLA pays for itself on two cores: it takes 4 s to
+# compile a small captioner, and saves 15 ms a call; 200 ms of one of the papers' size.
+REPEATS = 16
+PATIENCE = 5.0  # seconds of compilation of which nothing is said
+# Environment variable of the folder of compilations, empty for none, and its greatest
+# size in bytes.
+FOLDER, FOLDER_SIZE = "KERAS_CAPTION_CACHE", 4 * 2**30
+
+
+def round_up(size: int) -> int:
+    """The least of `SIZES` that is not below `size`, or a multiple of the greatest.
+
+    Every shape is compiled once. Tensors that are padded to few sizes have few shapes.
+    """
+    greatest = SIZES[-1]
+    rounded = next((x for x in SIZES if x >= size), None)
+    return rounded or -(-size // greatest) * greatest
+
+
+def uses_xla(jit_compile: JitCompile) -> bool:
+    """Whether XLA compiles what has this switch, as a rule.
+
+    Args:
+        jit_compile: bool; or `"auto"`: on JAX, and on TensorFlow with a GPU or TPU
+            unless operations are to be deterministic, which some are not under XLA.
+    """
+    if jit_compile != "auto":
+        return jit_compile
+    if keras.backend.backend() != "tensorflow":
+        return keras.backend.backend() == "jax"
+    from tensorflow.python.framework.config import is_op_determinism_enabled
+
+    return has_accelerator() and not is_op_determinism_enabled()
+
+
+@functools.cache
+def has_accelerator() -> bool:
+    """Whether TensorFlow sees a device that is no CPU."""
+    import tensorflow as tf
+
+    devices = tf.config.list_physical_devices()
+    return any(device.device_type != "CPU" for device in devices)
+
+
+class JitSwitch:
+    """Mixin of models, ensembles and trainers: the switch `jit_compile`.
+
+    Attributes:
+        jit_compile: bool, whether XLA compiles what the model computes, as a rule. It
+            may be set to a bool or to `"auto"`, the default, see `uses_xla`.
+        jit_setting: What it was set to. With `"auto"` on a CPU, XLA compiles functions
+            of a single example once their shape has come back some times: there it is
+            faster for one example, and slower for many.
+    """
+
+    jit_setting: JitCompile = "auto"
+
+    @property
+    def jit_compile(self) -> bool:
+        return uses_xla(self.jit_setting)
+
+    @jit_compile.setter
+    def jit_compile(self, value: JitCompile) -> None:
+        check(JitCompile, jit_compile=value)
+        self.jit_setting = value
+
+    @functools.cached_property
+    def _calls(self) -> Counter:
+        return Counter()
+
+    def has_few_shapes(self, examples: int) -> bool:
+        """Whether calls with so many examples should have few shapes.
+
+        Each shape is compiled by itself on JAX, and where XLA compiles functions, or
+        may do so once it has come back.
+        """
+        return (
+            self.jit_compile
+            or keras.backend.backend() == "jax"
+            or self._compiles_repeats(examples)
+        )
+
+    def pays_off(self, examples: int, shape: Hashable) -> bool:
+        """Whether XLA compiles a function for a shape, which is counted.
+
+        Args:
+            examples: int, number of examples of a call.
+            shape: What differs from one compiled function to another.
+        """
+        if not self._compiles_repeats(examples):
+            return self.jit_compile
+        self._calls[shape] += 1
+        return self._calls[shape] > REPEATS
+
+    def _compiles_repeats(self, examples):
+        is_tensorflow = keras.backend.backend() == "tensorflow"
+        on_cpu = is_tensorflow and not has_accelerator()
+        return on_cpu and self.jit_setting == "auto" and examples == 1
+
+
+def setting_of(model: keras.Model) -> JitCompile:
+    """What `jit_compile` of a Keras model was set to."""
+    return getattr(model, "jit_setting", model.jit_compile)
+
+
+def compile_function(
+    function: Callable, variables: list, jit_compile: bool = False
+) -> Callable:
+    """`function` as one compiled graph of the running backend.
+
+    Args:
+        function: Function of nested structures of tensors, in `keras.ops`.
+        variables: The Keras variables that it reads.
+        jit_compile: bool, whether XLA compiles it in TensorFlow.
+
+    Returns:
+        A function of the same arguments. Under PyTorch, which runs it eagerly,
+        it records no gradients.
+    """
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        compiled = tf.function(
+            function, autograph=False, reduce_retracing=True, jit_compile=jit_compile
+        )
+        return noting_compilations(compiled) if jit_compile else compiled
+    if keras.backend.backend() == "jax":
+        import jax
+
+        @jax.jit
+        def stateless(values, *args):
+            with keras.StatelessScope(zip(variables, values, strict=True)):
+                return function(*args)
+
+        return lambda *args: stateless([v.value for v in variables], *args)
+
+    import torch
+
+    return torch.no_grad()(function)
+
+
+def compile_from_second_call(function: Callable, variables: list) -> Callable:
+    """`function`, compiled, but a first call of one example runs eagerly.
+
+    A deep network takes much longer to trace than to run once, and once is all that
+    one photo needs. A larger batch does not run eagerly, for then the outputs of all
+    layers stay in memory. JAX would compile each operation of an eager call by itself:
+    there the first call is compiled too.
+    """
+    compiled = compile_function(function, variables)
+    if keras.backend.backend() != "tensorflow":
+        return compiled
+    is_first = itertools.chain([True], itertools.repeat(False))
+
+    def call(*args):
+        is_eager = next(is_first) and len(keras.tree.flatten(args)[0]) == 1
+        return (function if is_eager else compiled)(*args)
+
+    return call
+
+
+# === Compilations that are kept ===
+
+
+def keep_compilations(folder: str | os.PathLike | None = None) -> None:
+    """Makes this process keep what XLA compiles, for later ones.
+
+    A function that was compiled for the same shapes, versions and devices before is
+    read in seconds. Commands call it; a program calls it before it computes anything
+    with TensorFlow, which reads the setting once.
+
+    Args:
+        folder: Path of the folder. Defaults to the environment variable
+            KERAS_CAPTION_CACHE, empty for none, or `keras_caption` in the user's cache.
+            What was not used for the longest time is deleted beyond 4 GB.
+    """
+    if folder is None:
+        cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        folder = os.environ.get(FOLDER, str(pathlib.Path(cache) / "keras_caption"))
+    if not str(folder) or keras.backend.backend() == "torch":
+        return
+    folder = pathlib.Path(folder).absolute() / keras.backend.backend()
+    with contextlib.suppress(OSError):  # it only saves time
+        if keras.backend.backend() == "jax":
+            import jax
+
+            jax.config.update("jax_compilation_cache_dir", str(folder))
+            jax.config.update("jax_compilation_cache_max_size", FOLDER_SIZE)
+            return
+        folder /= machine()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        delete_oldest(folder)
+        flag = f"--tf_xla_persistent_cache_directory={folder}"
+        flags = os.environ.get("TF_XLA_FLAGS", "")
+        if "persistent_cache_directory" not in flags:
+            os.environ["TF_XLA_FLAGS"] = f"{flags} {flag}".strip()
+
+
+def machine() -> str:
+    """Name of what compiled code depends on: TensorFlow, processor and GPUs."""
+    import tensorflow as tf
+
+    gpus = map(
+        tf.config.experimental.get_device_details,
+        tf.config.list_physical_devices("GPU"),
+    )
+    features = pathlib.Path("/proc/cpuinfo")
+    lines = features.read_text().splitlines() if features.exists() else []
+    features = next((line for line in lines if line.startswith("flags")), "")
+    described = f"{features} {[*gpus]}"
+    return f"{tf.__version__}-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
+
+
+def delete_oldest(folder: pathlib.Path, greatest: int = FOLDER_SIZE) -> None:
+    """Deletes compilations beyond a number of bytes, the least recently used."""
+    files = [(path, path.stat()) for path in folder.glob("xla_compile_cache__*")]
+    files.sort(key=lambda item: max(item[1].st_atime, item[1].st_mtime), reverse=True)
+    total = 0
+    for path, status in files:
+        total += status.st_size
+        if total > greatest:
+            path.unlink(missing_ok=True)
+
+
+def noting_compilations(function: Callable) -> Callable:
+    """`function`, compiled by XLA, which says when it compiles and for how long."""
+    known = set()
+
+    def call(*args):
+        shape = shapes_of(args)
+        if shape in known:
+            return function(*args)
+        known.add(shape)
+        with noted_compilation():
+            return function(*args)
+
+    return call
+
+
+def shapes_of(args: Any) -> Hashable:
+    """The shapes of all tensors of nested structures."""
+    return tuple(tuple(getattr(x, "shape", ())) for x in keras.tree.flatten(args))
+
+
+@contextlib.contextmanager
+def noted_compilation() -> Iterator[None]:
+    """Says that XLA compiles, once it has taken `PATIENCE`, and how long it took."""
+    note = "XLA compiles, once for these shapes; later calls are quick."
+    timer = threading.Timer(PATIENCE, report, [note])
+    timer.daemon = True
+    begun = time.monotonic()
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    seconds = time.monotonic() - begun
+    if seconds > PATIENCE:
+        report(f"Compiled in {seconds:.0f} s.")
