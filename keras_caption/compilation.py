@@ -22,6 +22,8 @@ JitCompile = bool | Literal["auto"]
 # Sizes that shapes are rounded up to. Each is up to half as large again as the one
 # before it: the numbers of regions, cells and tokens of the papers are among them.
 SIZES = (1, 2, 4, 8, 12, 16, 24, 36, 48, 64, 100, 128, 196, 256, 384, 512, 768, 1024)
+# Rows of a batch of several examples on a GPU or TPU, at least: fewer take as long.
+LEAST_ROWS = 64
 # Calls with one example after which XLA pays for itself on two cores: it takes 4 s to
 # compile a small captioner, and saves 15 ms a call; 200 ms of one of the papers' size.
 REPEATS = 16
@@ -41,6 +43,28 @@ def round_up(size: int) -> int:
     return rounded or -(-size // greatest) * greatest
 
 
+_default: JitCompile = "auto"
+
+
+def set_jit_compile(jit_compile: JitCompile) -> None:
+    """Sets what `"auto"` of models means in this process, see `JitSwitch`."""
+    global _default
+    check(JitCompile, jit_compile=jit_compile)
+    _default = jit_compile
+
+
+def round_up_rows(count: int, batch_size: int) -> int:
+    """The number of rows that a batch of `count` examples is filled up to.
+
+    Args:
+        count: int, number of examples.
+        batch_size: int, greatest number of rows.
+    """
+    is_quick = count > 1 and keras.backend.backend() == "tensorflow"
+    least = LEAST_ROWS if is_quick and has_accelerator() else 1
+    return min(max(round_up(count), least), batch_size)
+
+
 def uses_xla(jit_compile: JitCompile) -> bool:
     """Whether XLA compiles what has this switch, as a rule.
 
@@ -48,6 +72,7 @@ def uses_xla(jit_compile: JitCompile) -> bool:
         jit_compile: bool; or `"auto"`: on JAX, and on TensorFlow with a GPU or TPU
             unless operations are to be deterministic, which some are not under XLA.
     """
+    jit_compile = _default if jit_compile == "auto" else jit_compile
     if jit_compile != "auto":
         return jit_compile
     if keras.backend.backend() != "tensorflow":
@@ -117,9 +142,10 @@ class JitSwitch:
         return self._calls[shape] > REPEATS
 
     def _compiles_repeats(self, examples):
+        is_auto = self.jit_setting == _default == "auto"
         is_tensorflow = keras.backend.backend() == "tensorflow"
         on_cpu = is_tensorflow and not has_accelerator()
-        return on_cpu and self.jit_setting == "auto" and examples == 1
+        return on_cpu and is_auto and examples == 1
 
 
 def setting_of(model: keras.Model) -> JitCompile:

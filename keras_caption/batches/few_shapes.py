@@ -1,5 +1,7 @@
 """Padding of batches to few shapes, for each of which XLA compiles a step."""
 
+from typing import Any
+
 import tensorflow as tf
 
 from keras_caption.compilation import SIZES, round_up
@@ -22,14 +24,30 @@ def padded_to_few_shapes(
     }
 
 
-def pad(values: tf.Tensor, shape: tuple[int | None, ...]) -> tf.Tensor:
-    """A tensor with zeros behind it, of a shape whose `None` are rounded up."""
+def pad(
+    values: tf.Tensor, shape: tuple[Any, ...], greatest: int | None = None
+) -> tf.Tensor:
+    """A tensor with zeros behind it.
+
+    Args:
+        values: Tensor.
+        shape: tuple of int, int32 scalars, and `None` for sizes that are rounded up.
+        greatest: int, what these are at most. Defaults to any.
+    """
     now = tf.shape(values)
     sizes = tf.stack(
-        [round_up_in_graph(now[i]) if x is None else x for i, x in enumerate(shape)]
+        [
+            tf.minimum(round_up_in_graph(now[i]), greatest or tf.int32.max)
+            if size is None
+            else size
+            for i, size in enumerate(shape)
+        ]
     )
     behind = sizes - now
-    return tf.pad(values, tf.stack([tf.zeros_like(behind), behind], axis=1))
+    padded = tf.pad(values, tf.stack([tf.zeros_like(behind), behind], axis=1))
+    return tf.ensure_shape(
+        padded, [size if isinstance(size, int) else None for size in shape]
+    )
 
 
 def round_up_in_graph(size: tf.Tensor) -> tf.Tensor:

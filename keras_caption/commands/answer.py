@@ -32,6 +32,7 @@ import numpy as np
 import keras_caption as kc
 from keras_caption.commands.command_line import (
     Parser,
+    add_jit_compile,
     count,
     new_file,
     with_confidence,
@@ -61,6 +62,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--n_best", type=count, metavar="N", help="print N answers to a question"
     )
+    add_jit_compile(parser)
     return parser
 
 

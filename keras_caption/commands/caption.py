@@ -42,6 +42,7 @@ from keras_caption.atomic import creating, exclusive_file
 from keras_caption.commands.command_line import (
     Parser,
     add_decoding,
+    add_jit_compile,
     continuing,
     decoding_of,
     new_figure,
@@ -102,6 +103,7 @@ def make_parser() -> Parser:
         help="give N captions of each file",
     )
     add_decoding(parser)
+    add_jit_compile(parser)
     return parser
 
 

@@ -66,11 +66,13 @@ class Parser(argparse.ArgumentParser):
         options = super().parse_args(*args, **kwargs)
         if self.needs_library:
             import_library()
+            set_jit_compile(options)
         return options
 
     def parse_intermixed_args(self, *args, **kwargs):
         options = super().parse_intermixed_args(*args, **kwargs)
         import_library()
+        set_jit_compile(options)
         return options
 
     def error(self, message):
@@ -80,10 +82,30 @@ class Parser(argparse.ArgumentParser):
 def import_library() -> None:
     """Imports what saved models hold, and with it Keras and its backend.
 
-    Not before, so that the help and mistakes on the command line need none of them.
+    Not before, so that the help and mistakes on the command line need none of them. Of
+    a GPU's memory TensorFlow takes what it needs, not all that there is.
     """
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     with quiet():
         kc.register()
+        kc.compilation.keep_compilations()
+
+
+def add_jit_compile(parser: argparse.ArgumentParser) -> None:
+    """Adds `--jit_compile`, see `set_jit_compile`."""
+    parser.add_argument(
+        "--jit_compile",
+        choices=("auto", "true", "false"),
+        help="whether XLA compiles the model, once for each of few shapes; auto, the "
+        "default, is on GPUs and TPUs, and for single examples whose shape comes back",
+    )
+
+
+def set_jit_compile(options: argparse.Namespace) -> None:
+    """Applies `--jit_compile`, if a command has it and it is given."""
+    value = getattr(options, "jit_compile", None)
+    if value in ("true", "false"):
+        kc.compilation.set_jit_compile(value == "true")
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import os
 import pathlib
 from collections.abc import Sequence
 
-from keras_caption.commands.command_line import Parser, names
+from keras_caption.commands.command_line import Parser, add_jit_compile, names
 from keras_caption.commands.detection import (
     add_detector_options,
     default_model,
@@ -34,6 +34,7 @@ def make_parser() -> Parser:
     add_detector_options(parser)
     parser.add_argument("--host", default="127.0.0.1", help="defaults to 127.0.0.1")
     parser.add_argument("--port", type=int, help="defaults to a free one from 7860 on")
+    add_jit_compile(parser)
     return parser
 
 

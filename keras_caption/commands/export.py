@@ -44,6 +44,11 @@ def make_parser() -> Parser:
         choices=PRECISIONS,
         help="ctranslate2: of the weights of matrices, float32 if not given",
     )
+    parser.add_argument(
+        "--jit_compile",
+        action="store_true",
+        help="saved_model: let XLA compile searches, for a server with a GPU",
+    )
     return parser
 
 
@@ -52,6 +57,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     if options.precision and options.format != "ctranslate2":
         parser.error(f"--format {options.format} has no --precision")
+    if options.jit_compile and options.format != "saved_model":
+        parser.error(f"--format {options.format} has no --jit_compile")
     if options.detector and options.format != "saved_model":
         parser.error(f"--format {options.format} reads no photos: it has no --detector")
     check, write = FORMATS[options.format]
@@ -77,7 +84,7 @@ def check_versions(folder):
 def saved_model(model, options):
     with exclusive_file(options.output):
         path = next_version(options.output)
-        kc.serving.export(model, path)
+        kc.serving.export(model, path, jit_compile=options.jit_compile)
     return path
 
 

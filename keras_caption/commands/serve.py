@@ -19,7 +19,13 @@ import os
 import pathlib
 from collections.abc import Iterator, Sequence
 
-from keras_caption.commands.command_line import Parser, count, quiet
+from keras_caption.commands.command_line import (
+    Parser,
+    add_jit_compile,
+    count,
+    quiet,
+    set_jit_compile,
+)
 from keras_caption.commands.detection import add_detector_options
 from keras_caption.errors import InputError
 from keras_caption.progress import report
@@ -65,6 +71,7 @@ def make_parser() -> Parser:
             default=default,
             help=f"{text}, {default} if omitted",
         )
+    add_jit_compile(parser)
     return parser
 
 
@@ -76,6 +83,7 @@ def main(arguments: Sequence[str]) -> None:
     with quiet(), without_keras():
         from keras_caption.serving import Server  # which needs the extra
 
+    set_jit_compile(options)
     server = Server(limits, token_of(options.token), logs=True)
     for model in options.models:
         name, has_name, path = model.partition("=")

@@ -32,6 +32,7 @@ import keras_caption as kc
 from keras_caption.commands.command_line import (
     Parser,
     add_decoding,
+    add_jit_compile,
     decoding_of,
     names,
     new_file,
@@ -68,6 +69,7 @@ def make_parser() -> Parser:
         help="show translations in the terminal while they grow",
     )
     add_decoding(parser)
+    add_jit_compile(parser)
     return parser
 
 

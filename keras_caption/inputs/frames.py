@@ -13,7 +13,6 @@ from keras_caption.inputs.input_kind import (
     first_valid,
     has_not_finite,
     not_finite,
-    pad_items,
 )
 
 MAX_FRAMES = 1024  # of a video: attention takes its square
@@ -84,10 +83,9 @@ class Frames(InputKind):
             return inputs
         return {**inputs, "frame_mask": np.ones(len(inputs["frames"]), "bool")}
 
-    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Appends frames that the mask excludes, of models that have one."""
-        has_mask = "frame_mask" in inputs
-        return pad_items(inputs, self.own(inputs) if has_mask else ())
+    @property
+    def padded_inputs(self) -> list[str]:
+        return [*self.specs] if "frame_mask" in self.specs else []
 
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:

@@ -1,5 +1,3 @@
-import math
-from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -8,7 +6,6 @@ from jaxtyping import Bool, Float, Int, Int32, Num, UInt8
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.compilation import round_up
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
 
@@ -37,6 +34,7 @@ class InputKind:
         sizes: tuple of str, the arguments of models that are the last dimensions of
             the first tensor: datasets decide them.
         noun: str, what one row of a batch is called in messages.
+        greatest: int, greatest number of items that padding makes, or `None`.
 
     Args:
         specs: dict of the model's symbolic inputs; those of other kinds are ignored.
@@ -47,6 +45,7 @@ class InputKind:
     keys: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
     noun = "example"
+    greatest: int | None = None
 
     def __init__(
         self,
@@ -180,17 +179,14 @@ class InputKind:
         """
         return inputs
 
-    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Pads the items of a batch to few numbers of them.
+    @property
+    def padded_inputs(self) -> list[str]:
+        """Names of the model's inputs, `(batch, N, ...)`, that zeros are padding of.
 
-        Args:
-            inputs: dict of tensors, as `complete` returns it.
-
-        Returns:
-            dict of tensors that predictions are the same of; the argument if this kind
-            has no padding.
+        `padded` in `keras_caption/inputs/reading.py` appends such items, so that
+        batches have few shapes. Empty if this kind has no padding.
         """
-        return inputs
+        return []
 
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
@@ -285,26 +281,6 @@ class InputKind:
         raise InputError(
             f"Attention over {self.keys[0]} has no figure: its kind has no `draw`."
         )
-
-
-def pad_items(
-    inputs: dict[str, Tensor], names: Iterable[str], greatest: int | None = None
-) -> dict[str, Tensor]:
-    """Appends items of zeros, up to a number that `round_up` returns.
-
-    Args:
-        inputs: dict of tensors.
-        names: Names of those that have the items, `(batch, N, ...)`.
-        greatest: int, greatest number of items. Defaults to any.
-    """
-    padded = dict(inputs)
-    for name in names:
-        rank, count = len(inputs[name].shape), inputs[name].shape[1]
-        size = min(round_up(count), greatest or math.inf)
-        if size > count:
-            behind = [(0, 0), (0, size - count), *[(0, 0)] * (rank - 2)]
-            padded[name] = ops.pad(inputs[name], behind)
-    return padded
 
 
 def not_finite(name: str) -> str:

@@ -4,6 +4,7 @@ Written once for all kinds of input and all models, in Python and in exported gr
 """
 
 import collections.abc
+import math
 from typing import Any
 
 import keras
@@ -12,6 +13,7 @@ from jaxtyping import Bool
 from keras import ops
 
 from keras_caption.arguments import Tensor
+from keras_caption.compilation import round_up
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
 from keras_caption.inputs.input_kind import InputKind
@@ -96,9 +98,25 @@ def complete(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Ten
 
 
 def padded(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Pads the items of all inputs to few numbers, see `InputKind.padded`."""
+    """Appends items of padding, up to numbers that `round_up` returns.
+
+    Args:
+        kinds: List of `InputKind`, what the model reads.
+        inputs: dict of tensors, as `complete` returns it, of known shapes.
+
+    Returns:
+        dict of tensors that predictions are the same of.
+    """
+    inputs = dict(inputs)
     for kind in kinds:
-        inputs = {**inputs, **kind.padded(kind.own(inputs))}
+        for name in kind.padded_inputs:
+            values = inputs[name]
+            count = values.shape[1]
+            size = min(round_up(count), kind.greatest or math.inf)
+            if size > count:
+                others = [(0, 0)] * (len(values.shape) - 2)
+                behind = [(0, 0), (0, size - count), *others]
+                inputs[name] = ops.pad(values, behind)
     return inputs
 
 

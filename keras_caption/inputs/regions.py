@@ -13,7 +13,6 @@ from keras_caption.inputs.input_kind import (
     first_valid,
     has_not_finite,
     not_finite,
-    pad_items,
 )
 
 # How far a box may reach out of its image, in units of the image's sides: rounding,
@@ -120,10 +119,9 @@ class Regions(InputKind):
             return inputs
         return {**inputs, "region_mask": np.ones(len(inputs["regions"]), "bool")}
 
-    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Appends regions that the mask excludes, of models that have one."""
-        has_mask = "region_mask" in inputs
-        return pad_items(inputs, self.own(inputs) if has_mask else ())
+    @property
+    def padded_inputs(self) -> list[str]:
+        return [*self.specs] if "region_mask" in self.specs else []
 
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:

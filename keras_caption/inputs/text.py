@@ -4,7 +4,7 @@ from jaxtyping import Bool, Int, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.inputs.input_kind import InputKind, pad_items
+from keras_caption.inputs.input_kind import InputKind
 from keras_caption.text import EOS, PAD
 
 EXAMPLE = "a"
@@ -57,9 +57,9 @@ class Text(InputKind):
         is_known = ops.logical_and(tokens >= 0, tokens < len(self.tokenizer))
         return {"has tokens of another tokenizer": ~ops.all(is_known, axis=1)}
 
-    def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Appends PAD."""
-        return pad_items(inputs, self.keys, self.greatest)
+    @property
+    def padded_inputs(self) -> list[str]:
+        return [*self.specs]
 
     def lengths(self, inputs: dict[str, Tensor]) -> Int32[Tensor, " batch"]:
         return ops.sum(ops.cast(self.memory_mask(inputs), "int32"), axis=1)

@@ -120,10 +120,11 @@ class AreaMemory(keras.layers.Layer):
         areas = combine(keys)
         if mask is None:
             return areas, of_areas
-        # The mask as features of the items, with a channel for each query.
-        allowed = ops.expand_dims(ops.swapaxes(mask, 1, 2), 1)
-        allowed = self._flatten(self._grow(allowed, both))
-        return areas, of_areas, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2)
+        # The mask as features of the items, with a channel for each query; in float,
+        # as TensorFlow rolls no bool on GPUs.
+        allowed = ops.cast(ops.swapaxes(mask, 1, 2), "float32")
+        allowed = self._flatten(self._grow(ops.expand_dims(allowed, 1), both))
+        return areas, of_areas, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2) > 0
 
     def share(
         self, weights: Float[Tensor, "batch heads T areas"], length: int
@@ -264,8 +265,8 @@ def add(a: Tensor, b: Tensor, *_: int) -> Tensor:
 
 
 def both(a: Tensor, b: Tensor, *_: int) -> Tensor:
-    """Whether a query may attend to both parts."""
-    return ops.logical_and(a, b)
+    """1 where a query may attend to both parts, or else 0."""
+    return a * b
 
 
 def merge(

@@ -205,12 +205,11 @@ class Generation(InputReader):
         Returns:
             dict from image id to str.
         """
-        captions = {}
+        captions, size = {}, 0
         for batch in batches:
             image_ids = ops.convert_to_numpy(batch["image_id"]).tolist()
-            generated = self.generate(
-                batch, **{"batch_size": len(image_ids), **options}
-            )
+            size = max(size, len(image_ids))  # a last batch may have fewer
+            generated = self.generate(batch, **{"batch_size": size, **options})
             captions.update(zip(image_ids, generated, strict=True))
         return captions
 

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from keras import ops
 
 from keras_caption.arguments import Count, Tensor, check
-from keras_caption.compilation import JitSwitch, round_up
+from keras_caption.compilation import JitSwitch, round_up_rows
 from keras_caption.errors import InputError
 from keras_caption.inputs import (
     InputKind,
@@ -106,7 +106,7 @@ class InputReader(JitSwitch):
             count = len(next(iter(inputs.values())))
             rows = np.arange(count)
             if self.has_few_shapes(count):
-                size = min(round_up(count), batch_size)
+                size = round_up_rows(count, batch_size)
                 rows = np.minimum(np.arange(size), count - 1)
                 inputs = {name: take_rows(x, rows) for name, x in inputs.items()}
             return count, iter([(rows, inputs)])

@@ -1,30 +1,36 @@
-import functools
-
 import tensorflow as tf
 from keras import ops
 
 from keras_caption.inputs import read_served
 from keras_caption.models import Classifier, ClassifierEnsemble
+from keras_caption.serving.compiled_search import compiled_by_xla
 from keras_caption.serving.endpoint import Endpoint, inputs_of, photo_inputs
 from keras_caption.serving.photos import extract_photos
 
 BEST = 5  # answers of each question
 
 
-def answer_endpoints(model: Classifier | ClassifierEnsemble) -> dict[str, Endpoint]:
+def answer_endpoints(
+    model: Classifier | ClassifierEnsemble, jit_compile: bool = False
+) -> dict[str, Endpoint]:
     """The signatures of the SavedModel of a model that answers questions, by name.
 
     Args:
         model: Classifier or ensemble.
+        jit_compile: bool, whether XLA compiles what finds the answers.
     """
     count = min(BEST, len(model.answers))
 
-    @functools.partial(tf.function, autograph=False)  # one graph for all signatures
-    def search(inputs):
-        return ops.top_k(model.probabilities(inputs), count)
+    def search(feed):
+        return tuple(ops.top_k(model.probabilities(feed["inputs"]), count))
+
+    if jit_compile:
+        search = compiled_by_xla(search, model.kinds)
+    else:
+        search = tf.function(search, autograph=False)  # one graph for all signatures
 
     def ids_of(inputs, valid):
-        scores, ids = search(inputs)
+        scores, ids = search({"inputs": inputs})
         return ids, tf.where(valid[:, None], scores, float("-inf"))
 
     def answer(inputs, valid):

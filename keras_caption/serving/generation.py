@@ -9,6 +9,7 @@ from keras_caption.errors import InputError
 from keras_caption.features import Extractor, ObjectDetector
 from keras_caption.inputs import read_served
 from keras_caption.models import Ensemble, Seq2Seq
+from keras_caption.serving.compiled_search import compiled_by_xla
 from keras_caption.serving.endpoint import (
     Endpoint,
     Input,
@@ -21,13 +22,14 @@ from keras_caption.text import BOS, PAD
 
 
 def generation_endpoints(
-    model: Seq2Seq | Ensemble, options: Decoding
+    model: Seq2Seq | Ensemble, options: Decoding, jit_compile: bool = False
 ) -> dict[str, Endpoint]:
     """The signatures of the SavedModel of a model that generates, by name.
 
     Args:
         model: Captioner, translator or ensemble.
         options: `Decoding`.
+        jit_compile: bool, whether XLA compiles the searches.
 
     Raises:
         InputError: If the model has no vocabulary, or options are those of requests.
@@ -50,14 +52,13 @@ def generation_endpoints(
     encode = graph(model.encode)
 
     def search_by(options):
-        @graph
         def search(feed):
             tokens, scores = model.search(options, **feed).run(encode(feed["inputs"]))
             if len(scores.shape) == 1:  # one hypothesis of each example
                 tokens, scores = tokens[:, None], scores[:, None]
             return tokens, scores
 
-        return search
+        return compiled_by_xla(search, model.kinds) if jit_compile else graph(search)
 
     @graph
     def extract(image_bytes):

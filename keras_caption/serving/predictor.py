@@ -323,8 +323,7 @@ class Predictor:
         return found
 
     def _answers(self, inputs, n):
-        size = len(inputs["question"])
-        best = self.model.answer_n_best(inputs, None, n or 1, size)
+        best = self.model.answer_n_best(inputs, None, n or 1)
         threshold = self.model.threshold
         return [
             Prediction(text, p, p, p < threshold, of_one)
@@ -334,8 +333,7 @@ class Predictor:
 
     def _texts(self, inputs, n, options):
         model = self.model
-        size = len(next(iter(inputs.values())))
-        tokens, scores = model.generate_tokens(inputs, size, n=n or 1, **options)
+        tokens, scores = model.generate_tokens(inputs, n=n or 1, **options)
         confidences = model.confidences(tokens[:, 0], scores[:, 0])
         found = []
         for i, confidence in enumerate(map(float, confidences)):

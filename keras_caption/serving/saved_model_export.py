@@ -32,7 +32,11 @@ EXPORTED = (
 
 @with_decoding
 def export(
-    model: Seq2Seq | Answering | Ensemble, path: str | os.PathLike, **options: Any
+    model: Seq2Seq | Answering | Ensemble,
+    path: str | os.PathLike,
+    *,
+    jit_compile: bool = False,
+    **options: Any,
 ) -> None:
     """Writes a model as a SavedModel, ready for TensorFlow Serving.
 
@@ -110,6 +114,9 @@ def export(
             `Classifier`, or an `Ensemble` or `ClassifierEnsemble` of them.
         path: Path of a folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
+        jit_compile: bool, whether XLA compiles the searches of the export, once for
+            each of few shapes: for a server with a GPU. Strings and photos are read
+            outside of what is compiled.
         **options: Fields of `keras_caption.decoding.Decoding`, in place of the model's
             own. Models that answer questions have none.
 
@@ -121,7 +128,7 @@ def export(
         model.check_no_decoding(options)
     else:
         options = {"decoding": model.decoding.override(**options)}
-    endpoints = endpoints_of(model, **options)
+    endpoints = endpoints_of(model, **options, jit_compile=jit_compile)
     signatures = {name: endpoint.traced() for name, endpoint in endpoints.items()}
     default = default_of(endpoints)
     for named in (endpoints, signatures):

@@ -197,5 +197,7 @@ def load_predictor(
         predictor = Predictor(path)
         if detector is not None and reads_objects(predictor.model):
             add_detector(predictor.model, detector, confidence)
+        # As a rule or never: no request should wait for a shape that came back.
+        predictor.model.jit_compile = predictor.model.jit_compile
     predictor.warm_up()
     return predictor

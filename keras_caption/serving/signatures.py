@@ -16,31 +16,36 @@ from keras_caption.serving.signature import Signature
 def signatures_of(model: Any) -> dict[str, Signature]:
     """The signatures that an export of a model has, by name, as functions of Python.
 
+    XLA compiles their searches where it compiles the model, see `jit_compile`.
+
     Args:
         model: Of `keras_caption.serving.export`.
 
     Raises:
         InputError: As `export` raises it.
     """
-    endpoints = endpoints_of(model)
+    endpoints = endpoints_of(model, jit_compile=model.jit_compile)
     signatures = {name: signature_of(endpoint) for name, endpoint in endpoints.items()}
     return {DEFAULT: signatures[default_of(endpoints)], **signatures}
 
 
-def endpoints_of(model: Any, decoding: Decoding | None = None) -> dict[str, Endpoint]:
+def endpoints_of(
+    model: Any, decoding: Decoding | None = None, jit_compile: bool = False
+) -> dict[str, Endpoint]:
     """The signatures of an export of a model, by name.
 
     Args:
         model: Of `keras_caption.serving.export`.
         decoding: `Decoding`, defaults to the model's own. Answers have none.
+        jit_compile: bool, whether XLA compiles searches.
 
     Raises:
         InputError: If Keras runs on another backend than TensorFlow.
     """
     need_tensorflow("An export")
     if isinstance(model, Answering):
-        return answer_endpoints(model)
-    return generation_endpoints(model, decoding or model.decoding)
+        return answer_endpoints(model, jit_compile)
+    return generation_endpoints(model, decoding or model.decoding, jit_compile)
 
 
 def signature_of(endpoint: Endpoint) -> Signature:
