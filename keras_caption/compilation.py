@@ -84,7 +84,9 @@ def uses_xla(jit_compile: JitCompile) -> bool:
 
 @functools.cache
 def has_accelerator() -> bool:
-    """Whether TensorFlow sees a device that is no CPU."""
+    """Whether TensorFlow, if it is the backend, sees a device that is no CPU."""
+    if keras.backend.backend() != "tensorflow":
+        return False
     import tensorflow as tf
 
     devices = tf.config.list_physical_devices()

@@ -1,5 +1,6 @@
 import contextlib
 import difflib
+import importlib.util
 from collections.abc import Iterable, Iterator
 
 
@@ -83,6 +84,18 @@ def missing_extras() -> Iterator[None]:
         raise InputError(
             f"{module} is not installed: pip install 'keras-caption[{EXTRAS[module]}]'."
         ) from error
+
+
+def need_packages(*modules: str) -> None:
+    """Raises `InputError` if a package is missing, without importing those there are.
+
+    Args:
+        *modules: str, names of modules in `EXTRAS`.
+    """
+    with missing_extras():
+        for module in modules:
+            if importlib.util.find_spec(module) is None:
+                raise ModuleNotFoundError(name=module)
 
 
 def hint(name: str, names: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ PROGRAM = "keras_caption_cli.py"
 # JAX compiles small models for longer than it runs them, in processes that tests start.
 QUICK_JAX = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 os.environ.update(QUICK_JAX)
+os.environ["KERAS_CAPTION_CACHE"] = ""  # what XLA compiles is not kept
 
 
 def read_oracle(name):

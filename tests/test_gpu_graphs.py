@@ -18,17 +18,42 @@ from keras_caption.serving.signatures import signatures_of
 SIZE, LENGTH = 34, 6  # of the vocabulary, and of captions
 # Integers of tokens, places and beams, which TensorFlow keeps in the host's memory.
 # XLA compiles them too.
-ON_HOST = """
-    AddV2 BroadcastTo ConcatV2 Equal ExpandDims FloorDiv FloorMod Identity Less LessEqual
-    Maximum Minimum Mul NotEqual Pack Range Reshape StridedSlice Sub Sum
-""".split()
+ON_HOST = [
+    "AddV2",
+    "BroadcastTo",
+    "ConcatV2",
+    "Equal",
+    "ExpandDims",
+    "FloorDiv",
+    "FloorMod",
+    "Identity",
+    "Less",
+    "LessEqual",
+    "Maximum",
+    "Minimum",
+    "Mul",
+    "NotEqual",
+    "Pack",
+    "Range",
+    "Reshape",
+    "StridedSlice",
+    "Sub",
+    "Sum",
+]
 # Steps of a training loop are kept in lists, which the host counts, and its dropout has
 # counters there.
-OF_LSTM = """
-    ConcatOffset InvertPermutation StatelessRandomGetKeyCounter StatelessRandomUniformV2
-    TensorListElementShape TensorListGetItem TensorListLength TensorListPopBack
-    TensorListReserve TensorListSetItem
-""".split()
+OF_LSTM = [
+    "ConcatOffset",
+    "InvertPermutation",
+    "StatelessRandomGetKeyCounter",
+    "StatelessRandomUniformV2",
+    "TensorListElementShape",
+    "TensorListGetItem",
+    "TensorListLength",
+    "TensorListPopBack",
+    "TensorListReserve",
+    "TensorListSetItem",
+]
 
 
 @functools.cache

@@ -19,11 +19,12 @@ import pathlib
 from collections.abc import Sequence
 
 import keras_caption as kc
+from keras_caption.atomic import check_folder
 from keras_caption.commands.command_line import Parser, continuing
 from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import make_parser as make_parser_of
 from keras_caption.commands.run_arguments import parse
-from keras_caption.errors import need_tensorflow
+from keras_caption.errors import need_packages, need_tensorflow
 
 
 def make_parser() -> Parser:
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str]) -> None:
     # for what it lacks to be said before the training.
     import keras_caption.tasks.run_report  # noqa: F401
     from keras_caption.commands.configuration import make_config
+    from keras_caption.compilation import has_accelerator
     from keras_caption.training import phases
     from keras_caption.training.run_directory import RunDirectory, describe, locked
     from keras_caption.training.strategies import is_chief, make_strategy
@@ -46,7 +48,10 @@ def main(arguments: Sequence[str]) -> None:
     set_up(config)
     strategy = make_strategy(config["strategy"])
     task = task(config)
+    check_needs(task, folders)
     phases.check_data(task, folders, strategy)
+    if has_accelerator():
+        print(describe_devices())
     resume = "the same command" if options.resume else "the command with --resume"
     with (
         continuing(f"{resume} continues"),
@@ -92,6 +97,31 @@ def check_backend(config, objectives):
         need_tensorflow("--deterministic")
     if "self-critical" in objectives:
         need_tensorflow("Self-critical training")
+
+
+def check_needs(task, folders):
+    """Raises `InputError` if the end of a run would lack something."""
+    import keras
+
+    task.check_evaluation()
+    if keras.backend.backend() == "tensorflow":
+        need_packages("tensorflow_serving")  # of the export
+    for folder in folders.values():
+        check_folder(folder / "config.json")
+
+
+def describe_devices():
+    """The GPUs or TPUs that a run trains on, and what compiles its steps."""
+    import tensorflow as tf
+
+    devices = [d for d in tf.config.list_physical_devices() if d.device_type != "CPU"]
+    details = map(tf.config.experimental.get_device_details, devices)
+    names = [
+        x.get("device_name", device.name)
+        for x, device in zip(details, devices, strict=True)
+    ]
+    counted = [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
+    return f"Devices: {', '.join(counted)}"
 
 
 def set_up(config):

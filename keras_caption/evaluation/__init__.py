@@ -17,7 +17,7 @@ from keras_caption.evaluation.comparison import (
     paired_difference,
     ratio,
 )
-from keras_caption.evaluation.metrics import METRICS, score, table
+from keras_caption.evaluation.metrics import METRICS, check_metrics, score, table
 from keras_caption.evaluation.named_colours import colour_agreement, named_colours
 from keras_caption.evaluation.named_objects import (
     hallucinations,
@@ -45,6 +45,7 @@ __all__ = [
     "answer_accuracy",
     "bleu_statistics",
     "caption_log_probabilities",
+    "check_metrics",
     "cider",
     "cider_by_image",
     "colour_agreement",

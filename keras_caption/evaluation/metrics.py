@@ -1,7 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.errors import missing_extras
+from keras_caption.errors import missing_extras, need_packages
 from keras_caption.evaluation.captions import (
     check_captions,
     check_words,
@@ -23,6 +23,13 @@ METRICS = (
     "CIDEr-D",
     "SPICE",
 )
+
+
+def check_metrics() -> None:
+    """Raises `InputError` if `score` lacks a package, or Java."""
+    need_packages("pycocoevalcap", "tabulate")
+    with java_on_path():
+        pass
 
 
 def score(

@@ -387,6 +387,9 @@ class Captioning(Task):
             ),
         )
 
+    def check_evaluation(self) -> None:
+        kc.evaluation.check_metrics()
+
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Captions and scores the test split, see `reports.captioning.evaluate`."""
         spice = self.config["evaluation"]["spice"]

@@ -18,6 +18,7 @@ from keras_caption.arguments import (
 )
 from keras_caption.batches.pipeline import distributed
 from keras_caption.batches.token_batches import TokenizedPairs
+from keras_caption.errors import need_packages
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.results.examples import Example, Outcome
 from keras_caption.rewards.ngrams import MAX_WORDS
@@ -323,6 +324,9 @@ class Translation(Task):
         )
         batches = pairs.batches(tokens).take(pairs.steps_per_epoch(tokens))
         return ValidationLoss(model, batches)
+
+    def check_evaluation(self) -> None:
+        need_packages("sacrebleu", "tabulate")
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Translates and scores the test split."""

@@ -2,6 +2,7 @@ import contextlib
 import errno
 import os
 import pathlib
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_caption.atomic import write_json
+from keras_caption.compilation import PATIENCE
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import SCALE, read_history
 from keras_caption.progress import ProgressLines, progress
@@ -132,14 +134,30 @@ class TranslationValidation(keras.callbacks.Callback):
 
 
 class EpochProgress(keras.callbacks.Callback):
-    """Prints a line every 30 s of an epoch, where no bar shows how far it is."""
+    """Prints a line every 30 s of an epoch, where no bar shows how far it is.
+
+    The first step of all, in which the others are compiled, has a line of its own: the
+    time that is left is not that of so many first steps.
+    """
+
+    def on_train_begin(self, logs=None):
+        self.begun = time.monotonic()
 
     def on_epoch_begin(self, epoch, logs=None):
-        desc, steps = f"Epoch {epoch + 1}", self.params["steps"]
-        self.lines = ProgressLines(None, desc, steps, "steps")
+        self.desc = f"Epoch {epoch + 1}"
+        self.lines = self._count_from(0)
 
     def on_train_batch_end(self, batch, logs=None):
-        self.lines.update()
+        if self.begun is None:
+            self.lines.update()
+            return
+        seconds, self.begun = time.monotonic() - self.begun, None
+        self.lines = self._count_from(1)
+        if seconds > PATIENCE:
+            print(f"The first step took {seconds:.0f} s, in which it was compiled.")
+
+    def _count_from(self, done):
+        return ProgressLines(None, self.desc, self.params["steps"], "steps", done=done)
 
 
 class EpochSeeds(keras.callbacks.Callback):

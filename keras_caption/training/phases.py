@@ -5,6 +5,7 @@ says what is recorded and where to resume.
 """
 
 import math
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -36,6 +37,9 @@ from keras_caption.training.task import Task
 # Attributes of models whose tokens training data are encoded by, whatever their words.
 KEPT = ("vocabulary", "question")
 SHOWN = 8  # unknown words
+# Weights that are on disk at most: the last model with Adam's moments, before and after
+# it is replaced, the best one, likewise, and the export.
+COPIES = 2 * 3 + 2 + 1
 GROUPS = {"cross-entropy": "training", "self-critical": "self_critical"}
 
 
@@ -113,6 +117,7 @@ def train_cross_entropy(
         f"{model.name}: {count_parameters(model):,} parameters, {', '.join(sizes)}, "
         f"{task.training_size}"
     )
+    check_space(directory, model)
     fit(task, directory, strategy, trainer, epoch)
 
 
@@ -175,6 +180,7 @@ def train_self_critically(
             )
         trainer.compile(optimizer, jit_compile=config["jit_compile"])
     print(f"\n{model.name}: self-critical training, {task.training_size}")
+    check_space(directory, model)
     fit(task, directory, strategy, trainer, epoch)
 
 
@@ -265,6 +271,19 @@ def set_decoding(task: Task, model: Any) -> bool:
     before, model.decoding = model.decoding, Decoding(**task.config["decoding"])
     model.limits(model.input_specs, model.decoding)
     return model.decoding != before
+
+
+def check_space(directory: RunDirectory, model: Any) -> None:
+    """Raises `InputError` if the files of a run do not fit on its disk."""
+    if not directory.is_chief:
+        return
+    needed = COPIES * 4 * count_parameters(model)
+    free = shutil.disk_usage(directory.folder).free
+    if free < needed:
+        raise InputError(
+            f"{directory.folder}: a run of {model.name} writes {needed / 1e6:,.0f} MB, "
+            f"and {free / 1e6:,.0f} MB are free."
+        )
 
 
 def count_parameters(model: Any) -> int:

@@ -201,6 +201,10 @@ class Task(abc.ABC):
 
     # === Evaluation ===
 
+    def check_evaluation(self) -> None:
+        """Raises `InputError`, before training, if `evaluate` would lack something."""
+        return
+
     @abc.abstractmethod
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Scores the test split, and prints the scores.

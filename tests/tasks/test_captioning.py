@@ -93,6 +93,7 @@ def test_a_score_that_means_nothing_is_noted_before_training(capsys, vocabulary)
         },
         read=lambda split: kc.datasets.read(dataset, split),
         data={"max_words": 5},
+        few_shapes=False,
     )
     model = types.SimpleNamespace(
         vocabulary=vocabulary, input_specs=["regions"], variables=[]
