@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import importlib.metadata
 import itertools
 import os
 import pathlib
@@ -175,7 +176,10 @@ def compile_function(
         compiled = tf.function(
             function, autograph=False, reduce_retracing=True, jit_compile=jit_compile
         )
-        return noting_compilations(compiled) if jit_compile else compiled
+        if not jit_compile:
+            return compiled
+        shapes = tuple(tuple(v.shape) for v in variables)
+        return noting_compilations(compiled, (function.__qualname__, shapes))
     if keras.backend.backend() == "jax":
         import jax
 
@@ -249,18 +253,21 @@ def keep_compilations(folder: str | os.PathLike | None = None) -> None:
 
 
 def machine() -> str:
-    """Name of what compiled code depends on: TensorFlow, processor and GPUs."""
-    import tensorflow as tf
+    """Name of what compiled code depends on: TensorFlow, processor and GPUs.
 
-    gpus = map(
-        tf.config.experimental.get_device_details,
-        tf.config.list_physical_devices("GPU"),
-    )
-    features = pathlib.Path("/proc/cpuinfo")
-    lines = features.read_text().splitlines() if features.exists() else []
-    features = next((line for line in lines if line.startswith("flags")), "")
-    described = f"{features} {[*gpus]}"
-    return f"{tf.__version__}-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
+    It asks TensorFlow nothing, which would read its settings to answer.
+    """
+    gpus = pathlib.Path("/proc/driver/nvidia/gpus").glob("*/information")
+    lines = [
+        line
+        for path in (pathlib.Path("/proc/cpuinfo"), *sorted(gpus))
+        if path.exists()
+        for line in path.read_text().splitlines()
+        if line.startswith(("flags", "Model:"))
+    ]
+    described = "\n".join(dict.fromkeys(lines))
+    version = importlib.metadata.version("tensorflow")
+    return f"{version}-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
 
 
 def delete_oldest(folder: pathlib.Path, greatest: int = FOLDER_SIZE) -> None:
@@ -274,19 +281,55 @@ def delete_oldest(folder: pathlib.Path, greatest: int = FOLDER_SIZE) -> None:
             path.unlink(missing_ok=True)
 
 
-def noting_compilations(function: Callable) -> Callable:
-    """`function`, compiled by XLA, which says when it compiles and for how long."""
+def noting_compilations(function: Callable, described: Hashable) -> Callable:
+    """`function`, compiled by XLA, which says when it compiles and for how long.
+
+    Args:
+        function: Function of nested structures of tensors.
+        described: What distinguishes it from others, the same in each process.
+    """
     known = set()
 
     def call(*args):
-        shape = shapes_of(args)
-        if shape in known:
+        shapes = shapes_of(args)
+        if shapes in known:
             return function(*args)
-        known.add(shape)
-        with noted_compilation():
+        known.add(shapes)
+        with noted_compilation(), stable_names((described, shapes)):
             return function(*args)
 
     return call
+
+
+@contextlib.contextmanager
+def stable_names(described: Hashable) -> Iterator[None]:
+    """Gives graphs that are traced in a block the same names in each process.
+
+    `ops.uid` of TensorFlow 2.21 numbers graphs by all that the process has traced
+    before. A compilation is kept by these names too, so that it would be found only by
+    a process that does the same from its start. Without the override, a run that is
+    resumed would compile anew.
+
+    Args:
+        described: What is traced; of several of one description, the first has the
+            names that the next process gives to its first.
+    """
+    from tensorflow.python.framework import ops
+
+    digest = hashlib.sha256(repr(described).encode()).digest()
+    first = int.from_bytes(digest[:4], "big") << 31  # above what is numbered otherwise
+    while first in _first_names:
+        first += 1 << 20
+    _first_names.add(first)
+    numbers, uid = itertools.count(first), ops.uid
+    ops.uid = lambda: next(numbers)
+    try:
+        yield
+    finally:
+        ops.uid = uid
+
+
+_first_names = set()  # of graphs in this process
 
 
 def shapes_of(args: Any) -> Hashable:

@@ -15,7 +15,7 @@ from keras import ops, tree
 from keras.src.saving import saving_lib
 
 from keras_caption.arguments import Tensor
-from keras_caption.compilation import JitSwitch
+from keras_caption.compilation import JitSwitch, noting_compilations
 from keras_caption.errors import InputError
 from keras_caption.replicas import (
     NeedsSum,
@@ -83,7 +83,12 @@ class ReplicaTraining(JitSwitch):
                 with self.distribute_strategy.scope():
                     self.optimizer.build(self.trainable_variables)
             fuse_adam(self.optimizer)
-        return super().make_train_function(force)
+        before = self.train_function
+        super().make_train_function(force)
+        if self.jit_compile and self.train_function is not before:
+            shapes = tuple(tuple(v.shape) for v in self.variables)
+            described = type(self).__qualname__, shapes
+            self.train_function = noting_compilations(self.train_function, described)
 
     def train_step(self, *args: Any) -> Any:
         if not self.compiles_replicas:

@@ -14,6 +14,7 @@ import keras_caption as kc
 from experiments.benchmarks.common import REGION_DIM, images, matmul_rate
 
 BATCH, WORDS, ANSWERS, REPEATS = 64, 6, 3129, 5
+VOCABULARY = [f"w{i}" for i in range(1000)]
 MODELS = {
     "none": {},
     "content_independent": {"geometry": "content_independent"},
@@ -34,18 +35,18 @@ def operations(model, regions):
     return 2 * (WORDS * of_word + regions * of_region + pooled + answer)
 
 
+def make_model(**options):
+    return kc.models.create(
+        "mcan",
+        answers=[f"a{i}" for i in range(ANSWERS)],
+        question=kc.text.QuestionTokenizer(VOCABULARY),
+        **options,
+    )
+
+
 def main():
-    words = [f"w{i}" for i in range(1000)]
-    questions = [" ".join(words[i : i + WORDS]) for i in range(BATCH)]
-    models = {
-        name: kc.models.create(
-            "mcan",
-            answers=[f"a{i}" for i in range(ANSWERS)],
-            question=kc.text.QuestionTokenizer(words),
-            **options,
-        )
-        for name, options in MODELS.items()
-    }
+    questions = [" ".join(VOCABULARY[i : i + WORDS]) for i in range(BATCH)]
+    models = {name: make_model(**options) for name, options in MODELS.items()}
     rows, plain = [], []
     for regions in (36, 100):
         batch = images(BATCH, regions)
