@@ -111,10 +111,13 @@ class JitSwitch:
     def jit_compile(self) -> bool:
         return uses_xla(self.jit_setting)
 
-    @jit_compile.setter
-    def jit_compile(self, value: JitCompile) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "jit_compile":
+            super().__setattr__(name, value)
+            return
+        # No setter: TensorFlow's models assign nothing that an attribute is already.
         check(JitCompile, jit_compile=value)
-        self.jit_setting = value
+        super().__setattr__("jit_setting", value)
 
     @functools.cached_property
     def _calls(self) -> Counter:
@@ -316,6 +319,7 @@ def stable_names(described: Hashable) -> Iterator[None]:
     """
     from tensorflow.python.framework import ops
 
+    ops.get_default_graph()  # which has a number of its own, made at the first call
     digest = hashlib.sha256(repr(described).encode()).digest()
     first = int.from_bytes(digest[:4], "big") << 31  # above what is numbered otherwise
     while first in _first_names:

@@ -208,23 +208,24 @@ def full_batches(
 ) -> list[tuple[int, int, int]]:
     """Batches of as many pairs as sentences of a rounded length leave room for.
 
-    They are cut from the longest pairs on. Of groups, batches have less room until
-    there are as many as they need.
+    They are cut from the longest pairs on. Of groups, the largest batches are halved
+    until there are as many as they need.
     """
-    least = min(tokens_per_batch, parts * round_up(lengths[-1]))
-    for room in range(tokens_per_batch, least - 1, -parts):
-        places, end = [], len(lengths)
-        while end:
-            longest = round_up(lengths[end - 1])
-            rows = max(room // longest // parts, 1) * parts
-            if rows > end and places:  # as the batch of the next longer ones
-                first, last, longest = places[-1]
-                rows = end = last - first
-            first = max(0, end - rows)
-            places.append((first, end, longest))
-            end = first
-        if len(places) % group == 0 or len(places) < group:
-            break
+    places, end = [], len(lengths)
+    while end:
+        longest = round_up(lengths[end - 1])
+        rows = max(tokens_per_batch // longest // parts, 1) * parts
+        if rows > end and places:  # as the batch of the next longer ones
+            first, last, longest = places[-1]
+            rows = end = last - first
+        first = max(0, end - rows)
+        places.append((first, end, longest))
+        end = first
+    for _ in range(-len(places) % group if group <= len(places) else 0):
+        first, end, longest = max(places, key=lambda place: place[1] - place[0])
+        middle = first + (end - first) // 2 // parts * parts
+        places.remove((first, end, longest))
+        places += [(first, middle, longest), (middle, end, longest)]
     return places
 
 

@@ -100,3 +100,23 @@ def test_captions_are_cut_and_rotated(examples, vocabulary):
 def test_too_few_examples_for_a_batch_are_refused(examples, vocabulary):
     with pytest.raises(kc.InputError, match="3 examples do not make a batch of 4"):
         kc.batches.train_batches(examples.take(3), vocabulary, 4)
+
+
+def test_batches_of_few_shapes_hold_the_same(examples, vocabulary):
+    plain = take(examples, vocabulary, 5, max_words=9)
+    padded = take(examples, vocabulary, 5, max_words=9, few_shapes=True)
+    for batch, wider in zip(plain, padded, strict=True):
+        for name, values in batch.items():
+            inner = tuple(slice(size) for size in values.shape)
+            np.testing.assert_array_equal(wider[name][inner], values)
+            assert np.count_nonzero(wider[name]) == np.count_nonzero(values)
+        assert wider["tokens"].shape == (4, 5, 9 + 2)
+        assert wider["references"].shape == (4, 8, 9 + 1)
+        assert wider["regions"].shape[1] in (1, 2, 4, 8)
+    batches = kc.batches.reference_batches(
+        examples.take(5), vocabulary, 4, max_words=9, few_shapes=True
+    )
+    *_, (inputs, targets, weights) = batches
+    assert len(inputs["regions"]) == 4  # of one image
+    assert not weights[1:].numpy().any()
+    assert not targets[1:].numpy().any()

@@ -13,15 +13,19 @@ TOKENIZER = kc.text.WordTokenizer(WORDS)
 TOKENS = 60
 
 
-@pytest.fixture(scope="module")
-def pairs():
+def make_pairs(**options):
     rng = np.random.default_rng(0)
     lengths = rng.integers(1, 30, (200, 2))
     source = [" ".join(rng.choice(WORDS, length)) for length, _ in lengths]
     target = [f"w{i} " + " ".join(["w0"] * (n - 1)) for i, (_, n) in enumerate(lengths)]
     sentences = {"source": source, "target": target}
     dataset = tf.data.Dataset.from_tensor_slices(sentences)
-    return TokenizedPairs(dataset, TOKENIZER, TOKENIZER, max_length=25)
+    return TokenizedPairs(dataset, TOKENIZER, TOKENIZER, max_length=25, **options)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return make_pairs()
 
 
 def epochs_of(pairs, count, **options):
@@ -139,3 +143,32 @@ def test_each_replica_has_a_part_of_every_batch(pairs):
 def test_impossible_batches_are_refused(pairs, make, message):
     with pytest.raises(kc.InputError, match=message):
         make(pairs)
+
+
+def test_batches_of_few_shapes_are_full(pairs):
+    few = make_pairs(few_shapes=True)
+    batches = few.batches(TOKENS, seed=1).as_numpy_iterator()
+    epoch = list(itertools.islice(batches, few.steps_per_epoch(TOKENS)))
+    (plain,) = epochs_of(pairs, 1)
+    assert {*numbers(epoch)} == {*numbers(plain)}
+    shapes = set()
+    for inputs, targets, weights in epoch:
+        rows, longest = inputs["source"].shape
+        assert targets.shape == weights.shape == (rows, longest)
+        assert rows == max(TOKENS // longest, 1)
+        shapes.add(longest)
+    assert shapes <= {2, 4, 8, 12, 16, 24, 36}
+    # The batch of the shortest alone has pairs of another.
+    assert 0 <= len(numbers(epoch)) - len(few.lengths) < TOKENS // min(shapes)
+
+
+@pytest.mark.parametrize(("group", "parts"), [(3, 1), (1, 2), (4, 2)])
+def test_full_batches_make_groups_and_parts(group, parts):
+    few = make_pairs(few_shapes=True)
+    steps = few.steps_per_epoch(TOKENS, group, parts)
+    sizes = []
+    for part in range(parts):
+        batches = few.batches(TOKENS, group=group, part=(part, parts))
+        taken = list(itertools.islice(batches.as_numpy_iterator(), steps))
+        sizes.append([tf.nest.map_structure(np.shape, batch) for batch in taken])
+    assert all(x == sizes[0] for x in sizes)

