@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.decoding import Decoding
-from keras_caption.decoding.beam import is_hypothesis
+from keras_caption.decoding.search import is_hypothesis
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor, ObjectDetector
 from keras_caption.inputs import read_served

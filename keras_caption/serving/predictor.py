@@ -8,7 +8,8 @@ import keras
 import numpy as np
 
 from keras_caption.decoding import with_decoding
-from keras_caption.decoding.beam import is_hypothesis
+from keras_caption.decoding.search import is_hypothesis
+from keras_caption.decoding.text_options import check_texts
 from keras_caption.errors import InputError
 from keras_caption.features import (
     MAX_PIXELS,
@@ -257,6 +258,7 @@ class Predictor:
         Raises:
             InputError: If an option is unknown or wrong, or there are fewer than `n`
                 answers.
+            NoTextError: If the options leave an example no text.
         """
         self.check_options(n, options)
         predictions = [Prediction() for _ in examples]
@@ -283,7 +285,8 @@ class Predictor:
             return
         if not isinstance(options.get("prefix", ""), str):
             raise InputError("`prefix` should be one text, which all begin with.")
-        self.model.decoding.override(**options)
+        decoding = self.model.decoding.override(**options)
+        check_texts(self.model.vocabulary, decoding)
 
     def _inputs(self, examples):
         """The model's inputs of examples of the same names, a dict of arrays."""

@@ -29,6 +29,8 @@ LengthMargin = Annotated[int, Field(ge=0, le=4096)]
 NgramSize = Annotated[int, Field(ge=0, le=20)]
 MinLength = Annotated[int, Field(ge=0, le=4096)]
 Penalty = Annotated[float, Field(ge=1, le=100)]
+# Scores are divided by powers of lengths up to 4,096, which float32 has to hold.
+LengthPenalty = Annotated[NotNegative, Field(le=10)]
 
 
 def as_tuple(value: Any) -> Any:
@@ -38,7 +40,9 @@ def as_tuple(value: Any) -> Any:
 
 def split(value: Any) -> Any:
     """Phrases, of a list, or of one str that separates them by commas."""
-    return tuple(value.split(",")) if isinstance(value, str) else as_tuple(value)
+    if not isinstance(value, str):
+        return as_tuple(value)
+    return tuple(text.strip() for text in value.split(","))
 
 
 Phrases = Annotated[tuple[str, ...], BeforeValidator(split)]
@@ -117,7 +121,8 @@ class Decoding:
         prefix: str, text that outputs begin with; or a list, one for each example. They
             continue it. It comes, whatever else is forbidden.
         forbidden: List of str, words or phrases that never come, as tokens in a row. On
-            a command line, commas separate them.
+            a command line, commas separate them. What the model does not know is
+            passed over, as it cannot come.
         required: List of str, words or phrases that have to come, as tokens in a row.
             The beam is as wide for each number of their tokens that a hypothesis has
             (grid beam search, Hokamp and Liu, 2017).
@@ -142,7 +147,7 @@ class Decoding:
     length_ratio: LengthRatio | None = None
     length_margin: Annotated[LengthMargin, RATIO] = 0
     min_length: MinLength = 0
-    length_penalty: Annotated[NotNegative, BEAM] = 0.0
+    length_penalty: Annotated[LengthPenalty, BEAM] = 0.0
     length_offset: Annotated[NotNegative, BEAM] = 5.0
     allow_unk: Annotated[bool, SEARCH] = False
     renormalize: Annotated[bool, SEARCH] = False

@@ -15,6 +15,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 import keras_caption as kc
 from keras_caption.decoding import Decoding
+from keras_caption.decoding.text_options import forbidden_tokens
 from keras_caption.serving.generation import generation_endpoints
 from keras_caption.serving.request_options import RequestOptions
 
@@ -230,7 +231,7 @@ CHOICES = {
     "search": [
         {},
         {"forbidden": FEW},
-        {"forbidden": FEW, "min_length": 4},
+        {"forbidden": f"{FEW}, w1 unknown,unknown", "min_length": 4},
         {"forbidden": FEW, "length_penalty": 9.0},
         {"forbidden": FEW, "min_length": 4, "repetition_penalty": 5.0},
         {"forbidden": "w23 w23,w5", "prefix": "w2 w5 w23"},
@@ -251,7 +252,7 @@ WRONG = {
         *({"length_penalty": x} for x in (-1.0, np.nan, np.inf)),
         *({"repetition_penalty": x} for x in (0.9, 101.0)),
         *({"prefix": x} for x in ("unknown", "w1 " * (LENGTH + 1))),
-        *({"forbidden": x} for x in ("unknown", "w1,,w2", "w1," * 100 + "w2")),
+        *({"forbidden": x} for x in ("w1,,w2", "!", "w1," * 1000 + "w2")),
     ],
     "sample": [
         *({"temperature": x} for x in (0.0, -1.0, 1e-39, np.nan)),
@@ -303,6 +304,28 @@ def test_options_without_effect_are_no_inputs(vocabulary):
     defaults = RequestOptions(own, vocabulary).inputs
     values = [defaults[name].example for name in ("min_length", "temperature", "top_k")]
     assert values == [[3], [0.7], [5]]
+
+
+def test_texts_of_characters_may_have_spaces():
+    characters = kc.text.CharacterTokenizer("a dog")
+    texts = ["a dog", " a", "dog?", " "]
+    read = RequestOptions(Decoding(), characters).read
+    no_text = dict.fromkeys(("prefix", "forbidden"), tf.constant([""]))
+    others = {"min_length": [0], "length_penalty": [0.0], "repetition_penalty": [1.0]}
+    valid = [True] * 4
+    for name, right in (
+        ("prefix", [True, True, False, True]),
+        ("forbidden", [True, True, True, False]),
+    ):
+        served = {**no_text, **others, name: tf.constant(texts)}
+        values, found = read({n: tf.constant(x) for n, x in served.items()}, valid)
+        assert found.numpy().tolist() == right
+    phrases = values["per_example"]["forbidden"][:, 0].numpy()
+    expected = forbidden_tokens(characters, ["a dog", "a"])
+    np.testing.assert_array_equal(phrases[:2, -5:], expected)
+    assert not phrases[2].any()  # which cannot come
+    with pytest.raises(kc.InputError, match="`forbidden`: ' ' has no words"):
+        forbidden_tokens(characters, [" "])
 
 
 # === Served over HTTP ===
