@@ -1,4 +1,4 @@
-"""A time by which files have to be read, as of requests that nobody waits for longer."""
+"""A time by which files have to be read, as of requests that end then."""
 
 import contextlib
 import contextvars
@@ -12,7 +12,7 @@ _end = contextvars.ContextVar("end", default=float("inf"))
 
 @contextlib.contextmanager
 def reading_until(end: float) -> Iterator[None]:
-    """Files that a block begins to read after a time, or continues to read, are refused.
+    """Refuses what a block begins to read, or continues to read, after a time.
 
     Args:
         end: float, in seconds of `time.monotonic`.

@@ -12,6 +12,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.decoding import Decoding
 from keras_caption.decoding.text_options import can_come
 from keras_caption.serving.endpoint import Input
+from keras_caption.serving.limits import MAX_PHRASES
 from keras_caption.settings.decoding import needs_of
 from keras_caption.text import PAD, Tokenizer
 
@@ -28,7 +29,6 @@ DTYPES = {
     "seed": tf.int64,
 }
 NO_SEED = -1
-MAX_PHRASES = 1000  # forbidden ones
 BOUNDS = {
     "minimum": tf.greater_equal,
     "exclusiveMinimum": tf.greater,

@@ -180,12 +180,7 @@ class Decoding:
             InputError: If an option is unknown, has a wrong value, or has no effect
                 beside the others.
         """
-        names = [field.name for field in dataclasses.fields(self)]
-        for name in options:
-            if name not in names:
-                raise InputError(
-                    f"There is no decoding option {name!r}. {hint(name, names)}"
-                )
+        check_names(options)
         changed = dataclasses.replace(self, **options)
         for field in dataclasses.fields(self):
             for need in needs_of(field):
@@ -216,6 +211,22 @@ class Decoding:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
+
+
+def check_names(options: Iterable[str]) -> None:
+    """Raises `InputError` if there is no option of a name."""
+    for name in options:
+        if name not in types():
+            raise InputError(
+                f"There is no decoding option {name!r:.60}. {hint(name, types())}"
+            )
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Raises `InputError` if an option is unknown, or its value not of its type."""
+    check_names(options)
+    for name, value in options.items():
+        checked(types()[name], name, value)
 
 
 @functools.cache

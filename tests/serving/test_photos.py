@@ -131,5 +131,5 @@ def test_scans_are_counted_before_a_photo_is_decoded(decode):
     for content in few:
         assert read_photo(content).shape == (32, 32, 3)
     for content in many:
-        with pytest.raises(kc.InputError, match="A photo has .* at most 100 are read"):
+        with pytest.raises(kc.InputError, match=r"A photo has .* at most 100 are"):
             read_photo(content, "A photo")
