@@ -54,7 +54,7 @@ PARTS = (
     "visualization",
 )
 
-__all__ = ["InputError", *PARTS]
+__all__ = ["InputError", "register", *PARTS]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.features.keras_defaults import CHANNELS_LAST
 from keras_caption.formats.deadline import check_time
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import list_files
@@ -165,7 +166,9 @@ def resize(
     """Resizes images, bilinear; of several threads, one at a time does."""
     pixels = ops.cast(pixels, "float32")
     with RESIZING:
-        return ops.image.resize(pixels, (height, width), antialias=antialias)
+        return ops.image.resize(
+            pixels, (height, width), antialias=antialias, data_format=CHANNELS_LAST
+        )
 
 
 def find_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
