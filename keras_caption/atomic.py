@@ -11,8 +11,8 @@ from typing import Any
 
 from keras_caption.errors import InputError
 
-# What file systems say that know no locks, as over a network. There the lock is that its
-# file exists, and names a process of this machine that runs.
+# What file systems say that know no locks, as over a network. There the lock is held
+# while its file names a process of this machine that runs.
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
