@@ -1,20 +1,20 @@
 """The page: a tab for each kind of task that the given models can do."""
 
-import contextlib
 import functools
 import html
-import os
 import pathlib
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
 from fastapi.middleware import Middleware
 
 from keras_caption.demo import views
+from keras_caption.demo.proxies import without_proxies
 from keras_caption.demo.uploads import (
     KEPT_SECONDS,
     MAX_BYTES,
@@ -28,6 +28,7 @@ from keras_caption.formats.deadline import reading_until
 from keras_caption.serving import Limits, Prediction, Predictor
 from keras_caption.serving.effort import check_effort
 from keras_caption.serving.local_hosts import LocalHosts, is_loopback
+from keras_caption.serving.signals import setting_when_asked_to_end
 
 LIMITS = Limits()
 WAITING = 100  # questions to the models; more are refused
@@ -119,7 +120,7 @@ def launch(
         page: `gradio.Blocks`.
         host: str, address that it is reached at.
         port: int. Defaults to the first free one from 7860 on.
-        wait: bool, whether to return only when the process is interrupted.
+        wait: bool, whether to return only when the process is asked to end.
 
     Raises:
         InputError: If it cannot be served at this address.
@@ -148,20 +149,12 @@ def launch(
     except OSError as error:
         raise InputError(f"The page cannot be served at {host}: {error}") from None
     if wait:
-        print(f"The page is at {address}; Ctrl+C ends it.", flush=True)
-        page.block_thread()
+        ended = threading.Event()
+        with setting_when_asked_to_end(ended):
+            print(f"The page is at {address}; Ctrl+C ends it.", flush=True)
+            ended.wait()
+        page.close(verbose=False)
     return address
-
-
-@contextlib.contextmanager
-def without_proxies() -> Iterator[None]:
-    """Lets a block ask this machine, whatever proxy the environment names."""
-    names = [name for name in os.environ if name.lower().endswith("_proxy")]
-    proxies = {name: os.environ.pop(name) for name in names}
-    try:
-        yield
-    finally:
-        os.environ.update(proxies)
 
 
 def add_tab(tab: str, models: Mapping[str, Predictor]) -> None:

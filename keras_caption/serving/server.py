@@ -1,7 +1,6 @@
 import contextlib
 import json
 import pathlib
-import signal
 import socket
 import sys
 import threading
@@ -18,6 +17,7 @@ from keras_caption.serving.limits import Limits
 from keras_caption.serving.local_hosts import LocalHosts, is_loopback
 from keras_caption.serving.rest import Metrics, Rest
 from keras_caption.serving.service import Service
+from keras_caption.serving.signals import setting_when_asked_to_end
 from keras_caption.serving.versions import SAVED_MODEL
 
 BACKLOG = 2048  # connections that wait to be accepted
@@ -189,30 +189,6 @@ class Connection(H11Protocol):
     def _close_after(self, last):
         if self.cycle is last and not self.transport.is_closing():
             self.transport.close()
-
-
-@contextlib.contextmanager
-def setting_when_asked_to_end(ended: threading.Event) -> Iterator[None]:
-    """Sets an event, in a block, when a signal asks the process to end.
-
-    Signals have their handlers again behind it. Threads other than the main one get no
-    signals.
-    """
-
-    def end(number, frame):
-        if ended.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        ended.set()
-
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in signal.SIGINT, signal.SIGTERM:
-            before[number] = signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def url_of(host: str, port: int) -> str:
