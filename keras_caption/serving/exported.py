@@ -16,13 +16,13 @@ from keras_caption.errors import InputError, NoTextError
 from keras_caption.formats.faults import reading
 from keras_caption.formats.jpeg_scans import check_scans
 from keras_caption.serving.prediction import Prediction
-from keras_caption.serving.rest_values import DEFAULT, check_items, to_array
+from keras_caption.serving.rest_values import DEFAULT, FILES, check_items, to_array
 from keras_caption.serving.signature import Signature
 from keras_caption.serving.stacking import stack
 
 BATCH_SIZE = 32  # examples that are answered at once
 TEXTS = ("captions", "translations", "answers")  # names of outputs
-PHOTOS, FEATURES, FILES = "photos", "features", "image_bytes"  # signatures, an input
+PHOTOS, FEATURES = "photos", "features"  # signatures
 COUNTS = {"num_regions": "regions", "num_frames": "frames"}
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -106,10 +106,8 @@ class ExportedPredictor:
         return math.prod([len(records), *(size or 1 for size in sizes)])
 
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
-        """Raises `InputError` if no signature of the export has an option."""
-        for option in options:
-            if not any(option in x.inputs for x in self.signatures.values()):
-                raise no_option(option)
+        """Raises `InputError` as `answer` does, of its options."""
+        self._values(options, self._signature(False, n, options))
 
     def answer(
         self,
@@ -131,15 +129,10 @@ class ExportedPredictor:
             groups.setdefault(frozenset(example), []).append(place)
         for names, places in groups.items():
             signature = self._signature(FILES in names, n, options)
-            given = dict(options)
-            if not isinstance(options.get("forbidden", ""), str):
-                given["forbidden"] = ",".join(options["forbidden"])
+            given = self._values(options, signature)
             for start in range(0, len(places), BATCH_SIZE):
                 batch = places[start : start + BATCH_SIZE]
-                inputs = stack([examples[i] for i in batch])
-                for name, value in given.items():
-                    what, spec = f"`{name}`", signature.inputs[name]
-                    inputs[name] = to_array(what, value, spec)[None]
+                inputs = stack([examples[i] for i in batch]) | given
                 found = predictions_of(signature(inputs), n)
                 self._check_found(found, batch, options)
                 for i, prediction in zip(batch, found, strict=True):
@@ -160,6 +153,15 @@ class ExportedPredictor:
         for signature in self.signatures.values():
             signature.warm_up()
 
+    def _values(self, options, signature):
+        """Values of options as inputs `(1,)` of a signature, a dict of arrays."""
+        values = {}
+        for name, value in options.items():
+            if name == "forbidden" and not isinstance(value, str):
+                value = ",".join(value)
+            values[name] = to_array(f"`{name}`", value, signature.inputs[name])[None]
+        return values
+
     def _signature(self, of_files, n, options):
         """The signature that answers so.
 
@@ -178,15 +180,12 @@ class ExportedPredictor:
         own = set() if signature is None else {*signature.inputs}
         for option in options:
             if option not in own:
-                raise no_option(option)
+                raise InputError(
+                    f"An exported model has no option {option!r:.60} of requests."
+                )
         if signature is None:
             raise InputError(f"The exported model has no signature {name!r}.")
         return signature
-
-
-def no_option(name: str) -> InputError:
-    """The error of an option that no signature has."""
-    return InputError(f"An exported model has no option {name!r:.60} of requests.")
 
 
 def register_operators(graph: Any) -> None:

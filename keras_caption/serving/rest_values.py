@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from keras_caption.errors import InputError
+from keras_caption.formats.jpeg_scans import MAX_SCANS, count_scans
 from keras_caption.serving.limits import MAX_ITEMS, MAX_PHRASES
 from keras_caption.serving.signature import Signature
 
 DEFAULT = "serving_default"
 PREFERRED = (DEFAULT, "features", "photos")
+FILES = "image_bytes"  # an input of photos
 OF_ITEMS = ("regions", "boxes", "region_mask")  # inputs with a row for each item
 DATA = re.compile(r"data:[^,]*;base64,")  # what addresses of data begin with
 
@@ -67,6 +69,9 @@ def read_request(
     ]
     for i, row in enumerate(arrays):
         check_items(f"Example {i}", row)
+        # Exports of earlier versions would decode it; this one is as if damaged.
+        if FILES in row and count_scans(row[FILES].item()) > MAX_SCANS:
+            row[FILES] = np.array(b"", object)
         if row.get("forbidden", np.array(b"")).item().count(b",") >= MAX_PHRASES:
             raise InputError(
                 f"`forbidden` of example {i} has more than {MAX_PHRASES:,} phrases."

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Self, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 from typing_extensions import Doc
 
 from keras_caption.arguments import (
@@ -45,8 +46,20 @@ def split(value: Any) -> Any:
     return tuple(text.strip() for text in value.split(","))
 
 
-Phrases = Annotated[tuple[str, ...], BeforeValidator(split)]
-Prefix = Annotated[str | tuple[str, ...], BeforeValidator(as_tuple)]
+def as_unicode(text: str) -> str:
+    """Returns a text; a pydantic error if UTF-8 cannot encode it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError(
+            "unicode", "Input should be Unicode, without half of a surrogate pair"
+        ) from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(as_unicode)]
+Phrases = Annotated[tuple[Text, ...], BeforeValidator(split)]
+Prefix = Annotated[Text | tuple[Text, ...], BeforeValidator(as_tuple)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,9 +1,11 @@
 import json
+import re
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import numpy as np
 import ovmsclient
 import pytest
@@ -139,6 +141,11 @@ def test_faulty_images_have_no_caption_and_harm_no_others(served, rng):
     )
     assert np.isnan(found[: 2 * wrong]).all()
     np.testing.assert_allclose(found[-2:], expected[-2:], atol=1e-6)
+    for token in -1, len(WORDS) + 4:  # of no vocabulary
+        tokens[-1, 1] = token
+        found = answer(served["logits"], {**images, "tokens": tokens})["logits"]
+        assert np.isnan(found[-1]).all()
+        np.testing.assert_allclose(found[-2], expected[-2], atol=1e-6)
 
 
 def test_a_number_of_regions_that_are_not_there_is_a_fault(served_without_boxes, rng):
@@ -397,6 +404,45 @@ def test_records_of_several_requests_are_answered_as_alone(url, captioner, rng):
             client.answer("ngsan", records, groups=2)
         with pytest.raises(kc.serving.ServerError, match="has no attention to show"):
             client.answer("ngsan", records, attention=True)
+
+
+@pytest.mark.parametrize("name", ["ngsan", "keras"])
+def test_a_wrong_request_is_no_failure_of_the_server(url, name, rng):
+    images = {n: x[0].tolist() for n, x in random_images(rng, 1, 3).items()}
+    record = {n: images[n] for n in ("regions", "boxes")}
+    fewer = {**record, "boxes": record["boxes"][:2]}
+    words = {"w1": 1, "\ud800": 1}
+    for verb, body, message in (
+        *(("answer", {"records": [x]}, "should be a dict") for x in (None, 1, "x")),
+        ("answer", {"records": [fewer]}, "3 regions and 2 boxes|has boxes of 2|boxes"),
+        ("answer", {"records": [{**record, "\ud800": 1}]}, "has '\\\\ud800'"),
+        ("answer", {"records": [record], "n": "2"}, "`n`: Input should be a valid int"),
+        *(
+            ("answer", {"records": [record], "options": {key: value}}, message)
+            for key, value, message in (
+                ("forbidden", [1], "`forbidden`"),
+                ("prefix", ["w1", "w2"], "`prefix`"),
+                ("prefix", "\ud800", "`prefix`"),
+                ("min_length", "3", "`min_length`"),
+                ("seed", 1, "seed"),
+                ("self", 1, "no decoding option 'self'"),
+            )
+        ),
+        ("predict", {"instances": [fewer]}, "3 regions and 2 boxes"),
+        ("predict", {"instances": [words]}, "no input"),
+        (
+            "predict",
+            {
+                "instances": [{**record, "forbidden": "w1," * 1000}],
+                "signature_name": "search",
+            },
+            "missing|more than 1,000 phrases",
+        ),
+    ):
+        address, content = f"{url}/v1/models/{name}:{verb}", json.dumps(body)
+        answer = httpx.post(address, content=content, timeout=20)
+        assert answer.status_code == 400, answer.text
+        assert re.search(message, answer.json()["error"]), answer.text
 
 
 def warmup_requests(exported):

@@ -102,6 +102,10 @@ def test_rows_columns_and_single_inputs_are_answered(url):
     assert base64.b64decode(answer["predictions"][0]["x_bytes"]["b64"]) == b"1.000000"
     bare = httpx.post(f"{url}:predict", json={"instances": [[1, 2], [3.5]]})
     assert bare.json() == answer
+    long = b"\xff\xd8" + 101 * b"\xff\xda\0\x02"  # of too many scans: as if damaged
+    photos = {"instances": [{"image_bytes": b64(x)} for x in (b"p", long)]}
+    answer = httpx.post(f"{url}:predict", json={**photos, "signature_name": "photos"})
+    assert answer.json() == {"predictions": [1, 0]}
     for inputs in {"x": [[1, 2], [3.5, 0]]}, [[1, 2], [3.5, 0]]:
         body = {"inputs": inputs, "signature_name": "serving_default"}
         answer = httpx.post(f"{url}/versions/1:predict", json=body).json()
