@@ -9,7 +9,8 @@ import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.registration import REGISTERED, register, register_with_keras
+from keras_caption.registration import REGISTERED, register_with_keras
+from keras_caption.registration import register as register
 
 if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
     from keras_caption import (  # noqa: F401
@@ -54,7 +55,7 @@ PARTS = (
     "visualization",
 )
 
-__all__ = ["InputError", "register", *PARTS]
+__all__ = ["InputError", *PARTS]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,9 @@ warm. NAME=MODEL gives a model another name than that of its file or folder.
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. Beside it, POST :answer takes records of users, and a photo as
 it is; /healthz, /readyz and /metrics are for the machines that watch.
+
+Models are trusted: an export runs its graph, which may read and write files. Requests
+are not: they name no file, and have limits (SECURITY.md).
 """
 
 import contextlib
