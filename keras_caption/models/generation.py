@@ -42,7 +42,10 @@ from keras_caption.text import BOS, PAD, Tokenizer
 
 MAX_COMPILED = 32  # functions of a model, which each take some megabytes
 # Options that can leave an example no text.
-LIMITING = ("prefix", "forbidden", "required", "min_length", "no_repeat_ngram")
+LIMITING = (
+    *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
+    "length_ratio",
+)
 
 
 class Generation(InputReader):
