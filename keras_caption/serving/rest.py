@@ -263,10 +263,9 @@ class Rest:
         most, content = limits.max_body, bytearray()
         self._check_load(self._running < limits.max_requests)
         unpack = decoder_of(request.headers)
-        too_long = RefusedError(413, f"A request has at most {most:,} bytes.")
         announced = request.headers.get("content-length", "0")
         if announced.isdecimal() and int(announced) > most:
-            raise too_long
+            raise too_long(most)
         try:
             is_whole = False
             while not is_whole:
@@ -277,7 +276,7 @@ class Rest:
                 self._receiving += len(part)
                 content += part
                 if len(content) > most:
-                    raise too_long
+                    raise too_long(most)
                 self._check_load(self._receiving <= most * limits.max_requests)
                 is_whole = not message.get("more_body", False)
         finally:
@@ -286,7 +285,7 @@ class Rest:
             return bytes(content)
         plain = await asyncio.to_thread(unpack, content, most)
         if plain is None:
-            raise too_long
+            raise too_long(most)
         return plain
 
     def _check_token(self, request):
@@ -301,6 +300,15 @@ class Rest:
             raise RefusedError(
                 401, "The token is missing or wrong.", www_authenticate="Bearer"
             )
+
+
+def too_long(most: int) -> RefusedError:
+    """The error of a body that is too long.
+
+    It is made where it is raised: as a variable of the function that has read the body,
+    it would keep that in memory.
+    """
+    return RefusedError(413, f"A request has at most {most:,} bytes.")
 
 
 def decoder_of(headers: Any) -> Callable | None:

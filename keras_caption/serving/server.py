@@ -22,6 +22,7 @@ from keras_caption.serving.versions import SAVED_MODEL
 
 BACKLOG = 2048  # connections that wait to be accepted
 HEAD_SECONDS = 10.0  # until a connection's next request has begun
+REST_SECONDS = 2.0  # for the rest of a body that is refused, so that this is read
 
 
 class Server:
@@ -172,19 +173,20 @@ class Server:
 class Connection(H11Protocol):
     """A connection that is closed if no request begins on it in time.
 
-    Uvicorn waits for ever for the rest of a request's head.
+    Uvicorn waits for ever for the rest of a request's head, and of a body that is
+    answered before it is whole.
     """
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait()
+        self._wait(HEAD_SECONDS)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._wait()
+        self._wait(REST_SECONDS if self.cycle.more_body else HEAD_SECONDS)
 
-    def _wait(self):
-        self.loop.call_later(HEAD_SECONDS, self._close_after, self.cycle)
+    def _wait(self, seconds):
+        self.loop.call_later(seconds, self._close_after, self.cycle)
 
     def _close_after(self, last):
         if self.cycle is last and not self.transport.is_closing():

@@ -469,7 +469,8 @@ def test_one_model_reads_while_another_is_given_photos_without_end(tmp_path):
 
 def test_who_sends_slowly_keeps_nobody_out(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_caption.serving.server.HEAD_SECONDS", 0.5)
-    limits = Limits(max_requests=1, timeout=2.0)
+    monkeypatch.setattr("keras_caption.serving.server.REST_SECONDS", 0.2)
+    limits = Limits(max_requests=1, timeout=2.0, max_body=1000)
     with serve(tmp_path, limits=limits).serving() as url:
         address = "127.0.0.1", int(url.rpartition(":")[2])
         head = b"POST /v1/models/adder:answer HTTP/1.1\r\nHost: localhost\r\n"
@@ -483,6 +484,15 @@ def test_who_sends_slowly_keeps_nobody_out(tmp_path, monkeypatch):
         assert answer.status_code == 200
         ends = [connection.recv(4096)[:13] for connection in slow]
         assert ends == [b"", b"", b"HTTP/1.1 504 ", b"HTTP/1.1 504 "]
+        endless = socket.create_connection(address, 10)
+        endless.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        chunk = b"800\r\n" + 2048 * b"p" + b"\r\n"
+        endless.sendall(chunk)
+        assert endless.recv(4096).startswith(b"HTTP/1.1 413 ")
+        with pytest.raises(OSError, match="reset by peer|Broken pipe"):
+            for _ in range(100):
+                endless.sendall(chunk)
+                time.sleep(0.05)
 
 
 def test_an_error_of_the_server_tells_nothing_of_the_request(tmp_path, capsys):
