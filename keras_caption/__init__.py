@@ -1,15 +1,16 @@
 """Attention-based image captioning and translation in Keras 3.
 
-Importing the package registers its layers and models with Keras. Parts that need more
-are imported when first used.
+Importing the package registers its layers and models with Keras, as soon as that is
+imported too. Parts are imported when first used.
 """
 
 import importlib
 import importlib.metadata
-import sys
 from typing import TYPE_CHECKING, Any
 
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.registration import REGISTERED, register_with_keras
+from keras_caption.registration import register as register
 
 if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
     from keras_caption import (  # noqa: F401
@@ -37,8 +38,6 @@ if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
         visualization,
     )
 
-# What saved models hold is defined in these: Keras finds it in its registry only.
-REGISTERED = ("decoding", "features", "layers", "losses", "models", "text", "training")
 PARTS = (
     *REGISTERED,
     "batches",
@@ -74,12 +73,4 @@ def __dir__() -> list[str]:
     return [*globals(), *PARTS, "__version__"]
 
 
-def register() -> None:
-    """Registers the classes of saved models with Keras, which it imports."""
-    with missing_extras():
-        for part in REGISTERED:
-            importlib.import_module(f"keras_caption.{part}")
-
-
-if "keras_caption_cli" not in sys.modules:  # whose help needs no Keras
-    register()
+register_with_keras()

@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -9,6 +10,10 @@ from fnmatch import fnmatch
 from typing import Any
 
 from keras_caption.errors import InputError
+
+# What file systems say that know no locks, as over a network. There the lock is held
+# while its file names a process of this machine that runs.
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 @contextlib.contextmanager
@@ -191,7 +196,15 @@ def _locked(lock, target, noun):
 
     held = filelock.FileLock(lock, blocking=False)
     try:
-        held.acquire()
+        try:
+            held.acquire()
+        except OSError as error:
+            if error.errno not in WITHOUT_LOCKS:
+                raise
+            if not lock.stat().st_size:  # of this attempt; that of a holder names it
+                lock.unlink()
+            held = filelock.SoftFileLock(lock, blocking=False)
+            held.acquire()
     except filelock.Timeout:
         raise InputError(
             f"Another process is writing to {target}: wait until it ends, or name "

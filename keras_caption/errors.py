@@ -12,6 +12,18 @@ class InputError(ValueError):
     """
 
 
+class NoTextError(InputError):
+    """The options of decoding leave an example no text.
+
+    Attributes:
+        reason: str, the part of the message that says why.
+    """
+
+    def __init__(self, example: str, reason: str):
+        super().__init__(f"There is no text for {example}: {reason}.")
+        self.reason = reason
+
+
 @contextlib.contextmanager
 def input_errors() -> Iterator[None]:
     """Raises as `InputError` what layers and Keras reject of a user's values."""

@@ -1,5 +1,6 @@
 """Files are written completely or not at all, and never over other files."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -160,6 +161,33 @@ def test_a_lock_of_a_file_leaves_nothing(tmp_path):
         pytest.raises(kc.InputError, match=r"a is not a folder"),
         exclusive_file(tmp_path / "a" / "b.csv"),
     ):
+        pass
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+@pytest.mark.filterwarnings("ignore:flock not supported")
+def test_a_file_system_without_locks_has_files_for_them(tmp_path, monkeypatch, number):
+    def flock(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    folder, path = tmp_path / "run", tmp_path / "deep" / "a.csv"
+    with exclusive(folder), exclusive_file(path):
+        (folder / "a.txt").touch()
+        for lock, name in (exclusive, folder), (exclusive_file, path):
+            with pytest.raises(kc.InputError, match="process is writing to"):
+                lock(name).__enter__()
+    assert files(tmp_path) == ["run/a.txt"]
+    # A holder that was killed, which no process of this machine is any longer.
+    dead = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    with exclusive_file(path):
+        marker = (path.parent / ".a.csv.lock").read_text()
+    path.parent.mkdir()
+    held = path.parent / ".a.csv.lock"
+    held.write_text(marker.replace(str(os.getpid()), str(dead.pid)))
+    dead.kill()
+    dead.wait()
+    with exclusive_file(path):
         pass
 
 

@@ -120,6 +120,22 @@ def test_help_needs_neither_keras_nor_extras():
     assert done.stdout.count("usage: keras-caption") == len(COMMANDS) + 1
 
 
+REGISTERED = """
+import sys
+from keras_caption.serving import AsyncClient, Client, Limits, ServerError
+assert not {{"keras", "tensorflow"}} & {{*sys.modules}}
+import {first}
+import keras
+assert keras.saving.get_registered_object("keras_caption>NGSAN")
+"""
+
+
+@pytest.mark.parametrize("first", ["keras", "tensorflow", "keras_caption.text"])
+def test_the_client_needs_no_keras_and_keras_knows_all_models(first):
+    code = REGISTERED.format(first=first)
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_extras_are_declared_and_described():
     declared = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     extras = declared["optional-dependencies"].keys() - {"docs", "test"}

@@ -152,6 +152,7 @@ def caption(options, outputs):
         if not (outputs and all(name in output for output in outputs))
     ]
     captions = Captions(predictor, options, skipped)
+    predictor.check_options(captions.n_best, captions.search)
     for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
             continue
@@ -172,8 +173,9 @@ def caption(options, outputs):
         failed, before = len(skipped.records), len(files) - len(left)
         print(
             f"Captioned {len(files) - failed:,} of {len(files):,} files"
-            f"{f', {before:,} of them before' if before else ''}; {failed:,} cannot be "
-            f"read: {', '.join(str(output.path) for output in outputs)}"
+            f"{f', {before:,} of them before' if before else ''}; {failed:,} "
+            f"{'are skipped' if captions.without_text else 'cannot be read'}: "
+            f"{', '.join(str(output.path) for output in outputs)}"
         )
     return 1 if skipped.records or missing else 0
 
@@ -235,6 +237,7 @@ class Captions:
     Attributes:
         drawn: List of what `attention_over_captions` takes, if there is to be a
             figure.
+        without_text: int, number of files that the options leave no caption.
     """
 
     def __init__(
@@ -249,6 +252,7 @@ class Captions:
         if options.colours:
             self.shares = kc.decoding.compile_function(kc.features.colours_of, ())
         self.skipped = skipped
+        self.without_text = 0
         self.drawn = []
 
     def __call__(
@@ -277,7 +281,17 @@ class Captions:
         items = [item for _, item in batch]
         items += items[-1:] * (batch_size - len(items))
         examples = [self.predictor.resized(item) for item in items]
-        found = self.predictor.answer(examples, n=self.n_best, **self.search)
+        try:
+            found = self.predictor.answer(examples, n=self.n_best, **self.search)
+        except kc.errors.NoTextError as error:
+            if len(batch) == 1:
+                self.skipped.add(batch[0][0], str(error))
+                self.without_text += 1
+                yield None, None
+                return
+            for one in batch:  # none fails by another's fault
+                yield from self._caption([one], batch_size)
+            return
         if self.shares:
             from keras_caption.serving.stacking import stack
 

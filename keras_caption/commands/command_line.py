@@ -22,8 +22,8 @@ from keras_caption.settings.decoding import types
 from keras_caption.validation import adapter, describe
 
 IMPORT = (
-    "Python file of your own that registers a mechanism, a model, a dataset or a kind "
-    "of input; may be given several times"
+    "Python file of your own, which is executed, and registers a mechanism, a model, a "
+    "dataset or a kind of input; may be given several times"
 )
 
 

@@ -104,7 +104,8 @@ def make_parser(description):
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="Python file of an experiment, or the name of a built-in one: ngsan_coco",
+        help="Python file of an experiment, which is executed; or the name of a "
+        "built-in one: ngsan_coco",
     )
     for flag, (name, text) in SHORT.items():
         parser.add_argument(

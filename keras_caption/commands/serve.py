@@ -11,6 +11,9 @@ warm. NAME=MODEL gives a model another name than that of its file or folder.
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. Beside it, POST :answer takes records of users, and a photo as
 it is; /healthz, /readyz and /metrics are for the machines that watch.
+
+Models are trusted: an export runs its graph, which may read and write files. Requests
+are not: they name no file, and have limits (SECURITY.md).
 """
 
 import contextlib
@@ -62,6 +65,7 @@ def make_parser() -> Parser:
         ("max_requests", count, "requests in progress; more are refused"),
         ("max_body", count, "bytes of a request"),
         ("max_pixels", count, "pixels of a photo"),
+        ("max_effort", count, "records x beam x tokens x required tokens of a request"),
         ("timeout", float, "seconds that a request may take"),
     ):
         default = getattr(limits, name)
@@ -82,6 +86,7 @@ def main(arguments: Sequence[str]) -> None:
     labels = dict(label_of(text) for text in options.label)
     with quiet(), without_keras():
         from keras_caption.serving import Server  # which needs the extra
+        from keras_caption.serving.server import url_of
 
     set_jit_compile(options)
     server = Server(limits, token_of(options.token), logs=True)
@@ -100,9 +105,8 @@ def main(arguments: Sequence[str]) -> None:
         raise InputError(f"No model takes --detector {options.detector}.")
     server.watch(options.poll)
     for name in server.service.models:
-        report(
-            f"{name} is served at http://{options.host}:{options.port}/v1/models/{name}"
-        )
+        address = url_of(options.host, options.port)
+        report(f"{name} is served at {address}/v1/models/{name}")
     server.run(options.host, options.port)
 
 

@@ -170,7 +170,11 @@ class LineTranslator:
             if not any(map(self.model.source.is_known, words)):
                 self._report(number, "has unknown words only", translated=True)
             generated = self.model.generate([sentence], stream=True, **self.options)
-            yield from (text for [text] in generated)
+            try:
+                yield from (text for [text] in generated)
+            except kc.errors.NoTextError as error:
+                problem = f"has no translation: {error.reason}"
+                self._report(number, problem, translated=False)
 
     def _report(self, number, problem, translated):
         if translated:

@@ -3,6 +3,9 @@
 Pure functions over the two functions that every decoder has,
 `start(memory, length) -> state` and `step(tokens, state, index) -> (logits, state)`,
 written in `keras.ops`: they run under any backend and compile as one graph.
+
+Where the options leave no token, a sequence has no result, however it is generated:
+its tokens are PAD, and its log-probability is -1e9.
 """
 
 import keras

@@ -1,6 +1,5 @@
 from typing import Any
 
-from jaxtyping import Float32
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
@@ -9,6 +8,7 @@ from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
     Search,
     batch_size,
+    is_hypothesis,
     repeat_rows,
     take_tokens,
 )
@@ -200,8 +200,3 @@ class Beam(Search):
 def side_by_side(some: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
     """Hypotheses of two lots as one, of the same beams."""
     return {n: ops.concatenate([some[n], others[n]], axis=1) for n in some}
-
-
-def is_hypothesis(scores: Float32[Tensor, "..."]) -> Any:
-    """Which scores of a beam are those of sequences, not of free places."""
-    return scores > NEG_INF / 2

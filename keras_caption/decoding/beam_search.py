@@ -4,7 +4,7 @@ from jaxtyping import Float32, Int32
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.beam import Beam
-from keras_caption.decoding.constrained_beam import ConstrainedBeam
+from keras_caption.decoding.constrained_beam import ConstrainedBeam, Required
 from keras_caption.decoding.diverse_beam import DiverseBeam
 from keras_caption.settings.decoding import Decoding
 
@@ -14,7 +14,7 @@ def beam_search(
     memory: Any,
     options: Decoding | None = None,
     per_example: dict[str, Tensor] | None = None,
-    required: Int32[Tensor, "phrases states vocabulary_size"] | None = None,
+    required: Required | None = None,
 ) -> tuple[
     Int32[Tensor, "batch beam_size max_length"], Float32[Tensor, "batch beam_size"]
 ]:
@@ -26,7 +26,7 @@ def beam_search(
         options: `Decoding`; those of sampling are not read. Defaults to `Decoding()`.
         per_example: dict of tensors, see `keras_caption.decoding.search.Search`.
         required: Phrases that have to come, see
-            `keras_caption.decoding.constrained_beam.progress_table`, or `None`.
+            `keras_caption.decoding.constrained_beam.required_phrases`, or `None`.
 
     Returns:
         Tokens, int32 `(batch, beam_size, max_length)`, from the first to
@@ -41,7 +41,7 @@ def make_beam(
     decoder: Any,
     options: Decoding | None,
     per_example: dict[str, Tensor] | None,
-    required: Tensor | None,
+    required: Required | None,
 ) -> Beam:
     """The beam of the options, see `beam_search`."""
     options = options or Decoding()

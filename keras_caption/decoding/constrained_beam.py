@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int32
@@ -14,6 +14,21 @@ from keras_caption.settings.decoding import Decoding
 from keras_caption.text import EOS
 
 
+class Required(NamedTuple):
+    """Phrases that have to come, see `required_phrases`.
+
+    Attributes:
+        tokens: int32 `(symbols - 1,)`, the tokens of all phrases, each once.
+        progress: int32 `(phrases, states, symbols)`: of a phrase of whose tokens the
+            first p end a sequence, the number of those that end it after one more
+            token, each of `tokens` or, as the last symbol, any other; all of them, once
+            the phrase has come.
+    """
+
+    tokens: Int32[Tensor, " symbols-1"]
+    progress: Int32[Tensor, "phrases states symbols"]
+
+
 class ConstrainedBeam(Beam):
     """Beam search for sequences that have all of some phrases.
 
@@ -23,7 +38,7 @@ class ConstrainedBeam(Beam):
 
     Args:
         decoder, options, per_example: Of `Search`.
-        required: int32 `(phrases, tokens + 1, vocabulary_size)`, see `progress_table`.
+        required: `Required`.
 
     Reference:
         Hokamp and Liu, "Lexically Constrained Decoding for Sequence Generation Using
@@ -36,80 +51,107 @@ class ConstrainedBeam(Beam):
         decoder: Any,
         options: Decoding,
         per_example: dict[str, Tensor] | None,
-        required: Int32[Tensor, "phrases states vocabulary_size"],
+        required: Required,
     ):
         super().__init__(decoder, options, per_example)
         self.required = required
-        self.banks = required.shape[1]
+        self.phrases, self.banks, self.symbols = required.progress.shape
         self.places = self.banks * self.width
 
     def begin(self, state: dict[str, Any]) -> dict[str, Any]:
         values = super().begin(state)
         beams = ops.shape(values["scores"])[0]
-        shape = beams, self.places, self.required.shape[0]
+        shape = beams, self.places, self.phrases
         return {**values, "progress": ops.zeros(shape, "int32")}
 
     def extend(
         self, values: dict[str, Any], scores: Any, log_probs: Any
     ) -> dict[str, Any]:
-        size = scores.shape[-1]
-        flat = -1, self.places * size
+        # Of the tokens in no phrase, which all lead a hypothesis to one bank, only the
+        # best can stay in it.
+        size, tokens = scores.shape[-1], self.required.tokens
+        every = ops.arange(size, dtype=tokens.dtype)
+        in_phrases = ops.any(ops.expand_dims(every, 1) == tokens, axis=1)
+        symbols = ops.arange(self.symbols)
+        banks = ops.sum(self._progress(values["progress"], symbols), axis=2)
+        banks = ops.reshape(banks, (-1, self.symbols))
+        early = ops.logical_and(every == EOS, banks[:, -1:] < self.banks - 1)
+        others = ops.where(ops.logical_or(in_phrases, early), NEG_INF, scores)
+        count = min(self.width, size)
+        best, best_ids = best_tokens(others, count)
+        ids = ops.broadcast_to(tokens, (ops.shape(scores)[0], self.symbols - 1))
+        ids = ops.concatenate([ids, best_ids], axis=1)
+        scores = ops.concatenate([ops.take(scores, tokens, axis=1), best], axis=1)
+        symbols = ops.minimum(ops.arange(self.symbols - 1 + count), self.symbols - 1)
+
+        # === The best of each bank, among the candidates of all places ===
+        candidates = symbols.shape[0]
+        flat = -1, self.places * candidates
 
         def totals(name, new):
-            new = ops.reshape(new, (-1, self.places, size))
+            new = ops.reshape(new, (-1, self.places, candidates))
             return ops.reshape(ops.expand_dims(values[name], 2) + new, flat)
 
-        progress = [  # of each phrase, by all tokens
-            ops.reshape(ops.take(table, values["progress"][..., i], axis=0), flat)
-            for i, table in enumerate(ops.unstack(self.required, axis=0))
-        ]
-        bank = sum(progress)
-        is_end = ops.tile(ops.arange(size) == EOS, [self.places])
-        early = ops.logical_and(is_end, bank < self.banks - 1)
-        scores = ops.where(early, NEG_INF, totals("scores", scores))
+        scores = totals("scores", scores)
+        banks = ops.reshape(ops.take(banks, symbols, axis=1), flat)
         best = [
-            best_tokens(ops.where(bank == number, scores, NEG_INF), self.width)
+            ops.top_k(ops.where(banks == number, scores, NEG_INF), self.width)
             for number in range(self.banks)
         ]
-        chosen = ops.concatenate([x for _, x in best], axis=1)  # of all places
-
-        def take(x):
-            return take_tokens(x, chosen)
-
+        chosen = ops.concatenate([ops.cast(x, "int32") for _, x in best], axis=1)
+        log_probs = totals("log_probs", take_tokens(log_probs, ids))
+        places = chosen // candidates
+        progress = ops.take_along_axis(
+            values["progress"], ops.expand_dims(places, 2), axis=1
+        )
+        symbols = ops.take(symbols, chosen % candidates, axis=0)
         return {
             "scores": ops.concatenate([x for x, _ in best], axis=1),
-            "log_probs": take(totals("log_probs", log_probs)),
-            "progress": ops.stack([take(x) for x in progress], axis=-1),
-            "added": chosen % size,
-            "from": chosen // size,
+            "log_probs": take_tokens(log_probs, chosen),
+            "progress": self._progress(progress, ops.expand_dims(symbols, 2))[..., 0],
+            "added": take_tokens(ops.reshape(ids, flat), chosen),
+            "from": places,
         }
+
+    def _progress(self, progress, symbols):
+        """How far phrases have come after one more token.
+
+        Args:
+            progress: int32 `(beams, places, phrases)`, before it.
+            symbols: int32 `(symbols,)`, or `(beams, places, 1)`.
+
+        Returns:
+            int32 `(beams, places, phrases, symbols)`.
+        """
+        phrases = ops.arange(self.phrases) * self.banks
+        states = ops.expand_dims((phrases + progress) * self.symbols, 3)
+        if len(symbols.shape) == 3:
+            symbols = ops.expand_dims(symbols, 3)
+        table = ops.reshape(self.required.progress, (-1,))
+        return ops.take(table, states + symbols, axis=0)
 
     def is_complete(self, longer: dict[str, Any]) -> Any:
         return ops.sum(longer["progress"], axis=-1) == self.banks - 1
 
 
-def progress_table(phrases: Sequence[Sequence[int]], vocabulary_size: int) -> Any:
-    """How far each phrase has come after each token.
+def required_phrases(phrases: Sequence[Sequence[int]]) -> Required:
+    """Phrases that have to come, and how far each has come after each token.
 
     Args:
         phrases: Sequence of sequences of int, tokens.
-        vocabulary_size: int, number of tokens.
-
-    Returns:
-        int32 `(phrases, tokens + 1, vocabulary_size)`, of all phrases' tokens: of a
-        phrase of whose tokens the first p end a sequence, the number of those that end
-        it after one more token; all of them, once the phrase has come.
     """
-    tokens = sum(map(len, phrases))
-    table = np.zeros((len(phrases), tokens + 1, vocabulary_size), "int32")
-    for row, phrase in zip(table, map(tuple, phrases), strict=True):
+    phrases = [*map(tuple, phrases)]
+    tokens = [*dict.fromkeys(token for phrase in phrases for token in phrase)]
+    states = sum(map(len, phrases)) + 1
+    table = np.zeros((len(phrases), states, len(tokens) + 1), "int32")
+    for row, phrase in zip(table, phrases, strict=True):
         row[len(phrase) :] = len(phrase)
         for done in range(len(phrase)):
             for token in {*phrase}:
                 text = (*phrase[:done], token)
-                row[done, token] = next(
+                row[done, tokens.index(token)] = next(
                     n
                     for n in range(len(text), -1, -1)
                     if text[len(text) - n :] == phrase[:n]
                 )
-    return table
+    return Required(np.array(tokens, "int32"), table)

@@ -2,7 +2,8 @@ from typing import Any
 
 from keras import ops
 
-from keras_caption.decoding.beam import Beam, is_hypothesis
+from keras_caption.decoding.beam import Beam
+from keras_caption.decoding.search import is_hypothesis
 
 
 class DiverseBeam(Beam):

@@ -186,6 +186,10 @@ def tokens_among(
     ids: Int[Tensor, "rows count"], vocabulary_size: int
 ) -> Bool[Tensor, "rows vocabulary_size"]:
     """Which tokens are among the ids of a row, bool `(rows, vocabulary_size)`."""
-    tokens = ops.arange(vocabulary_size, dtype=ids.dtype)
-    # Not `one_hot`, which ONNX's converter lacks for bool.
-    return ops.any(ops.expand_dims(ids, 2) == tokens, axis=1)
+    rows = ops.shape(ids)[0]
+    first = ops.expand_dims(ops.arange(rows, dtype=ids.dtype), 1) * vocabulary_size
+    places = ops.reshape(first + ids, (-1, 1))
+    # Not a comparison with all tokens, which takes their number for each id.
+    ones = ops.ones_like(places[:, 0], dtype="float32")
+    found = ops.scatter(places, ones, (rows * vocabulary_size,))
+    return ops.reshape(found, (-1, vocabulary_size)) > 0

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.rules import NEG_INF, column, forbidden_log_probs
-from keras_caption.decoding.search import batch_size, repeat_rows
+from keras_caption.decoding.search import batch_size, is_hypothesis, repeat_rows
 from keras_caption.decoding.token_by_token import TokenByToken
 from keras_caption.settings.decoding import Decoding
 
@@ -105,7 +105,12 @@ def policy(
         place = column(ops.minimum(top_k, size) - 1)
         least = ops.take_along_axis(ops.top_k(log_probs, size)[0], place, axis=-1)
         log_probs = ops.where(log_probs < least, NEG_INF, log_probs)
-    log_probs = ops.log_softmax(log_probs / column(temperature))
+    # From the best one down, so that no temperature makes all of them infinite; and a
+    # high one does not raise what is forbidden.
+    best = ops.max(log_probs, axis=-1, keepdims=True)
+    warmer = (log_probs - best) / column(temperature)
+    allowed = is_hypothesis(log_probs)
+    log_probs = ops.log_softmax(ops.where(allowed, warmer, NEG_INF))
     if top_p is None:
         return log_probs
     # Those before which less than top_p has come; all for 1, however sums are rounded.

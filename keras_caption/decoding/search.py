@@ -1,11 +1,11 @@
 import abc
 from typing import Any
 
-from jaxtyping import Bool, Float, Int, Int32
+from jaxtyping import Bool, Float, Float32, Int, Int32
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.rules import Step, choosing_scores
+from keras_caption.decoding.rules import NEG_INF, Step, choosing_scores
 from keras_caption.settings.decoding import Decoding
 
 
@@ -102,6 +102,11 @@ class Search(abc.ABC):
     def option(self, name: str, values: dict[str, Any]) -> Any:
         """The value of an option, or the values of the rows."""
         return values["per_example"].get(name, getattr(self.options, name))
+
+
+def is_hypothesis(scores: Float32[Tensor, "..."]) -> Any:
+    """Which scores are those of sequences, not of free places or without a token."""
+    return scores > NEG_INF / 2
 
 
 def batch_size(state: dict[str, Any]) -> Any:

@@ -5,34 +5,66 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int32
 
-from keras_caption.decoding.constrained_beam import progress_table
+from keras_caption.decoding.constrained_beam import Required, required_phrases
 from keras_caption.errors import InputError
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import PAD, Tokenizer
 
+Phrase = tuple[int, ...]
 
-def known_tokens(vocabulary: Tokenizer, name: str, text: str) -> list[int]:
+
+def can_come(vocabulary: Tokenizer, tokens: Sequence[int]) -> bool:
+    """Whether a model with this vocabulary may generate all of some tokens."""
+    return all(vocabulary.is_known(x) or vocabulary.is_space(x) for x in tokens)
+
+
+def known_tokens(vocabulary: Tokenizer, name: str, text: str) -> Phrase:
     """Tokens of a text of the option `name`.
 
     Raises:
         InputError: If a model with this vocabulary never generates it.
     """
     tokens = vocabulary.to_ids(text)
-    if not all(map(vocabulary.is_known, tokens)):
+    if not can_come(vocabulary, tokens):
         raise InputError(f"`{name}`: {text!r} has words that the model does not know.")
-    return tokens
+    return tuple(tokens)
 
 
-def phrases_of(vocabulary: Tokenizer, name: str, texts: Sequence[str]) -> list:
+def check_texts(vocabulary: Tokenizer, options: Decoding) -> None:
+    """Raises `InputError` if a text of the options is wrong, or they contradict."""
+    texts = options.prefix
+    prefix_tokens(vocabulary, options, 1 if isinstance(texts, str) else len(texts))
+    forbidden_phrases(vocabulary, options.forbidden)
+    if options.required:
+        required_tokens(vocabulary, options)
+
+
+def phrases_of(vocabulary: Tokenizer, name: str, texts: Sequence[str]) -> list[Phrase]:
     """Tokens of the words or phrases of the option `name`, each once.
 
     Raises:
         InputError: If one has no words, or unknown ones.
     """
-    phrases = [tuple(known_tokens(vocabulary, name, text)) for text in texts]
-    if () in phrases:
-        raise InputError(f"`{name}`: {texts[phrases.index(())]!r} has no words.")
+    phrases = [known_tokens(vocabulary, name, text) for text in texts]
+    for text, phrase in zip(texts, phrases, strict=True):
+        if not any(map(vocabulary.is_known, phrase)):
+            raise InputError(f"`{name}`: {text!r} has no words.")
     return [*dict.fromkeys(phrases)]
+
+
+def forbidden_phrases(vocabulary: Tokenizer, texts: Sequence[str]) -> list[Phrase]:
+    """The phrases of `Decoding.forbidden` that the model could generate.
+
+    Raises:
+        InputError: If one has no words.
+    """
+    tokens = [vocabulary.to_ids(text) for text in texts]
+    known = [
+        text
+        for text, ids in zip(texts, tokens, strict=True)
+        if can_come(vocabulary, ids)
+    ]
+    return phrases_of(vocabulary, "forbidden", known)
 
 
 def forbidden_tokens(
@@ -41,31 +73,70 @@ def forbidden_tokens(
     """The phrases of `Decoding.forbidden`, int32 `(phrases, longest)`, after PAD.
 
     Raises:
-        InputError: As `phrases_of` raises it.
+        InputError: As `forbidden_phrases` raises it.
     """
-    phrases = phrases_of(vocabulary, "forbidden", texts)
-    tokens = np.full((len(phrases), max(map(len, phrases))), PAD, "int32")
+    phrases = forbidden_phrases(vocabulary, texts)
+    longest = max(map(len, phrases), default=1)
+    tokens = np.full((len(phrases), longest), PAD, "int32")
     for row, phrase in zip(tokens, phrases, strict=True):
         row[len(row) - len(phrase) :] = phrase
     return tokens
 
 
-def required_tokens(
-    vocabulary: Tokenizer, options: Decoding
-) -> Int32[np.ndarray, "phrases states vocabulary_size"]:
-    """The phrases of `Decoding.required`, see `progress_table`.
+def required_tokens(vocabulary: Tokenizer, options: Decoding) -> Required:
+    """The phrases of `Decoding.required`, see `required_phrases`.
 
     Raises:
-        InputError: As `phrases_of` raises it, or if `max_length` is too little.
+        InputError: As `phrases_of` raises it, or if no text of `max_length` tokens that
+            begins with the `prefix` can have them, as one is forbidden.
     """
     phrases = phrases_of(vocabulary, "required", options.required)
-    count = sum(map(len, phrases))
-    if count > options.max_length:
-        raise InputError(
-            f"`required`: {count} tokens do not fit into a `max_length` of "
-            f"{options.max_length}."
-        )
-    return progress_table(phrases, len(vocabulary))
+    forbidden = forbidden_phrases(vocabulary, options.forbidden)
+    prefixes = options.prefix
+    prefixes = [prefixes] if isinstance(prefixes, str) else {*prefixes}
+    for text in prefixes:
+        prefix = known_tokens(vocabulary, "prefix", text)
+        missing = [phrase for phrase in phrases if not has(prefix, phrase)]
+        for phrase in missing:
+            if any(has(phrase, x) for x in forbidden):
+                raise InputError(
+                    f"`required`: {vocabulary.to_text([*phrase])!r} is `forbidden`."
+                )
+        least = least_length(prefix, missing)
+        if least > options.max_length:
+            beside = f" beside {len(prefix)} of `prefix`" if prefix else ""
+            raise InputError(
+                f"`required`: {least - len(prefix)} tokens{beside} do not fit into a "
+                f"`max_length` of {options.max_length}."
+            )
+    return required_phrases(phrases)
+
+
+def least_length(prefix: Phrase, phrases: Sequence[Phrase]) -> int:
+    """A lower bound for the tokens of texts with all phrases behind a prefix.
+
+    The beginning of a phrase may be the end of one other, or of the prefix.
+    """
+    outer = [x for x in phrases if not any(has(y, x) for y in phrases if y != x)]
+    shared = [
+        max(overlap(before, phrase) for before in (prefix, *outer) if before != phrase)
+        for phrase in outer
+    ]
+    return len(prefix) + sum(map(len, outer)) - sum(shared)
+
+
+def has(phrase: Phrase, part: Phrase) -> bool:
+    """Whether a phrase has the tokens of another in a row."""
+    size = len(part)
+    return any(phrase[i : i + size] == part for i in range(len(phrase) - size + 1))
+
+
+def overlap(before: Phrase, phrase: Phrase) -> int:
+    """The number of tokens that end one phrase and begin another."""
+    most = min(len(before), len(phrase))
+    return next(
+        n for n in range(most, -1, -1) if before[len(before) - n :] == phrase[:n]
+    )
 
 
 def prefix_tokens(

@@ -5,8 +5,13 @@ from jaxtyping import Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.rules import token_log_probs
-from keras_caption.decoding.search import Search, batch_size, chosen_log_probs
+from keras_caption.decoding.rules import NEG_INF, token_log_probs
+from keras_caption.decoding.search import (
+    Search,
+    batch_size,
+    chosen_log_probs,
+    is_hypothesis,
+)
 from keras_caption.text import BOS, EOS, PAD
 
 
@@ -54,9 +59,11 @@ class TokenByToken(Search):
         log_probs = token_log_probs(logits, self.options)
         scores = self.scores_of(log_probs, tokens, index, values)
         chosen = ops.cast(self.choose(scores, index, values), "int32")
-        added = chosen_log_probs(log_probs, chosen)
+        is_allowed = is_hypothesis(chosen_log_probs(scores, chosen))
+        added = ops.where(is_allowed, chosen_log_probs(log_probs, chosen), NEG_INF)
         done = finished(last)
-        chosen = ops.where(done, PAD, chosen)
+        goes_on = ops.logical_and(is_allowed, ops.logical_not(done))
+        chosen = ops.where(goes_on, chosen, PAD)
         is_next = ops.arange(self.options.max_length) == index
         return {
             **values,
@@ -67,7 +74,9 @@ class TokenByToken(Search):
         }
 
     def results(self, values: dict[str, Any]) -> tuple[Any, Any]:
-        return values["tokens"], values["log_probs"]
+        found = is_hypothesis(values["log_probs"])
+        tokens = ops.where(ops.expand_dims(found, 1), values["tokens"], PAD)
+        return tokens, ops.where(found, values["log_probs"], NEG_INF)
 
     def best_so_far(self, values: dict[str, Any]) -> Any:
         return values["tokens"]

@@ -3,16 +3,35 @@
 import functools
 import html
 import pathlib
+import sys
+import threading
+import time
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
+from fastapi.middleware import Middleware
 
 from keras_caption.demo import views
+from keras_caption.demo.proxies import without_proxies
+from keras_caption.demo.uploads import (
+    KEPT_SECONDS,
+    MAX_BYTES,
+    BoundedUploads,
+    upload_folder,
+    uploaded,
+)
 from keras_caption.errors import InputError
 from keras_caption.features import film_strip, read_photo
-from keras_caption.serving import Prediction, Predictor
+from keras_caption.formats.deadline import reading_until
+from keras_caption.serving import Limits, Prediction, Predictor
+from keras_caption.serving.effort import check_effort
+from keras_caption.serving.local_hosts import LocalHosts, is_loopback
+from keras_caption.serving.signals import setting_when_asked_to_end
 
+LIMITS = Limits()
+WAITING = 100  # questions to the models; more are refused
 BEST = 3  # texts that are shown at first
 MOST = 10
 NOBODY = "none"  # in place of a second model
@@ -71,7 +90,13 @@ def build_page(predictors: Mapping[str, Predictor]) -> gr.Blocks:
         InputError: If a model has no tab, see `tab_of`.
     """
     tabs = {name: tab_of(name, predictor) for name, predictor in predictors.items()}
-    page = gr.Blocks(title="keras_caption", fill_width=True, analytics_enabled=False)
+    upload_folder()  # before Gradio looks for one
+    page = gr.Blocks(
+        title="keras_caption",
+        fill_width=True,
+        analytics_enabled=False,
+        delete_cache=(60, KEPT_SECONDS),
+    )
     with page:
         gr.HTML(
             "<h1>keras_caption</h1><p class='kc-intro'>What models say, and what each "
@@ -95,30 +120,40 @@ def launch(
         page: `gradio.Blocks`.
         host: str, address that it is reached at.
         port: int. Defaults to the first free one from 7860 on.
-        wait: bool, whether to return only when the process is interrupted.
+        wait: bool, whether to return only when the process is asked to end.
 
     Raises:
         InputError: If it cannot be served at this address.
     """
+    middleware = [Middleware(BoundedUploads)]
+    if host == "localhost" or is_loopback(host):
+        middleware.insert(0, Middleware(LocalHosts, host))
+    page.queue(max_size=WAITING)
     try:
-        _, address, _ = page.launch(
-            server_name=host,
-            server_port=port,
-            prevent_thread_lock=True,
-            quiet=True,
-            share=False,
-            ssr_mode=False,
-            footer_links=[],
-            run_history=False,
-            show_error=True,
-            theme=THEME,
-            css=STYLE,
-        )
+        with without_proxies():  # Gradio asks its own page whether it is there
+            _, address, _ = page.launch(
+                server_name=f"[{host}]" if ":" in host else host,
+                server_port=port,
+                app_kwargs={"middleware": middleware},
+                max_file_size=MAX_BYTES,
+                prevent_thread_lock=True,
+                quiet=True,
+                share=False,
+                ssr_mode=False,
+                footer_links=[],
+                run_history=False,
+                show_error=True,
+                theme=THEME,
+                css=STYLE,
+            )
     except OSError as error:
         raise InputError(f"The page cannot be served at {host}: {error}") from None
     if wait:
-        print(f"The page is at {address}; Ctrl+C ends it.", flush=True)
-        page.block_thread()
+        ended = threading.Event()
+        with setting_when_asked_to_end(ended):
+            print(f"The page is at {address}; Ctrl+C ends it.", flush=True)
+            ended.wait()
+        page.close(verbose=False)
     return address
 
 
@@ -174,13 +209,16 @@ def photo() -> gr.Image:
         buttons=[],
     )
     # Gradio opens the file by itself, and its errors say nothing: `read_photo` has
-    # sentences. It also knows more formats, and orientations.
-    component.preprocess = lambda payload: payload and payload.path
+    # sentences. It also knows more formats, and orientations. Gradio checks paths of
+    # some values only.
+    component.preprocess = uploaded
     return component
 
 
 def clip() -> gr.Video:
-    return gr.Video(label="Clip", sources=["upload", "webcam"], height=300)
+    component = gr.Video(label="Clip", sources=["upload", "webcam"], height=300)
+    component.preprocess = uploaded  # as of photos
+    return component
 
 
 def text(label: str, **more: Any) -> gr.Textbox:
@@ -217,16 +255,22 @@ def respond(
     asked, (first, second, count, *texts) = values[:inputs], values[inputs:]
     options = {"n": int(count)}
     for name, text in zip(("required", "forbidden"), texts, strict=False):
-        if phrases := tuple(x.strip() for x in text.split(",") if x.strip()):
+        phrases = [x.strip() for x in (text or "").split(",") if x.strip()]
+        if phrases:
             options[name] = phrases
     chosen = [first] if second in (NOBODY, None) else [first, second]
     shown = []
     for name in chosen:
         title = name if len(models) > 1 else ""
         try:
-            shown.append(VIEWS[tab](models[name], *asked, options, title))
+            with reading_until(time.monotonic() + LIMITS.timeout):
+                shown.append(VIEWS[tab](models[name], *asked, options, title))
         except InputError as error:
             shown.append(views.error_view(str(error), title))
+        except Exception as error:  # of what a stranger has sent
+            traceback.print_exc(file=sys.stderr)
+            problem = f"The page failed: {type(error).__name__}."
+            shown.append(views.error_view(problem, title))
     return f'<div class="kc-views">{"".join(shown)}</div>'
 
 
@@ -240,7 +284,7 @@ def photo_answer(predictor, path, options, title):
 def question_answer(predictor, path, question, options, title):
     """View of the answer to a question about a photo."""
     pixels = photo_at(path)
-    if not question.strip():
+    if not (question or "").strip():
         raise InputError("There is no question yet: write one, and press Enter.")
     options = {"n": min(options["n"], len(predictor.model.answers))}
     prediction = attended(predictor, {"photo": pixels, "question": question}, options)
@@ -262,7 +306,7 @@ def clip_answer(predictor, path, options, title):
 
 def translation(predictor, sentence, options, title):
     """View of a sentence's translation."""
-    if not sentence.strip():
+    if not (sentence or "").strip():
         raise InputError("There is no sentence yet: write one, and press Enter.")
     prediction = generated(predictor, {"source": sentence}, options)
     if not prediction.words:
@@ -295,5 +339,7 @@ def generated(
 
 def attended(predictor, record, options):
     """What a model makes of a record, with attention where it has some to show."""
+    given = {name: x for name, x in options.items() if name != "n"}
+    check_effort(predictor, [record], options["n"], given, LIMITS.max_effort)
     [prediction] = predictor([record], attention=True, **options)
     return prediction

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from keras_caption.errors import InputError, hint
+from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.formats.faults import reason_of
 
 # Widths that ImageNet weights of MobileNets were published for.
@@ -18,6 +19,7 @@ def applications() -> list[str]:
     return sorted(name for name in of_module if inspect.isfunction(of_module[name]))
 
 
+@keras_defaults()
 def make_application(
     name: str,
     layer: str | None,

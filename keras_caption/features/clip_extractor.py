@@ -9,6 +9,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.features.clips import Clip, read_clip
 from keras_caption.features.extractor import Extractor
+from keras_caption.features.keras_defaults import keras_defaults
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -44,7 +45,8 @@ class ClipExtractor(keras.Model):
         name: str = "clip_extractor",
         **kwargs: Any,
     ):
-        super().__init__(name=name, **kwargs)
+        with keras_defaults():
+            super().__init__(name=name, **kwargs)
         self.extractor = extractor
         self.num_frames = num_frames
         self.trainable = False
@@ -120,5 +122,6 @@ class ClipExtractor(keras.Model):
         }
 
     @classmethod
+    @keras_defaults()
     def from_config(cls, config: dict[str, Any]) -> "ClipExtractor":
         return cls(**keras.saving.deserialize_keras_object(config))

@@ -9,6 +9,7 @@ import numpy as np
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.photos import check_size, find_files, resize_photo
 from keras_caption.features.sampled_frames import sampled_frames
+from keras_caption.formats.deadline import check_time
 from keras_caption.formats.faults import reading
 
 SUFFIXES = (
@@ -134,6 +135,7 @@ def count_packets(path: pathlib.Path, index: int) -> int:
     with open_clip(path) as container:
         stream = container.streams[index]
         for packet in container.demux():
+            check_time(str(path))
             if not packet.size or packet.is_discard:
                 continue
             time = packet.dts if packet.pts is None else packet.pts
@@ -180,6 +182,7 @@ def decode(
     with open_clip(path) as container:
         stream = container.streams[index]
         for frame in container.decode(stream):
+            check_time(str(path))
             time = frame.time
             if time is None:
                 time = float(total / (stream.average_rate or 1))

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.features.extractor import Extractor
+from keras_caption.features.keras_defaults import CHANNELS_LAST
 from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
@@ -114,7 +115,7 @@ class ColouredObjects(ObjectDetector):
         boxes, scores, categories = self.find(inputs)
         if self.network:
             boxes, scores, categories = self._or_windows(boxes, scores, categories)
-        one_hot = ops.one_hot(categories, len(CATEGORIES))  # of -1 zeros
+        one_hot = ops.one_hot(categories, len(CATEGORIES), dtype="float32")  # of -1, 0
         regions = _after_whole(one_hot * ops.expand_dims(scores, -1), 0.0)
         boxes = _after_whole(boxes, [0.0, 0.0, 1.0, 1.0])
         scores = _after_whole(ops.expand_dims(scores, -1), 0.0)
@@ -162,7 +163,9 @@ def colours_of(
         float32 `(batch, N, 32)`: of each of `COLOURS` in the middle of the box, and in
         all of it.
     """
-    small = ops.average_pool(inputs["images"], REDUCED, padding="same")
+    small = ops.average_pool(
+        inputs["images"], REDUCED, padding="same", data_format=CHANNELS_LAST
+    )
     colours = shares_of_colours(small)
     extents = ops.expand_dims(ops.tile(inputs["extents"], (1, 2)), 1)
     parts = [roi_align(colours, x * extents) for x in (_middles(boxes), boxes)]

@@ -3,11 +3,13 @@ import pathlib
 from keras_caption.features.coloured_objects import ColouredObjects
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.hub_detector import HubDetector, load_hub_detector
+from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
 from keras_caption.formats.keras_files import load_keras
 
 
+@keras_defaults()
 def load_detector(
     name: str,
     confidence: float | None = None,

@@ -11,6 +11,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.features.application_network import applications, make_application
 from keras_caption.features.hub_network import IMAGE_SIZE, HubNetwork, load_hub_network
+from keras_caption.features.keras_defaults import CHANNELS_LAST, keras_defaults
 from keras_caption.features.photos import (
     check_photos,
     pixels_of,
@@ -82,7 +83,8 @@ class Extractor(keras.Model):
         name: str = "extractor",
         **kwargs: Any,
     ):
-        super().__init__(name=name, **kwargs)
+        with keras_defaults():
+            super().__init__(name=name, **kwargs)
         if isinstance(backbone, str) and backbone not in applications():
             if weights not in (None, "imagenet"):
                 raise InputError(
@@ -129,7 +131,7 @@ class Extractor(keras.Model):
         images = ops.cast(images, "float32")
         if self.preprocess:
             # A copy: some networks' preprocessing changes NumPy arrays in place.
-            images = self.preprocess(ops.copy(images))
+            images = self.preprocess(ops.copy(images), data_format=CHANNELS_LAST)
         return self.network(images, training=False)
 
     def vectors(
@@ -177,6 +179,7 @@ class Extractor(keras.Model):
         }
 
     @classmethod
+    @keras_defaults()
     def from_config(cls, config: dict[str, Any]) -> "Extractor":
         config = keras.saving.deserialize_keras_object(config)
         backbone = config.get("backbone")

@@ -8,6 +8,7 @@ from keras import ops
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, hint, missing_extras
 from keras_caption.features.hub_presets import is_preset, loading_preset
+from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def detect_by(
     return boxes, detections["confidence"], ops.cast(detections["labels"], "int32")
 
 
+@keras_defaults()
 def load_hub_detector(
     preset: str, instead: str = ""
 ) -> "keras_hub.models.ObjectDetector":

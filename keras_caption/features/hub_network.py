@@ -11,6 +11,7 @@ from keras_caption.features.efficientnet_lite import (
     load_efficientnet_lite,
 )
 from keras_caption.features.hub_presets import is_preset, loading_preset
+from keras_caption.features.keras_defaults import keras_defaults
 
 IMAGE_SIZE = 224  # where neither a preset nor its user says one
 
@@ -53,19 +54,20 @@ class HubNetwork(keras.Model):
                 f"{type(backbone).__name__} reads images of {height} x {width} pixels; "
                 "only square ones are read."
             )
-        images = keras.Input((height, width, 3), name="images")
         inputs = backbone.input
         specs = list(inputs.values()) if isinstance(inputs, dict) else [inputs]
         if len(specs) != 1 or len(specs[0].shape) != 4:
             raise InputError(f"{type(backbone).__name__} does not read images alone.")
-        pixels = converter(images)
-        if isinstance(inputs, dict):
-            pixels = dict.fromkeys(inputs, pixels)
-        features = keras.Model(inputs, output_of(backbone, layer))
-        features = features(pixels, training=False)
-        patch_size = getattr(backbone, "patch_size", None)
-        grid = to_grid(features, height, patch_size)
-        super().__init__(images, ops.cast(grid, "float32"), name=name, **kwargs)
+        with keras_defaults():
+            images = keras.Input((height, width, 3), name="images")
+            pixels = converter(images)
+            if isinstance(inputs, dict):
+                pixels = dict.fromkeys(inputs, pixels)
+            features = keras.Model(inputs, output_of(backbone, layer))
+            features = features(pixels, training=False)
+            patch_size = getattr(backbone, "patch_size", None)
+            grid = ops.cast(to_grid(features, height, patch_size), "float32")
+            super().__init__(images, grid, name=name, **kwargs)
         self.backbone = backbone
         self.converter = converter
         self.layer = layer
@@ -84,10 +86,12 @@ class HubNetwork(keras.Model):
         }
 
     @classmethod
+    @keras_defaults()
     def from_config(cls, config: dict[str, Any]) -> "HubNetwork":
         return cls(**keras.saving.deserialize_keras_object(config))
 
 
+@keras_defaults()
 def load_hub_network(
     preset: str,
     layer: str | None = None,

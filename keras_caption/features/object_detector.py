@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_caption.arguments import Count, Share, Tensor, check
 from keras_caption.errors import InputError
+from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.photos import (
     check_photos,
     pixels_of,
@@ -76,7 +77,8 @@ class ObjectDetector(keras.Model):
     ):
         check(Share, confidence=confidence)
         check(Count, max_objects=max_objects)
-        super().__init__(name=name, **kwargs)
+        with keras_defaults():
+            super().__init__(name=name, **kwargs)
         self.image_size = image_size
         self.keeps_proportions = keeps_proportions
         self.confidence = confidence
@@ -105,10 +107,11 @@ class ObjectDetector(keras.Model):
     def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         boxes, scores, categories = self.find(inputs)
         valid = ops.expand_dims(scores > 0, -1)
-        regions = ops.one_hot(categories, len(COCO_IDS)) * ops.cast(valid, "float32")
+        regions = ops.one_hot(categories, len(COCO_IDS), dtype="float32")
+        regions *= ops.cast(valid, "float32")
         nothing = ops.logical_not(ops.any(valid, axis=1, keepdims=True))
         first = ops.reshape(ops.arange(ops.shape(scores)[1]) == 0, (1, -1, 1))
-        whole = ops.convert_to_tensor([0.0, 0.0, 1.0, 1.0])
+        whole = ops.convert_to_tensor([0.0, 0.0, 1.0, 1.0], "float32")
         boxes = ops.where(ops.logical_and(nothing, first), whole, boxes)
         return {"regions": regions, "boxes": boxes, "scores": scores}
 
@@ -230,6 +233,7 @@ class ObjectDetector(keras.Model):
         }
 
     @classmethod
+    @keras_defaults()
     def from_config(cls, config: dict[str, Any]) -> "ObjectDetector":
         config = keras.saving.deserialize_keras_object(config)
         if isinstance(config.get("network"), str):

@@ -12,8 +12,11 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.features.keras_defaults import CHANNELS_LAST
+from keras_caption.formats.deadline import check_time
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import list_files
+from keras_caption.formats.jpeg_scans import check_scans
 
 SUFFIXES = (
     *(".bmp", ".gif", ".heic", ".jpeg", ".jpg"),
@@ -49,23 +52,30 @@ def read_photo(
 
     Raises:
         InputError: If there is no such file, or it is no image, is truncated, or has
-            more than `max_pixels` pixels.
+            more than `max_pixels` pixels, or a JPEG too many scans.
     """
     with missing_extras():
         from PIL import Image, ImageOps, UnidentifiedImageError
+        from PIL.JpegImagePlugin import JpegImageFile
 
-    file = source
     if isinstance(source, bytes):
-        name, file = name or "The file", io.BytesIO(source)
+        name = name or "The file"
     else:
         name = name or str(source)
         if not pathlib.Path(source).is_file():
             raise InputError(f"There is no file {source}.")
         if not pathlib.Path(source).stat().st_size:
             raise InputError(f"{source} is empty.")
+    check_time(name)
     try:
+        file = io.BytesIO(source) if isinstance(source, bytes) else source
         with Image.open(file, formats=readable_formats()) as image:
             check_size(image.size, name, max_pixels)
+            if isinstance(image, JpegImageFile):
+                content = source
+                if not isinstance(source, bytes):
+                    content = pathlib.Path(source).read_bytes()
+                check_scans(content, *image.size, name)
             image.load()
             with contextlib.suppress(Exception):  # damaged EXIF data
                 ImageOps.exif_transpose(image, in_place=True)
@@ -156,7 +166,9 @@ def resize(
     """Resizes images, bilinear; of several threads, one at a time does."""
     pixels = ops.cast(pixels, "float32")
     with RESIZING:
-        return ops.image.resize(pixels, (height, width), antialias=antialias)
+        return ops.image.resize(
+            pixels, (height, width), antialias=antialias, data_format=CHANNELS_LAST
+        )
 
 
 def find_photos(folder: str | os.PathLike) -> list[pathlib.Path]:

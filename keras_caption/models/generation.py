@@ -13,17 +13,18 @@ from keras import ops
 from keras_caption.arguments import Tensor, check
 from keras_caption.compilation import compile_function, round_up, shapes_of
 from keras_caption.decoding import Decoding, length_limits, with_decoding
-from keras_caption.decoding.beam import is_hypothesis
 from keras_caption.decoding.beam_search import make_beam
+from keras_caption.decoding.constrained_beam import Required
 from keras_caption.decoding.greedy_search import GreedySearch
+from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.decoding.sampling import Sampling
-from keras_caption.decoding.search import Search, chosen_log_probs
+from keras_caption.decoding.search import Search, chosen_log_probs, is_hypothesis
 from keras_caption.decoding.text_options import (
     forbidden_tokens,
     prefix_tokens,
     required_tokens,
 )
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, NoTextError
 from keras_caption.models.input_reader import (
     BATCH_SIZE,
     InputReader,
@@ -36,6 +37,11 @@ from keras_caption.settings.decoding import BeamSize
 from keras_caption.text import BOS, PAD, Tokenizer
 
 MAX_COMPILED = 32  # functions of a model, which each take some megabytes
+# Options that can leave an example no text.
+LIMITING = (
+    *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
+    "length_ratio",
+)
 
 
 class Generation(InputReader):
@@ -106,6 +112,7 @@ class Generation(InputReader):
         Raises:
             InputError: If the model was made without a vocabulary, or as
                 `generate_tokens` raises it.
+            NoTextError: As `generate_tokens` raises it.
 
         Example:
 
@@ -163,6 +170,8 @@ class Generation(InputReader):
             InputError: If an option is unknown, wrong or without effect, an input is
                 missing or has a wrong shape, or an example has a fault: an image
                 without a valid region, say, or with boxes in pixels.
+            NoTextError: If the options leave an example no text, as of `required` words
+                that do not fit beside each other; it is an `InputError`.
         """
         decoding = self._decoding(n, options)
         batches = list(self._search(raw, batch_size, n, decoding))
@@ -265,7 +274,7 @@ class Generation(InputReader):
         inputs: dict[str, Tensor],
         per_example: dict[str, Tensor] | None = None,
         numbers: Float32[Tensor, "batch*C T"] | None = None,
-        required: Int32[Tensor, "phrases states vocabulary_size"] | None = None,
+        required: Required | None = None,
     ) -> Search:
         """The search by which the model generates.
 
@@ -326,11 +335,13 @@ class Generation(InputReader):
             noun = f"{self.kinds[0].noun}s"
             total = count_rows(self._readable(raw)) if is_whole(raw) else None
             bar = progress_bar(desc="Generating", total=total, unit=noun)
-        n = n or 1
+        n, first = n or 1, 0
         with bar:
             for own, size, feed in self._feeds(raw, batch_size, n, options):
                 tokens, scores = map(ops.convert_to_numpy, self._run(whole, own, feed))
-                tokens, scores = tokens[:, :n], scores[:, :n]
+                tokens, scores = present_first(tokens[:, :n], scores[:, :n])
+                self._check_scores(scores[:size, 0], first, options)
+                first += size
                 weights = [[None] * n] * size
                 if attention:
                     weights = self.attended(feed["inputs"], tokens)[:size]
@@ -347,15 +358,38 @@ class Generation(InputReader):
             memory, values = self._run(first_values, own, feed)
             for index in range(own.max_length):
                 place = ops.convert_to_tensor(index, "int32")
-                values, tokens, is_unfinished = self._run(
+                values, tokens, scores, is_unfinished = self._run(
                     one_step, own, feed, memory, place, values
                 )
-                tokens = ops.convert_to_numpy(tokens)[:size]
+                tokens, scores = (
+                    ops.convert_to_numpy(x)[:size] for x in (tokens, scores)
+                )
                 texts = [self.vocabulary.decode(row) for row in tokens]
                 yield [*before, *texts]
                 if not is_unfinished:
                     break
+            self._check_scores(scores, len(before), options)
             before += texts
+
+    def _check_scores(self, scores, first, options):
+        """Raises `NoTextError` if an example has no text.
+
+        Args:
+            scores: float32 `(size,)`, of the best text of each.
+            first: int, the first example's place in all input.
+            options: `Decoding`.
+        """
+        missing = np.flatnonzero(~is_hypothesis(scores))
+        if not len(missing):
+            return
+        names = [x for x in LIMITING if getattr(options, x) != DEFAULTS[x]]
+        reason = "the model's probabilities are not finite"
+        if names:
+            others = ", ".join(f"`{name}`" for name in names)
+            length = options.max_length
+            reason = f"{others} and a `max_length` of {length} leave none"
+        noun = self.kinds[0].noun
+        raise NoTextError(f"{noun} {first + missing[0]}", reason)
 
     def _feeds(
         self, raw: Any, batch_size: int, n: int, options: Decoding
@@ -372,8 +406,7 @@ class Generation(InputReader):
         shared, first = {}, 0
         if options.required:
             shared["required"] = required_tokens(self.vocabulary, options)
-        if options.forbidden:
-            forbidden = forbidden_tokens(self.vocabulary, options.forbidden)
+        forbidden = forbidden_tokens(self.vocabulary, options.forbidden)
         for part in parts_of(raw, batch_size):
             count, batches = self.read_in_batches(part, batch_size)
             prefix = numbers = None
@@ -387,7 +420,7 @@ class Generation(InputReader):
                 numbers = numbers.reshape(count, n, options.max_length)
             for rows, inputs in batches:
                 feed, per_example = {"inputs": inputs, **shared}, {}
-                if options.forbidden:
+                if len(forbidden):
                     shape = len(rows), *forbidden.shape
                     per_example["forbidden"] = np.broadcast_to(forbidden, shape)
                 own = plain
@@ -442,14 +475,14 @@ class Generation(InputReader):
         if make is whole:
             examples = len(next(iter(feed["inputs"].values())))
             by_xla = self.pays_off(examples, (options, shapes_of(feed)))
-        required = feed["required"].shape if "required" in feed else None
+        required = tuple(x.shape for x in feed.get("required", ()))
         return self._compiled(make, options, required, by_xla)(feed, *args)
 
     def _compiled(
         self,
         make: Callable,
         options: Decoding,
-        required: tuple[int, ...] | None = None,
+        required: tuple[Any, ...] = (),
         by_xla: bool = False,
     ) -> Callable:
         """A function that `make` makes of the model and options, compiled once.
@@ -466,6 +499,15 @@ class Generation(InputReader):
         for unused in by_options[:-MAX_COMPILED]:
             del functions[unused]
         return function
+
+
+def present_first(
+    tokens: Int32[np.ndarray, "batch n T"], scores: Float32[np.ndarray, "batch n"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Texts and scores of each example, without changing their order, but for none."""
+    order = np.argsort(~is_hypothesis(scores), axis=1, kind="stable")
+    tokens = np.take_along_axis(tokens, order[..., None], axis=1)
+    return tokens, np.take_along_axis(scores, order, axis=1)
 
 
 # === Functions of a model and options that make one of the arguments of `search` ===
@@ -494,12 +536,17 @@ def first_values(model: Generation, options: Decoding) -> Callable:
 
 
 def one_step(model: Generation, options: Decoding) -> Callable:
-    """The values after one more step, the best tokens, and whether there is another."""
+    """The values after a step, the best tokens, their scores, and if there is another.
+
+    A hypothesis that has not ended has no score yet.
+    """
 
     def step(feed, memory, index, values):
         search = model.search(options, **feed)
         values = search.next_step(memory, index, values)
-        return values, search.best_so_far(values), search.is_unfinished(values)
+        tokens, scores = search.best_so_far(values), search.results(values)[1]
+        scores = ops.reshape(scores, (ops.shape(tokens)[0], -1))[:, 0]
+        return values, tokens, scores, search.is_unfinished(values)
 
     return step
 

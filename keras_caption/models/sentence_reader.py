@@ -8,7 +8,7 @@ from jaxtyping import Int
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding import with_decoding
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, NoTextError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.input_reader import BATCH_SIZE, InputReader, is_whole
 from keras_caption.progress import progress
@@ -68,7 +68,7 @@ class SentenceReader(InputReader):
             batch_size: int, number of sentences that are translated at once.
             report: Function that is called with the place of a sentence, what is wrong
                 with it, and whether it is translated nonetheless, as those of unknown
-                words are. By default a warning counts those that are not.
+                words are. By default a warning counts those of too many tokens.
             n: int, number of translations of each sentence, as of `generate`.
             **options: As of `generate`.
 
@@ -78,6 +78,7 @@ class SentenceReader(InputReader):
 
         Raises:
             InputError: If the sentences are no list of str, or as `generate` raises it.
+            NoTextError: As `generate` raises it, without a `report`.
         """
         if self.source is None:
             raise InputError(f"The model '{self.name}' has no tokenizer of sentences.")
@@ -118,10 +119,24 @@ class SentenceReader(InputReader):
         for start in progress(starts, "Translating", unit="batches", leave=False):
             indices = usable[start : start + batch_size]
             batch = {"source": pad([tokens[i] for i in indices])}
-            results = generate(indices, batch)
+            try:
+                results = generate(indices, batch)
+            except NoTextError:
+                if report is None:
+                    raise
+                results = self._one_by_one(generate, indices, batch, report, empty)
             for i, result in zip(indices, results, strict=True):
                 generated[i] = result
         return generated
+
+    def _one_by_one(self, generate, indices, batch, report, empty):
+        """Results of a batch of sentences, some of which may have none."""
+        for place, i in enumerate(indices):
+            try:
+                yield from generate([i], {"source": batch["source"][[place]]})
+            except NoTextError as error:
+                report(i, f"has no translation: {error.reason}", False)
+                yield empty
 
     def _report(self, tokens, report):
         """Reports sentences of too many tokens, and those of unknown words only."""

@@ -32,7 +32,8 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         dtype: Keras dtype policy of the model, or its name.
 
     Raises:
-        InputError: If the encoder reads no dict, or an input of no known kind.
+        InputError: If the encoder reads no dict, or an input of no known kind, or
+            Keras's `floatx` is not float32.
     """
 
     def __init_subclass__(cls, **kwargs: Any):
@@ -48,6 +49,12 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         trainable: bool = True,
         dtype: Any = None,
     ):
+        if keras.config.floatx() != "float32":
+            raise InputError(
+                f"Keras's floatx is {keras.config.floatx()}, as ~/.keras/keras.json or "
+                "a program sets it: models need float32. What they compute in is their "
+                "dtype, or a dtype policy."
+            )
         # Boxes keep their float32, and what the model does not read its type.
         super().__init__(autocast=False, name=name, trainable=trainable, dtype=dtype)
         self.built = True

@@ -14,12 +14,14 @@ class Waiting:
     Attributes:
         key: Hashable; only items of one key share a batch.
         items: list, at most as many as fit into a batch.
+        effort: float, how much they ask for, see `keras_caption.serving.effort`.
         future: `concurrent.futures.Future` of the list of their results.
         since: float, seconds, when it began to wait.
     """
 
     key: Hashable
     items: list[Any]
+    effort: float
     future: Future
     since: float
 
@@ -35,6 +37,7 @@ class Batcher:
     Args:
         run: Function of a key and a list of items to the list of their results.
         size: int, greatest number of items in a batch.
+        effort: float, greatest effort of a batch of several requests.
         delay: float, seconds that a request waits for others at most.
         on_batch: Function that is called with the number of items of each batch.
     """
@@ -45,9 +48,11 @@ class Batcher:
         size: int,
         delay: float,
         on_batch: Callable[[int], None] = lambda size: None,
+        effort: float = float("inf"),
     ):
         self.run = run
         self.size = size
+        self.effort = effort
         self.delay = delay
         self.on_batch = on_batch
         self._waiting = collections.deque()
@@ -56,13 +61,13 @@ class Batcher:
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
-    def submit(self, key: Hashable, items: list[Any]) -> Future:
+    def submit(self, key: Hashable, items: list[Any], effort: float = 0.0) -> Future:
         """Adds items, at most `size`; the future's result is the list of theirs.
 
         Raises:
             RuntimeError: If the batcher is closed.
         """
-        waiting = Waiting(key, items, Future(), time.monotonic())
+        waiting = Waiting(key, items, effort, Future(), time.monotonic())
         with self._changed:
             if self._is_closed:
                 raise RuntimeError("The batcher is closed.")
@@ -125,12 +130,13 @@ class Batcher:
 
         A request that does not fit keeps those of its key behind it from passing it.
         """
-        key, chosen, count = self._waiting[0].key, [], 0
+        key, chosen, count, effort = self._waiting[0].key, [], 0, 0.0
         for waiting in self._waiting:
             if waiting.key != key:
                 continue
-            if count + len(waiting.items) > self.size:
+            count += len(waiting.items)
+            effort += waiting.effort
+            if chosen and (count > self.size or effort > self.effort):
                 return chosen, self.size  # as many as fit
             chosen.append(waiting)
-            count += len(waiting.items)
         return chosen, count

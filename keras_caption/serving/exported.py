@@ -1,6 +1,7 @@
 """Exported models, read by TensorFlow alone."""
 
 import contextlib
+import math
 import os
 import pathlib
 import struct
@@ -11,16 +12,17 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, NoTextError
 from keras_caption.formats.faults import reading
+from keras_caption.formats.jpeg_scans import check_scans
 from keras_caption.serving.prediction import Prediction
-from keras_caption.serving.rest_values import DEFAULT, to_array
+from keras_caption.serving.rest_values import DEFAULT, FILES, check_items, to_array
 from keras_caption.serving.signature import Signature
 from keras_caption.serving.stacking import stack
 
 BATCH_SIZE = 32  # examples that are answered at once
 TEXTS = ("captions", "translations", "answers")  # names of outputs
-PHOTOS, FEATURES, FILES = "photos", "features", "image_bytes"  # signatures, an input
+PHOTOS, FEATURES = "photos", "features"  # signatures
 COUNTS = {"num_regions": "regions", "num_frames": "frames"}
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -67,7 +69,11 @@ class ExportedPredictor:
         self, record: Mapping[str, Any], place: int = 0, max_pixels: int = 2**26
     ) -> dict[str, Any]:
         """Reads and checks one record, see `Predictor.read`."""
-        values = {name: x for name, x in dict(record).items() if x is not None}
+        if not isinstance(record, Mapping):
+            raise InputError(
+                f"Record {place} should be a dict. Received: {type(record).__name__}"
+            )
+        values = {name: x for name, x in record.items() if x is not None}
         for name in values:
             if name not in self.reads:
                 raise InputError(
@@ -79,14 +85,29 @@ class ExportedPredictor:
             row[FILES] = file_of(values.pop("photo"), place, max_pixels)
         signature = self.signatures[PHOTOS if row else self._features]
         for count, counted in COUNTS.items():
-            if count in signature.inputs and counted in values:
-                values.setdefault(count, len(values[counted]))
+            items = values.get(counted)
+            if count in signature.inputs and isinstance(items, list | np.ndarray):
+                values.setdefault(count, len(items))
         signature.check_names({*row, *values})
         for name, value in values.items():
             value = value.tolist() if isinstance(value, np.ndarray) else value
             what = f"`{name}` of record {place}"
             row[name] = to_array(what, value, signature.inputs[name])
+        check_items(f"Record {place}", row)
         return row
+
+    def effort(
+        self, records: Sequence[Any], n: int | None, options: dict[str, Any]
+    ) -> int:
+        """How much `answer` asks for, see `keras_caption.serving.effort`."""
+        outputs = self.signatures.get("n_best", self.signatures[DEFAULT]).outputs
+        tokens = outputs.get("tokens")
+        sizes = [] if tokens is None else tokens.shape[1:].as_list()
+        return math.prod([len(records), *(size or 1 for size in sizes)])
+
+    def check_options(self, n: int | None, options: dict[str, Any]) -> None:
+        """Raises `InputError` as `answer` does, of its options."""
+        self._values(options, self._signature(False, n, options))
 
     def answer(
         self,
@@ -108,22 +129,38 @@ class ExportedPredictor:
             groups.setdefault(frozenset(example), []).append(place)
         for names, places in groups.items():
             signature = self._signature(FILES in names, n, options)
-            given = {name: as_text(x) for name, x in options.items()}
+            given = self._values(options, signature)
             for start in range(0, len(places), BATCH_SIZE):
                 batch = places[start : start + BATCH_SIZE]
-                inputs = stack([examples[i] for i in batch])
-                for name, value in given.items():
-                    what, spec = f"`{name}`", signature.inputs[name]
-                    inputs[name] = to_array(what, value, spec)[None]
+                inputs = stack([examples[i] for i in batch]) | given
                 found = predictions_of(signature(inputs), n)
+                self._check_found(found, batch, options)
                 for i, prediction in zip(batch, found, strict=True):
                     predictions[i] = prediction
         return predictions
+
+    def _check_found(self, found, places, options):
+        """Raises `NoTextError` if an example has no text, for its options perhaps."""
+        for place, prediction in zip(places, found, strict=True):
+            if options and not prediction.best:
+                names = ", ".join(f"`{name}`" for name in options)
+                raise NoTextError(
+                    f"record {place}", f"it has a fault, or {names} leave none"
+                )
 
     def warm_up(self) -> None:
         """Runs each signature once, on one example of zeros."""
         for signature in self.signatures.values():
             signature.warm_up()
+
+    def _values(self, options, signature):
+        """Values of options as inputs `(1,)` of a signature, a dict of arrays."""
+        values = {}
+        for name, value in options.items():
+            if name == "forbidden" and not isinstance(value, str):
+                value = ",".join(value)
+            values[name] = to_array(f"`{name}`", value, signature.inputs[name])[None]
+        return values
 
     def _signature(self, of_files, n, options):
         """The signature that answers so.
@@ -209,11 +246,6 @@ def predictions_of(outputs: dict[str, np.ndarray], n: int | None) -> list[Predic
     return found
 
 
-def as_text(value: Any) -> Any:
-    """An option's value as signatures take it: phrases with commas between."""
-    return ",".join(value) if isinstance(value, list | tuple) else value
-
-
 def file_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
     """The bytes of a record's photo, a NumPy scalar of them.
 
@@ -243,4 +275,5 @@ def file_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
         raise InputError(
             f"{what} has {width} x {height} pixels; at most {max_pixels:,} are read."
         )
+    check_scans(value, width, height, what)
     return np.array(value, object)

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.decoding import Decoding
-from keras_caption.decoding.beam import is_hypothesis
+from keras_caption.decoding.search import is_hypothesis
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor, ObjectDetector
 from keras_caption.inputs import read_served
@@ -106,10 +106,12 @@ def generation_endpoints(
         return with_texts
 
     def logits(inputs, valid, served):
-        logits = model.logits(served["tokens"], encode(inputs))
+        tokens = served["tokens"]
+        known = (tokens >= 0) & (tokens < len(model.vocabulary))
+        logits = model.logits(tf.where(known, tokens, PAD), encode(inputs))
         captions = tf.shape(logits)[0] // tf.maximum(tf.size(valid), 1)  # of each image
-        valid = tf.repeat(valid, captions)[:, None, None]
-        return {"logits": tf.where(valid, logits, float("nan"))}
+        valid = tf.repeat(valid, captions) & tf.reduce_all(known, axis=1)
+        return {"logits": tf.where(valid[:, None, None], logits, float("nan"))}
 
     # === Signatures ===
     def endpoint(read, answer, inputs):

@@ -2,6 +2,8 @@ import dataclasses
 
 # Regions, frames or tokens of an example: attention takes their square.
 MAX_ITEMS = 1024
+# Forbidden ones of an example, in a signature.
+MAX_PHRASES = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,6 +14,8 @@ class Limits:
         max_body: int, bytes of a request.
         max_pixels: int, of a photo, before it is decoded.
         max_requests: int, that wait or run at once; more are refused.
+        max_effort: int, steps of a request, and of a batch: see
+            `keras_caption.serving.effort.check_effort`.
         timeout: float, seconds that a request may take.
         batch_size: int, examples in a batch.
         batch_delay: float, seconds that a request waits for others at most.
@@ -20,6 +24,7 @@ class Limits:
     max_body: int = 32 * 2**20
     max_pixels: int = 2**25
     max_requests: int = 128
+    max_effort: int = 50_000
     timeout: float = 60.0
     batch_size: int = 16
     batch_delay: float = 0.005

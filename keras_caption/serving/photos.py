@@ -6,9 +6,16 @@ from typing import Any
 import tensorflow as tf
 
 from keras_caption.features import MAX_PIXELS, Extractor, ObjectDetector
+from keras_caption.formats.jpeg_scans import (
+    END_OF_IMAGE,
+    MAX_SCANNED,
+    MAX_SCANS,
+    SEGMENTS,
+    START_OF_SCAN,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n"
-START_OF_SCAN, APP1, FILL = 0xDA, 0xE1, 0xFF
+APP1, FILL = 0xE1, 0xFF
 ORIENTATION, SHORT = 0x0112, 3  # of EXIF: a tag, and its type, of 16 bits
 # EXIF's orientations: rows and columns transposed, then reversed.
 TRANSPOSED = (5, 6, 7, 8)
@@ -75,11 +82,12 @@ def decode_photo(content: Any) -> Any:
     """Decodes a JPEG or PNG file: uint8 `(height, width, 3)`.
 
     It fails for files of other formats, damaged ones, and, before decoding them,
-    those of more than `MAX_PIXELS` pixels.
+    those of more than `MAX_PIXELS` pixels, or of too many scans.
     """
 
     def jpeg():
-        with tf.control_dependencies([check_size(tf.io.extract_jpeg_shape(content))]):
+        shape = tf.io.extract_jpeg_shape(content)
+        with tf.control_dependencies([check_size(shape), check_scans(content, shape)]):
             pixels = tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")
         return pixels, jpeg_exif(content)
 
@@ -107,6 +115,41 @@ def check_size(shape: Any) -> Any:
     """Asserts that height times width is at most `MAX_PIXELS`."""
     pixels = tf.reduce_prod(tf.cast(shape[:2], tf.int64))
     return tf.debugging.assert_less_equal(pixels, tf.constant(MAX_PIXELS, tf.int64))
+
+
+def check_scans(content: Any, shape: Any) -> Any:
+    """Asserts as `keras_caption.formats.jpeg_scans.check_scans`, of a JPEG."""
+    data = tf.io.decode_raw(content, tf.uint8)
+    codes = data[1:]
+    begins = (data[:-1] == FILL) & (codes > 0x01) & (codes != FILL)
+    markers = tf.where(begins & ((codes < 0xD0) | (codes > 0xD7)))[:, 0]
+    last = tf.size(markers, tf.int64) - 1
+    byte = bytes_of(content)
+
+    def next_marker(at):
+        """Place among the markers of the first one that is not before `at`."""
+        return tf.searchsorted(markers, [at], out_type=tf.int64)[0]
+
+    def is_inside(place, scans, segments):
+        is_end = byte(marker_at(place) + 1) == END_OF_IMAGE
+        few = (scans <= MAX_SCANS) & (segments < SEGMENTS)
+        return few & (place <= last) & ~is_end
+
+    def marker_at(place):
+        return tf.gather(markers, tf.minimum(place, last))
+
+    def next_segment(place, scans, segments):
+        at = marker_at(place)
+        scans += tf.cast(byte(at + 1) == START_OF_SCAN, tf.int64)
+        length = 256 * byte(at + 2) + byte(at + 3)
+        return next_marker(at + 2 + length), scans, segments + 1
+
+    none = tf.constant(0, tf.int64)
+    first = next_marker(tf.constant(2, tf.int64))
+    _, scans, segments = tf.while_loop(is_inside, next_segment, [first, none, none])
+    pixels = tf.reduce_prod(tf.cast(shape[:2], tf.int64))
+    few = (scans <= MAX_SCANS) & (scans * pixels <= MAX_SCANNED) & (segments < SEGMENTS)
+    return tf.debugging.assert_equal(few, True)
 
 
 def over_white(pixels: Any) -> Any:

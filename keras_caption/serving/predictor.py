@@ -8,7 +8,12 @@ import keras
 import numpy as np
 
 from keras_caption.decoding import with_decoding
-from keras_caption.decoding.beam import is_hypothesis
+from keras_caption.decoding.search import is_hypothesis
+from keras_caption.decoding.text_options import (
+    check_texts,
+    forbidden_tokens,
+    phrases_of,
+)
 from keras_caption.errors import InputError
 from keras_caption.features import (
     MAX_PIXELS,
@@ -257,6 +262,7 @@ class Predictor:
         Raises:
             InputError: If an option is unknown or wrong, or there are fewer than `n`
                 answers.
+            NoTextError: If the options leave an example no text.
         """
         self.check_options(n, options)
         predictions = [Prediction() for _ in examples]
@@ -275,6 +281,41 @@ class Predictor:
                     predictions[i] = prediction
         return predictions
 
+    def effort(
+        self, records: Sequence[Any], n: int | None, options: dict[str, Any]
+    ) -> int:
+        """How much `answer` asks for, see `keras_caption.serving.effort`.
+
+        Args:
+            records: Sequence of dicts, not yet read.
+            n, options: Of `answer`.
+
+        Raises:
+            InputError: If an option has no effect, or a text of it is unknown.
+        """
+        if isinstance(self.model, Answering):
+            self.model.check_no_decoding(options)
+            return len(records)
+        decoding = self.model.decoding.override(**options)
+        vocabulary = self.model.vocabulary
+        required = phrases_of(vocabulary, "required", decoding.required)
+        forbidden = forbidden_tokens(vocabulary, decoding.forbidden)
+        words = 1 + sum(map(len, required)) + forbidden.size // 100
+        beam = 1 if decoding.temperature is not None else decoding.beam_size
+        length = decoding.max_length
+        if decoding.length_ratio is not None:
+            sources = [self._length_of(record) for record in records]
+            longest = decoding.length_ratio * max(sources, default=0)
+            length = min(length, int(longest) + decoding.length_margin + 1)
+        return len(records) * max(beam, n or 1) * length * words
+
+    def _length_of(self, record):
+        """The number of tokens of a record's sentence, if it has one."""
+        value = record.get("source") if isinstance(record, Mapping) else None
+        if isinstance(value, str) and self.model.source is not None:
+            return len(self.model.source_tokens([value])[0])
+        return len(value) if isinstance(value, list | np.ndarray) else 0
+
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
         """Raises `InputError` as `answer` does, of its options."""
         if isinstance(self.model, Answering):
@@ -283,7 +324,8 @@ class Predictor:
             return
         if not isinstance(options.get("prefix", ""), str):
             raise InputError("`prefix` should be one text, which all begin with.")
-        self.model.decoding.override(**options)
+        decoding = self.model.decoding.override(**options)
+        check_texts(self.model.vocabulary, decoding)
 
     def _inputs(self, examples):
         """The model's inputs of examples of the same names, a dict of arrays."""

@@ -10,7 +10,9 @@ from pydantic import TypeAdapter
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding import Decoding
+from keras_caption.decoding.text_options import can_come
 from keras_caption.serving.endpoint import Input
+from keras_caption.serving.limits import MAX_PHRASES
 from keras_caption.settings.decoding import needs_of
 from keras_caption.text import PAD, Tokenizer
 
@@ -27,7 +29,6 @@ DTYPES = {
     "seed": tf.int64,
 }
 NO_SEED = -1
-MAX_PHRASES = 100  # forbidden ones; each takes memory for every token
 BOUNDS = {
     "minimum": tf.greater_equal,
     "exclusiveMinimum": tf.greater,
@@ -118,15 +119,15 @@ class RequestOptions:
         """Tokens `(batch, max_length)`, then PAD, and which of the texts can come."""
         length = self.options.max_length
         tokens = self.vocabulary.tokenize_nfc(texts)
-        is_right = self._are_known(tokens) & (tokens.row_lengths() <= length)
+        is_right = self._can_come(tokens) & (tokens.row_lengths() <= length)
         return tokens.to_tensor(PAD, shape=(None, length)), is_right
 
     def _forbidden(self, texts):
         """Phrases `(batch, phrases, longest)`, after PAD, and which texts are right."""
         phrases = tf.strings.split(texts, ",")[:, : MAX_PHRASES + 1]
-        tokens = self.vocabulary.tokenize_nfc(phrases.flat_values)
-        lengths = tokens.row_lengths()
-        is_right = phrases.with_flat_values(self._are_known(tokens) & (lengths > 0))
+        tokens = self.vocabulary.tokenize_nfc(tf.strings.strip(phrases.flat_values))
+        can_come, has_words = self._can_come(tokens), self._have_words(tokens)
+        is_right = phrases.with_flat_values(has_words | ~can_come)
         is_right = tf.reduce_all(is_right, axis=1) | (texts == "")
         is_right &= phrases.row_lengths() <= MAX_PHRASES
         # No output has more tokens: nothing is forbidden by a phrase that is cut.
@@ -136,13 +137,23 @@ class RequestOptions:
         ends = tf.cast(tokens.row_lengths(), tf.int32)[:, None]
         places = tf.maximum(tf.range(longest) - (longest - 1 - ends), 0)
         before = tf.gather(after, places, batch_dims=1)
+        before = tf.where(can_come[:, None], before, PAD)
         return phrases.with_flat_values(before).to_tensor(PAD), is_right
 
-    def _are_known(self, tokens):
-        """Which rows of tokens, ragged, the model can generate, bool."""
-        known = [self.vocabulary.is_known(i) for i in range(len(self.vocabulary))]
-        known = tf.ragged.map_flat_values(lambda i: tf.gather(known, i), tokens)
-        return tf.reduce_all(known, axis=1)
+    def _can_come(self, tokens):
+        """Which rows of tokens, ragged, the model may generate, bool."""
+        return tf.reduce_all(
+            self._are(tokens, lambda i: can_come(self.vocabulary, [i])), axis=1
+        )
+
+    def _have_words(self, tokens):
+        """Which rows of tokens, ragged, have more than white space, bool."""
+        return tf.reduce_any(self._are(tokens, self.vocabulary.is_known), axis=1)
+
+    def _are(self, tokens, condition):
+        """What a function of a token id says of each token of ragged rows, bool."""
+        values = [condition(i) for i in range(len(self.vocabulary))]
+        return tf.ragged.map_flat_values(lambda i: tf.gather(values, i), tokens)
 
 
 def is_value(values: Tensor, field: dataclasses.Field) -> Bool[Tensor, " batch"]:

@@ -6,6 +6,7 @@ import hmac
 import json
 import re
 import time
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ from keras_caption.serving.versions import ServedModel
 
 ADDRESS = re.compile(
     r"(?P<name>[^/:]+)"
-    r"(/versions/(?P<version>\d{1,18})|/labels/(?P<label>[^/:]+))?"
+    r"(/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
     r"(?P<verb>/metadata|:\w+)?"
 )
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # of a histogram
@@ -97,6 +98,7 @@ class Rest:
         self.token = token
         self.log = log
         self._running = 0
+        self._receiving = 0  # bytes of requests that are not there as a whole
 
     def app(self) -> FastAPI:
         """The application, which closes the service when it shuts down."""
@@ -109,11 +111,16 @@ class Rest:
         app = FastAPI(
             lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None
         )
-        app.add_api_route("/healthz", self.health)
-        app.add_api_route("/readyz", self.readiness)
-        app.add_api_route("/metrics", self.measured)
+        reading = ["GET", "HEAD"]
+        for path, answer in (
+            ("/healthz", self.health),
+            ("/readyz", self.readiness),
+            ("/metrics", self.measured),
+        ):
+            for end in "", "/":
+                app.add_api_route(f"{path}{end}", answer, methods=reading)
         app.add_api_route(
-            "/v1/models/{address:path}", self.models, methods=["GET", "POST"]
+            "/v1/models/{address:path}", self.models, methods=[*reading, "POST"]
         )
         for status in 404, 405:
             app.add_exception_handler(status, self.unknown)
@@ -137,21 +144,19 @@ class Rest:
             generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST
         )
 
-    async def unknown(self, request: Request, error: Exception) -> Response:
-        """Answers a request that no route has."""
-        path = request.url.path
-        return to_response(
-            404, {"error": f"Malformed request: {request.method} {path}"}
-        )
+    async def unknown(self, request: Request, error: Any) -> Response:
+        """Answers a request that no route has, or not by its method."""
+        text = f"Malformed request: {request.method} {request.url.path}"
+        return to_response(error.status_code, {"error": text}, error.headers)
 
     async def models(self, request: Request, address: str) -> Response:
         """Answers a request about a model, and logs and counts it."""
         begin = time.perf_counter()
-        found = ADDRESS.fullmatch(address)
+        found = ADDRESS.fullmatch(address.removesuffix("/"))
         facts = {"model": "", "verb": "", "examples": 0}
         try:
             self._check_token(request)
-            if not found or (request.method == "POST") != found_verb(found):
+            if not found or (request.method == "POST") != has_verb(found):
                 raise RefusedError(
                     404, f"Malformed request: {request.method} {request.url.path}"
                 )
@@ -197,9 +202,9 @@ class Rest:
                     404, f"Servable not found for request: {label_of(found)}"
                 ) from None
 
-        if request.method == "GET" and not found["verb"]:
+        if request.method != "POST" and not found["verb"]:
             return to_response(200, statuses_of(model, found))
-        if request.method == "GET":
+        if request.method != "POST":
             return to_response(200, metadata_of(model.name, find()))
         verbs = {":predict": self.service.predict, ":answer": self.service.answer}
         if found["verb"] not in verbs:
@@ -207,21 +212,17 @@ class Rest:
                 400,
                 f"{model.name} has no signature to {facts['verb']}.",
             )
-        if self._running >= self.service.limits.max_requests:
-            raise RefusedError(
-                429, "Too many requests wait: try again.", retry_after="1"
-            )
-        self._running += 1
-        self.metrics.running.set(self._running)
+        more = ()
+        if found["verb"] == ":answer":
+            kind = request.headers.get("content-type", "")
+            more = dict(request.query_params), "json" in kind
         try:
             async with asyncio.timeout(self.service.limits.timeout):
                 content = await self._content(request)
-                more = (
-                    (dict(request.query_params),) if found["verb"] == ":answer" else ()
-                )
-                facts["examples"], body = await verbs[found["verb"]](
-                    find, content, *more
-                )
+                with self._running_now():
+                    facts["examples"], body = await verbs[found["verb"]](
+                        model.name, find, content, *more
+                    )
         except TimeoutError:
             limit = self.service.limits.timeout
             raise RefusedError(
@@ -231,38 +232,131 @@ class Rest:
             raise RefusedError(400, str(error)) from None
         except UnavailableError:
             raise RefusedError(503, f"{model.name} has no version now.") from None
+        return to_response(200, body)
+
+    @contextlib.contextmanager
+    def _running_now(self):
+        """Counts a request as one in progress, or refuses it if there are too many."""
+        self._check_load(self._running < self.service.limits.max_requests)
+        self._running += 1
+        self.metrics.running.set(self._running)
+        try:
+            yield
         finally:
             self._running -= 1
             self.metrics.running.set(self._running)
-        return to_response(200, body)
+
+    def _check_load(self, is_free):
+        """Refuses a request if there is no place for it now."""
+        if not is_free:
+            raise RefusedError(
+                429, "Too many requests wait: try again.", retry_after="1"
+            )
 
     async def _content(self, request):
-        """The body of a request, as far as it may be long."""
-        most = self.service.limits.max_body
+        """The body of a request, as far as it may be long.
+
+        Who sends slowly takes no place of a request in progress, only that of the bytes
+        that have come.
+        """
+        limits = self.service.limits
+        most, content = limits.max_body, bytearray()
+        self._check_load(self._running < limits.max_requests)
+        unpack = decoder_of(request.headers)
         announced = request.headers.get("content-length", "0")
-        too_long = RefusedError(413, f"A request has at most {most:,} bytes.")
         if announced.isdecimal() and int(announced) > most:
-            raise too_long
-        content = bytearray()
-        async for part in request.stream():
-            content += part
-            if len(content) > most:
-                raise too_long
-        return bytes(content)
+            raise too_long(most)
+        try:
+            is_whole = False
+            while not is_whole:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":  # nobody reads this
+                    raise RefusedError(400, "The request ends too early.")
+                part = message.get("body", b"")
+                self._receiving += len(part)
+                content += part
+                if len(content) > most:
+                    raise too_long(most)
+                self._check_load(self._receiving <= most * limits.max_requests)
+                is_whole = not message.get("more_body", False)
+        finally:
+            self._receiving -= len(content)
+        if unpack is None:
+            return bytes(content)
+        plain = await asyncio.to_thread(unpack, content, most)
+        if plain is None:
+            raise too_long(most)
+        return plain
 
     def _check_token(self, request):
         """Refuses a request without the token, in a time that does not tell it."""
         if self.token is None:
             return
-        given = request.headers.get("authorization", "")
-        expected = f"Bearer {self.token}"
-        if not hmac.compare_digest(given.encode(), expected.encode()):
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        is_right = hmac.compare_digest(
+            token.strip().encode("latin-1"), self.token.encode()
+        )
+        if scheme.lower() != "bearer" or not is_right:
             raise RefusedError(
                 401, "The token is missing or wrong.", www_authenticate="Bearer"
             )
 
 
-def found_verb(found: re.Match) -> bool:
+def too_long(most: int) -> RefusedError:
+    """The error of a body that is too long.
+
+    It is made where it is raised: as a variable of the function that has read the body,
+    it would keep that in memory.
+    """
+    return RefusedError(413, f"A request has at most {most:,} bytes.")
+
+
+def decoder_of(headers: Any) -> Callable | None:
+    """What decodes a body, as `gunzip` does, or `None` for one that is as it is.
+
+    Raises:
+        RefusedError: If the body is of a kind that is not read.
+    """
+    if headers.get("content-type", "").startswith("multipart/"):
+        raise RefusedError(
+            415,
+            "A body of several parts is not read: send JSON, or the photo as it is, as "
+            "curl does with --data-binary @photo.jpg.",
+        )
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding in ("gzip", "x-gzip"):
+        return gunzip
+    if encoding != "identity":
+        raise RefusedError(
+            415,
+            f"A body encoded as {encoding:.20} is not read: gzip is, and none.",
+            accept_encoding="gzip, identity",
+        )
+    return None
+
+
+def gunzip(content: bytes, most: int) -> bytes | None:
+    """What gzip has compressed; `None` if it is longer than `most`.
+
+    Raises:
+        InputError: If it is damaged.
+    """
+    plain = bytearray()
+    try:
+        while content:
+            part = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+            plain += part.decompress(content, most + 1 - len(plain))
+            if len(plain) > most:
+                return None
+            if not part.eof:
+                raise InputError("The gzip of the request is cut.")
+            content = part.unused_data
+    except zlib.error:
+        raise InputError("The request is said to be gzip, and is none.") from None
+    return bytes(plain)
+
+
+def has_verb(found: re.Match) -> bool:
     """Whether an address has a verb, which is asked for by POST."""
     return (found["verb"] or "").startswith(":")
 
@@ -320,5 +414,7 @@ def to_response(
     status: int, body: dict[str, Any], headers: dict[str, str] | None = None
 ) -> Response:
     """A response of JSON, in which, as in TensorFlow Serving's, NaN is a number."""
-    content = json.dumps(body, ensure_ascii=False)
+    text = json.dumps(body, ensure_ascii=False)
+    # Half of a surrogate pair, which UTF-8 lacks, is escaped as JSON does it.
+    content = text.encode(errors="backslashreplace")
     return Response(content, status, headers, media_type="application/json")

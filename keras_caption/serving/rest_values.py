@@ -2,16 +2,21 @@
 
 import base64
 import binascii
+import re
 from typing import Any
 
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.serving.limits import MAX_ITEMS
+from keras_caption.formats.jpeg_scans import MAX_SCANS, count_scans
+from keras_caption.serving.limits import MAX_ITEMS, MAX_PHRASES
 from keras_caption.serving.signature import Signature
 
 DEFAULT = "serving_default"
 PREFERRED = (DEFAULT, "features", "photos")
+FILES = "image_bytes"  # an input of photos
+OF_ITEMS = ("regions", "boxes", "region_mask")  # inputs with a row for each item
+DATA = re.compile(r"data:[^,]*;base64,")  # what addresses of data begin with
 
 
 def read_request(
@@ -55,13 +60,36 @@ def read_request(
     else:
         rows = rows_of_columns(named(rows, signature))
     signature.check_names({*rows[0]})
-    return name, [
+    arrays = [
         {
             key: to_array(f"`{key}` of example {i}", value, signature.inputs[key])
             for key, value in row.items()
         }
         for i, row in enumerate(rows)
     ]
+    for i, row in enumerate(arrays):
+        check_items(f"Example {i}", row)
+        # Exports of earlier versions would decode it; this one is as if damaged.
+        if FILES in row and count_scans(row[FILES].item()) > MAX_SCANS:
+            row[FILES] = np.array(b"", object)
+        if row.get("forbidden", np.array(b"")).item().count(b",") >= MAX_PHRASES:
+            raise InputError(
+                f"`forbidden` of example {i} has more than {MAX_PHRASES:,} phrases."
+            )
+    return name, arrays
+
+
+def check_items(name: str, row: dict[str, np.ndarray]) -> None:
+    """Raises `InputError` unless all that is said of an example's items is of as many.
+
+    Args:
+        name: str, what the example is called in the message.
+        row: dict of arrays, its inputs.
+    """
+    sizes = {key: len(row[key]) for key in OF_ITEMS if key in row}
+    if len({*sizes.values()}) > 1:
+        counts = " and ".join(f"{size} {key}" for key, size in sizes.items())
+        raise InputError(f"{name} has {counts}: there should be as many.")
 
 
 def chosen(names: set[str] | None, signatures: dict[str, Signature]) -> str:
@@ -189,10 +217,13 @@ def text_of(name: str, value: Any) -> bytes:
 def from_base64(name: str, text: str) -> bytes:
     """The bytes that text in base64 stands for, with or without its padding.
 
+    It may be an address of data too, `data:image/jpeg;base64,...`.
+
     Raises:
         InputError: If it is no base64.
     """
-    text = "".join(text.split()).rstrip("=")
+    start = DATA.match(text)
+    text = "".join(text[start.end() if start else 0 :].split()).rstrip("=")
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):

@@ -1,7 +1,6 @@
 import contextlib
 import json
 import pathlib
-import signal
 import socket
 import sys
 import threading
@@ -10,15 +9,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import keras_caption
 from keras_caption.errors import InputError
 from keras_caption.serving.limits import Limits
+from keras_caption.serving.local_hosts import LocalHosts, is_loopback
 from keras_caption.serving.rest import Metrics, Rest
 from keras_caption.serving.service import Service
+from keras_caption.serving.signals import setting_when_asked_to_end
 from keras_caption.serving.versions import SAVED_MODEL
 
 BACKLOG = 2048  # connections that wait to be accepted
+HEAD_SECONDS = 10.0  # until a connection's next request has begun
+REST_SECONDS = 2.0  # for the rest of a body that is refused, so that this is read
 
 
 class Server:
@@ -45,6 +49,7 @@ class Server:
     def __init__(
         self, limits: Limits | None = None, token: str | None = None, logs: bool = False
     ):
+        self.token = token
         self.logs = logs
         self.metrics = Metrics()
         self.service = Service(
@@ -94,31 +99,47 @@ class Server:
     def run(self, host: str = "127.0.0.1", port: int = 8501) -> None:
         """Serves until the process is asked to end, and finishes what it accepted.
 
+        A second SIGINT ends it at once. Signals reach the main thread only: called in
+        another one, it serves until the process ends.
+
         Raises:
             InputError: If the address is not free.
         """
-        listening = listen(host, port)
-        for number in signal.SIGINT, signal.SIGTERM:  # which uvicorn raises again
-            signal.signal(number, lambda *_: None)
-        self._uvicorn().run([listening])
+        ended = threading.Event()
+        with setting_when_asked_to_end(ended), self.serving(host, port, ended):
+            ended.wait()
 
     @contextlib.contextmanager
-    def serving(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    def serving(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        ended: threading.Event | None = None,
+    ) -> Iterator[str]:
         """Serves in a thread while a block runs; its value is the address.
 
         Args:
             host: str.
             port: int; 0 is for one that is free.
+            ended: `threading.Event`, which is set should the thread end by itself.
 
         Raises:
             InputError: If the address is not free.
         """
         listening = listen(host, port)
-        server = self._uvicorn()
-        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        server = self._uvicorn(host, listening)
+
+        def serve():
+            try:
+                server.run([listening])
+            finally:
+                if ended is not None:
+                    ended.set()
+
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         try:
-            yield f"http://{host}:{listening.getsockname()[1]}"
+            yield url_of(host, listening.getsockname()[1])
         finally:
             server.should_exit = True
             thread.join()
@@ -131,10 +152,15 @@ class Server:
             line = {"time": round(time.time(), 3), "event": event, **facts}
             print(json.dumps(line), file=sys.stderr, flush=True)
 
-    def _uvicorn(self):
+    def _uvicorn(self, host, listening):
         timeout = self.service.limits.timeout
+        app = self._app
+        # A stranger's page knows no token.
+        if self.token is None and is_loopback(listening.getsockname()[0]):
+            app = LocalHosts(app, host)
         config = uvicorn.Config(
-            self._app,
+            app,
+            http=Connection,
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -142,6 +168,34 @@ class Server:
             timeout_graceful_shutdown=int(timeout) + 1,
         )
         return uvicorn.Server(config)
+
+
+class Connection(H11Protocol):
+    """A connection that is closed if no request begins on it in time.
+
+    Uvicorn waits for ever for the rest of a request's head, and of a body that is
+    answered before it is whole.
+    """
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait(HEAD_SECONDS)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._wait(REST_SECONDS if self.cycle.more_body else HEAD_SECONDS)
+
+    def _wait(self, seconds):
+        self.loop.call_later(seconds, self._close_after, self.cycle)
+
+    def _close_after(self, last):
+        if self.cycle is last and not self.transport.is_closing():
+            self.transport.close()
+
+
+def url_of(host: str, port: int) -> str:
+    """The address of a server, in which an IPv6 address has brackets."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -153,9 +207,10 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"{host}:{port} cannot be served: {reason}.") from None
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        address = url_of(host, port).removeprefix("http://")
+        raise InputError(f"{address} cannot be served: {reason}.") from None
 
 
 def name_of(path: str) -> str:

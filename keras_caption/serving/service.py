@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import re
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from keras_caption.errors import InputError
+from keras_caption.formats.deadline import reading_until
 from keras_caption.serving.batcher import Batcher
+from keras_caption.serving.effort import check_effort
 from keras_caption.serving.limits import Limits
 from keras_caption.serving.prediction import Prediction
 from keras_caption.serving.rest_values import (
@@ -24,7 +28,8 @@ from keras_caption.serving.stacking import stack
 from keras_caption.serving.versions import ServedModel, Version
 
 UNPADDED = "tokens"  # an input whose length the outputs have
-MAX_BEAM, MAX_LENGTH = 20, 1024  # of requests; a batch of more takes minutes
+UTF8_MARK = b"\xef\xbb\xbf"  # which some editors begin a file with
+NAME = re.compile(r"[^/:?#%\s]+")  # of a model, in addresses
 
 
 class UnavailableError(Exception):
@@ -51,7 +56,7 @@ class Service:
         self.limits = limits
         self.on_batch = on_batch
         self.models = {}
-        self._readers = ThreadPoolExecutor(os.cpu_count(), "reader")
+        self._readers = {}  # of each model its own, so that none waits for another's
         self._closing = threading.Event()
         self._watcher = None
 
@@ -69,6 +74,8 @@ class Service:
         """
         if name in self.models:
             raise InputError(f"Two models would have the name {name}.")
+        if not NAME.fullmatch(name):
+            raise InputError(f"{name!r:.60} is no name of a model in an address.")
 
         def batcher_of(model):
             return Batcher(
@@ -76,6 +83,7 @@ class Service:
                 self.limits.batch_size,
                 self.limits.batch_delay,
                 lambda size: self.on_batch(name, size),
+                self.limits.max_effort,
             )
 
         model = ServedModel(name, path, load, batcher_of, **more)
@@ -83,6 +91,7 @@ class Service:
         if not model.versions:
             reasons = [status.message for status in model.statuses.values()]
             raise InputError(f"{path} cannot be served: {reasons[-1]}.")
+        self._readers[name] = ThreadPoolExecutor(os.cpu_count(), f"{name} reader")
         self.models[name] = model
 
     def watch(self, seconds: float) -> None:
@@ -103,14 +112,16 @@ class Service:
             self._watcher.join()
         for model in self.models.values():
             model.close()
-        self._readers.shutdown()
+        for readers in self._readers.values():
+            readers.shutdown()
 
     async def predict(
-        self, find: Callable[[], Version], content: bytes
+        self, name: str, find: Callable[[], Version], content: bytes
     ) -> tuple[int, dict[str, Any]]:
         """Answers a request of TensorFlow Serving's `predict`.
 
         Args:
+            name: str, of the model.
             find: Function that returns the version that is asked for.
             content: bytes, JSON.
 
@@ -123,82 +134,95 @@ class Service:
 
         def read():
             body = from_json(content)
-            name, rows = read_request(body, find().model.signatures)
-            key = "predict", name, frozenset(rows[0])
+            signature, rows = read_request(body, find().model.signatures)
+            key = "predict", signature, frozenset(rows[0])
             if UNPADDED in rows[0]:
                 key = *key, tuple(sorted({row[UNPADDED].shape for row in rows}))
                 if len(key[-1]) > 1:
                     raise InputError(f"`{UNPADDED}` should have one length.")
             return "instances" in body, key, rows
 
-        in_rows, key, rows = await self._in_reader(read)
+        in_rows, key, rows = await self._in_reader(name, read)
         found = []
         for start in range(0, len(rows), self.limits.batch_size):
             part = rows[start : start + self.limits.batch_size]
-            found += await self._run(find, key, lambda version, part=part: part)
+            found += await self._run(name, find, key, lambda version, part=part: part)
 
         def write():
             outputs = {name: stack([x[name] for x in found]) for name in found[0]}
             return answer_in_rows(outputs) if in_rows else answer_in_columns(outputs)
 
-        return len(rows), await self._in_reader(write)
+        return len(rows), await self._in_reader(name, write)
 
     async def answer(
-        self, find: Callable[[], Version], content: bytes, query: dict[str, str]
+        self,
+        name: str,
+        find: Callable[[], Version],
+        content: bytes,
+        query: dict[str, str],
+        is_json: bool = False,
     ) -> tuple[int, dict[str, Any]]:
         """Answers records, see `Predictor`.
 
         Args:
-            find: Of `predict`.
+            name, find: Of `predict`.
             content: bytes, JSON of `records`, and maybe of `n`, `attention` and
                 `options`; or a file of a photo.
             query: dict of str, a `question` about that photo and `n`.
+            is_json: bool, whether the content is said to be JSON; otherwise it is
+                JSON if it begins with a brace.
 
         Returns, raises: As `predict`.
         """
+        end = time.monotonic() + self.limits.timeout
 
         def parse():
-            body = content_of(content, query)
+            body = content_of(content, query, is_json)
             records = body["records"]
             if not isinstance(records, list) or not records:
                 raise InputError("`records` should be a list of at least one record.")
             n, attention, options = (body.get(x) for x in ("n", "attention", "options"))
             if attention not in (None, False, True):
                 raise InputError("`attention` should be true or false.")
-            if not isinstance(options or {}, dict):
+            options = {} if options is None else options
+            if not isinstance(options, dict):
                 raise InputError("`options` should be an object.")
-            check_effort(n, options or {})
-            kept = json.dumps(options or {}, sort_keys=True)
-            return records, ("answer", n, bool(attention), kept)
+            model = find().model
+            effort = check_effort(model, records, n, options, self.limits.max_effort)
+            model.check_options(n, options)
+            kept = json.dumps(options, sort_keys=True)
+            return records, effort, ("answer", n, bool(attention), kept)
 
-        records, key = await self._in_reader(parse)
+        records, effort, key = await self._in_reader(name, parse)
         found = []
         for start in range(0, len(records), self.limits.batch_size):
             part = list(enumerate(records))[start : start + self.limits.batch_size]
 
             def examples(version, part=part):
-                return [
-                    version.model.read(record_of(x, i), i, self.limits.max_pixels)
-                    for i, x in part
-                ]
+                with reading_until(end):
+                    return [
+                        version.model.read(record_of(x, i), i, self.limits.max_pixels)
+                        for i, x in part
+                    ]
 
-            found += await self._run(find, key, examples)
+            share = effort * len(part) / len(records)
+            found += await self._run(name, find, key, examples, share)
         _, n, attention, _ = key
         predictions = [to_json(x, n is not None, attention) for x in found]
         return len(records), {"predictions": predictions}
 
-    async def _in_reader(self, function, *arguments):
+    async def _in_reader(self, name, function, *arguments):
         """What a function returns that may take a while, run beside the event loop."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, function, *arguments)
+        return await loop.run_in_executor(self._readers[name], function, *arguments)
 
-    async def _run(self, find, key, examples_of):
+    async def _run(self, name, find, key, examples_of, effort=0.0):
         """Runs examples, which fit into a batch, by the version that there is."""
         while True:
             version = find()
-            examples = await self._in_reader(examples_of, version)
+            examples = await self._in_reader(name, examples_of, version)
             try:
-                future = version.batcher.submit(key, examples)
+                future = version.batcher.submit(key, examples, effort)
             except RuntimeError:  # replaced meanwhile
                 if self._closing.is_set():
                     raise UnavailableError from None
@@ -223,16 +247,20 @@ def from_json(content: bytes) -> dict[str, Any]:
     """
     try:
         body = json.loads(content)
-    except (ValueError, RecursionError):
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise InputError("The request is no JSON.") from None
+    except ValueError:
+        raise InputError("A number of the request has too many digits.") from None
     if not isinstance(body, dict):
         raise InputError("The request should be a JSON object.")
     return body
 
 
-def content_of(content: bytes, query: dict[str, str]) -> dict[str, Any]:
+def content_of(
+    content: bytes, query: dict[str, str], is_json: bool = False
+) -> dict[str, Any]:
     """The object that a request of `answer` is, also of one that is a photo."""
-    if content.lstrip()[:1] == b"{":
+    if is_json or content.removeprefix(UTF8_MARK).lstrip()[:1] == b"{":
         body = from_json(content)
         if "records" not in body:
             raise InputError("The request has no `records`.")
@@ -241,7 +269,8 @@ def content_of(content: bytes, query: dict[str, str]) -> dict[str, Any]:
     if "question" in query:
         record["question"] = query["question"]
     n = query.get("n")
-    return {"records": [record], "n": int(n) if n and n.isdecimal() else n}
+    is_count = n is not None and re.fullmatch("[0-9]{1,9}", n)
+    return {"records": [record], "n": int(n) if is_count else n}
 
 
 def record_of(record: Any, place: int) -> Any:
@@ -258,21 +287,6 @@ def record_of(record: Any, place: int) -> Any:
                 f"The {name} of record {place} should be an object of b64."
             )
     return {**record, **files}
-
-
-def check_effort(n: Any, options: dict[str, Any]) -> None:
-    """Refuses a beam or texts that would hold a model up for minutes.
-
-    Raises:
-        InputError: If there are too many hypotheses or tokens.
-    """
-    for name, value, most in (
-        ("n", n, MAX_BEAM),
-        ("beam_size", options.get("beam_size"), MAX_BEAM),
-        ("max_length", options.get("max_length"), MAX_LENGTH),
-    ):
-        if isinstance(value, int | float) and value > most:
-            raise InputError(f"`{name}` of a request is at most {most:,}.")
 
 
 def to_json(found: Prediction, lists_best: bool, shows: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import re
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -127,13 +128,13 @@ class ServedModel:
         path = pathlib.Path(self.path)
         if "://" in self.path or not path.is_dir():
             return {1: self.path}
-        if (path / SAVED_MODEL).exists() and path.name.isdecimal():
+        if (path / SAVED_MODEL).exists() and is_version(path.name):
             return {int(path.name): self.path}
-        numbered = {
-            int(x.name): str(x)
-            for x in path.iterdir()
-            if x.is_dir() and x.name.isdecimal() and x.name.isascii()
-        }
+        numbered = {}
+        # Of several names of one number, such as 1 and 0001, the shortest.
+        for x in sorted(path.iterdir(), key=lambda x: (len(x.name), x.name)):
+            if is_version(x.name) and x.is_dir():
+                numbered.setdefault(int(x.name), str(x))
         if numbered:
             return numbered
         is_model = any((path / name).exists() for name in SAVED)
@@ -166,6 +167,11 @@ class ServedModel:
         version.batcher.close()
         self.statuses[number] = Status("END")
         self.log("version_removed", model=self.name, version=number)
+
+
+def is_version(name: str) -> bool:
+    """Whether a folder's name is the number of a version, which has 63 bits."""
+    return bool(re.fullmatch("[0-9]{1,99}", name)) and int(name) < 2**63
 
 
 def state_of(path: str) -> Any:

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Self, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 from typing_extensions import Doc
 
 from keras_caption.arguments import (
@@ -29,6 +30,8 @@ LengthMargin = Annotated[int, Field(ge=0, le=4096)]
 NgramSize = Annotated[int, Field(ge=0, le=20)]
 MinLength = Annotated[int, Field(ge=0, le=4096)]
 Penalty = Annotated[float, Field(ge=1, le=100)]
+# Scores are divided by powers of lengths up to 4,096, which float32 has to hold.
+LengthPenalty = Annotated[NotNegative, Field(le=10)]
 
 
 def as_tuple(value: Any) -> Any:
@@ -38,11 +41,25 @@ def as_tuple(value: Any) -> Any:
 
 def split(value: Any) -> Any:
     """Phrases, of a list, or of one str that separates them by commas."""
-    return tuple(value.split(",")) if isinstance(value, str) else as_tuple(value)
+    if not isinstance(value, str):
+        return as_tuple(value)
+    return tuple(text.strip() for text in value.split(","))
 
 
-Phrases = Annotated[tuple[str, ...], BeforeValidator(split)]
-Prefix = Annotated[str | tuple[str, ...], BeforeValidator(as_tuple)]
+def as_unicode(text: str) -> str:
+    """Returns a text; a pydantic error if UTF-8 cannot encode it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError(
+            "unicode", "Input should be Unicode, without half of a surrogate pair"
+        ) from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(as_unicode)]
+Phrases = Annotated[tuple[Text, ...], BeforeValidator(split)]
+Prefix = Annotated[Text | tuple[Text, ...], BeforeValidator(as_tuple)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +134,8 @@ class Decoding:
         prefix: str, text that outputs begin with; or a list, one for each example. They
             continue it. It comes, whatever else is forbidden.
         forbidden: List of str, words or phrases that never come, as tokens in a row. On
-            a command line, commas separate them.
+            a command line, commas separate them. What the model does not know is
+            passed over, as it cannot come.
         required: List of str, words or phrases that have to come, as tokens in a row.
             The beam is as wide for each number of their tokens that a hypothesis has
             (grid beam search, Hokamp and Liu, 2017).
@@ -142,7 +160,7 @@ class Decoding:
     length_ratio: LengthRatio | None = None
     length_margin: Annotated[LengthMargin, RATIO] = 0
     min_length: MinLength = 0
-    length_penalty: Annotated[NotNegative, BEAM] = 0.0
+    length_penalty: Annotated[LengthPenalty, BEAM] = 0.0
     length_offset: Annotated[NotNegative, BEAM] = 5.0
     allow_unk: Annotated[bool, SEARCH] = False
     renormalize: Annotated[bool, SEARCH] = False
@@ -175,12 +193,7 @@ class Decoding:
             InputError: If an option is unknown, has a wrong value, or has no effect
                 beside the others.
         """
-        names = [field.name for field in dataclasses.fields(self)]
-        for name in options:
-            if name not in names:
-                raise InputError(
-                    f"There is no decoding option {name!r}. {hint(name, names)}"
-                )
+        check_names(options)
         changed = dataclasses.replace(self, **options)
         for field in dataclasses.fields(self):
             for need in needs_of(field):
@@ -211,6 +224,22 @@ class Decoding:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
+
+
+def check_names(options: Iterable[str]) -> None:
+    """Raises `InputError` if there is no option of a name."""
+    for name in options:
+        if name not in types():
+            raise InputError(
+                f"There is no decoding option {name!r:.60}. {hint(name, types())}"
+            )
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Raises `InputError` if an option is unknown, or its value not of its type."""
+    check_names(options)
+    for name, value in options.items():
+        checked(types()[name], name, value)
 
 
 @functools.cache

@@ -99,7 +99,10 @@ class CharacterTokenizer(Tokenizer):
         return ids
 
     def is_known(self, token: int) -> bool:
-        return token >= FIRST and not self.characters[token - FIRST].isspace()
+        return token >= FIRST and not self.is_space(token)
+
+    def is_space(self, token: int) -> bool:
+        return token >= FIRST and self.characters[token - FIRST].isspace()
 
     def to_text(self, ids: list[int]) -> str:
         return b"".join(self._pieces[i] for i in ids).decode("utf-8", "replace")

@@ -122,7 +122,11 @@ class SubwordTokenizer(Tokenizer):
 
     def is_known(self, token: int) -> bool:
         is_byte = self._processor.is_byte(token)
-        return token > UNK and not is_byte and self._processor.decode([token]) != ""
+        return token > UNK and not is_byte and not self.is_space(token)
+
+    def is_space(self, token: int) -> bool:
+        is_byte = self._processor.is_byte(token)
+        return token > UNK and not is_byte and not self._processor.decode([token])
 
     def shares_ids(self, other: Tokenizer) -> bool:
         return isinstance(other, SubwordTokenizer) and self._pieces() == other._pieces()

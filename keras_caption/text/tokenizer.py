@@ -86,6 +86,10 @@ class Tokenizer(abc.ABC):
         """Whether a token id stands for something of the text the tokenizer knows."""
         return token > UNK
 
+    def is_space(self, token: int) -> bool:
+        """Whether a token id stands for white space alone."""
+        return False
+
     def shares_ids(self, other: "Tokenizer") -> bool:
         """Whether a token id stands for the same with another tokenizer."""
         return self == other

@@ -9,6 +9,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.text import BOS, EOS, PAD
+from keras_caption.visualization.fonts import find_fonts
 
 TEXT = {"fontsize": 11, "parse_math": False}  # words, in which $ begins no formula
 WIDTH = 20  # inches, of figures of wide images or of several captions
@@ -81,7 +82,7 @@ def attention_over_words(
     figure = Figure(figsize=(width, row.height + LEGEND_HEIGHT), layout="constrained")
     row.plot(model, figure, len(row.panels))
     add_legend(figure)
-    return figure
+    return find_fonts(figure)
 
 
 class Row:

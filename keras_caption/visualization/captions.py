@@ -12,6 +12,7 @@ from keras_caption.visualization.attention import (
     Row,
     add_legend,
 )
+from keras_caption.visualization.fonts import find_fonts
 
 
 def attention_over_captions(
@@ -42,4 +43,4 @@ def attention_over_captions(
     for part, row in zip(parts[:, 0], rows, strict=True):
         row.plot(model, part, columns)
     add_legend(figure)
-    return figure
+    return find_fonts(figure)

@@ -18,6 +18,7 @@ from keras_caption.visualization.attention import (
     read_one,
     show,
 )
+from keras_caption.visualization.fonts import find_fonts
 
 SHOWN = 2  # regions
 LEGEND = "The two regions that attend most to each word, and their shares of attention."
@@ -77,4 +78,4 @@ def attention_over_question(
         of_word[np.argsort(of_word)[:-SHOWN]] = 0.0
         show(panel, kind, {**inputs, "labels": labels}, of_word, image)
         panel.set_title(word, **TEXT)
-    return figure
+    return find_fonts(figure)

@@ -165,6 +165,21 @@ def test_several_captions_of_each_photo(files, model, tmp_path, capsys):
     assert "another file than this command writes" in code
 
 
+def test_photos_that_options_leave_no_caption_are_skipped(files, tmp_path, capsys):
+    two, output = files / "photos" / "2.png", tmp_path / "c.csv"
+    required = "--required=dog a dog", "--forbidden=unheard-of", f"--output={output}"
+    code, printed, errors = call(capsys, files, two, *required, "--no_repeat_ngram=1")
+    assert code == 1
+    assert "Captioned 0 of 1 files; 1 are skipped: " in printed
+    assert "2.png: There is no text for image 0: `forbidden`, `required`, " in errors
+    code, printed, _ = call(capsys, files, two, *required, "--prefix=two a")
+    assert code == (
+        "error: `required`: 3 tokens beside 2 of `prefix` do not fit into a "
+        "`max_length` of 4."
+    )
+    assert not printed
+
+
 def test_photos_of_mixed_sizes_leave_memory_batch_by_batch(model):
     options = {"max_length": 4, "batch_size": 3}
     sizes = [(60, 40), (416, 208), (40, 90), (64, 64), (208, 416), (30, 20), (90, 90)]

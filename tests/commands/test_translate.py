@@ -87,6 +87,24 @@ def test_a_terminal_shows_translations_while_they_grow(saved, capsys, monkeypatc
     assert capsys.readouterr().out == "abcdefgh\r\x1b[1A\x1b[Jxy\r\x1b[Jx yz\n"
 
 
+def test_sentences_that_options_leave_no_translation_are_skipped(
+    saved, tmp_path, capsys, monkeypatch
+):
+    options = ["--length_ratio=1", "--length_margin=0", "--required=abc"]
+    (tmp_path / "in").write_text("a\nabcabc\n")
+    code, printed, errors = call(capsys, saved, "--input", tmp_path / "in", *options)
+    assert code == 1
+    first, second, _ = printed.split("\n")
+    assert (first, "abc" in second) == ("", True)
+    assert "in, line 1 has no translation: `required`, `length_ratio` and a" in errors
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    code, printed, errors = call(capsys, saved, "--stream", "a", "abcabc", *options)
+    assert (code, "abc" in printed) == (1, True)
+    assert "Sentence 1 has no translation: `required`, `length_ratio` and a" in errors
+    code, _, errors = call(capsys, saved, "a", "--required=abc", "--forbidden=b")
+    assert code == "error: `required`: 'abc' is `forbidden`."
+
+
 def test_mistakes_are_one_sentence_and_write_nothing(
     saved, tmp_path, capsys, captioner
 ):

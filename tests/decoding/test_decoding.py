@@ -141,6 +141,29 @@ def test_forbidden_words_are_never_generated(rng):
             assert (caption[:length] != PAD).all()
 
 
+def test_where_no_token_is_left_there_is_no_sequence(rng):
+    decoder = Markov(np.log(rng.dirichlet(np.ones(8), size=(2, 8))))
+    forbidden = {"forbidden": np.int32([[[4], [5], [6], [7]], [[4]] * 4])}
+    options = {"max_length": 6, "min_length": 3}
+    numbers = rng.random((2, 6)).astype("float32")
+    hot, cold = (Decoding(**options, temperature=x) for x in (1e9, 1e-37))
+    found = [
+        greedy_search(decoder, None, Decoding(**options), forbidden),
+        beam_search(decoder, None, Decoding(**options), forbidden),
+        *(sample(decoder, None, numbers, x, forbidden) for x in (cold, hot)),
+    ]
+    for tokens, scores in found:
+        tokens = np.array(tokens).reshape(2, -1, 6)
+        scores = np.array(scores).reshape(2, -1)
+        assert (tokens[0] == PAD).all()
+        assert (scores[0] == -1e9).all()
+        assert (scores[1] > -100).all()
+        for sequence in tokens[1]:
+            assert {*words_of(sequence)} <= {EOS, 5, 6, 7}
+            assert len(words_of(sequence)) > 3
+    np.testing.assert_array_equal(found[0][0], found[2][0])
+
+
 def test_length_penalty_prefers_longer_captions():
     log_probs = np.full((1, 8, 8), -20.0)
     log_probs[0, BOS, 4], log_probs[0, 4, EOS] = -0.7, -0.2

@@ -24,6 +24,15 @@ MISTAKES = [
     ({"groups": 2}, "A beam of 3 cannot be divided into 2"),
     ({"diversity": 0.5}, "`diversity` needs `groups`"),
     ({"required": ["w1"], "temperature": 1.0}, "`required` needs a search"),
+    ({"required": ["w1 w2"], "forbidden": "w3,w2"}, "'w1 w2' is `forbidden`"),
+    (
+        {"required": ["w1 w2"], "prefix": "w3 w4", "max_length": 3},
+        "`required`: 2 tokens beside 2 of `prefix` do not fit into a `max_length` of 3",
+    ),
+    (
+        {"required": ["w1 w1"], "no_repeat_ngram": 1},
+        "no text for image 0: `required`, `no_repeat_ngram` and a `max_length` of 20",
+    ),
     ({"required": ["w1"], "groups": 3}, "`required` needs a beam that is not divided"),
     ({"min_length": 21}, "`min_length` of 21 is more than a `max_length` of 20"),
     ({"repetition_penalty": 0.9}, "`repetition_penalty`: Input should be greater"),
@@ -33,6 +42,7 @@ MISTAKES = [
     ({"max_length": 4097}, "`max_length`: Input should be less than or equal to 4096"),
     ({"max_length": 0}, "`max_length`: Input should be greater than or equal to 1"),
     ({"length_penalty": float("nan")}, "`length_penalty`: Input should be a finite"),
+    ({"length_penalty": 1e38}, "`length_penalty`: Input should be less than or equal"),
     ({"length_penalty": -1}, "`length_penalty`: Input should be greater than or equal"),
     ({"no_repeat_ngram": "no"}, "`no_repeat_ngram`: Input should be a valid integer"),
     ({"temperature": 0}, "`temperature`: Input should be greater than 0, received 0"),
@@ -85,12 +95,15 @@ def test_texts_constrain_what_a_model_generates(captioner, rng):
     images = random_images(rng)
     short = {"max_length": 6, "batch_size": 2}
     prefixes = ["w3 w9", "", "w7"]
-    options = {**short, "prefix": prefixes, "forbidden": ["w1", "w2 w4"]}
+    options = {**short, "prefix": prefixes, "forbidden": ["w1", "w2 w4", "w1 new"]}
     texts = captioner.generate(images, required=["w5 w6"], **options)
     for text, prefix in zip(texts, prefixes, strict=True):
         assert f"{text} ".startswith(prefix)
         assert "w5 w6" in text
         assert "w1" not in text.split()
+    overlapping = {"prefix": "w9 w3", "required": ["w3 w4 w5", "w5 w6"]}
+    for text in captioner.generate(images, **overlapping, max_length=5):
+        assert text == "w9 w3 w4 w5 w6"
     sampled = captioner.generate(images, n=2, temperature=1.0, seed=1, **short)
     assert [len(found) for found in sampled] == [2, 2, 2]
     first, _ = captioner.generate_tokens(

@@ -18,7 +18,7 @@ from keras_caption.decoding import (
     greedy_search,
     sample,
 )
-from keras_caption.decoding.constrained_beam import progress_table
+from keras_caption.decoding.constrained_beam import required_phrases
 from keras_caption.text import BOS, EOS, PAD, UNK
 
 BATCH, LENGTH, SIZE = 3, 5, 8
@@ -197,7 +197,7 @@ def found(case, tensors):
         return greedy_search(Random(), None, options, tensors)
     required = None
     if "required" in case:
-        required = ops.convert_to_tensor(progress_table(case["required"], SIZE))
+        required = required_phrases(case["required"])
     return beam_search(Random(), None, options, tensors, required)
 
 

@@ -1,8 +1,11 @@
 """The page in a browser: every tab, by mouse and by keyboard, wide, narrow and dark."""
 
+import itertools
+import json
 import pathlib
 import urllib.parse
 
+import httpx
 import keras
 import pytest
 from clip_files import write_clip
@@ -13,6 +16,7 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 
 pytest.importorskip("gradio")
+uploads = pytest.importorskip("keras_caption.demo.uploads")
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = pathlib.Path("/usr/bin/chromium")
 SHORT = kc.decoding.Decoding(min_length=2, max_length=4)
@@ -120,14 +124,19 @@ def test_every_tab_answers(address, browser, tmp_path):
     assert result.locator("h3").all_inner_texts() == ["one", "two"]
     assert len({*result.locator(".said").all_inner_texts()}) == 1
     page.screenshot(path=tmp_path / "photo.png", full_page=True)
-    for label in ("Required", "Forbidden"):
-        box = panel.get_by_label(f"{label} words")
-        box.fill("dog, zebra")
-        box.press("Enter")
-        problem = f"`{label.lower()}`: 'zebra' has words that the model does not know."
-        panel.get_by_text(problem).first.wait_for()
-        assert panel.get_by_role("alert").count() == 2
-        box.fill("")
+    box = panel.get_by_label("Required words")
+    box.fill("dog, zebra")
+    box.press("Enter")
+    problem = "`required`: 'zebra' has words that the model does not know."
+    panel.get_by_text(problem).first.wait_for()
+    assert panel.get_by_role("alert").count() == 2
+    box.fill("")
+    box = panel.get_by_label("Forbidden words")
+    box.fill("dog, zebra")
+    box.press("Enter")
+    result.locator(".said").first.wait_for()
+    assert not any("dog" in x for x in result.locator(".said").all_inner_texts())
+    box.fill("")
 
     # === A question about a photo ===
     page.get_by_role("tab", name="Ask about a photo").click()
@@ -169,3 +178,76 @@ def test_every_tab_answers(address, browser, tmp_path):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.screenshot(path=tmp_path / "phone.png", full_page=True)
     assert hosts == {"127.0.0.1", None}
+
+
+# === What a stranger sends, without the page's own code ===
+
+
+def ask(address, label, *values):
+    """The answer to a raw question: HTML, or an error.
+
+    Args:
+        address: str, of the page.
+        label: str, of a tab's first component.
+        *values: Of all its components.
+    """
+    config = httpx.get(f"{address}config").json()
+    labels = {x["id"]: x["props"].get("label") for x in config["components"]}
+    functions = (x for x in config["dependencies"] if len(x["inputs"]) == len(values))
+    function = next(x for x in functions if labels[x["inputs"][0]] == label)
+    body = {"data": values, "fn_index": function["id"], "session_hash": "s"}
+    queued = httpx.post(f"{address}gradio_api/queue/join", json=body)
+    assert queued.status_code == 200, queued.text
+    stream = f"{address}gradio_api/queue/data?session_hash=s"
+    with httpx.stream("GET", stream, timeout=120) as events:
+        for line in events.iter_lines():
+            event = json.loads(line.removeprefix("data:")) if line else {}
+            if event.get("msg") == "process_completed":
+                output = event["output"]
+                return output.get("error") or output["data"][0]
+    raise AssertionError("The stream ends without an answer.")
+
+
+def upload(address, name, content):
+    answer = httpx.post(f"{address}gradio_api/upload", files={"files": (name, content)})
+    return answer.json()[0]
+
+
+def test_only_what_was_uploaded_is_read(address, tmp_path):
+    mine = tmp_path / "private.png"
+    Image.fromarray(photo(64, 48, [(1, 1)])).save(mine)
+    sent = upload(address, "dogs.png", mine.read_bytes())
+    link = pathlib.Path(sent).with_name("link.png")
+    link.symlink_to(mine)
+    rest = ["one", "none", 3, "", ""]
+    assert 'class="said"' in ask(address, "Photo", {"path": sent}, *rest)
+    meta = {"_type": "gradio.FileData"}
+    for path in (mine, tmp_path / "none.png", link, f"{sent}/../../../{mine}", "/"):
+        value = {"path": str(path)}
+        assert ask(address, "Photo", value, *rest) == uploads.NOT_SENT
+        marked = ask(address, "Photo", {**value, "meta": meta}, *rest)
+        assert marked.endswith(" because it was not uploaded by a user.")
+    clip = ask(address, "Clip", {"path": str(mine)}, "clips", "none", 3, "", "")
+    assert "meta" in clip or clip == uploads.NOT_SENT
+
+
+def test_pages_of_others_and_long_uploads_are_refused(address, monkeypatch):
+    for headers in {"host": "evil.example"}, {"origin": "https://evil.example"}:
+        answer = httpx.get(f"{address}config", headers=headers)
+        assert answer.status_code == 403
+        assert "evil.example" in answer.json()["error"]
+    path = f"{address}gradio_api/upload"
+    chunks = httpx.post(path, content=iter([b"x"]))
+    assert (chunks.status_code, "how many bytes" in chunks.text) == (411, True)
+    monkeypatch.setattr(uploads, "MAX_BYTES", 1000)
+    long = httpx.post(path, files={"files": ("a.png", b"x" * 1001)})
+    assert (long.status_code, "at most 1,000 bytes" in long.text) == (413, True)
+    monkeypatch.setattr(uploads, "MAX_KEPT", 0)
+    more = httpx.post(path, files={"files": ("a.png", b"x")})
+    assert (more.status_code, "no place for more" in more.text) == (507, True)
+
+
+def test_the_effort_of_a_question_is_bounded(address):
+    words = ", ".join(map(" ".join, itertools.product(WORDS, repeat=5)))
+    answer = ask(address, "Sentence", "a dog", "translator", "none", 10, words, "")
+    assert "The request asks for too much: " in answer

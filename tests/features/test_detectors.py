@@ -1,3 +1,5 @@
+import contextlib
+
 import keras
 import numpy as np
 import pytest
@@ -84,6 +86,21 @@ def test_objects_have_scores_and_colours():
     assert [x["category"] for x in detector.objects_of(found, 0)] == ["dog", "dog"]
 
 
+@contextlib.contextmanager
+def set_by_others():
+    """What another program, or a training, has set in Keras for the process."""
+    policy = keras.config.dtype_policy()
+    keras.config.set_image_data_format("channels_first")
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        yield
+        assert keras.config.image_data_format() == "channels_first"
+        assert keras.config.dtype_policy().name == "mixed_float16"
+    finally:
+        keras.config.set_image_data_format("channels_last")
+        keras.config.set_dtype_policy(policy)
+
+
 def test_pixels_of_objects_or_windows_come_last(tmp_path):
     network = kc.features.Extractor("MobileNet", image_size=32, arguments=WIDTH)
     coloured = kc.features.ColouredObjects(Yolox(white_yolox(), image_size=64))
@@ -113,6 +130,11 @@ def test_pixels_of_objects_or_windows_come_last(tmp_path):
     assert loaded.dimensions == detector.dimensions
     for name, values in loaded(inputs).items():
         np.testing.assert_allclose(values, found[name], atol=1e-5)
+    with set_by_others():
+        loaded = keras.models.load_model(tmp_path / "detector.keras")
+        inputs = loaded.to_pixels(photos)
+        for name, values in loaded(inputs).items():
+            np.testing.assert_allclose(values, found[name], atol=1e-5)
 
 
 @pytest.mark.parametrize(("width", "count"), [(3.0, 2), (6.0, 1)])
@@ -150,6 +172,12 @@ def test_detectors_of_kerashub_find_the_same_as_by_themselves(rng, tmp_path):
     for category, place in zip(categories[0], boxes[0], strict=True):
         near = [k[1:] for k in known if k[0] == category]
         assert category < 0 or np.abs(np.array(near) - place).max(axis=1).min() < 1e-5
+
+    with set_by_others():
+        again = load_detector(path, confidence=0.01)
+        found = again.find(again.to_pixels(list(pixels)))
+    for values, expected in zip(found, (boxes, scores, categories), strict=True):
+        np.testing.assert_allclose(values, expected, atol=1e-5)
 
     with pytest.raises(kc.InputError, match=r"80 or 91 classes\. Received: 3"):
         HubDetector(small_retinanet(3))

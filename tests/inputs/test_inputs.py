@@ -1,10 +1,12 @@
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import random_images, tiny
 from faulty_images import FAULTS, PADDINGS, pad_images, spoil
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 
 import keras_caption as kc
@@ -114,6 +116,22 @@ def test_attention_frames_the_cells_of_a_grid(vocabulary, rng):
     corners = [(20.0 * (cell % 3), 10.0 * (cell // 3)) for cell in most]
     assert [frame.get_xy() for frame in panel.patches] == corners
     assert {(x.get_width(), x.get_height()) for x in panel.patches} == {(20, 10)}
+
+
+def test_words_are_in_a_font_of_the_machine_or_a_sentence(rng, monkeypatch):
+    own = [x for x in font_manager.fontManager.ttflist if "matplotlib" in x.fname]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", own)
+    words = kc.text.WordTokenizer(["रुको", "ᶄ‍d"])  # of none, and of STIX
+    size = {"grid_height": 2, "grid_width": 3, "grid_dim": 4, "num_layers": 1}
+    size |= {"model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    model = kc.models.create("spatial", vocabulary=words, **size)
+    inputs = {"grid": rng.normal(size=(1, 2, 3, 4)).astype("float32")}
+    figure = kc.visualization.attention_over_captions(model, [(inputs, [5], None)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.canvas.draw()
+    with pytest.raises(kc.InputError, match=r"No font .* has '.{4}' \(DEVANAGARI\)"):
+        kc.visualization.attention_over_words(model, inputs, [4, 5])
 
 
 def test_labels_of_objects_within_each_other_do_not_cover_each_other():

@@ -314,6 +314,12 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
     for train in (nameless, kc.text.teacher_forcing, nameless.train_on_batch):
         with pytest.raises(kc.InputError, match="hold `tokens`"):
             train(images)
+    keras.config.set_floatx("float64")
+    try:
+        with pytest.raises(kc.InputError, match=r"Keras.s floatx is float64"):
+            kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
+    finally:
+        keras.config.set_floatx("float32")
 
 
 def test_functions_of_the_last_options_are_kept(vocabulary, monkeypatch):

@@ -1,9 +1,11 @@
 import json
+import re
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import numpy as np
 import ovmsclient
 import pytest
@@ -15,6 +17,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 import keras_caption as kc
 from keras_caption.decoding import Decoding
+from keras_caption.decoding.text_options import forbidden_tokens
 from keras_caption.serving.generation import generation_endpoints
 from keras_caption.serving.request_options import RequestOptions
 
@@ -138,6 +141,11 @@ def test_faulty_images_have_no_caption_and_harm_no_others(served, rng):
     )
     assert np.isnan(found[: 2 * wrong]).all()
     np.testing.assert_allclose(found[-2:], expected[-2:], atol=1e-6)
+    for token in -1, len(WORDS) + 4:  # of no vocabulary
+        tokens[-1, 1] = token
+        found = answer(served["logits"], {**images, "tokens": tokens})["logits"]
+        assert np.isnan(found[-1]).all()
+        np.testing.assert_allclose(found[-2], expected[-2], atol=1e-6)
 
 
 def test_a_number_of_regions_that_are_not_there_is_a_fault(served_without_boxes, rng):
@@ -230,7 +238,7 @@ CHOICES = {
     "search": [
         {},
         {"forbidden": FEW},
-        {"forbidden": FEW, "min_length": 4},
+        {"forbidden": f"{FEW}, w1 unknown,unknown", "min_length": 4},
         {"forbidden": FEW, "length_penalty": 9.0},
         {"forbidden": FEW, "min_length": 4, "repetition_penalty": 5.0},
         {"forbidden": "w23 w23,w5", "prefix": "w2 w5 w23"},
@@ -251,7 +259,7 @@ WRONG = {
         *({"length_penalty": x} for x in (-1.0, np.nan, np.inf)),
         *({"repetition_penalty": x} for x in (0.9, 101.0)),
         *({"prefix": x} for x in ("unknown", "w1 " * (LENGTH + 1))),
-        *({"forbidden": x} for x in ("unknown", "w1,,w2", "w1," * 100 + "w2")),
+        *({"forbidden": x} for x in ("w1,,w2", "!", "w1," * 1000 + "w2")),
     ],
     "sample": [
         *({"temperature": x} for x in (0.0, -1.0, 1e-39, np.nan)),
@@ -303,6 +311,28 @@ def test_options_without_effect_are_no_inputs(vocabulary):
     defaults = RequestOptions(own, vocabulary).inputs
     values = [defaults[name].example for name in ("min_length", "temperature", "top_k")]
     assert values == [[3], [0.7], [5]]
+
+
+def test_texts_of_characters_may_have_spaces():
+    characters = kc.text.CharacterTokenizer("a dog")
+    texts = ["a dog", " a", "dog?", " "]
+    read = RequestOptions(Decoding(), characters).read
+    no_text = dict.fromkeys(("prefix", "forbidden"), tf.constant([""]))
+    others = {"min_length": [0], "length_penalty": [0.0], "repetition_penalty": [1.0]}
+    valid = [True] * 4
+    for name, right in (
+        ("prefix", [True, True, False, True]),
+        ("forbidden", [True, True, True, False]),
+    ):
+        served = {**no_text, **others, name: tf.constant(texts)}
+        values, found = read({n: tf.constant(x) for n, x in served.items()}, valid)
+        assert found.numpy().tolist() == right
+    phrases = values["per_example"]["forbidden"][:, 0].numpy()
+    expected = forbidden_tokens(characters, ["a dog", "a"])
+    np.testing.assert_array_equal(phrases[:2, -5:], expected)
+    assert not phrases[2].any()  # which cannot come
+    with pytest.raises(kc.InputError, match="`forbidden`: ' ' has no words"):
+        forbidden_tokens(characters, [" "])
 
 
 # === Served over HTTP ===
@@ -374,6 +404,45 @@ def test_records_of_several_requests_are_answered_as_alone(url, captioner, rng):
             client.answer("ngsan", records, groups=2)
         with pytest.raises(kc.serving.ServerError, match="has no attention to show"):
             client.answer("ngsan", records, attention=True)
+
+
+@pytest.mark.parametrize("name", ["ngsan", "keras"])
+def test_a_wrong_request_is_no_failure_of_the_server(url, name, rng):
+    images = {n: x[0].tolist() for n, x in random_images(rng, 1, 3).items()}
+    record = {n: images[n] for n in ("regions", "boxes")}
+    fewer = {**record, "boxes": record["boxes"][:2]}
+    words = {"w1": 1, "\ud800": 1}
+    for verb, body, message in (
+        *(("answer", {"records": [x]}, "should be a dict") for x in (None, 1, "x")),
+        ("answer", {"records": [fewer]}, "3 regions and 2 boxes|has boxes of 2|boxes"),
+        ("answer", {"records": [{**record, "\ud800": 1}]}, "has '\\\\ud800'"),
+        ("answer", {"records": [record], "n": "2"}, "`n`: Input should be a valid int"),
+        *(
+            ("answer", {"records": [record], "options": {key: value}}, message)
+            for key, value, message in (
+                ("forbidden", [1], "`forbidden`"),
+                ("prefix", ["w1", "w2"], "`prefix`"),
+                ("prefix", "\ud800", "`prefix`"),
+                ("min_length", "3", "`min_length`"),
+                ("seed", 1, "seed"),
+                ("self", 1, "no decoding option 'self'"),
+            )
+        ),
+        ("predict", {"instances": [fewer]}, "3 regions and 2 boxes"),
+        ("predict", {"instances": [words]}, "no input"),
+        (
+            "predict",
+            {
+                "instances": [{**record, "forbidden": "w1," * 1000}],
+                "signature_name": "search",
+            },
+            "missing|more than 1,000 phrases",
+        ),
+    ):
+        address, content = f"{url}/v1/models/{name}:{verb}", json.dumps(body)
+        answer = httpx.post(address, content=content, timeout=20)
+        assert answer.status_code == 400, answer.text
+        assert re.search(message, answer.json()["error"]), answer.text
 
 
 def warmup_requests(exported):

@@ -110,3 +110,26 @@ def test_files_that_cannot_be_decoded_harm_no_others(decode, noise):
     assert decoded.numpy().tolist() == [True] + 7 * [False]
     np.testing.assert_allclose(photos[0], resize_photo(noise, SIZE), atol=1e-3)
     assert not photos[1:].numpy().any()
+
+
+def scanned(number, between=b"", side=32):
+    """A progressive JPEG whose last scan comes again, up to a number of scans."""
+    content = encode(np.zeros((side, side), "uint8"), progressive=True)
+    number -= content.count(b"\xff\xda")
+    last = content[content.rindex(b"\xff\xda") : -2]
+    return content[:-2] + number * (between + last) + content[-2:]
+
+
+def test_scans_are_counted_before_a_photo_is_decoded(decode):
+    # What stands in a comment, or behind the image, is neither an end nor a scan.
+    end = b"\xff\xfe\0\x04\xff\xd9"
+    few = [scanned(100), scanned(100, b"\xff\xfe\0\x04\xff\xda") + b"\xff\xda"]
+    many = [scanned(101), scanned(101, end), scanned(7, 10_000 * b"\xff\xfe\0\x02")]
+    many.append(scanned(98, side=3400))  # of many pixels in all
+    _, decoded = decode(tf.constant([*few, *many]))
+    assert decoded.numpy().tolist() == [True] * 2 + [False] * 4
+    for content in few:
+        assert read_photo(content).shape == (32, 32, 3)
+    for content in many:
+        with pytest.raises(kc.InputError, match=r"A photo has .* at most 100 are"):
+            read_photo(content, "A photo")

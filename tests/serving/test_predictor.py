@@ -73,6 +73,18 @@ def test_photos_of_any_sizes_are_captioned_together(of_objects):
         np.testing.assert_allclose(one.boxes, boxes, atol=1e-4)
 
 
+def test_options_that_leave_no_text_are_one_sentence(of_objects):
+    example = of_objects.read({"photo": png((3, 4))})
+    with pytest.raises(kc.InputError, match="There is no text for image 0: `required`"):
+        of_objects.answer([example], required=["dog dog"], no_repeat_ngram=1, n=2)
+    with pytest.raises(kc.InputError, match="'a dog' is `forbidden`"):
+        of_objects.check_options(None, {"required": ["a dog"], "forbidden": ["dog"]})
+    effort = of_objects.effort([{}] * 3, 2, {"beam_size": 4, "required": ["a dog"]})
+    assert effort == 3 * 4 * 4 * (1 + 2)  # records, beam, tokens, required ones
+    forbidden = ["dog a dogs a"] * 2 + [" ".join(["a"] * 100)]
+    assert of_objects.effort([{}], 9, {"forbidden": forbidden}) == 9 * 4 * (1 + 2)
+
+
 def test_several_of_what_is_detected_once_is_unsure(of_objects, monkeypatch):
     monkeypatch.setattr(of_objects.model.members[0], "threshold", 0.0)
     photos = [{"photo": png((3, 4))}, {"photo": png((3, 4), (20, 30))}]

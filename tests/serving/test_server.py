@@ -2,9 +2,18 @@
 
 import asyncio
 import base64
+import contextlib
+import gzip
+import http.server
 import json
+import os
 import pathlib
+import signal
+import socket
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -14,6 +23,7 @@ import tensorflow as tf
 
 import keras_caption as kc
 from keras_caption.commands import main
+from keras_caption.formats.deadline import check_time
 from keras_caption.serving import Client, Limits, Prediction, Server, ServerError
 from keras_caption.serving.batcher import Batcher
 from keras_caption.serving.service import Service
@@ -47,6 +57,12 @@ class Fake:
             "photos": Signature(FILES, {}, length.get_concrete_function),
         }
         self.batches = []
+
+    def effort(self, records, n, options):
+        return len(records) * (n or 1) * options.get("max_length", 1)
+
+    def check_options(self, n, options):
+        pass
 
     def read(self, record, place=0, max_pixels=0):
         if record.get("photo") == b"bad":
@@ -86,6 +102,10 @@ def test_rows_columns_and_single_inputs_are_answered(url):
     assert base64.b64decode(answer["predictions"][0]["x_bytes"]["b64"]) == b"1.000000"
     bare = httpx.post(f"{url}:predict", json={"instances": [[1, 2], [3.5]]})
     assert bare.json() == answer
+    long = b"\xff\xd8" + 101 * b"\xff\xda\0\x02"  # of too many scans: as if damaged
+    photos = {"instances": [{"image_bytes": b64(x)} for x in (b"p", long)]}
+    answer = httpx.post(f"{url}:predict", json={**photos, "signature_name": "photos"})
+    assert answer.json() == {"predictions": [1, 0]}
     for inputs in {"x": [[1, 2], [3.5, 0]]}, [[1, 2], [3.5, 0]]:
         body = {"inputs": inputs, "signature_name": "serving_default"}
         answer = httpx.post(f"{url}/versions/1:predict", json=body).json()
@@ -166,6 +186,33 @@ def test_states_and_metadata_are_those_of_tensorflow_serving(url):
             "`n` of a request is at most",
         ),
         ("adder:answer", b"bad", 400, "The photo of record 0 is no image"),
+        *(
+            (
+                "adder:answer",
+                {"records": [{}], "options": {name: 1}},
+                400,
+                "no decoding",
+            )
+            for name in ("self", "examples", "n", "attention")
+        ),
+        (
+            "adder:answer",
+            {"records": [{}], "options": {"length_penalty": 1e38}},
+            400,
+            "`length_penalty`: Input should be less than or equal to 10",
+        ),
+        ("adder:answer", {"records": [{}], "n": "2"}, 400, "`n`: Input should be a"),
+        (f"adder:answer?n={'9' * 5000}", b"photo", 400, "`n`: Input should be a"),
+        (
+            "adder:answer",
+            {"records": [{}] * 50, "n": 20, "options": {"max_length": 51}},
+            400,
+            "51,000 steps, the product of records, beam, tokens of a text and of what",
+        ),
+        ("adder:answer", b'\xef\xbb\xbf {"records": 1}', 400, "at least one record"),
+        ("adder:answer", b'{"records": %s}' % (b"9" * 5000), 400, "too many digits"),
+        ("adder:predict", b'{"instances": [{"\\ud800": 1}]}', 400, "input '\\ud800'"),
+        ("adder:predict", b'{"inputs": {"\\ud800": 1}}', 400, "`\ud800` should be a"),
         (
             "adder/versions/2:predict",
             {},
@@ -196,6 +243,72 @@ def test_wrong_addresses_are_not_found(url):
         assert answer.status_code == 404
         assert "error" in answer.json()
     assert httpx.get(url.replace("v1", "v2")).json()["error"].startswith("Malformed")
+
+
+def test_bodies_of_other_kinds_are_read_or_refused(url):
+    body = json.dumps({"records": [{"photo": b64(b"p")}]}).encode()
+    packed = gzip.compress(body[:9]) + gzip.compress(body[9:])
+    expected = httpx.post(f"{url}:answer", content=body).json()
+    address = "data:image/png;base64,"
+    uri = {"b64": address + base64.b64encode(b"p").decode()}
+    for content, headers in (
+        (packed, {"content-encoding": "gzip"}),
+        (b"\xef\xbb\xbf\n" + body, {}),
+        (body.decode().encode("utf-16"), {"content-type": "application/json"}),
+        (json.dumps({"records": [{"photo": uri}]}), {}),
+    ):
+        answer = httpx.post(f"{url}:answer", content=content, headers=headers)
+        assert answer.json() == expected
+    for content, kind, status, message in (
+        (packed, "br", 415, "A body encoded as br is not read: gzip is, and none"),
+        (packed[:-4], "gzip", 400, "The gzip of the request is cut"),
+        (body, "gzip", 400, "The request is said to be gzip, and is none"),
+        (gzip.compress(b" " * 2**26), "gzip", 413, "at most 33,554,432 bytes"),
+    ):
+        headers = {"content-encoding": kind}
+        answer = httpx.post(f"{url}:answer", content=content, headers=headers)
+        assert (answer.status_code, message in answer.text) == (status, True)
+    answer = httpx.post(f"{url}:answer", files={"photo": b"p"})
+    assert answer.status_code == 415
+    assert "--data-binary @photo.jpg" in answer.json()["error"]
+
+
+def test_addresses_are_asked_in_several_ways(url):
+    root = url.removesuffix("/v1/models/adder")
+    addresses = [f"{root}/{x}" for x in ("healthz", "readyz", "metrics")]
+    for address in (*addresses, url, f"{url}/metadata"):
+        assert httpx.get(f"{address}/").status_code == 200
+        head = httpx.head(address)
+        assert (head.status_code, head.content) == (200, b"")
+    assert httpx.post(f"{url}:answer/", content=b"p").status_code == 200
+    for address in (*addresses, f"{url}:predict"):
+        asked = httpx.options(address, headers={"Origin": "http://localhost:3000"})
+        assert asked.status_code == 405
+        assert {"GET", "HEAD"} <= {*asked.headers["allow"].split(", ")}
+        assert "Malformed request: OPTIONS" in asked.json()["error"]
+
+
+def test_a_server_of_this_machine_refuses_pages_of_others(tmp_path):
+    with serve(tmp_path).serving() as url:
+        port = url.rpartition(":")[2]
+        for name, value, status in (
+            ("host", f"localhost:{port}", 200),
+            ("host", f"[::1]:{port}", 200),
+            ("host", f"evil.example:{port}", 403),
+            ("host", "127.0.0.1.evil.example", 403),
+            ("origin", f"http://127.0.0.1:{port}", 200),
+            ("origin", "http://localhost:3000", 200),
+            ("origin", "https://evil.example", 403),
+            ("origin", "null", 403),
+        ):
+            answer = httpx.get(f"{url}/healthz", headers={name: value})
+            assert answer.status_code == status, value
+    # A page does not know the token; and who asks a public address may be anybody.
+    other = {"headers": {"host": "evil.example"}}
+    with serve(tmp_path, token="s3cret").serving() as url:
+        assert httpx.get(f"{url}/healthz", **other).status_code == 200
+    with serve(tmp_path).serving("0.0.0.0") as url:
+        assert httpx.get(f"{url}/healthz", **other).status_code == 200
 
 
 def test_records_and_photos_are_answered(url):
@@ -282,6 +395,17 @@ def test_what_nobody_waits_for_does_not_run():
     assert seen == [1, 3]
 
 
+def test_a_batch_of_several_requests_has_a_greatest_effort():
+    sizes = []
+    batcher = Batcher(lambda _, x: x, 16, 60.0, sizes.append, effort=10.0)
+    futures = [
+        batcher.submit("k", [i] * 2, effort) for i, effort in enumerate((4, 6, 99, 1))
+    ]
+    batcher.close()
+    assert [future.result()[0] for future in futures] == [0, 1, 2, 3]
+    assert sizes == [4, 2, 2]
+
+
 # === Limits ===
 
 
@@ -304,7 +428,7 @@ def test_limits_of_size_number_and_time(tmp_path):
         assert httpx.get(f"{url}/metrics").status_code == 401
         assert httpx.get(f"{url}/healthz").status_code == 200
         assert httpx.get(f"{url}/readyz").status_code == 200
-        headers = {"Authorization": "Bearer s3cret"}
+        headers = {"Authorization": "bearer s3cret"}
         with httpx.Client(headers=headers) as http:
             assert http.post(address, content=b"x" * 1001).status_code == 413
             chunks = (b"x" * 600 for _ in range(2))
@@ -317,6 +441,58 @@ def test_limits_of_size_number_and_time(tmp_path):
             assert slow.result().status_code == 504
             go.set()
             assert http.post(address, json={"records": [{}]}).status_code == 200
+
+
+def test_one_model_reads_while_another_is_given_photos_without_end(tmp_path):
+    go, ends = threading.Event(), []
+
+    class Slow(Fake):
+        def read(self, record, place=0, max_pixels=0):
+            go.wait()
+            try:
+                check_time(f"The photo of record {place}")
+            except kc.InputError as error:
+                ends.append(str(error))
+                raise
+            return record
+
+    server = serve(tmp_path, limits=Limits(timeout=0.3))
+    server.service.add("slow", str(tmp_path / "adder.keras"), lambda path: Slow())
+    with server.serving() as url, ThreadPoolExecutor(8) as threads:
+        slow, quick = (f"{url}/v1/models/{x}:answer" for x in ("slow", "adder"))
+        waiting = [threads.submit(httpx.post, slow, content=b"p") for _ in range(8)]
+        assert httpx.post(quick, content=b"p").status_code == 200
+        assert {x.result().status_code for x in waiting} == {504}
+        go.set()
+    assert {*ends} == {"The photo of record 0 takes too long to read."}
+
+
+def test_who_sends_slowly_keeps_nobody_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_caption.serving.server.HEAD_SECONDS", 0.5)
+    monkeypatch.setattr("keras_caption.serving.server.REST_SECONDS", 0.2)
+    limits = Limits(max_requests=1, timeout=2.0, max_body=1000)
+    with serve(tmp_path, limits=limits).serving() as url:
+        address = "127.0.0.1", int(url.rpartition(":")[2])
+        head = b"POST /v1/models/adder:answer HTTP/1.1\r\nHost: localhost\r\n"
+        begun = b"Content-Length: 9\r\n\r\np"
+        chunked = b"Transfer-Encoding: chunked\r\n\r\n1\r\np\r\n"
+        slow = [socket.create_connection(address, 10) for _ in range(4)]
+        texts = b"", head, head + begun, head + chunked
+        for connection, text in zip(slow, texts, strict=True):
+            connection.sendall(text)
+        answer = httpx.post(f"{url}/v1/models/adder:answer", content=b"p")
+        assert answer.status_code == 200
+        ends = [connection.recv(4096)[:13] for connection in slow]
+        assert ends == [b"", b"", b"HTTP/1.1 504 ", b"HTTP/1.1 504 "]
+        endless = socket.create_connection(address, 10)
+        endless.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        chunk = b"800\r\n" + 2048 * b"p" + b"\r\n"
+        endless.sendall(chunk)
+        assert endless.recv(4096).startswith(b"HTTP/1.1 413 ")
+        with pytest.raises(OSError, match="reset by peer|Broken pipe"):
+            for _ in range(100):
+                endless.sendall(chunk)
+                time.sleep(0.05)
 
 
 def test_an_error_of_the_server_tells_nothing_of_the_request(tmp_path, capsys):
@@ -404,6 +580,96 @@ def test_requests_go_to_the_version_that_there_is(tmp_path):
         assert client.status("adder") == {2: "AVAILABLE", 1: "END"}
 
 
+def test_versions_of_one_number_and_of_many_digits(tmp_path):
+    names = ["0001", "1", "1795684371923217335", str(2**63), "\u0661", "2x"]
+    for name in names:
+        (tmp_path / "adder" / name).mkdir(parents=True)
+    server = Server()
+    server.service.add("adder", str(tmp_path / "adder"), Fake, labels={"old": 1})
+    model = server.service.models["adder"]
+    assert {n: pathlib.Path(x.model.path).name for n, x in model.versions.items()} == {
+        1: "1",
+        1795684371923217335: "1795684371923217335",
+    }
+    with server.serving() as url, Client(url) as client:
+        version = 1795684371923217335
+        assert client.texts("adder", [{"x": 0}], version=version) == ["50"]
+    with pytest.raises(kc.InputError, match="'a/b' is no name of a model"):
+        server.service.add("a/b", str(tmp_path / "adder"), Fake)
+
+
+# === Running ===
+
+
+@pytest.mark.parametrize("where", ["here", "in a running loop"])
+def test_a_signal_ends_what_runs_and_handlers_are_given_back(tmp_path, where):
+    server, port = serve(tmp_path), free_port()
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    def end():
+        answer = until_answered(f"http://127.0.0.1:{port}/healthz")
+        os.kill(os.getpid(), signal.SIGTERM)
+        return answer.status_code
+
+    async def run():
+        server.run(port=port)
+
+    with ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(end)
+        server.run(port=port) if where == "here" else asyncio.run(run())
+        assert ended.result() == 200
+    after = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert after == before
+
+
+IN_A_THREAD = """
+import threading, time, urllib.request
+from keras_caption.serving import Server
+thread = threading.Thread(target=Server().run, args=("::1", {port}), daemon=True)
+thread.start()
+for _ in range(100):
+    time.sleep(0.1)
+    try:
+        status = urllib.request.urlopen("http://[::1]:{port}/healthz").status
+        break
+    except OSError:
+        pass
+print(status, thread.is_alive())
+"""
+
+
+def test_a_server_runs_in_another_thread():
+    program = IN_A_THREAD.format(port=free_port())
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout == "200 True\n"
+
+
+def test_addresses_of_the_sixth_version_have_brackets(tmp_path):
+    with serve(tmp_path).serving("::1") as url:
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        other, port = serve(tmp_path), int(url.rpartition(":")[2])
+        with pytest.raises(kc.InputError, match=r"^\[::1\]:\d+ cannot be served: Addr"):
+            other.run("::1", port)
+    server = serve(tmp_path)
+    with pytest.raises(kc.InputError, match=r"^127\.0\.0\.1:70000 cannot be served"):
+        server.run(port=70000)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def until_answered(address):
+    for _ in range(100):
+        try:
+            return httpx.get(address)
+        except httpx.ConnectError:
+            time.sleep(0.1)
+    raise AssertionError(f"{address} does not answer.")
+
+
 # === The client ===
 
 
@@ -416,7 +682,8 @@ def test_the_client_comes_again_where_the_server_is_busy(monkeypatch):
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        body = {"predictions": [{"text": "a dog", "score": -1.0}]}
+        prediction = {"text": "a dog", "score": -1.0}
+        body = {"predictions": [prediction] * len(seen[-1]["records"])}
         headers = {"retry-after": "3"} if answer == 429 else {}
         return httpx.Response(answer, json=body, headers=headers)
 
@@ -424,10 +691,9 @@ def test_the_client_comes_again_where_the_server_is_busy(monkeypatch):
         waited.append(seconds)
 
     transport = httpx.MockTransport(respond)
-    monkeypatch.setattr("time.sleep", waited.append)
     monkeypatch.setattr("asyncio.sleep", sleep)
     client = Client("http://x/", retries=3)
-    client._http = httpx.Client(transport=transport)
+    client._async._http = httpx.AsyncClient(transport=transport)
     photo = np.zeros((2, 3, 3), "uint8")
     assert client.texts("m", [photo], n=2, beam_size=4) == ["a dog"]
     assert seen[0]["n"] == 2
@@ -442,7 +708,7 @@ def test_the_client_comes_again_where_the_server_is_busy(monkeypatch):
             client._http = httpx.AsyncClient(transport=transport)
             return await client.texts("m", ["a sentence", {"regions": photo[0]}])
 
-    assert asyncio.run(ask()) == ["a dog"]
+    assert asyncio.run(ask()) == ["a dog"] * 2
     assert seen[-1]["records"] == [
         {"source": "a sentence"},
         {"regions": photo[0].tolist()},
@@ -457,6 +723,120 @@ def test_the_client_comes_again_where_the_server_is_busy(monkeypatch):
     assert not answers  # without another try
     with pytest.raises(kc.InputError, match=r"none.jpg cannot be read: No such"):
         client.texts("m", [pathlib.Path("none.jpg")])
+
+
+class Wrong(http.server.BaseHTTPRequestHandler):
+    """Answers each request by the next of some functions of a handler."""
+
+    answers = []
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        with contextlib.suppress(OSError):
+            self.answers.pop(0)(self)
+
+    do_GET = do_POST  # noqa: N815
+
+    def log_message(self, *args):
+        pass
+
+
+def saying(content, status=200, **headers):
+    def answer(handler):
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return answer
+
+
+def dripping(handler):
+    for _ in range(1000):
+        handler.wfile.write(b"H")
+        time.sleep(0.05)
+
+
+def endless(handler):
+    saying(b"")(handler)
+    while True:
+        handler.wfile.write(b" " * 2**20)
+
+
+@pytest.fixture
+def wrong():
+    """The address of a server that answers as `Wrong.answers` say."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Wrong)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def test_a_wrong_answer_is_one_sentence_in_time(wrong, monkeypatch):
+    monkeypatch.setattr("keras_caption.serving.client.MAX_ANSWER", 10**7)
+    text = {"text": "a dog", "score": -1.0}
+    contents = [
+        *(b"", b"<html>", b"[]", b"null", b"{}", b'{"predictions": 1}', b"[" * 10**5),
+        *(json.dumps({"predictions": [x]}).encode() for x in (1, {}, {"text": "a"})),
+        json.dumps({"predictions": [text, text]}).encode(),
+        json.dumps({"predictions": [{**text, "attention": [[1], [1, 2]]}]}).encode(),
+    ]
+    with Client(wrong, timeout=1.0) as client:
+
+        def fails(answer, message, **more):
+            Wrong.answers[:] = [answer]
+            begun = time.monotonic()
+            with pytest.raises(ServerError, match=message):
+                client.texts("m", ["x"], **more)
+            assert time.monotonic() - begun < 3
+
+        for content in contents:
+            fails(saying(content), "^http://127.0.0.1:.* answers /v1/models/m:answer ")
+        packed = gzip.compress(b" " * 10**7)
+        fails(saying(packed, content_encoding="gzip"), "in the encoding gzip")
+        fails(endless, "by more than 10,000,000 bytes|within 1 s")
+        fails(saying(b"", 503, Retry_After="100000"), "status 503")
+        fails(saying(b"", 307, location="/"), "status 307")
+        fails(dripping, "does not answer within 1 s")
+        Wrong.answers[:] = [saying(json.dumps({"predictions": [text]}).encode())] * 2
+        assert client.texts("a/b?", [{"x": float("nan")}]) == ["a dog"]
+        more = {**text, "of_later_servers": 1}
+        Wrong.answers[:] = [saying(json.dumps({"predictions": [more]}).encode())]
+        assert client.texts("m", ["x"]) == ["a dog"]
+        with pytest.raises(kc.InputError, match="cannot be sent as JSON"):
+            client.texts("m", [{"x": {1}}])
+        with pytest.raises(kc.InputError, match="array should be uint8"):
+            client.texts("m", [np.zeros((2, 2))])
+    with pytest.raises(kc.InputError, match="The client is closed"):
+        client.texts("m", ["x"])
+
+
+@pytest.mark.parametrize("url", ["http://::1:8501", "ftp://x", "http://", "", "http:x"])
+def test_a_wrong_address_is_one_sentence(url):
+    with pytest.raises(kc.InputError, match="is no address of a server, such as"):
+        Client(url)
+
+
+def test_a_proxy_is_asked_for_other_machines_only(wrong, monkeypatch):
+    for name in ("http_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    state = {"model_version_status": [{"version": "1", "state": "AVAILABLE"}]}
+    for value in ("http://127.0.0.1:9", "socks5://127.0.0.1:9", "socks://127.0.0.1:9"):
+        monkeypatch.setenv("ALL_PROXY", value)
+        Wrong.answers[:] = [saying(json.dumps(state).encode())]
+        assert Client(wrong).status("m") == {1: "AVAILABLE"}
+    with pytest.raises(kc.InputError, match=r"cannot be used: .* With NO_PROXY=x\.org"):
+        Client("http://x.org")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    with pytest.raises(
+        ServerError, match=r"through the .* proxy .*: Connection refused"
+    ):
+        Client("http://x.org", retries=0).status("m")
+    monkeypatch.setenv("NO_PROXY", "x.org")
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    Client("http://x.org").close()
 
 
 # === The command ===

@@ -17,6 +17,7 @@ from keras_caption.tasks.run_report.shown_examples import (
     common_scores,
     merged_examples,
 )
+from keras_caption.visualization.fonts import find_fonts
 
 WIDTH = 6.9  # inches: a page of two columns
 CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25  # images, and inches of each
@@ -67,7 +68,7 @@ def captions_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fig
             said += [(PERSON, reference) for reference in example.references[:1]]
             lines = [textwrap.fill(f"{who}: {what}", 36) for who, what in said]
             text.text(0, 1, "\n".join(lines), va="top", parse_math=False)
-        figure.canvas.draw()  # with these settings
+        find_fonts(figure).canvas.draw()  # with these settings
     return figure
 
 
@@ -118,7 +119,7 @@ def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fi
         if references:
             said = f"{PERSON}: {' / '.join(references)}"
             figure.supxlabel(said, x=0.01, ha="left", fontsize=8)
-        figure.canvas.draw()  # with these settings
+        find_fonts(figure).canvas.draw()  # with these settings
     return figure
 
 

@@ -9,6 +9,7 @@ import keras_caption as kc
 from keras_caption.atomic import write_json
 from keras_caption.formats.items import write_items
 from keras_caption.progress import progress
+from keras_caption.visualization.fonts import without_font
 
 CAPTIONS = 4  # in the figure of attention
 SHOWN = 10  # captions printed
@@ -76,7 +77,8 @@ def evaluate(
     judged = kc.synthetic.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
     objects = score_objects(captions, references, examples, builder)
-    draw_attention(model, builder, folder / "attention.png")
+    with without_font():
+        draw_attention(model, builder, folder / "attention.png")
 
     width = model.decoding.beam_size
     noun = model.memory_kind.noun

@@ -13,6 +13,7 @@ import keras_caption as kc
 from keras_caption.formats.items import write_items
 from keras_caption.training.answer_validation import answer_questions
 from keras_caption.visualization.attention import LEGEND_HEIGHT, add_legend
+from keras_caption.visualization.fonts import without_font
 from keras_caption.visualization.questions import LEGEND
 
 DRAWN = 4  # questions in the figure of attention
@@ -72,7 +73,8 @@ def evaluate(
         unscored = answer_questions(model, unanswered, encode(model, "unanswered"))
         kc.evaluation.write_vqa_results(folder / "server_results.json", unscored)
     if isinstance(model, kc.models.MCAN):
-        draw_attention(model, data, folder / "attention.png")
+        with without_font():
+            draw_attention(model, data, folder / "attention.png")
 
     print(f"\nTest split, {len(questions):,} questions, {model.name}\n")
     overall = [row("all", scores["accuracy"], len(questions))]

@@ -1,0 +1,71 @@
+"""Requests to a server of this machine that a page of another site makes."""
+
+import ipaddress
+import json
+import urllib.parse
+from typing import Any
+
+LOCAL = "localhost"
+
+
+class LocalHosts:
+    """An application of ASGI that only this machine's own pages and programs ask.
+
+    A server that listens on the loopback interface is reached by browsers of this
+    machine too, whatever page they show. A page of another site sends requests to it,
+    with that site as `Origin`; or has the name of its own host resolved to this
+    machine's address, and sends it as `Host`. Both are refused.
+
+    Args:
+        app: Application of ASGI.
+        host: str, that it is served at, which is local too.
+    """
+
+    def __init__(self, app: Any, host: str = LOCAL):
+        self.app = app
+        self.host = host.lower()
+
+    async def __call__(self, scope: dict, receive: Any, send: Any) -> None:
+        foreign = self.foreign(scope) if scope["type"] == "http" else None
+        if foreign is None:
+            await self.app(scope, receive, send)
+            return
+        error = (
+            f"This server is for its machine only, not for {foreign:.100}. A proxy "
+            f"should send the header Host: {LOCAL}."
+        )
+        body = json.dumps({"error": error}).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        begin = {"type": "http.response.start", "status": 403, "headers": headers}
+        await send(begin)
+        await send({"type": "http.response.body", "body": body})
+
+    def foreign(self, scope: dict) -> str | None:
+        """The host or origin of a request that is not this machine, if there is one."""
+        for name, value in scope["headers"]:
+            text = value.decode("latin-1")
+            if name == b"host" and not self.is_local(f"//{text}"):
+                return text
+            if name == b"origin" and not self.is_local(text):
+                return text
+        return None
+
+    def is_local(self, address: str) -> bool:
+        """Whether an address names this machine."""
+        try:
+            host = urllib.parse.urlsplit(address).hostname
+        except ValueError:
+            return False
+        return host in (LOCAL, self.host) or is_loopback(host)
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether a host is an address of the loopback interface."""
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,84 @@
+import contextlib
+import functools
+import unicodedata
+from collections.abc import Iterator
+
+from matplotlib import font_manager
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ft2font import FT2Font
+from matplotlib.text import Text
+
+from keras_caption.errors import InputError
+from keras_caption.progress import report
+
+SQUARES = "Last Resort"  # Matplotlib's font of what no other font has
+
+
+class NoFontError(InputError):
+    """No font of the machine has the characters of a figure."""
+
+
+def find_fonts(figure: Figure | SubFigure) -> Figure | SubFigure:
+    """Lets the texts of a figure take characters from any font of the machine.
+
+    Matplotlib's own font has no Chinese, Japanese, Korean or Hindi, and shows squares.
+
+    Args:
+        figure: `matplotlib.figure.Figure` or `SubFigure`.
+
+    Returns:
+        The figure.
+
+    Raises:
+        NoFontError: If characters are in no font.
+    """
+    texts = figure.findobj(Text)
+    missing = {c for text in texts for c in text.get_text() if is_shown(c)}
+    missing -= characters_of(font_manager.findfont(font_manager.FontProperties()))
+    families, fonts = [], font_manager.fontManager.ttflist
+    fonts = [entry for entry in fonts if not entry.name.startswith(SQUARES)]
+    # Of a family, Matplotlib takes the upright font of normal weight.
+    for entry in sorted(fonts, key=is_special) if missing else ():
+        if has := missing & characters_of(entry.fname):
+            families.append(entry.name)
+            missing -= has
+    if missing:
+        some = "".join(sorted(missing)[:10])
+        scripts = {unicodedata.name(c, "unknown").split()[0] for c in missing}
+        raise NoFontError(
+            f"No font of this machine has {some!r} ({', '.join(sorted(scripts))}): "
+            "install one, such as Noto Sans, or see the captions in a browser, on a "
+            "contact sheet or the page of a run."
+        )
+    for text in texts if families else ():
+        text.set_fontfamily([*text.get_fontfamily(), *families])
+    return figure
+
+
+@contextlib.contextmanager
+def without_font() -> Iterator[None]:
+    """Reports that a block's figure is not drawn for want of a font, and continues."""
+    try:
+        yield
+    except NoFontError as error:
+        report(f"There is no figure of attention. {error}")
+
+
+def is_shown(character: str) -> bool:
+    """Whether a character has a glyph of its own: no space, control or joiner."""
+    return unicodedata.category(character)[0] not in "ZC"
+
+
+def is_special(entry: font_manager.FontEntry) -> bool:
+    """Whether a font is slanted, or not of normal weight."""
+    return entry.style != "normal" or entry.weight not in (400, "normal", "regular")
+
+
+@functools.cache
+def characters_of(path: str) -> frozenset[str]:
+    """The characters that the outlines of a font are of; none if it cannot be read."""
+    try:
+        font = FT2Font(path)
+    except (OSError, RuntimeError):
+        return frozenset()
+    return frozenset(map(chr, font.get_charmap())) if font.scalable else frozenset()
