@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import shutil
+import unicodedata
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from region_files import (
 )
 
 import keras_caption as kc
+from keras_caption.prepare.matching import match
 
 DIM = 5
 IDS = [42, 7, 139]
@@ -191,6 +193,18 @@ def test_images_with_names_for_ids_keep_them_to_the_score(features, tmp_path):
         tmp_path / "captions_test.json", tmp_path / "results.json"
     )
     assert scores["BLEU-1"] == pytest.approx(1)
+
+
+def test_ids_are_the_same_however_accents_are_written(features, tmp_path):
+    first, second = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
+    for ours, theirs in ((first, second), (second, first)):
+        path = write_tsv(tmp_path / "a.tsv", {theirs: features[7]})
+        source = kc.prepare.open_regions(path)
+        found, counts = match({ours: (None,)}, [source], "image", strict=True)
+        assert found == {ours: source}
+        assert counts["with_captions"] == 1
+        assert ours in source
+        np.testing.assert_array_equal(source.read(ours)[0], source.read(theirs)[0])
 
 
 @pytest.mark.parametrize(
