@@ -20,6 +20,8 @@ from keras_caption.formats.json_files import parse_json
 if TYPE_CHECKING:
     import keras
 
+    from keras_caption.keras_overrides import Budget
+
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 # Of a member. Keras does not compress them: what it saved is at most as large as its
 # file, whatever the vocabulary, and a small file cannot claim more than this.
@@ -55,7 +57,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     """
     import keras
 
-    from keras_caption.keras_overrides import quick_loading
+    from keras_caption.keras_overrides import bounded_weights, quick_loading
 
     keras_caption.register()  # a process of the program may have imported a part only
     path = pathlib.Path(path)
@@ -64,16 +66,20 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     if path.suffix != ".keras":
         raise InputError(f"{path} should end in .keras: a saved model.")
     with reading(path):
-        check(path)
+        budget = check(path)
         try:
-            with quick_loading():
+            with quick_loading(), bounded_weights(budget):
                 return keras.models.load_model(path, safe_mode=True)
         except InputError as error:  # raised by a layer of ours, without the path
             raise ValueError(str(error)) from None
 
 
-def check(path: pathlib.Path) -> None:
-    """Refuses damaged files, and files that claim too much memory."""
+def check(path: pathlib.Path) -> "Budget":
+    """Refuses damaged files, and files that claim too much memory.
+
+    Returns:
+        `keras_caption.keras_overrides.Budget`, of the weights that the file has.
+    """
     with open_zip(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
         limit = max(JSON_BYTES, path.stat().st_size)
@@ -92,11 +98,12 @@ def check(path: pathlib.Path) -> None:
         saved = parse_json(config, SavedObject, f"{path}, {CONFIG}")
         check_offline(saved, f"{path}, {CONFIG}")
         weights = io.BytesIO(archive.read(WEIGHTS))
-        check_weights(weights, sizes[WEIGHTS], f"{path}, {WEIGHTS}")
+        budget = check_weights(weights, sizes[WEIGHTS], f"{path}, {WEIGHTS}")
         for name in sizes.keys() - {CONFIG, METADATA, WEIGHTS}:
             with archive.open(name) as file:
                 while file.read(2**20):
                     pass
+    return budget
 
 
 def deserialize(saved: dict[str, Any]) -> Any:
@@ -144,13 +151,27 @@ def is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(x, str) for x in value)
 
 
-def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> None:
-    """Refuses weights stored in other files or larger than their file."""
+def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "Budget":
+    """Refuses weights stored in other files or larger than their file.
+
+    Args:
+        weights: Path of an HDF5 file, or the file.
+        size: int, its number of bytes.
+        where: str, what it is called in messages.
+
+    Returns:
+        `keras_caption.keras_overrides.Budget`, of the weights that it has.
+    """
+    from keras_caption.keras_overrides import Budget
+
+    sizes = []
     with h5py.File(weights, "r") as file:
 
         def visit(name, item):
             if isinstance(item, h5py.Dataset) and item.size:
                 parent, _, child = name.rpartition("/")
                 plain_dataset(file[parent or "/"], child, where, size)
+                sizes.append(item.size)
 
         file.visititems(visit)  # which does not follow links
+    return Budget(len(sizes), sum(sizes))
