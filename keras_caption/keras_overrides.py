@@ -175,7 +175,9 @@ def next_seed(generator: keras.random.SeedGenerator, ordered: bool = True) -> Te
 
 
 class Budget:
-    """Weights that a model may have, which its file says.
+    """Weights that a model may make, twice those of its file and a few.
+
+    Keras makes the weights of a quantized layer in floating point first.
 
     Args:
         weights: int, number of weights.
@@ -183,8 +185,8 @@ class Budget:
     """
 
     def __init__(self, weights: int, elements: int):
-        self.weights = weights + SPARE_WEIGHTS
-        self.elements = elements + SPARE_ELEMENTS
+        self.weights = 2 * weights + SPARE_WEIGHTS
+        self.elements = 2 * elements + SPARE_ELEMENTS
 
     def spend(self, shape: int | tuple[int, ...] | None) -> None:
         """Counts a new weight; raises `InputError` if there are too many."""
@@ -194,7 +196,7 @@ class Budget:
             raise InputError("its configuration describes more weights than it has")
 
 
-# What no file has: layers that were added to models since they were saved.
+# What a file need not have: seeds, and weights that models have since it was saved.
 SPARE_WEIGHTS, SPARE_ELEMENTS = 16, 2**16
 _budget = contextvars.ContextVar("budget", default=None)
 

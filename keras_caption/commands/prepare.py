@@ -221,6 +221,8 @@ def prepare(options):
 
 def prepare_features(options):
     sources = [kc.prepare.open_regions(path) for path in options.features]
+    for source in sources:
+        print(*source.notes, sep="\n", end="\n" * bool(source.notes))
     listed = kc.prepare.list_images(options.captions, options.strict)
     return kc.prepare.prepare_regions(
         listed,

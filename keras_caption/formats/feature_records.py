@@ -22,12 +22,14 @@ class FeatureRecords:
         records: dict from id, see `keras_caption.formats.fields.nfc`, to a list of
             pairs: the place of a record, and its name in messages.
         problems: List of str, a sentence for each record without a valid id.
+        notes: List of str, sentences about what is not read and need not be.
     """
 
     def __init__(self, path: pathlib.Path):
         self.path = path
         self.records = {}
         self.problems = []
+        self.notes = []
 
     def __len__(self):
         """Number of records, those without a valid id included."""
