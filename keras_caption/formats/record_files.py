@@ -392,7 +392,7 @@ def _read_parquet(file, part, fields, passed_over):
 
     table = pq.ParquetFile(file)
     known = {KEY, *itertools.chain(*FIELDS.values(), *IDS.values())}
-    names = [name for name in table.schema_arrow.names if name.lower() in known]
+    names = [name for name in table.schema_arrow.names if name.strip().lower() in known]
     for field in fields:
         if not {name.lower() for name in names} & {*FIELDS[field]}:
             columns = ", ".join(FIELDS[field])
