@@ -14,7 +14,7 @@ from keras_caption.formats.json_files import read_json
 from keras_caption.formats.keras_files import (
     JSON_BYTES,
     SavedObject,
-    check_offline,
+    check_config,
     deserialize,
 )
 
@@ -71,7 +71,7 @@ def read_export(folder: pathlib.Path) -> "keras.Model":
     if config.stat().st_size > max(JSON_BYTES, weights.stat().st_size):
         raise InputError(f"{config} is larger than the weights, and not read.")
     saved = read_json(config, SavedObject)
-    check_offline(saved, str(config))
+    check_config(saved, str(config))
     with reading(folder):
         stored = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
         shapes = stored.get_variable_to_shape_map()

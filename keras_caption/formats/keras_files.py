@@ -1,5 +1,6 @@
 """`.keras` files, checked completely before Keras loads them."""
 
+import collections
 import io
 import os
 import pathlib
@@ -26,6 +27,9 @@ CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 # Of a member. Keras does not compress them: what it saved is at most as large as its
 # file, whatever the vocabulary, and a small file cannot claim more than this.
 JSON_BYTES = 16 * 2**20
+# That a configuration may list, each class of models together: it takes Keras a
+# millisecond to make one, and to add one to a Sequential as many as it has.
+LAYERS, SEQUENTIAL_LAYERS = 5000, 128
 # Functions of this module of Keras download weights; no layer of ours needs them.
 ONLINE = "keras.applications"
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -96,7 +100,7 @@ def check(path: pathlib.Path) -> "Budget":
         parse_json(archive.read(METADATA), dict, f"{path}, {METADATA}")
         config = archive.read(CONFIG)
         saved = parse_json(config, SavedObject, f"{path}, {CONFIG}")
-        check_offline(saved, f"{path}, {CONFIG}")
+        check_config(saved, f"{path}, {CONFIG}")
         weights = io.BytesIO(archive.read(WEIGHTS))
         budget = check_weights(weights, sizes[WEIGHTS], f"{path}, {WEIGHTS}")
         for name in sizes.keys() - {CONFIG, METADATA, WEIGHTS}:
@@ -115,6 +119,38 @@ def deserialize(saved: dict[str, Any]) -> Any:
         return keras.saving.deserialize_keras_object(saved)
     except InputError as error:  # raised by a layer of ours, without the file's name
         raise ValueError(str(error)) from None
+
+
+def check_config(saved: dict[str, Any], where: str) -> None:
+    """Refuses what a configuration must not have: see `check_offline`, `count_layers`.
+
+    Args:
+        saved: dict, a serialized object.
+        where: str, name of the file in messages.
+    """
+    check_offline(saved, where)
+    for kind, count in count_layers(saved).items():
+        most = SEQUENTIAL_LAYERS if kind == "Sequential" else LAYERS
+        if count > most:
+            raise InputError(
+                f"{where} lists {count:,} layers of {kind}; at most {most:,} are built."
+            )
+
+
+def count_layers(config: Any) -> collections.Counter:
+    """Counts the layers that a configuration lists, by the class that lists them."""
+    counts, waiting = collections.Counter(), [config]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+            arguments = value.get("config")
+            layers = arguments.get("layers") if isinstance(arguments, dict) else None
+            if isinstance(layers, list):
+                counts[str(value.get("class_name"))[:40]] += len(layers)
+        elif isinstance(value, list):
+            waiting += value
+    return counts
 
 
 def check_offline(config: Any, where: str) -> None:

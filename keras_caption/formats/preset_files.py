@@ -19,7 +19,7 @@ from keras_caption.formats.keras_files import (
     METADATA,
     WEIGHTS,
     SavedObject,
-    check_offline,
+    check_config,
     check_weights,
     deserialize,
 )
@@ -62,7 +62,7 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
         raise InputError(f"{config} is larger than the weights, and not read.")
     saved = read_json(config, SavedObject)
     saved["config"] = {n: with_assets(x, find) for n, x in saved["config"].items()}
-    check_offline(saved, str(config))
+    check_config(saved, str(config))
     with reading(weights):
         budget = check_weights(weights, size, str(weights))
     with reading(name):

@@ -242,6 +242,13 @@ def zip_members(source, **changes):
             },
             "has the address hf://a",
         ),
+        (
+            {
+                "config_json": b'{"module": "keras", "class_name": "Sequential", '
+                b'"config": {"layers": [' + b"0," * 128 + b"0]}}"
+            },
+            "lists 129 layers of Sequential; at most 128 are built",
+        ),
         ({"model_weights_h5": b"none"}, "cannot be read"),
     ],
 )
