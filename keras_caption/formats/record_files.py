@@ -135,12 +135,12 @@ def _record(row, name, path, fields):
     """The record of a row, a dict from column to value, or an `InputError`."""
     if isinstance(row, InputError):
         return Record(name, problem=str(row))
+    row = {str(column).strip().lower(): value for column, value in row.items()}
+    own = _id(row, fields)
     try:
-        row = {str(column).strip().lower(): value for column, value in row.items()}
         values = {field: _field(row, field) for field in fields}
-        own = _id(row, fields)
     except InputError as error:
-        return Record(name, problem=str(error))
+        return Record(own or name, problem=str(error))
     photo, text = values.get("photo"), values.get("text")
     if isinstance(photo, str):
         photo = _beside(path, photo)
@@ -155,10 +155,12 @@ def _field(row, field):
     Raises:
         InputError: If it has none, or it is something else.
     """
-    value = next((row[c] for c in FIELDS[field] if row.get(c) is not None), None)
+    empty = (None,) if field == "text" else (None, "", b"")
+    given = (row.get(column) for column in FIELDS[field])
+    value = next((x for x in given if x not in empty), None)
     if isinstance(value, Mapping):  # of Hugging Face
         value = value.get("bytes") or value.get("path")
-    if value is None or (field == "photo" and not value):
+    if value in empty:
         columns = ", ".join(FIELDS[field])
         raise InputError(f"The record has no {field}: none of {columns}.")
     if field == "photo":
@@ -238,8 +240,12 @@ def _texts(file, part):
 
 def _read_lines(file, part, fields, passed_over):
     for text in _texts(file, part):
-        is_text = isinstance(text, str)
-        yield {"image": text or None, "text": text} if is_text else text
+        if not isinstance(text, str):
+            yield text
+        elif "photo" in fields:
+            yield {"image": text} if text else None
+        else:
+            yield {"text": text}
 
 
 def _read_json_lines(file, part, fields, passed_over):
@@ -328,7 +334,8 @@ def _row_of_sample(key, sample):
     own = _json_object(sample[".json"]) if ".json" in sample else {}
     if isinstance(own, InputError):
         return own
-    return {**{n: x for n, x in own.items() if n.lower() not in NAMES}, **row}
+    own = {column.strip().lower(): value for column, value in own.items()}
+    return {**{n: x for n, x in own.items() if n not in NAMES}, **row}
 
 
 NAMES = (*FIELDS["photo"], KEY)  # what JSON within an archive may not say
@@ -394,7 +401,7 @@ def _read_parquet(file, part, fields, passed_over):
     known = {KEY, *itertools.chain(*FIELDS.values(), *IDS.values())}
     names = [name for name in table.schema_arrow.names if name.strip().lower() in known]
     for field in fields:
-        if not {name.lower() for name in names} & {*FIELDS[field]}:
+        if not {name.strip().lower() for name in names} & {*FIELDS[field]}:
             columns = ", ".join(FIELDS[field])
             raise InputError(
                 f"{part.path} has no column of {field}s: none of {columns}."

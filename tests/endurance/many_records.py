@@ -63,8 +63,7 @@ def write_lists(folder, count, rng):
         for i in range(part, 2 * part):
             if i % 100 == 99:
                 file.write(json.dumps({"id": i, "text": 7}) + "\n")
-                name = f"{folder / 'list.jsonl.gz'}#{i - part + 1}"
-                errors[name] = "The record's text is no text"
+                errors[str(i)] = "The record's text is no text"
             else:
                 file.write(json.dumps({"id": i, "text": sentence(rng)}) + "\n")
                 errors[str(i)] = None

@@ -110,6 +110,13 @@ def test_ids_are_those_of_the_task_whatever_their_bytes(tmp_path):
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
     named = [record.id for record in records_of(tmp_path / "q.jsonl", BOTH)]
     assert len({*named}) == 2  # of an image alone, they could not be told apart
+    # A record that cannot be read has its own id too, and a blank line is none.
+    (tmp_path / "q.jsonl").write_text('{"id": 9, "question": 7, "image": "9.jpg"}\n\n')
+    [faulty] = records_of(tmp_path / "q.jsonl", BOTH)
+    assert (faulty.id, faulty.problem) == ("9", "The record's text is no text.")
+    (tmp_path / "photos.txt").write_text("a.jpg\n\nb.jpg\n\n")
+    photos = [record.photo for record in records_of(tmp_path / "photos.txt", PHOTO)]
+    assert photos == [str(tmp_path / name) for name in ("a.jpg", "b.jpg")]
     path = tmp_path / "rows.parquet"
     given = [{"id": b"caf\xe9", "text": "a"}, {"id": b"7", "text": "b"}]
     pq.write_table(pa.Table.from_pylist(given), path)
@@ -135,6 +142,7 @@ def test_archives_hold_what_is_visible_and_name_no_files(tmp_path):
     secret = tmp_path / "secret.jpg"
     secret.write_bytes(b"of this machine")
     names = {"image": str(secret), "path": "../secret.jpg", "__KEY__": "x", "id": 3}
+    names[" Photo "] = str(secret)
     members = [("./._.", b"x"), ("./.DS_Store", b"x")]
     for key in ("1", "2"):
         for suffix in ("jfif", "txt"):
