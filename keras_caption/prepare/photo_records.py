@@ -17,7 +17,7 @@ from keras_caption.features import find_photos, read_photo
 from keras_caption.formats.coco import read_instances, read_sizes
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.fields import image_id_of, nfc
-from keras_caption.formats.folders import describe_passed_over
+from keras_caption.formats.folders import describe_passed_over, existing_path
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.splits import SPLITS, given_split
 from keras_caption.formats.vqa import find_vqa, read_vqa
@@ -118,6 +118,7 @@ def records_of_photos(
             photo, none of the photos of a user's own captions is in the folder, or
             there are instances for them, which name images by ids.
     """
+    folder = existing_path(folder)
     paths = list_photos(folder)
     names = [path.relative_to(folder) for path in paths]
     own = any(is_own(given_split(path)[0]) for path in captions)

@@ -177,6 +177,11 @@ def test_names_are_the_same_however_accents_are_written(tmp_path, form):
     for captions in ("own.csv", "train"):
         assert outcomes(tmp_path, captions) == {"train": expected}
     assert kc.features.read_photo(tmp_path / "photos" / typed[1]).shape == (4, 4, 3)
+    folder = tmp_path / unicodedata.normalize(form, "Ångström")
+    (tmp_path / "photos").rename(folder)
+    other_form = tmp_path / unicodedata.normalize(other, "Ångström")
+    records = kc.prepare.records_of_photos(other_form, [tmp_path / "own.csv"])
+    assert [record.read().shape for record in records["train"]] == [(4, 4, 3)] * 3
 
 
 def test_splits_by_hash_are_tenths_and_never_empty():
