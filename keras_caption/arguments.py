@@ -29,6 +29,13 @@ InFloat32 = AfterValidator(check_float32)
 # Validated where values enter the library, and shared by schemas of configurations.
 Count = Annotated[int, Field(ge=1)]
 Area = Annotated[int, Field(ge=1, le=64)]  # their number grows with its square
+# Of saved models, which strangers may have made, what costs time or memory without
+# weights, or before their number is known.
+Layers = Annotated[int, Field(ge=1, le=100)]
+Side = Annotated[int, Field(ge=1, le=1024)]  # of a grid of features
+Pixels = Annotated[int, Field(ge=1, le=4096)]  # of a side of a photo that is resized
+Levels = Annotated[list[Area], Field(max_length=16)]  # of windows of a photo
+Items = Annotated[int, Field(ge=1, le=1024)]  # objects of a photo, frames of a clip
 CountOrZero = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Finite = Annotated[float, Field(allow_inf_nan=False), InFloat32]

@@ -57,6 +57,7 @@ EXTRAS = {
     "ctranslate2": "ctranslate2",
     "fastapi": "server",
     "httpx": "server",
+    "google": "convert",
     "gradio": "demo",
     "huggingface_hub": "hub",
     "jinja2": "visualization",

@@ -6,7 +6,9 @@ overridden method, or if a class outside this module overrides one.
 """
 
 import contextlib
+import contextvars
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -371,6 +373,60 @@ def next_seed(generator: keras.random.SeedGenerator, ordered: bool = True) -> Te
         return seed
     index = ops.cast(context.replica_id_in_sync_group, seed.dtype)
     return seed + ops.stack([index * 2654435761, ops.zeros_like(index)])
+
+
+class Budget:
+    """Weights that a model may make, twice those of its file and a few.
+
+    Keras makes the weights of a quantized layer in floating point first.
+
+    Args:
+        weights: int, number of weights.
+        elements: int, number of their elements together.
+    """
+
+    def __init__(self, weights: int, elements: int):
+        self.weights = 2 * weights + SPARE_WEIGHTS
+        self.elements = 2 * elements + SPARE_ELEMENTS
+
+    def spend(self, shape: int | tuple[int, ...] | None) -> None:
+        """Counts a new weight; raises `InputError` if there are too many."""
+        self.weights -= 1
+        self.elements -= shape if isinstance(shape, int) else math.prod(shape or ())
+        if min(self.weights, self.elements) < 0:
+            raise InputError("its configuration describes more weights than it has")
+
+
+# What a file need not have: seeds, and weights that models have since it was saved.
+SPARE_WEIGHTS, SPARE_ELEMENTS = 16, 2**16
+_budget = contextvars.ContextVar("budget", default=None)
+
+
+@contextlib.contextmanager
+def bounded_weights(budget: Budget) -> Iterator[None]:
+    """Refuses, before they are allocated, weights that are not within a budget.
+
+    `keras.Layer.add_weight`, which is public: Keras 3.15 makes a model of whatever size
+    its configuration says before it opens the weights. Without the override, a file of
+    a kilobyte takes any memory, or hours for millions of layers. Unnecessary once Keras
+    compares both first.
+    """
+    original = keras.Layer.add_weight
+
+    @functools.wraps(original)
+    def add_weight(self, shape=None, *args, **kwargs):
+        budget = _budget.get()
+        if budget is not None:
+            budget.spend(shape)
+        return original(self, shape, *args, **kwargs)
+
+    keras.Layer.add_weight = add_weight
+    token = _budget.set(budget)
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+        keras.Layer.add_weight = original
 
 
 @contextlib.contextmanager

@@ -37,7 +37,10 @@ def data_folder(name):
 
 
 # Files that take a minute or more: begun first, so that no process waits for the other.
-SLOWEST = ("test_strategies.py", "test_run.py", "test_prepared.py", "test_ensemble.py")
+SLOWEST = (
+    *("test_strategies.py", "test_run.py", "test_prepared.py", "test_ensemble.py"),
+    "test_toolkits.py",
+)
 
 
 def pytest_collection_modifyitems(items):

@@ -1,5 +1,4 @@
 import concurrent.futures
-import itertools
 import threading
 from collections.abc import Iterable, Iterator
 
@@ -9,9 +8,11 @@ from keras_caption.bulk.rows import Row, fault, row_of
 from keras_caption.errors import InputError
 from keras_caption.features import read_photo
 from keras_caption.formats.faults import reason_of
-from keras_caption.formats.record_files import Record
+from keras_caption.formats.record_files import PHOTO_BYTES, Record
 from keras_caption.models.input_reader import BATCH_SIZE
 
+CLIP_BYTES = 2**32  # of a clip, which is read as a whole
+BATCH_BYTES = 2**28  # of photos that are in memory at once, apart from the last
 SENTENCES = 1024  # of which those of similar length are translated together
 
 
@@ -38,7 +39,7 @@ class Answers:
         with concurrent.futures.ThreadPoolExecutor() as pool:
 
             def begin():
-                batch = [*itertools.islice(records, self.batch_size)]
+                batch = self._batch(records)
                 return batch, [pool.submit(self.read, record) for record in batch]
 
             batch, examples = begin()
@@ -46,6 +47,16 @@ class Answers:
                 following = begin()
                 yield from self._rows(batch, [x.result() for x in examples])
                 batch, examples = following
+
+    def _batch(self, records):
+        """The next records, as many as memory takes."""
+        batch, size = [], 0
+        for record in records:
+            batch.append(record)
+            size += len(record.photo) if isinstance(record.photo, bytes) else 0
+            if len(batch) == self.batch_size or size >= BATCH_BYTES:
+                break
+        return batch
 
     def read(self, record: Record) -> dict | Exception:
         """What the predictor answers, or the error of the record."""
@@ -56,7 +67,8 @@ class Answers:
             if record.photo is not None:
                 content = record.photo
                 if isinstance(content, str):
-                    content = read_file(content)
+                    limit = PHOTO_BYTES if self.medium == "photo" else CLIP_BYTES
+                    content = read_file(content, limit)
                 if self.medium == "photo":
                     content = read_photo(content, record.id)
                 values[self.medium] = content

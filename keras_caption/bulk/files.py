@@ -1,9 +1,11 @@
 """Files on any of Beam's file systems."""
 
+import collections
 import contextlib
 import glob
 import gzip
 import os
+import pathlib
 import re
 import uuid
 from collections.abc import Iterator
@@ -13,7 +15,8 @@ from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadat
 from apache_beam.io.filesystems import FileSystems
 
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import reason_of
+from keras_caption.formats.faults import reason_of, refuse_pipe
+from keras_caption.formats.folders import HIDDEN, existing_path, is_hidden, list_files
 
 PLAIN = CompressionTypes.UNCOMPRESSED
 PACKED = (".gz", ".tgz")
@@ -25,20 +28,35 @@ def open_file(path: str) -> BinaryIO:
     return gzip.open(file) if path.endswith(PACKED) else file
 
 
-def read_file(path: str) -> bytes:
+def read_file(path: str, limit: int | None = None) -> bytes:
     """Reads a whole file.
 
+    Args:
+        path: str; the name of a local file may be written in another normal form of
+            Unicode.
+        limit: int, greatest number of bytes. Defaults to `None`, any.
+
     Raises:
-        InputError: If there is none, or it cannot be read.
+        InputError: If there is none, it cannot be read, or it is larger.
     """
+    if path.startswith(("http://", "https://")):
+        raise InputError(f"{path} is an address: nothing is downloaded.")
+    if is_local(path):
+        path = existing_path(path)
+        refuse_pipe(pathlib.Path(path))
     try:
         with FileSystems.open(path, compression_type=PLAIN) as file:
-            return file.read()
-    except OSError as error:
+            content = file.read(-1 if limit is None else limit + 1)
+    except (OSError, ValueError) as error:  # Beam's, of an unknown file system
         reason = reason_of(error)
         if isinstance(error, FileNotFoundError):
             reason = "there is no such file"
         raise InputError(f"{path} cannot be read: {reason}.") from None
+    if limit is not None and len(content) > limit:
+        raise InputError(
+            f"{path} has more than {limit:,} bytes, the most that are read."
+        )
+    return content
 
 
 @contextlib.contextmanager
@@ -60,10 +78,15 @@ def replacing_file(path: str) -> Iterator[BinaryIO]:
         raise
 
 
-def match(pattern: str) -> list[FileMetadata]:
+def match(
+    pattern: str, passed_over: collections.Counter | None = None
+) -> list[FileMetadata]:
     """Files of a pattern, in which `**` stands for folders, sorted by path.
 
-    Hidden files below the pattern's folder are no data.
+    Args:
+        pattern: str. Hidden files below its folder are no data.
+        passed_over: `collections.Counter`, to which those of another file system are
+            added. Defaults to `None`.
     """
     if is_local(pattern):
         paths = filter(os.path.isfile, glob.iglob(pattern, recursive=True))
@@ -77,30 +100,41 @@ def match(pattern: str) -> list[FileMetadata]:
     shown = [
         file
         for file in found.metadata_list
-        if "/." not in file.path.removeprefix(folder)
+        if not is_hidden(file.path.removeprefix(folder))
     ]
+    if passed_over is not None:
+        passed_over[HIDDEN] += len(found.metadata_list) - len(shown)
     return sorted(shown, key=lambda file: file.path)
 
 
-def find_files(name: str) -> tuple[list[FileMetadata], bool]:
+def find_files(
+    name: str, passed_over: collections.Counter
+) -> tuple[list[FileMetadata], bool]:
     """Files of an input, and whether they are all those of a folder.
 
     Args:
         name: str, a file, a folder, or a pattern.
+        passed_over: `collections.Counter` of what else a folder has, see
+            `keras_caption.formats.folders.list_files`.
 
     Raises:
         InputError: If there is no such file.
     """
-    folder = name
     if is_local(name):
+        name = existing_path(name)
         if os.path.isfile(name):
             return [metadata(name)], False
-        folder = glob.escape(name)
+        if os.path.isdir(name):
+            folder = pathlib.Path(name)
+            paths = list_files(folder, below=True, passed_over=passed_over)
+            return [metadata(str(path)) for path in paths], True
     if files := match(name):
         return files, False
-    if glob.has_magic(name) or not (files := match(f"{folder.rstrip('/')}/**")):
-        raise InputError(f"No file is called {name}.")
-    return files, True
+    below = f"{name.rstrip('/')}/**"
+    is_pattern = is_local(name) or glob.has_magic(name)
+    if not is_pattern and (files := match(below, passed_over)):
+        return files, True
+    raise InputError(f"No file is called {name}.")
 
 
 def is_local(path: str) -> bool:
@@ -108,6 +142,9 @@ def is_local(path: str) -> bool:
 
 
 def metadata(path: str) -> FileMetadata:
-    """What Beam says of a file, of a local one."""
-    status = os.stat(path)
+    """What Beam says of a file, of a local one; one that has vanished has no bytes."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return FileMetadata(path, 0, 0.0)
     return FileMetadata(path, status.st_size, status.st_mtime)

@@ -1,12 +1,14 @@
 """The files of a job: shards, a description beside each, and what was begun."""
 
+import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import glob
 import hashlib
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -36,6 +38,7 @@ class Description(TypedDict):
     bytes: int
     read: int
     faults: dict[str, Fault]
+    passed_over: NotRequired[dict[str, int]]  # missing in older descriptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,19 +91,54 @@ class Output:
         else:
             write_json(path, {"stamp": stamp})
 
-    def finished(self) -> set[int]:
-        """Numbers of the shards that are whole."""
-        files = {x.path for x in self._match(f"-*-of-{self.count:05d}.*")}
+    def count_finished(self) -> int:
+        """Number of shards that have a description, which are not opened."""
+        return len(self._described())
+
+    def finished(self) -> dict[int, Description]:
+        """Descriptions of the shards that are whole, by number.
+
+        A shard is whole if it has as many bytes as its description says.
+        """
+
+        def read(number, size):
+            path = f"{self.path(number)}.json"
+            with contextlib.suppress(InputError):
+                description = parse_json(read_file(path), Description, path)
+                return description if description["bytes"] == size else None
+
+        sizes = self._described()
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            found = zip(sizes, pool.map(read, sizes, sizes.values()), strict=True)
+            return {number: x for number, x in found if x is not None}
+
+    def _described(self):
+        """Number of bytes of each shard that has a description, by its number."""
+        sizes = {
+            file.path: file.size_in_bytes
+            for file in self._match(f"-*-of-{self.count:05d}.*")
+        }
         paths = {n: self.path(n) for n in range(self.count)}
-        return {n for n, p in paths.items() if p in files and f"{p}.json" in files}
+        return {
+            n: sizes[p] for n, p in paths.items() if sizes.keys() >= {p, f"{p}.json"}
+        }
 
     def _match(self, ending):
         """Files whose paths are the prefix and what the pattern `ending` matches."""
         prefix = glob.escape(self.prefix) if is_local(self.prefix) else self.prefix
         return match(f"{prefix}{ending}")
 
-    def write(self, number: int, rows: Iterable[Row]) -> Description:
-        """Writes a shard and its description."""
+    def write(
+        self, number: int, rows: Iterable[Row], passed_over: Mapping[str, int]
+    ) -> Description:
+        """Writes a shard and its description.
+
+        Args:
+            number: int, of the shard.
+            rows: Iterable of `Row`.
+            passed_over: dict of what the shard's file has that is no data, complete
+                once all rows have been taken.
+        """
         read, faults = 0, {}
         path = self.path(number)
         with replacing_file(path) as file:
@@ -112,26 +150,23 @@ class Output:
                         add_fault(faults, row)
             size = file.tell()
         description = {"bytes": size, "read": read, "faults": faults}
+        description["passed_over"] = dict(passed_over)
         write_json(f"{path}.json", description)
         return description
 
-    def describe(self) -> Description:
-        """The sum of all shards' descriptions."""
-        total = {"bytes": 0, "read": 0, "faults": {}}
 
-        def read(number):
-            path = f"{self.path(number)}.json"
-            return parse_json(read_file(path), Description, path)
-
-        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            descriptions = list(pool.map(read, range(self.count)))
-        for description in descriptions:
-            for name in ("bytes", "read"):
-                total[name] += description[name]
-            for kind, fault in description["faults"].items():
-                known = total["faults"].setdefault(kind, {**fault, "count": 0})
-                known["count"] += fault["count"]
-        return total
+def sum_of(descriptions: Iterable[Description]) -> Description:
+    """The description of all shards together."""
+    total = {"bytes": 0, "read": 0, "faults": {}}
+    passed_over = collections.Counter()
+    for description in descriptions:
+        for name in ("bytes", "read"):
+            total[name] += description[name]
+        for kind, fault in description["faults"].items():
+            known = total["faults"].setdefault(kind, {**fault, "count": 0})
+            known["count"] += fault["count"]
+        passed_over.update(description.get("passed_over", {}))
+    return {**total, "passed_over": dict(passed_over)}
 
 
 def add_fault(faults: dict[str, Fault], row: Row) -> None:

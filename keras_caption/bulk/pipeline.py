@@ -1,6 +1,8 @@
+import collections
 import contextlib
 import dataclasses
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -15,7 +17,7 @@ from keras_caption.atomic import exclusive_file
 from keras_caption.bulk.answers import Answers
 from keras_caption.bulk.files import is_local, read_file
 from keras_caption.bulk.job import HUBS, Job
-from keras_caption.bulk.output import Description, Output, count_faults
+from keras_caption.bulk.output import Description, Output, count_faults, sum_of
 from keras_caption.bulk.shards import Shard, plan
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
@@ -55,8 +57,9 @@ class ShardHandler(ModelHandler):
         inference_args: dict[str, Any] | None = None,
     ) -> Iterator[Description]:
         for shard in batch:
-            rows = model(shard.read(self.job.fields))
-            description = self.output.write(shard.number, rows)
+            passed_over = collections.Counter()
+            rows = model(shard.read(self.job.fields, passed_over))
+            description = self.output.write(shard.number, rows, passed_over)
             faults = count_faults(description["faults"])
             Metrics.counter(NAMESPACE, "read").inc(description["read"])
             Metrics.counter(NAMESPACE, "faults").inc(faults)
@@ -100,13 +103,24 @@ def run(
     with contextlib.ExitStack() as stack:
         if is_local(prefix):
             stack.enter_context(exclusive_file(f"{prefix}.json"))
-        output.begin([identity_of(job), dataclasses.asdict(planned)])
+        shards = [dataclasses.asdict(shard) for shard in planned.shards]
+        output.begin([identity_of(job), shards, planned.stamps])
         finished = output.finished()
         missing = [shard for shard in planned.shards if shard.number not in finished]
         if missing:
-            with watching(output.count, lambda: len(output.finished())):
+            with watching(output.count, output.count_finished):
                 execute(missing, ShardHandler(job, output), beam_options)
-        return output, output.describe()
+            finished = output.finished()
+        if len(finished) < output.count:
+            raise OSError(
+                f"{output.count - len(finished):,} shards of {output.pattern} are "
+                "missing or damaged; rerun the same command to resume."
+            )
+        total = sum_of(finished.values())
+        counts = collections.Counter(planned.passed_over) + collections.Counter(
+            total["passed_over"]
+        )
+        return output, {**total, "passed_over": dict(counts)}
 
 
 def execute(items: list, handler: ModelHandler, options: PipelineOptions) -> None:
@@ -164,15 +178,22 @@ def pipeline_options(options: Sequence[str]) -> PipelineOptions:
 
 
 def identity_of(job: Job) -> Any:
-    """JSON that identifies a job; models by their content, not by their paths."""
-    checksums = []
-    for name in job.models:
-        checksum = name
-        if is_local(name) or name.partition("://")[0] not in HUBS:
-            content = read_file(str(file_of(name)) if is_local(name) else name)
-            checksum = hashlib.sha256(content).hexdigest()
-        checksums.append(checksum)
-    return {**dataclasses.asdict(job), "models": checksums}
+    """JSON that identifies a job; its files by their content, not by their paths."""
+    files = {
+        "models": [checksum_of(file_of(x) if is_local(x) else x) for x in job.models],
+        "detector": job.detector and checksum_of(job.detector),
+        "imports": [checksum_of(path) for path in job.imports],
+    }
+    return {**dataclasses.asdict(job), **files}
+
+
+def checksum_of(name: Any) -> str:
+    """The SHA-256 of a file; the name of what is no single file, such as a preset."""
+    name = str(name)
+    is_file = os.path.isfile(name)
+    if not is_file and (is_local(name) or name.partition("://")[0] in HUBS):
+        return name
+    return hashlib.sha256(read_file(name)).hexdigest()
 
 
 @contextlib.contextmanager

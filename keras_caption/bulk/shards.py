@@ -1,12 +1,13 @@
 """Which records are in which shard: planned before anything is read."""
 
+import collections
 import dataclasses
+import hashlib
 from collections.abc import Iterator, Sequence
 
 from keras_caption.bulk.files import find_files, open_file
 from keras_caption.errors import InputError
-from keras_caption.features.clips import SUFFIXES as CLIPS
-from keras_caption.features.photos import SUFFIXES as PHOTOS
+from keras_caption.formats.folders import CLIPS, PHOTOS, kind_of_suffix
 from keras_caption.formats.record_files import (
     LIST_SUFFIXES,
     Part,
@@ -31,10 +32,12 @@ class Shard:
     files: tuple[str, ...] = ()
     part: Part | None = None
 
-    def read(self, fields: tuple[str, ...]) -> Iterator[Record]:
+    def read(
+        self, fields: tuple[str, ...], passed_over: collections.Counter
+    ) -> Iterator[Record]:
         """Yields the records; files of photos are not opened, see `Record`."""
         if self.part is not None:
-            yield from read_part(self.part, open_file, fields)
+            yield from read_part(self.part, open_file, fields, passed_over)
         for path in self.files:
             yield Record(path, path)
 
@@ -45,11 +48,16 @@ class Plan:
 
     Attributes:
         shards: tuple of `Shard`.
-        sizes: dict from the path of a file of records to its number of bytes.
+        stamps: dict from the path of each file to what tells its content from another:
+            of a list its SHA-256, of others their size and the time of their last
+            change.
+        passed_over: dict of what folders have that is no data, see
+            `keras_caption.formats.folders.list_files`.
     """
 
     shards: tuple[Shard, ...]
-    sizes: dict[str, int]
+    stamps: dict[str, str | tuple[int, float]]
+    passed_over: dict[str, int]
 
 
 def plan(
@@ -59,7 +67,8 @@ def plan(
 
     A file that is named twice is read once. Of folders, files are read whose suffixes
     say that they hold photos or records, and lists only of what needs no photo: the
-    text files beside photos are seldom lists of them.
+    text files beside photos are seldom lists of them. A Parquet file beside a tar of
+    the same name is a table about it, as img2dataset writes.
 
     Args:
         inputs: Sequence of str, see `find_files`.
@@ -71,39 +80,47 @@ def plan(
     Raises:
         InputError: If an input does not exist, or holds nothing to read.
     """
-    media, parts, sizes = {}, [], {}
+    media, parts, stamps = [], [], {}
+    passed_over = collections.Counter()
     suffixes = CLIPS if clips else PHOTOS
     for name in inputs:
-        found, is_folder = find_files(name)
+        found, is_folder = find_files(name, passed_over)
+        paths = {file.path for file in found}
         used = 0
         for file in found:
-            kind = kind_of_file(file.path)
-            is_medium = file.path.lower().endswith(suffixes)
+            path, kind = file.path, kind_of_file(file.path)
+            is_medium = fields == ("photo",) and path.lower().endswith(suffixes)
             is_list = kind in LIST_SUFFIXES
-            if is_folder and not (kind or (is_medium and fields == ("photo",))):
-                continue
-            if is_folder and is_list and "photo" in fields:
+            about_tar = kind == ".parquet" and path[: -len(kind)] + ".tar" in paths
+            if is_folder and (
+                about_tar
+                or (kind is None and not is_medium)
+                or (is_list and "photo" in fields)
+            ):
+                passed_over[kind_of_suffix(path)] += 1
                 continue
             used += 1
-            if file.path in media or file.path in sizes:
+            if path in stamps:
                 continue
+            stamps[path] = file.size_in_bytes, file.last_updated_in_seconds
             if kind is None and fields == ("photo",):
-                media[file.path] = None
+                media.append(path)
                 continue
             if kind in (None, ".txt") and len(fields) == 2:
                 raise InputError(
-                    f"{file.path} holds no questions about photos: CSV, JSON Lines, "
+                    f"{path} holds no questions about photos: CSV, JSON Lines, "
                     "WebDataset tars, Parquet and TFRecords may."
                 )
-            sizes[file.path] = file.size_in_bytes
-            parts += _parts(file.path, shard_size)
+            parts += _parts(path, shard_size)
+            if is_list or kind is None:
+                stamps[path] = _checksum(path) or stamps[path]
         if not used:
             raise InputError(f"{name} has no files of {' or '.join(fields)}s.")
-    media = list(media)
     chunks = [media[i : i + shard_size] for i in range(0, len(media), shard_size)]
     contents = [{"files": tuple(chunk)} for chunk in chunks]
     contents += [{"part": part} for part in parts]
-    return Plan(tuple(Shard(i, **x) for i, x in enumerate(contents)), sizes)
+    shards = tuple(Shard(i, **content) for i, content in enumerate(contents))
+    return Plan(shards, stamps, dict(passed_over))
 
 
 def _parts(path, size):
@@ -112,3 +129,15 @@ def _parts(path, size):
             return parts_of_file(file, path, size)
     except Exception:  # a damaged file: a fault once it is read
         return [Part(path)]
+
+
+def _checksum(path):
+    """The SHA-256 of a list, or `None` if it cannot be read."""
+    checksum = hashlib.sha256()
+    try:
+        with open_file(path) as file:
+            while block := file.read(2**20):
+                checksum.update(block)
+    except Exception:
+        return None
+    return checksum.hexdigest()

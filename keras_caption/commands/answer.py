@@ -153,7 +153,7 @@ class OpenedRegions:
         self.regions = regions
 
     def __contains__(self, image: str) -> bool:
-        return self._id_of(image) in self.regions.records
+        return self._id_of(image) in self.regions
 
     def __getitem__(self, image: str) -> dict[str, np.ndarray]:
         features, boxes = self.regions.read(self._id_of(image))

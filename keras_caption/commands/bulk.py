@@ -12,7 +12,8 @@ Inputs are photos, or clips for a model of videos; folders and patterns, where *
 for folders; lists, each row a path or a text: .txt, .csv, .tsv and .jsonl; WebDataset
 .tar, .parquet and .tfrecord files. All may be on any file system that Beam knows. A
 record has the columns `image` (or photo, path, file_name), `text` (or sentence) or
-`question`, and `id`, by default its path, or file and number.
+`question`, and `id` (of a question `question_id`), by default its path, or file and
+number.
 
 The output is PREFIX-00000-of-00008.jsonl and so on: id, text, score, confidence,
 unsure, n_best, objects with boxes, and error. Beside each shard a .json counts its
@@ -24,6 +25,7 @@ Every option that is not listed here is one of Beam, as --name=value; `features`
 the options of `keras-caption prepare`.
 """
 
+import collections
 import functools
 from collections.abc import Sequence
 
@@ -78,6 +80,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
     import_library()
     from keras_caption.bulk import Job, run
     from keras_caption.bulk.output import count_faults
+    from keras_caption.formats.folders import describe_passed_over
 
     detector = {}
     if task != "translate":
@@ -105,6 +108,8 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
     faults = sorted(found["faults"].values(), key=lambda fault: -fault["count"])
     for fault in faults[:SHOWN]:
         report(f"{fault['count']:10,} as: {fault['id']}: {fault['error']}")
+    if passed_over := describe_passed_over(collections.Counter(found["passed_over"])):
+        report(f"passed over: {passed_over}")
     failed = count_faults(found["faults"])
     print(
         f"{DONE[task]} {found['read'] - failed:,} of {found['read']:,} records; "

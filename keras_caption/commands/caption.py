@@ -27,6 +27,7 @@ caption, between tabs, the best first. A .csv has columns for each, a .jsonl or 
 a list; a text file beside a photo has the best one.
 """
 
+import collections
 import contextlib
 import functools
 import glob
@@ -56,6 +57,7 @@ from keras_caption.commands.detection import (
     predictor_of,
 )
 from keras_caption.commands.skipped import Skipped
+from keras_caption.formats.folders import describe_passed_over
 from keras_caption.progress import progress, report
 
 BATCH_SIZE = 8  # files that are captioned at once
@@ -139,9 +141,12 @@ def caption(options, outputs):
             f"{','.join(options.model)} does not caption detected objects: it takes no "
             "--colours."
         )
-    files, missing = find_files(options.files, model.extractor)
+    passed_over = collections.Counter()
+    files, missing = find_files(options.files, model.extractor, passed_over)
     if not files:
         raise kc.InputError(missing[0])
+    if passed_over:
+        report(f"passed over: {describe_passed_over(passed_over)}")
     for error in missing:
         report(f"error: {error}")
     if options.sidecar:
@@ -192,12 +197,15 @@ def lines_of(row: dict[str, Any], model: "kc.models.Ensemble") -> list[str]:
     return [f"{photo}: {said}"]
 
 
-def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[str]]:
+def find_files(
+    names: Sequence[str], extractor: Any, passed_over: collections.Counter
+) -> tuple[list[str], list[str]]:
     """Lists files, those of folders and of patterns, each once.
 
     Args:
         names: Sequence of str, files, folders and patterns.
         extractor: Of the model.
+        passed_over: `collections.Counter`, to which what else folders have is added.
 
     Returns:
         The files, a list of str, and errors, a list of str, of folders and patterns
@@ -209,7 +217,7 @@ def find_files(names: Sequence[str], extractor: Any) -> tuple[list[str], list[st
     for name in names:
         try:
             if pathlib.Path(name).is_dir():
-                files += map(str, find(name))
+                files += map(str, find(name, passed_over))
             elif pathlib.Path(name).exists() or not glob.has_magic(name):
                 files.append(name)
             elif matches := sorted(

@@ -165,11 +165,34 @@ def share(text: str) -> float:
 
 
 def names(text: str) -> list[str]:
-    """A list of str, at least one, separated by commas on the command line."""
-    given = [name for name in text.split(",") if name.strip()]
+    """A list of str, at least one, separated by commas on the command line.
+
+    A path that exists is never split.
+    """
+    parts, given = text.split(","), []
+    while parts:
+        count = max(
+            (i for i in range(2, len(parts) + 1) if is_path(",".join(parts[:i]))),
+            default=1,
+        )
+        given.append(",".join(parts[:count]))
+        parts = parts[count:]
+    given = [name for name in given if name.strip()]
     if not given:
         raise argparse.ArgumentTypeError(f"there is no name in {text!r}")
     return given
+
+
+def is_path(text: str) -> bool:
+    """Whether a path exists, or one behind a name, as in `NAME=PATH`."""
+    _, equals, path = text.partition("=")
+    return os.path.exists(text) or bool(equals and os.path.exists(path))
+
+
+def named_path(text: str) -> tuple[str | None, str]:
+    """The name and the path of `NAME=PATH`; a path that exists has no name."""
+    name, equals, path = text.partition("=")
+    return (None, text) if os.path.exists(text) or not equals else (name, path)
 
 
 def new_file(text: str) -> str:

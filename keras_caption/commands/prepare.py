@@ -212,10 +212,17 @@ def prepare(options):
     total = sum(counts["listed"] for counts in manifest["splits"].values())
     rate = total / (time.monotonic() - start)
     print(f"{options.output_dir} is prepared, {rate:.1f} {noun}s/s")
+    train = manifest["splits"].get("train", {"listed": 0})
+    if train["listed"] and not train["prepared"]:
+        raise kc.InputError(
+            f"None of the {train['listed']:,} {noun}s for training could be prepared."
+        )
 
 
 def prepare_features(options):
     sources = [kc.prepare.open_regions(path) for path in options.features]
+    for source in sources:
+        print(*source.notes, sep="\n", end="\n" * bool(source.notes))
     listed = kc.prepare.list_images(options.captions, options.strict)
     return kc.prepare.prepare_regions(
         listed,

@@ -6,7 +6,8 @@ r"""Serves models over HTTP.
 A model is what the other commands take: a .keras file, the folder of a run, or a
 preset; or an exported one, which TensorFlow alone runs. Of a folder of exports by
 number, as of a run, the newest is served, and a newer one as soon as it is there and
-warm. NAME=MODEL gives a model another name than that of its file or folder.
+warm. NAME=MODEL gives a model another name than that of its file or folder; a path that
+exists is never taken apart.
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. Beside it, POST :answer takes records of users, and a photo as
@@ -26,6 +27,7 @@ from keras_caption.commands.command_line import (
     Parser,
     add_jit_compile,
     count,
+    named_path,
     quiet,
     set_jit_compile,
 )
@@ -91,11 +93,10 @@ def main(arguments: Sequence[str]) -> None:
     set_jit_compile(options)
     server = Server(limits, token_of(options.token), logs=True)
     for model in options.models:
-        name, has_name, path = model.partition("=")
-        path = path if has_name else model
+        name, path = named_path(model)
         server.add(
             path,
-            name if has_name else None,
+            name,
             options.detector,
             options.confidence,
             labels,

@@ -1,5 +1,6 @@
 import base64
 import dataclasses
+import re
 
 import numpy as np
 
@@ -7,6 +8,14 @@ from keras_caption.convert.assignment import Assignment, check_shapes
 from keras_caption.convert.luo import MISSING_LOGIT
 from keras_caption.errors import InputError
 from keras_caption.formats.marian import MarianFolder
+from keras_caption.formats.sentencepiece_models import (
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    parse_model,
+)
 from keras_caption.models import TransformerTranslator
 from keras_caption.models.constructors import check_arguments, parameters_of
 from keras_caption.text import BOS, EOS, PAD, UNK, SubwordTokenizer
@@ -29,6 +38,9 @@ COPIES = (
     "lm_head.weight",
 )
 SINUSOIDS = "embed_positions.weight"
+# A target language, which a model of several is told at the beginning of a sentence.
+LANGUAGE = re.compile(">>.+<<")
+SPACE = "\u2581"  # of SentencePiece, which begins a text with one
 
 
 def convert_marian(folder: MarianFolder) -> TransformerTranslator:
@@ -166,33 +178,30 @@ def make_tokenizer(model: bytes, pieces: list[str]) -> SubwordTokenizer:
     Args:
         model: bytes, the SentencePiece model.
         pieces: List of str, the pieces by id, from id 4 on. Those that the model lacks
-            are never the result of its splitting; what it splits off and is not among
-            them is UNK.
+            are never the result of its splitting, except for target languages, such as
+            `">>fra<<"`; what it splits off and is not among them is UNK.
     """
-    from sentencepiece import sentencepiece_model_pb2
-
-    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
-    kinds = sentencepiece_model_pb2.ModelProto.SentencePiece
+    proto = parse_model(model)
     known = {
-        piece.piece: piece
+        piece.piece: (piece.piece, piece.score, piece.type)
         for piece in proto.pieces
-        if piece.type in (kinds.NORMAL, kinds.USER_DEFINED)
+        if piece.type in (NORMAL, USER_DEFINED)
+    }
+    # As their tokenizer takes a language: at the beginning of a text only.
+    known |= {
+        piece: (f"{SPACE}{piece}", 0.0, USER_DEFINED)
+        for piece in pieces
+        if LANGUAGE.fullmatch(piece)
     }
     special = [
-        kinds(
-            piece=piece,
-            score=0.0,
-            type=kinds.UNKNOWN if i == UNK else kinds.CONTROL,
-        )
+        (piece, 0.0, UNKNOWN if i == UNK else CONTROL)
         for i, piece in enumerate(SPECIAL_TOKENS)
     ]
-    own = [
-        known.pop(piece, None) or kinds(piece=piece, score=0.0, type=kinds.UNUSED)
-        for piece in pieces
-    ]
+    own = [known.pop(piece, (piece, 0.0, UNUSED)) for piece in pieces]
     reordered = [*special, *own, *known.values()]
     del proto.pieces[:]
-    proto.pieces.extend(reordered)
+    for piece, score, kind in reordered:
+        proto.pieces.add(piece=piece, score=score, type=kind)
     spec = proto.trainer_spec
     spec.pad_id, spec.bos_id, spec.eos_id, spec.unk_id = PAD, BOS, EOS, UNK
     spec.pad_piece, spec.bos_piece, spec.eos_piece, spec.unk_piece = SPECIAL_TOKENS

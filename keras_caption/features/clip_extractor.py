@@ -5,7 +5,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import Items, Tensor, check
 from keras_caption.errors import InputError
 from keras_caption.features.clips import Clip, read_clip
 from keras_caption.features.extractor import Extractor
@@ -45,6 +45,7 @@ class ClipExtractor(keras.Model):
         name: str = "clip_extractor",
         **kwargs: Any,
     ):
+        check(Items, num_frames=num_frames)
         with keras_defaults():
             super().__init__(name=name, **kwargs)
         self.extractor = extractor

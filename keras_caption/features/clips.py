@@ -11,11 +11,8 @@ from keras_caption.features.photos import check_size, find_files, resize_photo
 from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.formats.deadline import check_time
 from keras_caption.formats.faults import reading
+from keras_caption.formats.folders import CLIPS, existing_path
 
-SUFFIXES = (
-    *(".avi", ".flv", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv"),
-    *(".ts", ".webm", ".wmv"),
-)
 # FFmpeg's names. Others are refused: a playlist would open further files or addresses.
 FORMATS = "asf,avi,flv,matroska,mov,mpeg,mpegts,ogg"
 KNOWN = "AVI, FLV, Matroska, MP4, MPEG, Ogg, QuickTime, WebM or WMV"
@@ -60,7 +57,7 @@ def read_clip(path: str | os.PathLike, num_frames: int, size: int) -> Clip:
             or a single frame, or its frames have too many pixels. What is left of a
             clip that was cut is not read: captions describe the whole.
     """
-    path = pathlib.Path(path)
+    path = pathlib.Path(existing_path(path))
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
     if not path.stat().st_size:
@@ -218,12 +215,8 @@ def open_clip(path: pathlib.Path) -> Any:
         raise InputError(f"{path} is not a clip ({KNOWN}).") from None
 
 
-def find_clips(folder: str | os.PathLike) -> list[pathlib.Path]:
-    """Lists all clips in a folder and below it, by their suffixes, sorted.
-
-    Hidden files and folders are passed over.
-
-    Raises:
-        InputError: If there is no such folder, or no clip in it.
-    """
-    return find_files(folder, SUFFIXES, "clip")
+def find_clips(
+    folder: str | os.PathLike, passed_over: collections.Counter | None = None
+) -> list[pathlib.Path]:
+    """Lists all clips in a folder and below it, as `find_photos` lists images."""
+    return find_files(folder, CLIPS, "clip", passed_over)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Float32, UInt8
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import Levels, Pixels, Tensor, check
 from keras_caption.errors import InputError
 from keras_caption.features.application_network import applications, make_application
 from keras_caption.features.hub_network import IMAGE_SIZE, HubNetwork, load_hub_network
@@ -83,6 +83,8 @@ class Extractor(keras.Model):
         name: str = "extractor",
         **kwargs: Any,
     ):
+        check(Pixels | None, image_size=image_size)
+        check(Levels, levels=[*levels])
         with keras_defaults():
             super().__init__(name=name, **kwargs)
         if isinstance(backbone, str) and backbone not in applications():

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float32, Int32, UInt8
 from keras import ops
 
-from keras_caption.arguments import Count, Share, Tensor, check
+from keras_caption.arguments import Items, Pixels, Share, Tensor, check
 from keras_caption.errors import InputError
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.photos import (
@@ -76,7 +76,8 @@ class ObjectDetector(keras.Model):
         **kwargs: Any,
     ):
         check(Share, confidence=confidence)
-        check(Count, max_objects=max_objects)
+        check(Items, max_objects=max_objects)
+        check(Pixels, image_size=image_size)
         with keras_defaults():
             super().__init__(name=name, **kwargs)
         self.image_size = image_size

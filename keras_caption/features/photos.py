@@ -1,3 +1,4 @@
+import collections
 import contextlib
 import importlib.util
 import io
@@ -15,13 +16,14 @@ from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.keras_defaults import CHANNELS_LAST
 from keras_caption.formats.deadline import check_time
 from keras_caption.formats.faults import reason_of
-from keras_caption.formats.folders import list_files
+from keras_caption.formats.folders import (
+    PHOTOS,
+    describe_passed_over,
+    existing_path,
+    list_files,
+)
 from keras_caption.formats.jpeg_scans import check_scans
 
-SUFFIXES = (
-    *(".bmp", ".gif", ".heic", ".jpeg", ".jpg"),
-    *(".png", ".tif", ".tiff", ".webp"),
-)
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 HEIF = importlib.util.find_spec("pillow_heif") is not None
 # A photo takes up to 20 bytes a pixel while it is decoded and resized.
@@ -62,6 +64,7 @@ def read_photo(
         name = name or "The file"
     else:
         name = name or str(source)
+        file = source = existing_path(source)
         if not pathlib.Path(source).is_file():
             raise InputError(f"There is no file {source}.")
         if not pathlib.Path(source).stat().st_size:
@@ -171,19 +174,29 @@ def resize(
         )
 
 
-def find_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
+def find_photos(
+    folder: str | os.PathLike, passed_over: collections.Counter | None = None
+) -> list[pathlib.Path]:
     """Lists all images in a folder and below it, by their suffixes, sorted.
 
-    Hidden files and folders are passed over.
+    Hidden files and folders, and links to folders, are passed over.
+
+    Args:
+        folder: Path.
+        passed_over: `collections.Counter`, to which what is passed over is added, see
+            `keras_caption.formats.folders.list_files`. Defaults to `None`.
 
     Raises:
         InputError: If there is no such folder, or no image in it.
     """
-    return find_files(folder, SUFFIXES, "image")
+    return find_files(folder, PHOTOS, "image", passed_over)
 
 
 def find_files(
-    folder: str | os.PathLike, suffixes: tuple[str, ...], noun: str
+    folder: str | os.PathLike,
+    suffixes: tuple[str, ...],
+    noun: str,
+    passed_over: collections.Counter | None = None,
 ) -> list[pathlib.Path]:
     """Lists the files of some suffixes in a folder and below it, see `list_files`.
 
@@ -191,16 +204,20 @@ def find_files(
         folder: Path.
         suffixes: tuple of str, in lower case.
         noun: str, what such a file is called in messages.
+        passed_over: See `find_photos`.
 
     Raises:
         InputError: If there is no such folder, or no such file in it.
     """
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(existing_path(folder))
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
-    files = list_files(folder, suffixes, below=True)
+    counts = collections.Counter() if passed_over is None else passed_over
+    files = list_files(folder, suffixes, True, counts)
     if not files:
-        raise InputError(f"There is no {noun} in {folder} ({', '.join(suffixes)}).")
+        has = f"; it has {describe_passed_over(counts)}" if counts else ""
+        known = ", ".join(suffixes)
+        raise InputError(f"There is no {noun} in {folder} ({known}){has}.")
     return files
 
 

@@ -1,5 +1,6 @@
 """Captions in rows, one in each: CSV with a header, or Flickr8k's `*.token.txt`."""
 
+import itertools
 import pathlib
 import re
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
-from keras_caption.formats.csv_rows import csv_rows
+from keras_caption.formats.csv_rows import csv_rows, delimiter_of
 from keras_caption.formats.fields import Caption, PhotoName, with_words
 from keras_caption.formats.text_lines import lines
 from keras_caption.validation import adapter, describe
@@ -21,7 +22,6 @@ COLUMNS = {
     "split": ("split",),
 }
 OPTIONAL = ("split",)
-DELIMITERS = ",\t;|"
 # Name and number of a caption, and the caption: `1000268201_693b08cb0e.jpg#0`, a tab.
 TOKENS = re.compile(r"([^\t]+)#[0-9]+\t(.*)")
 
@@ -115,7 +115,8 @@ def header_rows(
         first: str, its first line with text.
         skipped: See `read_rows`.
     """
-    delimiter = delimiter_of(first)
+    known = itertools.chain.from_iterable(COLUMNS.values())
+    delimiter = delimiter_of(first, known)
     rows = csv_rows(path, delimiter)
     _, header = next(rows, (None, []))
     header = [name.lower() for name in header]
@@ -133,17 +134,6 @@ def header_rows(
             )
             continue
         yield where, {field: cells[place] for field, place in places.items()}
-
-
-def delimiter_of(header: str) -> str:
-    """The delimiter that separates a header into the most known columns."""
-    known = {name for names in COLUMNS.values() for name in names}
-
-    def columns(delimiter):
-        cells = header.lower().split(delimiter)
-        return len(known & {cell.strip(' "') for cell in cells})
-
-    return max(DELIMITERS, key=columns)  # the first, a comma, of equal ones
 
 
 def find_columns(path: pathlib.Path, header: list[str]) -> dict[str, int]:

@@ -1,20 +1,31 @@
-"""Rows of CSV files, as spreadsheets and scripts write them."""
+"""Rows of lists: CSV as spreadsheets, scripts and people write it."""
 
-import csv
+import collections
+import functools
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 from keras_caption.errors import InputError
-from keras_caption.formats.text_lines import lines
+from keras_caption.formats.text_lines import (
+    LINE_BYTES,
+    MARK,
+    decode,
+    open_text,
+    raw_lines,
+    reading_lines,
+)
 
+DELIMITERS = ",\t;|"
+UNQUOTED = "\t|"  # between cells that seldom are in quotes: one alone is text
 LINE_BREAK = re.compile(r"\s*\n\s*")
 
 
 def csv_rows(
     path: pathlib.Path, delimiter: str = ","
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yields where each row of a CSV file stands, for messages, and its cells.
+    """Yields where each row of a CSV file begins, for messages, and its cells.
 
     Cells have no white space around them, and a line break within one counts as a
     space; rows without text are skipped.
@@ -22,24 +33,157 @@ def csv_rows(
     Args:
         path: `pathlib.Path` of a file in UTF-8, plain or as `.gz`, see
             `keras_caption.formats.text_lines.lines`.
-        delimiter: str, the character between cells. Files with `"|"`, such as
-            Flickr30k's, know no quotes. Defaults to a comma.
+        delimiter: str, the character between cells, see `split_row`. Defaults to a
+            comma.
 
     Raises:
-        InputError: If the file cannot be read, or is no CSV.
+        InputError: If the file or a row cannot be read, see `cells_of`.
     """
-    text = (line.rstrip(" ") + "\n" for line in lines(path))
-    reader = csv.reader(
-        text,
-        strict=True,
-        skipinitialspace=True,
-        delimiter=delimiter,
-        quoting=csv.QUOTE_NONE if delimiter == "|" else csv.QUOTE_MINIMAL,
-    )
-    try:
-        for row in reader:
-            cells = [LINE_BREAK.sub(" ", cell.strip()) for cell in row]
+    number = 1
+    with reading_lines(path, lambda: number - 1), open_text(path) as file:
+        for start, lines in raw_rows(file, delimiter):
+            cells = cells_of(lines, f"{path}, line {number},", delimiter, start == 0)
             if any(cells):
-                yield f"{path}, line {reader.line_num}", cells
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}.") from None
+                yield f"{path}, line {number}", cells
+            number += len(lines)
+
+
+def raw_rows(
+    file: BinaryIO, delimiter: str | None
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Yields the byte at which each row of a list begins, and its lines.
+
+    A row is a line or, where a cell in quotes holds line breaks, several. A quotation
+    mark that no other one closes, such as that of `12" board`, never joins the rows
+    behind it.
+
+    Args:
+        file: Binary file, at the beginning of a row.
+        delimiter: str, see `split_row`, or `None` for a file whose rows are lines.
+    """
+    lines, waiting = raw_lines(file), collections.deque()
+    while first := waiting.popleft() if waiting else next(lines, None):
+        row, size = [first], len(first[1])
+        state = _state(first[1], delimiter)
+        while state is OPEN and size <= LINE_BYTES:
+            following = waiting.popleft() if waiting else next(lines, None)
+            if following is None:
+                break
+            row.append(following)
+            size += len(following[1])
+            state = _state(following[1], delimiter, is_inside=True)
+        if state is not CLOSED:
+            waiting.extendleft(reversed(row[1:]))
+            row = row[:1]
+        yield first[0], [line for _, line in row]
+
+
+def cells_of(
+    lines: Iterable[bytes], where: str, delimiter: str, is_first: bool = False
+) -> list[str]:
+    """The cells of a row, see `csv_rows`.
+
+    Args:
+        lines: Iterable of bytes, of `raw_rows`.
+        where: str, name of the row in messages.
+        delimiter: See `split_row`.
+        is_first: bool, whether the row begins the file, perhaps with a byte order mark.
+
+    Raises:
+        InputError: If the row is not UTF-8, too long, or perhaps cut: a cell begins
+            with a quotation mark, and none is at its end.
+    """
+    text = "\n".join(decode(line, where) for line in lines)
+    text = text.removeprefix(MARK) if is_first else text
+    cells, is_open = split_row(text, delimiter)
+    if is_open and delimiter not in UNQUOTED:
+        raise InputError(
+            f"{where} begins a cell with a quotation mark that is not closed."
+        )
+    return [LINE_BREAK.sub(" ", cell.strip()) for cell in cells]
+
+
+def split_row(row: str, delimiter: str, start: int = 0) -> tuple[list[str], bool]:
+    """Splits a row into its cells.
+
+    A cell may be in quotes, with each quotation mark in it written twice, if nothing
+    but spaces stands between them and its delimiters. All other quotation marks are
+    text. Files with `"|"`, such as Flickr30k's, know no quotes, and cells with tabs
+    between them hold no tabs.
+
+    Args:
+        row: str.
+        delimiter: str, one of `DELIMITERS`.
+        start: int, the character at which the first of the cells begins.
+
+    Returns:
+        A list of str, and whether the last one has begun with a quotation mark that is
+        not closed.
+    """
+    patterns = _patterns(delimiter)
+    cells, end = [], delimiter
+    while end:
+        quoted = patterns.quoted.match(row, start)
+        if not quoted and patterns.unclosed.match(row, start):
+            return [*cells, *row[start:].split(delimiter)], True
+        match = quoted or patterns.plain.match(row, start)
+        cells.append(match[1].replace('""', '"') if quoted else match[1])
+        start, end = match.end(), match[2]
+    return cells, False
+
+
+def delimiter_of(header: str, columns: Iterable[str]) -> str:
+    """The delimiter that separates a header into the most known columns.
+
+    Args:
+        header: str, the first row of a file.
+        columns: Iterable of str, names of columns in lower case.
+    """
+    known = {*columns}
+
+    def number(delimiter):
+        cells = header.lower().split(delimiter)
+        return len(known & {cell.strip(' "') for cell in cells})
+
+    return max(DELIMITERS, key=number)  # the first, a comma, of equal ones
+
+
+# How a line ends: within a cell in quotes, after it, or in text that was none.
+OPEN, CLOSED, NONE = "open", "closed", "none"
+Patterns = collections.namedtuple("Patterns", ["quoted", "unclosed", "rest", "plain"])
+
+
+def _state(line, delimiter, is_inside=False):
+    """How a line ends, which may begin within a cell in quotes."""
+    if delimiter is None or not (is_inside or b'"' in line):
+        return CLOSED
+    text, start = line.rstrip(b"\r\n").decode("latin-1"), 0
+    if is_inside:
+        rest = _patterns(delimiter).rest.match(text)
+        if rest is None:
+            return NONE
+        if rest[1] is None:  # all of the line is within the cell
+            return OPEN
+        if not rest[1]:
+            return CLOSED
+        start = rest.end()
+    _, is_open = split_row(text, delimiter, start)
+    return OPEN if is_open else CLOSED
+
+
+@functools.cache
+def _patterns(delimiter):
+    """Regular expressions of cells, with the delimiter or the end of the row."""
+    end = rf"({re.escape(delimiter)}|\Z)"
+    plain = re.compile(rf"([^{re.escape(delimiter)}]*+){end}")
+    if delimiter == "|":
+        never = re.compile(r"(?!)")
+        return Patterns(never, never, never, plain)
+    character = r'[^"\t]' if delimiter == "\t" else '[^"]'
+    content = rf'{character}*+(?:""{character}*+)*+'
+    return Patterns(
+        re.compile(rf' *"({content})" *{end}'),
+        re.compile(rf' *"{content}\Z'),
+        re.compile(rf'{content}(?:\Z|" *{end})'),
+        plain,
+    )

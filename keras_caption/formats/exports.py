@@ -4,6 +4,7 @@
 its weights, in the order of `keras.Model.variables`.
 """
 
+import math
 import pathlib
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from keras_caption.formats.json_files import read_json
 from keras_caption.formats.keras_files import (
     JSON_BYTES,
     SavedObject,
-    check_offline,
+    check_config,
     deserialize,
 )
 
@@ -56,6 +57,8 @@ def read_export(folder: pathlib.Path) -> "keras.Model":
     """
     import keras
 
+    from keras_caption.keras_overrides import Budget, bounded_weights
+
     with missing_extras():
         import tensorflow as tf
     config, weights = folder / CONFIG, folder / WEIGHTS
@@ -68,12 +71,13 @@ def read_export(folder: pathlib.Path) -> "keras.Model":
     if config.stat().st_size > max(JSON_BYTES, weights.stat().st_size):
         raise InputError(f"{config} is larger than the weights, and not read.")
     saved = read_json(config, SavedObject)
-    check_offline(saved, str(config))
+    check_config(saved, str(config))
     with reading(folder):
-        model = deserialize(saved)
+        stored = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
+        shapes = stored.get_variable_to_shape_map()
+        with bounded_weights(Budget(len(shapes), sum(map(math.prod, shapes.values())))):
+            model = deserialize(saved)
         if isinstance(model, keras.Model):
-            stored = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
-            shapes = stored.get_variable_to_shape_map()
             names = [KEY.format(number) for number in range(len(model.variables))]
             if [shapes.get(n) for n in names] != [[*v.shape] for v in model.variables]:
                 raise InputError(

@@ -6,6 +6,7 @@ from typing import Any
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reading
+from keras_caption.formats.fields import nfc
 
 
 class FeatureRecords:
@@ -18,19 +19,24 @@ class FeatureRecords:
 
     Attributes:
         path: `pathlib.Path` of the file or folder.
-        records: dict from id to a list of pairs: the place of a record, and its name
-            in messages.
+        records: dict from id, see `keras_caption.formats.fields.nfc`, to a list of
+            pairs: the place of a record, and its name in messages.
         problems: List of str, a sentence for each record without a valid id.
+        notes: List of str, sentences about what is not read and need not be.
     """
 
     def __init__(self, path: pathlib.Path):
         self.path = path
         self.records = {}
         self.problems = []
+        self.notes = []
 
     def __len__(self):
         """Number of records, those without a valid id included."""
         return sum(map(len, self.records.values())) + len(self.problems)
+
+    def __contains__(self, id_: Hashable) -> bool:
+        return nfc(id_) in self.records
 
     @property
     def ids(self) -> list:
@@ -45,7 +51,7 @@ class FeatureRecords:
             place: Where the record is, for `read_record`.
             where: str, name of the record in messages.
         """
-        self.records.setdefault(id_, []).append((place, where))
+        self.records.setdefault(nfc(id_), []).append((place, where))
 
     def read(self, id_: Hashable, *size: Any) -> Any:
         """Reads the features of an image or video.
@@ -61,7 +67,7 @@ class FeatureRecords:
             InputError: If none of the records can be read: the error of the first.
         """
         first = None
-        for place, where in self.records[id_]:
+        for place, where in self.records[nfc(id_)]:
             try:
                 return self.read_checked(place, where, *size)
             except InputError as error:

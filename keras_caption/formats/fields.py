@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import unicodedata
 from collections.abc import Hashable, Iterable
 from typing import Annotated, Any, TypeVar
 
@@ -42,6 +43,14 @@ def image_id_of(value: Any) -> int | str:
     raise PydanticCustomError(
         "image_id", "Image id should be a name or an integer of 64 bits"
     )
+
+
+def nfc(id_: Hashable) -> Hashable:
+    """The id of an image or video as ids are compared: a name in Unicode's NFC.
+
+    Names of files that were unpacked on a Mac are in NFD, and lists of them in NFC.
+    """
+    return unicodedata.normalize("NFC", id_) if isinstance(id_, str) else id_
 
 
 def check_words(text: str) -> str:

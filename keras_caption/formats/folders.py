@@ -1,16 +1,37 @@
 """Which files of a folder are data."""
 
+import collections
+import functools
+import os
 import pathlib
+import unicodedata
+
+# Suffixes of files that hold photos and clips, in lower case.
+PHOTOS = (
+    *(".bmp", ".dib", ".gif", ".heic", ".heif", ".hif", ".jfif", ".jif", ".jpe"),
+    *(".jpeg", ".jpg", ".pjp", ".pjpeg", ".png", ".tif", ".tiff", ".webp"),
+)
+CLIPS = (
+    *(".avi", ".flv", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv"),
+    *(".ts", ".webm", ".wmv"),
+)
+# What else is passed over than files of other suffixes.
+HIDDEN, LINKS = "hidden", "links to folders"
+SPECIAL, UNREADABLE = "links, pipes and devices", "folders that cannot be read"
+SHOWN = 8  # kinds, in a message
 
 
 def list_files(
-    folder: pathlib.Path, suffixes: tuple[str, ...] = ("",), below: bool = False
+    folder: pathlib.Path,
+    suffixes: tuple[str, ...] = ("",),
+    below: bool = False,
+    passed_over: collections.Counter | None = None,
 ) -> list[pathlib.Path]:
     """Lists the regular, visible files of some suffixes in a folder, sorted.
 
-    Hidden files and folders, whose names begin with a dot, hold no data: macOS writes
-    `._dog.jpg` beside `dog.jpg`. Folders and pipes are no files, whatever their names;
-    a pipe would be waited for.
+    Hidden files and folders, see `is_hidden`, hold no data. Folders and pipes are no
+    files, whatever their names; a pipe would be waited for. Links to files are
+    followed; links to folders are not, which may lead anywhere or in a circle.
 
     Args:
         folder: `pathlib.Path`.
@@ -18,15 +39,90 @@ def list_files(
             Defaults to all files.
         below: bool, whether to list the files of all folders below it too. Defaults to
             `False`.
+        passed_over: `collections.Counter`, to which everything else is added by its
+            kind: a suffix, or one of those above. Defaults to `None`.
 
     Returns:
         List of `pathlib.Path`; empty if there is no such folder.
     """
-    paths = folder.rglob("*") if below else folder.glob("*")
-    return sorted(
-        path
-        for path in paths
-        if path.name.lower().endswith(suffixes)
-        and not any(name.startswith(".") for name in path.relative_to(folder).parts)
-        and path.is_file()
+    counts = collections.Counter() if passed_over is None else passed_over
+    listed, waiting = [], [folder]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            counts[UNREADABLE] += 1
+            continue
+        for entry in entries:
+            path = pathlib.Path(entry.path)
+            if is_hidden(entry.name):
+                counts[HIDDEN] += 1
+            elif entry.is_dir():
+                if not below:
+                    continue
+                if entry.is_symlink():
+                    counts[LINKS] += 1
+                else:
+                    waiting.append(path)
+            elif not entry.is_file():
+                counts[SPECIAL] += 1
+            elif entry.name.lower().endswith(suffixes):
+                listed.append(path)
+            else:
+                counts[kind_of_suffix(entry.name)] += 1
+    return sorted(listed)
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a path has a part that begins with a dot, unless that is `.` or `..`.
+
+    macOS writes `._dog.jpg` and `.DS_Store` beside `dog.jpg`, in folders and archives.
+    """
+    return any(
+        part.startswith(".") and part not in (".", "..") for part in path.split("/")
     )
+
+
+def kind_of_suffix(name: str) -> str:
+    """What a file that is passed over is counted as."""
+    return os.path.splitext(name)[1].lower() or "without suffix"
+
+
+def describe_passed_over(counts: collections.Counter) -> str:
+    """What is passed over, such as `".txt: 3, hidden: 1"`."""
+    kinds = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    described = [f"{kind}: {count:,}" for kind, count in kinds[:SHOWN]]
+    if others := sum(count for _, count in kinds[SHOWN:]):
+        described.append(f"others: {others:,}")
+    return ", ".join(described)
+
+
+def existing_path(path: str | os.PathLike) -> str:
+    """The path of a file whose name may be written in another normal form of Unicode.
+
+    Names with accents that were unpacked on a Mac are in NFD, and most lists in NFC.
+
+    Args:
+        path: Path of a file or folder.
+
+    Returns:
+        str, the path; if nothing is there, that of what differs only in this.
+    """
+    path = os.fspath(path)
+    folder, name = os.path.split(path)
+    if path.isascii() or not name or os.path.lexists(path):
+        return path
+    folder = existing_path(folder)
+    try:
+        names = _names_in(folder or ".", os.stat(folder or ".").st_mtime_ns)
+    except OSError:
+        return path
+    return os.path.join(folder, names.get(unicodedata.normalize("NFC", name), name))
+
+
+@functools.lru_cache(8)
+def _names_in(folder, modified):
+    """The names in a folder by their NFC."""
+    return {unicodedata.normalize("NFC", name): name for name in os.listdir(folder)}

@@ -1,29 +1,62 @@
+import collections
 import pathlib
 
 import numpy as np
 
+from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers
 from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
+
+FEATURES = "_features"
 
 
 class Hdf5Regions(RegionRecords):
     """Reader of HDF5 files with datasets `ID_features` and `ID_boxes`.
 
+    What else a file has of an image with features, such as `ID_cls_prob` of the
+    features of Meshed-Memory Transformers, is not read.
+
     Args:
         path: `pathlib.Path` of the file.
+
+    Raises:
+        InputError: If no dataset is called `ID_features`.
     """
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
         self.file = open_hdf5(path)
-        for name in names_in(self.file, path):
+        names = names_in(self.file, path)
+        ids = {name.removesuffix(FEATURES) for name in names if name.endswith(FEATURES)}
+        if names and not ids:
+            raise InputError(
+                f"{path} has no dataset ID{FEATURES} and ID_boxes: its first is "
+                f"{names[0]!r:.60}."
+            )
+        further = collections.Counter()
+        for name in names:
             where = f"{path}, {name[:40]}"
-            image_id, _, kind = name.rpartition("_")
+            image_id, kind = self._parts(name, ids)
             if kind == "features":
                 self.add_named(image_id, image_id, where, f"{path}, image {image_id}")
-            elif kind != "boxes":
+            elif kind is None:
                 self.add_problem(f"{where}: neither ID_features nor ID_boxes.")
+            elif kind != "boxes":
+                further[kind] += 1
+        self.notes = [
+            f"{path}: ID_{kind} of {count:,} images is not read."
+            for kind, count in further.items()
+        ]
+
+    @staticmethod
+    def _parts(name, ids):
+        """The image id and the kind of a dataset, `None` of one of no image."""
+        parts = name.split("_")
+        for i in range(1, len(parts)):
+            if (image_id := "_".join(parts[:i])) in ids:
+                return image_id, "_".join(parts[i:])
+        return name.rpartition("_")[0], "boxes" if parts[-1] == "boxes" else None
 
     def __getstate__(self):
         return {**self.__dict__, "file": None}

@@ -1,5 +1,6 @@
 """`.keras` files, checked completely before Keras loads them."""
 
+import collections
 import io
 import os
 import pathlib
@@ -20,10 +21,15 @@ from keras_caption.formats.json_files import parse_json
 if TYPE_CHECKING:
     import keras
 
+    from keras_caption.keras_overrides import Budget
+
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 # Of a member. Keras does not compress them: what it saved is at most as large as its
 # file, whatever the vocabulary, and a small file cannot claim more than this.
 JSON_BYTES = 16 * 2**20
+# That a configuration may list, each class of models together: it takes Keras a
+# millisecond to make one, and to add one to a Sequential as many as it has.
+LAYERS, SEQUENTIAL_LAYERS = 5000, 128
 # Functions of this module of Keras download weights; no layer of ours needs them.
 ONLINE = "keras.applications"
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -55,7 +61,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     """
     import keras
 
-    from keras_caption.keras_overrides import quick_loading
+    from keras_caption.keras_overrides import bounded_weights, quick_loading
 
     keras_caption.register()  # a process of the program may have imported a part only
     path = pathlib.Path(path)
@@ -64,16 +70,20 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     if path.suffix != ".keras":
         raise InputError(f"{path} should end in .keras: a saved model.")
     with reading(path):
-        check(path)
+        budget = check(path)
         try:
-            with quick_loading():
+            with quick_loading(), bounded_weights(budget):
                 return keras.models.load_model(path, safe_mode=True)
         except InputError as error:  # raised by a layer of ours, without the path
             raise ValueError(str(error)) from None
 
 
-def check(path: pathlib.Path) -> None:
-    """Refuses damaged files, and files that claim too much memory."""
+def check(path: pathlib.Path) -> "Budget":
+    """Refuses damaged files, and files that claim too much memory.
+
+    Returns:
+        `keras_caption.keras_overrides.Budget`, of the weights that the file has.
+    """
     with open_zip(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
         limit = max(JSON_BYTES, path.stat().st_size)
@@ -90,13 +100,14 @@ def check(path: pathlib.Path) -> None:
         parse_json(archive.read(METADATA), dict, f"{path}, {METADATA}")
         config = archive.read(CONFIG)
         saved = parse_json(config, SavedObject, f"{path}, {CONFIG}")
-        check_offline(saved, f"{path}, {CONFIG}")
+        check_config(saved, f"{path}, {CONFIG}")
         weights = io.BytesIO(archive.read(WEIGHTS))
-        check_weights(weights, sizes[WEIGHTS], f"{path}, {WEIGHTS}")
+        budget = check_weights(weights, sizes[WEIGHTS], f"{path}, {WEIGHTS}")
         for name in sizes.keys() - {CONFIG, METADATA, WEIGHTS}:
             with archive.open(name) as file:
                 while file.read(2**20):
                     pass
+    return budget
 
 
 def deserialize(saved: dict[str, Any]) -> Any:
@@ -108,6 +119,38 @@ def deserialize(saved: dict[str, Any]) -> Any:
         return keras.saving.deserialize_keras_object(saved)
     except InputError as error:  # raised by a layer of ours, without the file's name
         raise ValueError(str(error)) from None
+
+
+def check_config(saved: dict[str, Any], where: str) -> None:
+    """Refuses what a configuration must not have: see `check_offline`, `count_layers`.
+
+    Args:
+        saved: dict, a serialized object.
+        where: str, name of the file in messages.
+    """
+    check_offline(saved, where)
+    for kind, count in count_layers(saved).items():
+        most = SEQUENTIAL_LAYERS if kind == "Sequential" else LAYERS
+        if count > most:
+            raise InputError(
+                f"{where} lists {count:,} layers of {kind}; at most {most:,} are built."
+            )
+
+
+def count_layers(config: Any) -> collections.Counter:
+    """Counts the layers that a configuration lists, by the class that lists them."""
+    counts, waiting = collections.Counter(), [config]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+            arguments = value.get("config")
+            layers = arguments.get("layers") if isinstance(arguments, dict) else None
+            if isinstance(layers, list):
+                counts[str(value.get("class_name"))[:40]] += len(layers)
+        elif isinstance(value, list):
+            waiting += value
+    return counts
 
 
 def check_offline(config: Any, where: str) -> None:
@@ -144,13 +187,27 @@ def is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(x, str) for x in value)
 
 
-def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> None:
-    """Refuses weights stored in other files or larger than their file."""
+def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "Budget":
+    """Refuses weights stored in other files or larger than their file.
+
+    Args:
+        weights: Path of an HDF5 file, or the file.
+        size: int, its number of bytes.
+        where: str, what it is called in messages.
+
+    Returns:
+        `keras_caption.keras_overrides.Budget`, of the weights that it has.
+    """
+    from keras_caption.keras_overrides import Budget
+
+    sizes = []
     with h5py.File(weights, "r") as file:
 
         def visit(name, item):
             if isinstance(item, h5py.Dataset) and item.size:
                 parent, _, child = name.rpartition("/")
                 plain_dataset(file[parent or "/"], child, where, size)
+                sizes.append(item.size)
 
         file.visititems(visit)  # which does not follow links
+    return Budget(len(sizes), sum(sizes))

@@ -5,7 +5,7 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_array, read_npz
 from keras_caption.formats.faults import reading
-from keras_caption.formats.folders import list_files
+from keras_caption.formats.folders import existing_path, list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 
 
@@ -36,7 +36,7 @@ class NpzRegions(RegionRecords):
     def read_regions(
         self, place: pathlib.Path, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        boxes_path = self.boxes / f"{place.stem}.npy"
+        boxes_path = pathlib.Path(existing_path(self.boxes / f"{place.stem}.npy"))
         if not boxes_path.is_file():
             raise InputError(f"There is no file {boxes_path}.")
         if boxes_path.stat().st_size > RECORD_BYTES:

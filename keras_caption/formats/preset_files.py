@@ -19,7 +19,7 @@ from keras_caption.formats.keras_files import (
     METADATA,
     WEIGHTS,
     SavedObject,
-    check_offline,
+    check_config,
     check_weights,
     deserialize,
 )
@@ -54,7 +54,7 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
     """
     import keras
 
-    from keras_caption.keras_overrides import quick_loading
+    from keras_caption.keras_overrides import bounded_weights, quick_loading
 
     config, weights = find(CONFIG), find(WEIGHTS)
     size = weights.stat().st_size
@@ -62,11 +62,12 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
         raise InputError(f"{config} is larger than the weights, and not read.")
     saved = read_json(config, SavedObject)
     saved["config"] = {n: with_assets(x, find) for n, x in saved["config"].items()}
-    check_offline(saved, str(config))
+    check_config(saved, str(config))
     with reading(weights):
-        check_weights(weights, size, str(weights))
+        budget = check_weights(weights, size, str(weights))
     with reading(name):
-        model = deserialize(saved)
+        with bounded_weights(budget):
+            model = deserialize(saved)
         if isinstance(model, keras.Model):
             with quick_loading():
                 model.load_weights(weights)

@@ -37,9 +37,11 @@ def given_split(path: str | os.PathLike) -> tuple[pathlib.Path, str | None]:
         InputError: If there is no such split.
     """
     split, equals, rest = path.partition("=") if isinstance(path, str) else ("",) * 3
+    if pathlib.Path(path).exists():  # its name may have the character
+        return pathlib.Path(path), None
     if split in SPLITS and rest:
         return pathlib.Path(rest), split
-    if equals and split.isalpha() and not pathlib.Path(path).exists():
+    if equals and split.isalpha():
         raise InputError(f"{path}: a split is train, val or test.")
     return pathlib.Path(path), None
 

@@ -1,5 +1,6 @@
 """Lines of text files that people wrote: the one reader of them."""
 
+import contextlib
 import gzip
 import pathlib
 import zlib
@@ -10,6 +11,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of, refuse_pipe
 
 LINE_BYTES = 2**20  # of the longest line that is read
+MARK = "\ufeff"  # of the byte order, at the start of a file
 
 
 def lines(path: pathlib.Path) -> Iterator[str]:
@@ -26,40 +28,81 @@ def lines(path: pathlib.Path) -> Iterator[str]:
         InputError: If the file cannot be read, is a pipe or a device, is not UTF-8, or
             has a line that is longer than `LINE_BYTES`.
     """
-    refuse_pipe(path)
-    opened = gzip.open if path.suffix == ".gz" else open
-    return lines_of(lambda: opened(path, "rb"), path)
+    return lines_of(lambda: open_text(path), path)
 
 
 def lines_of(open_file: Callable[[], BinaryIO], name: object) -> Iterator[str]:
     """Lines of what `open_file` opens, as of `lines`; `name` is for messages."""
     number = 0
+    with reading_lines(name, lambda: number), open_file() as file:
+        for number, (_, line) in enumerate(raw_lines(file), start=1):
+            text = decode(line, f"{name}, line {number},")
+            yield text.removeprefix(MARK) if number == 1 else text
+
+
+@contextlib.contextmanager
+def reading_lines(name: object, count: Callable[[], int]) -> Iterator[None]:
+    """Converts errors of a file whose lines are read to `InputError`.
+
+    Args:
+        name: What the file is called in messages.
+        count: Function that returns the number of lines that have been read.
+    """
     try:
-        with open_file() as file:
-            for number, line in enumerate(raw_lines(file), start=1):
-                text = decode(line, f"{name}, line {number},")
-                yield text.removeprefix("\ufeff") if number == 1 else text
+        yield
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{name} cannot be read after line {number}: {reason_of(error)}."
+            f"{name} cannot be read after line {count()}: {reason_of(error)}."
         ) from None
 
 
-def raw_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Lines of a binary file; one that is too long is cut after `LINE_BYTES`."""
-    line = file.readline(LINE_BYTES + 1)
-    if b"\n" in line or b"\r" not in line:
-        while line:
-            yield line
-            line = file.readline(LINE_BYTES + 1)
+def open_text(path: pathlib.Path) -> BinaryIO:
+    """Opens a text file to read its bytes, unpacked if it is a `.gz`.
+
+    Raises:
+        InputError: If it is a pipe or a device.
+    """
+    refuse_pipe(path)
+    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
+
+
+def raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yields the byte at which each line of a file begins, and the line, with its end.
+
+    Args:
+        file: Binary file, at the beginning of a line. How lines end is seen from there
+            on.
+
+    Yields:
+        int and bytes, of a longer line the first `LINE_BYTES` and one more.
+    """
+    start, line = file.tell(), file.readline(LINE_BYTES + 1)
+    if b"\r" in line and b"\n" not in line:  # as Macs wrote text before 2001
+        yield from _lines_of_mac(file, start, line)
         return
-    while line:  # as Macs wrote text before 2001
-        *whole, rest = line.split(b"\r")
-        yield from whole
-        more = file.read(LINE_BYTES)
-        if rest and (not more or len(rest) > LINE_BYTES):
-            yield rest
-        line = rest + more if more else b""
+    while line:
+        yield start, line
+        start += len(line)
+        while len(line) >= LINE_BYTES and not line.endswith(b"\n"):
+            line = file.readline(LINE_BYTES)  # the rest of a line that is too long
+            start += len(line)
+        line = file.readline(LINE_BYTES + 1)
+
+
+def _lines_of_mac(file, start, chunk):
+    """Lines that end in CR, the first of them at `start`, where `chunk` begins."""
+    line, length = b"", 0
+    while chunk:
+        *ends, last = chunk.split(b"\r")
+        for end in ends:
+            yield start, (line + end + b"\r")[: LINE_BYTES + 1]
+            start += length + len(end) + 1
+            line, length = b"", 0
+        line = (line + last)[: LINE_BYTES + 1]
+        length += len(last)
+        chunk = file.read(LINE_BYTES)
+    if line:
+        yield start, line
 
 
 def decode(line: bytes, where: str) -> str:

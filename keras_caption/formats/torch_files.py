@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import functools
 import io
 import math
 import mmap
@@ -51,7 +52,7 @@ class StoredTensor:
     strides: list[int]
 
     def read(self, numbers: np.ndarray) -> np.ndarray:
-        """The tensor, from the numbers of its storage.
+        """The tensor, a view of the numbers of its storage that cannot be written.
 
         Raises:
             ValueError: If it reaches beyond them.
@@ -66,10 +67,9 @@ class StoredTensor:
         if not are_valid or max(last + 1, math.prod(self.shape)) > numbers.size:
             raise ValueError(f"a tensor of shape {self.shape} is not in the file")
         strides = [stride * numbers.itemsize for stride in self.strides]
-        view = np.lib.stride_tricks.as_strided(
+        return np.lib.stride_tricks.as_strided(
             numbers[self.offset :], self.shape, strides, writeable=False
         )
-        return view.copy()
 
 
 def rebuild_tensor(storage, offset, shape, strides, *_):
@@ -113,12 +113,14 @@ def read_torch(path: pathlib.Path) -> dict[str, np.ndarray]:
             `"state_dict"`, as checkpoints with the state of an optimizer.
 
     Returns:
-        dict from name to NumPy array.
+        dict from name to NumPy array that cannot be written. Tensors of one storage,
+        such as tied weights, share its memory: a small file may have many of them.
 
     Raises:
         InputError: If the file is damaged, or holds something else.
     """
-    with reading(path), open_file(path) as (content, numbers_of):
+    with reading(path), open_file(path) as (content, read_numbers):
+        numbers_of = functools.cache(read_numbers)
         for name in STATE_DICTS:
             if isinstance(content, dict) and isinstance(content.get(name), dict):
                 content = content[name]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 import keras
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.inputs import Regions
 from keras_caption.layers import (
@@ -74,7 +74,7 @@ class AoANet(Captioner):
         vocabulary: Vocabulary | None = None,
         vocabulary_size: Count | None = None,
         region_dim: Count = 2048,
-        num_layers: Count = 6,
+        num_layers: Layers = 6,
         model_dim: Count = 1024,
         embedding_dim: Count = 1024,
         num_heads: Count = 8,

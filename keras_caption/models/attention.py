@@ -16,6 +16,7 @@ from keras_caption.arguments import (
     CountOrZero,
     Positive,
     ShareBelowOne,
+    Side,
     check,
 )
 from keras_caption.errors import InputError
@@ -205,7 +206,7 @@ class AttentionOptions:
     # === What a model decides ===
     dropout: ShareBelowOne = 0.0
     gate_dropout: ShareBelowOne = 0.0
-    grid_width: Count | None = None
+    grid_width: Side | None = None
     of_output: bool = False
 
     def __post_init__(self):

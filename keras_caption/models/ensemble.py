@@ -12,6 +12,7 @@ from keras_caption.models.generation import Generation
 from keras_caption.models.members import Members
 from keras_caption.models.sentence_reader import SentenceReader
 from keras_caption.text import Tokenizer
+from keras_caption.text.tokenizer import have_same_ids
 
 
 class Ensemble(SentenceReader, Members, Generation):
@@ -67,7 +68,7 @@ class Ensemble(SentenceReader, Members, Generation):
     def check_member(self, member: Generation, who: str) -> None:
         if member.vocabulary is None:
             raise InputError(f"{who} has no vocabulary.")
-        if member.vocabulary != self.vocabulary:
+        if not have_same_ids(member.vocabulary, self.vocabulary):
             raise InputError(f"{who} has another vocabulary than the first.")
 
     @property

@@ -3,7 +3,7 @@ from typing import Any
 
 import keras
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, Layers, ShareBelowOne, Side
 from keras_caption.errors import InputError
 from keras_caption.inputs import Grid
 from keras_caption.layers import (
@@ -86,11 +86,11 @@ class GridTransformer(Captioner):
         self,
         vocabulary: Vocabulary | None = None,
         vocabulary_size: Count | None = None,
-        grid_height: Count = 8,
-        grid_width: Count = 8,
+        grid_height: Side = 8,
+        grid_width: Side = 8,
         grid_dim: Count = 1536,
-        num_layers: Count = 6,
-        decoder_layers: Count | None = None,
+        num_layers: Layers = 6,
+        decoder_layers: Layers | None = None,
         model_dim: Count = 512,
         num_heads: Count = 8,
         feedforward_dim: Count = 2048,

@@ -2,7 +2,7 @@ from typing import Annotated, Any, Literal
 
 import keras
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.inputs import Text
 from keras_caption.layers import WordEmbedding
 from keras_caption.models.attention import AttentionOptions, Without, make_attention
@@ -60,7 +60,7 @@ class LSTMTranslator(Translator):
         target: Tokenizer | None = None,
         source_size: Count | None = None,
         target_size: Count | None = None,
-        num_layers: Count = 2,
+        num_layers: Layers = 2,
         model_dim: Count = 512,
         dropout: ShareBelowOne = 0.1,
         num_heads: Count = 1,

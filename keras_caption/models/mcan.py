@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float32
 from keras import ops
 
-from keras_caption.arguments import Count, ShareBelowOne, Tensor
+from keras_caption.arguments import Count, Layers, ShareBelowOne, Tensor
 from keras_caption.errors import InputError
 from keras_caption.formats.glove import read_glove
 from keras_caption.inputs import QuestionText, Regions
@@ -91,7 +91,7 @@ class MCAN(Classifier):
         question: Tokenizer | None = None,
         question_size: Count | None = None,
         region_dim: Count = 2048,
-        num_layers: Count = 6,
+        num_layers: Layers = 6,
         model_dim: Count = 512,
         num_heads: Count = 8,
         feedforward_dim: Count = 2048,

@@ -8,6 +8,7 @@ from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.loading import load
 from keras_caption.models.photo_reader import PhotoReader
+from keras_caption.text.tokenizer import have_same_ids
 
 
 class Members(PhotoReader):
@@ -53,7 +54,7 @@ class Members(PhotoReader):
                 raise InputError(f"{who} is a {kind}, not a {self.noun}.")
             self.check_member(member, who)
             for name in ("source", "question"):
-                if getattr(member, name) != getattr(self, name):
+                if not have_same_ids(getattr(member, name), getattr(self, name)):
                     raise InputError(
                         f"{who} has another {name} tokenizer than the first."
                     )

@@ -3,7 +3,7 @@ from typing import Any
 
 import keras
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.inputs import Regions
 from keras_caption.layers import (
     BoxEncoding,
@@ -66,8 +66,8 @@ class NGSAN(Captioner):
         vocabulary: Vocabulary | None = None,
         vocabulary_size: Count | None = None,
         region_dim: Count = 2048,
-        num_layers: Count = 4,
-        decoder_layers: Count | None = None,
+        num_layers: Layers = 4,
+        decoder_layers: Layers | None = None,
         model_dim: Count = 512,
         num_heads: Count = 8,
         feedforward_dim: Count = 2048,

@@ -3,7 +3,7 @@ from typing import Annotated, Any
 
 import keras
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.inputs import Text
 from keras_caption.layers import (
@@ -84,8 +84,8 @@ class TransformerTranslator(Translator):
         target: Tokenizer | None = None,
         source_size: Count | None = None,
         target_size: Count | None = None,
-        num_layers: Count = 6,
-        decoder_layers: Count | None = None,
+        num_layers: Layers = 6,
+        decoder_layers: Layers | None = None,
         model_dim: Count = 512,
         num_heads: Count = 8,
         feedforward_dim: Count = 2048,

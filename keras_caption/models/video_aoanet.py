@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import keras
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.inputs import Frames
 from keras_caption.models.aoa_decoder import AoADecoder
@@ -60,7 +60,7 @@ class VideoAoANet(Captioner):
         vocabulary: Vocabulary | None = None,
         vocabulary_size: Count | None = None,
         frame_dim: Count = 2048,
-        num_layers: Count = 1,
+        num_layers: Layers = 1,
         model_dim: Count = 1024,
         embedding_dim: Count = 1024,
         context: str = "aoa",

@@ -3,7 +3,7 @@ from typing import Annotated, Any
 
 import keras
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.inputs import Frames
 from keras_caption.layers import (
     MatrixDense,
@@ -65,7 +65,7 @@ class VideoTransformer(Captioner):
         vocabulary: Vocabulary | None = None,
         vocabulary_size: Count | None = None,
         frame_dim: Count = 1000,
-        num_layers: Count = 1,
+        num_layers: Layers = 1,
         model_dim: Count = 512,
         num_heads: Count = 8,
         feedforward_dim: Count = 2048,

@@ -1,5 +1,6 @@
 """Features of the frames of clips, extracted once and stored."""
 
+import collections
 import concurrent.futures
 import functools
 import os
@@ -19,6 +20,7 @@ from keras_caption.batches.examples import (
 from keras_caption.errors import InputError
 from keras_caption.features import Clip, ClipExtractor, film_strip, find_clips
 from keras_caption.formats.feature_records import FeatureRecords
+from keras_caption.formats.folders import describe_passed_over
 from keras_caption.formats.listed_video import ListedVideo
 from keras_caption.prepare.photos import EXTRACTOR, identity_of
 from keras_caption.prepare.shards import Content, write_shards
@@ -99,8 +101,11 @@ class ClipFolder(FeatureRecords):
     def __init__(self, folder: str | os.PathLike, extractor: ClipExtractor):
         super().__init__(pathlib.Path(folder))
         self.extractor = extractor
-        for path in find_clips(folder):
+        passed_over = collections.Counter()
+        for path in find_clips(folder, passed_over):
             self.add(path.stem, path, str(path))
+        if passed_over:
+            print(f"{folder}: passed over: {describe_passed_over(passed_over)}")
 
     def read_record(self, place: pathlib.Path, where: str) -> Clip:
         """Samples frames of a clip."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from keras_caption.errors import InputError
 from keras_caption.formats.feature_records import FeatureRecords
+from keras_caption.formats.fields import nfc
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.skipped import report
 from keras_caption.formats.splits import SPLITS
@@ -79,10 +80,10 @@ def match(
         InputError: If none has features; or see `strict`.
     """
     problems = [problem for source in sources for problem in source.problems]
-    sources_of = {}
+    sources_of, spelling = {}, {nfc(id_): id_ for id_ in captioned}
     for source in sources:
         for id_ in source.ids:
-            sources_of.setdefault(id_, []).append(source)
+            sources_of.setdefault(spelling.get(id_, id_), []).append(source)
     complete = sources_of.keys() & captioned.keys()
     if not complete:
         raise InputError(
@@ -123,7 +124,7 @@ def choose(
         The source, and a list of str, a sentence for each other record.
     """
     records = [
-        (source, *record) for source in sources for record in source.records[id_]
+        (source, *record) for source in sources for record in source.records[nfc(id_)]
     ]
     if len(records) == 1:
         return sources[0], []

@@ -11,6 +11,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.caption_csv import read_caption_csv
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.captioned_photo import CaptionedPhoto
+from keras_caption.formats.fields import nfc
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.splits import SPLITS, given_splits, splits_in, unclear
@@ -63,14 +64,14 @@ def list_own_photos(
         for other in splits:
             if None in of_path and splits[other] - {None}:
                 raise unclear(path, f"has no split, unlike {other}")
-    existing = {photo.name for photo in photos}
+    existing = {nfc(photo.name) for photo in photos}
     hashed = split_by_hash(
         photo.file_name
         for of_path in read.values()
         for photo in of_path
         if photo.split is None
         and not photo.problem
-        and pathlib.PurePath(photo.file_name).name in existing
+        and nfc(pathlib.PurePath(photo.file_name).name) in existing
     )
     listings, number = {}, 0
     for path, of_path in read.items():
@@ -142,13 +143,13 @@ def find_photos_of_texts(
     """
     by_path, by_name = (collections.defaultdict(list) for _ in range(2))
     for photo in photos:
-        by_path[str(photo.with_suffix(""))].append(photo)
-        by_name[photo.stem].append(photo)
-    uses = collections.Counter(pathlib.PurePath(t.file_name).name for t in texts)
+        by_path[nfc(str(photo.with_suffix("")))].append(photo)
+        by_name[nfc(photo.stem)].append(photo)
+    uses = collections.Counter(nfc(pathlib.PurePath(t.file_name).name) for t in texts)
     matched = []
     for text in texts:
-        name = pathlib.PurePath(text.file_name).name
-        candidates = by_path[text.file_name]
+        name = nfc(pathlib.PurePath(text.file_name).name)
+        candidates = by_path[nfc(text.file_name)]
         if not candidates and uses[name] == 1:
             candidates = by_name[name]
         if len(candidates) == 1:

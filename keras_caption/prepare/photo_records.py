@@ -16,7 +16,8 @@ from keras_caption.errors import InputError
 from keras_caption.features import find_photos, read_photo
 from keras_caption.formats.coco import read_instances, read_sizes
 from keras_caption.formats.coco_qa import read_coco_qa
-from keras_caption.formats.fields import image_id_of
+from keras_caption.formats.fields import image_id_of, nfc
+from keras_caption.formats.folders import describe_passed_over, existing_path
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.splits import SPLITS, given_split
 from keras_caption.formats.vqa import find_vqa, read_vqa
@@ -117,7 +118,8 @@ def records_of_photos(
             photo, none of the photos of a user's own captions is in the folder, or
             there are instances for them, which name images by ids.
     """
-    paths = find_photos(folder)
+    folder = existing_path(folder)
+    paths = list_photos(folder)
     names = [path.relative_to(folder) for path in paths]
     own = any(is_own(given_split(path)[0]) for path in captions)
     if own and instances:
@@ -184,14 +186,15 @@ def records_of_questions(
             the questions about an image are of several.
     """
     paths = collections.defaultdict(list)
-    for path in find_photos(folder):
+    for path in list_photos(folder):
         with contextlib.suppress(ValueError):
-            paths[image_id_of(path.stem)].append(path)
+            paths[nfc(image_id_of(path.stem))].append(path)
     splits, records = {}, {split: [] for split in SPLITS}
     for source, split, image_id in _asked(questions):
         if image_id not in splits:
             splits[image_id] = split
-            records[split].append(_of_question(folder, image_id, paths[image_id]))
+            photos = paths[nfc(image_id)]
+            records[split].append(_of_question(folder, image_id, photos))
         elif splits[image_id] != split:
             raise InputError(
                 f"{source}: image {image_id} is for {split}, and for "
@@ -199,6 +202,15 @@ def records_of_questions(
             )
     print(f"{folder}: {use_of(records, 'photo')}")
     return records
+
+
+def list_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
+    """Lists the photos in a folder, and prints what it has besides."""
+    passed_over = collections.Counter()
+    paths = find_photos(folder, passed_over)
+    if passed_over:
+        print(f"{folder}: passed over: {describe_passed_over(passed_over)}")
+    return paths
 
 
 def _asked(questions):
@@ -285,20 +297,23 @@ def find_listed(
     images = [image for split_images in listed.values() for image in split_images]
     by_name = collections.defaultdict(list)
     for path in paths:
-        by_name[path.name].append(path)
-    existing = set(paths)
-    uses = collections.Counter(pathlib.PurePath(i.file_name).name for i in images)
+        by_name[nfc(path.name)].append(path)
+    known, spelling = {*paths}, {nfc(str(path)): path for path in paths}
+    uses = collections.Counter(nfc(pathlib.PurePath(i.file_name).name) for i in images)
     photos, owners = {}, {}
     for image in images:
         path, problem = folder / image.file_name, None
-        candidates = by_name[path.name]
-        if path not in existing and not path.is_file() and candidates:
-            if len(candidates) == uses[path.name] == 1:
+        if path not in known:
+            path = spelling.get(nfc(str(path)), path)
+        name = nfc(path.name)
+        candidates = by_name[name]
+        if path not in known and not path.is_file() and candidates:
+            if len(candidates) == uses[name] == 1:
                 [path] = candidates
             else:
                 problem = (
-                    f"{path} does not exist, and {path.name} is the name of "
-                    f"{len(candidates):,} photos and {uses[path.name]:,} images."
+                    f"{path} does not exist, and {name} is the name of "
+                    f"{len(candidates):,} photos and {uses[name]:,} images."
                 )
         owner = owners.setdefault(path, image.image_id)
         if not problem and owner != image.image_id:

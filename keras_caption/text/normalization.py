@@ -1,6 +1,9 @@
+import collections
+import functools
+import itertools
 import re
 import unicodedata
-from typing import Any
+from typing import Any, Literal
 
 from keras_caption.errors import InputError, missing_extras
 
@@ -10,6 +13,19 @@ SEPARATORS = rf"[-/{SPACES}]"
 # All control characters but tabs, Unicode's line and paragraph separators, and
 # surrogates, which UTF-8 cannot encode.
 NOT_ON_A_LINE = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Which characters are punctuation: those of ASCII, as in vocabularies that version 0.1
+# saved, which keep their tokens; or all of Unicode, see `fold`.
+Punctuation = Literal["ascii", "unicode"]
+# Letters whose lower case in a graph depends on the language of the process: without a
+# dot in Turkish and Azerbaijani, with one dot more in Lithuanian.
+LOCAL_LETTERS = "IJ\u00cc\u00cd\u0128\u012e\u0130"
+JOINERS = "\u200c\u200d"  # within words of Bengali, Persian and other scripts
+NO_WIDTH = "\u200b"  # between words of Khmer and Thai
+DASHES = "\u2044\u2212\u2215"  # beside Unicode's: minus, and slashes of fractions
+APOSTROPHES = "\u00b4\u02bc"  # an accent and a letter that are typed as one
+FULL_WIDTH = range(0xFF01, 0xFF5F)  # of keyboards of East Asia, in the order of ASCII
+# Planes beyond that have punctuation, or what is not seen.
+REST = range(0xFF5F, 0x20000), range(0xE0000, 0xE0200)
 
 
 def canonical(text: str, lower: bool = False) -> str:
@@ -40,6 +56,8 @@ def canonical_in_graph(texts: Any, lower: bool = False, is_nfc: bool = False) ->
 
     texts = tf.strings.regex_replace(texts, r"\x00", "")
     if lower:
+        for letter in LOCAL_LETTERS:
+            texts = tf.strings.regex_replace(texts, letter, letter.lower())
         texts = tf.strings.lower(texts, "utf-8")
     if is_nfc:
         return texts
@@ -49,44 +67,142 @@ def canonical_in_graph(texts: Any, lower: bool = False, is_nfc: bool = False) ->
     return tensorflow_text.normalize_utf8(texts, "NFC")
 
 
-def split_words(caption: str) -> list[str]:
+def split_words(caption: str, punctuation: Punctuation = "unicode") -> list[str]:
     """Splits a caption into normalized words.
 
     Words are in lower case and in Unicode's NFC; hyphens and slashes separate words;
-    other characters that are neither letters nor digits, nor the marks that follow
-    them, such as the vowels of Hindi, are dropped, so that `"man's"` becomes `"mans"`.
-    The `tokens` of Karpathy's split files follow the same rule.
+    other characters that are neither letters nor digits, nor the marks and joiners that
+    follow them, such as the vowels of Hindi, are dropped, so that `"man's"` becomes
+    `"mans"`. The `tokens` of Karpathy's split files follow the same rule.
 
     Args:
         caption: str.
+        punctuation: str, see `Punctuation`.
 
     Returns:
         A list of str, empty if the caption has no words.
     """
+    joiners = ""
+    if punctuation == "unicode":
+        caption, joiners = fold(caption), JOINERS
     caption = canonical(caption, lower=True).replace("-", " ").replace("/", " ")
     kept, in_word = [], False
     for c in caption:
-        in_word = c.isalnum() or (in_word and unicodedata.category(c)[0] == "M")
+        in_word = c.isalnum() or (
+            in_word and (unicodedata.category(c)[0] == "M" or c in joiners)
+        )
         if in_word or c.isspace():
             kept.append(c)
-    return "".join(kept).split()
+    return [word.rstrip(joiners or " ") for word in "".join(kept).split()]
 
 
-def normalize_in_graph(texts: Any, is_nfc: bool = False) -> Any:
+def normalize_in_graph(
+    texts: Any, is_nfc: bool = False, punctuation: Punctuation = "unicode"
+) -> Any:
     """Normalizes texts in a graph: spaces separate the words of `split_words`.
 
     Args:
         texts: string `(batch,)`, TensorFlow tensor in UTF-8.
         is_nfc: bool, whether they are in NFC, see `canonical_in_graph`.
+        punctuation: str, see `Punctuation`.
 
     Returns:
         string `(batch,)`.
     """
     import tensorflow as tf
 
-    texts = canonical_in_graph(texts, lower=True, is_nfc=is_nfc)
+    if punctuation == "ascii":
+        texts = canonical_in_graph(texts, lower=True, is_nfc=is_nfc)
+        texts = tf.strings.regex_replace(texts, SEPARATORS, " ")
+        return tf.strings.regex_replace(texts, r"([\pL\pN]\pM*)|[^ ]", r"\1")
+    texts = canonical_in_graph(fold_in_graph(texts), lower=True, is_nfc=is_nfc)
     texts = tf.strings.regex_replace(texts, SEPARATORS, " ")
-    return tf.strings.regex_replace(texts, r"([\pL\pN]\pM*)|[^ ]", r"\1")
+    word = rf"([\pL\pN][\pM{JOINERS}]*)|[^ ]"
+    texts = tf.strings.regex_replace(texts, word, r"\1")
+    return tf.strings.regex_replace(texts, f"[{JOINERS}]+( |$)", r"\1")
+
+
+# === Punctuation of Unicode ===
+
+
+def fold(text: str) -> str:
+    """Returns a text whose punctuation is that of ASCII.
+
+    Full-width forms, also of letters and digits, are those of ASCII, and dashes
+    hyphens; other punctuation, such as curly quotes, is an apostrophe, which the rules
+    of captions and questions delete. Characters that are not seen are deleted, except
+    for the joiners within words; a space without width is a space.
+
+    Args:
+        text: str.
+    """
+    if not isinstance(text, str) or text.isascii():
+        return text
+    return "".join(map(_folded, text))
+
+
+@functools.lru_cache(2**14)
+def _folded(character):
+    code = ord(character)
+    if FULL_WIDTH[0] <= code <= FULL_WIDTH[-1]:
+        return chr(code - FULL_WIDTH[0] + ord("!"))
+    if code < 128 or character in JOINERS:
+        return character
+    category = unicodedata.category(character)
+    if category == "Pd" or character in DASHES:
+        return "-"
+    if character == NO_WIDTH:
+        return " "
+    if category[0] == "P" or character in APOSTROPHES:
+        return "'"
+    return "" if category == "Cf" else character
+
+
+def fold_in_graph(texts: Any) -> Any:
+    """Folds texts in a graph as `fold` does.
+
+    Args:
+        texts: string `(batch,)`, TensorFlow tensor in UTF-8.
+
+    Returns:
+        string `(batch,)`.
+    """
+    import tensorflow as tf
+
+    def shift(codes):
+        is_full = (codes >= FULL_WIDTH[0]) & (codes <= FULL_WIDTH[-1])
+        return tf.where(is_full, codes - (FULL_WIDTH[0] - ord("!")), codes)
+
+    codes = tf.strings.unicode_decode(texts, "UTF-8")
+    codes = tf.ragged.map_flat_values(shift, codes)
+    texts = tf.strings.unicode_encode(codes, "UTF-8")
+    for folded, characters in _folded_classes().items():
+        texts = tf.strings.regex_replace(texts, characters, folded)
+    return texts
+
+
+@functools.cache
+def _folded_classes():
+    """What `_folded` makes of characters, and regular expressions of these.
+
+    Not Unicode's classes: TensorFlow's tables may be of another version than Python's.
+    """
+    codes = collections.defaultdict(list)
+    for code in itertools.chain(range(128, FULL_WIDTH[0]), *REST):
+        folded = _folded(chr(code))
+        if folded != chr(code):
+            codes[folded].append(code)
+    classes = {}
+    for folded, of_folded in codes.items():
+        ranges = []
+        for code in of_folded:
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+        between = "".join(rf"\x{{{a:x}}}-\x{{{b:x}}}" for a, b in ranges)
+        classes[folded] = f"[{between}]"
+    return classes
 
 
 def one_line(text: str) -> str:

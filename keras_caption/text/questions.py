@@ -7,8 +7,11 @@ import keras
 
 from keras_caption.text.normalization import (
     SEPARATORS,
+    Punctuation,
     canonical,
     canonical_in_graph,
+    fold,
+    fold_in_graph,
 )
 from keras_caption.text.vocabulary import Vocabulary
 
@@ -35,8 +38,9 @@ DELETED = r"[.,'!?\"()*#:;]"
 class QuestionTokenizer(Vocabulary):
     """Tokenizer of questions, normalized as in MCAN's released code.
 
-    Words are in lower case; the characters `. , ' ! ? " ( ) * # : ;` are deleted;
-    hyphens and slashes separate words. The first 14 words are kept. A word of which
+    Words are in lower case; the characters `. , ' ! ? " ( ) * # : ;` are deleted, and
+    so is punctuation beyond ASCII, such as curly quotes; hyphens, dashes and slashes
+    separate words. The first 14 words are kept. A word of which
     only another spelling is known, such as `colour` or `color`, is read as that. A
     question has neither BOS nor EOS: `to_ids` gives its tokens, and `tokenize` those
     of a batch.
@@ -44,6 +48,7 @@ class QuestionTokenizer(Vocabulary):
     Args:
         words: Iterable of distinct str without white space, without the special
             tokens.
+        punctuation: Of `Vocabulary`.
 
     Raises:
         InputError: If a word is not a str, is empty, has white space or occurs twice.
@@ -56,8 +61,8 @@ class QuestionTokenizer(Vocabulary):
     ```
     """
 
-    def __init__(self, words: Iterable[str]):
-        super().__init__(words)
+    def __init__(self, words: Iterable[str], punctuation: Punctuation = "unicode"):
+        super().__init__(words, punctuation)
         for spellings in SPELLINGS:
             for known, other in itertools.permutations(spellings):
                 if known in self._ids:
@@ -75,14 +80,18 @@ class QuestionTokenizer(Vocabulary):
         return super().build(questions, min_count)
 
     @staticmethod
-    def split(text: str) -> list[str]:
+    def split(text: str, punctuation: Punctuation = "unicode") -> list[str]:
+        text = fold(text) if punctuation == "unicode" else text
         text = re.sub(DELETED, "", canonical(text, lower=True))
         return text.replace("-", " ").replace("/", " ").split()
 
     @staticmethod
-    def normalize_in_graph(texts: Any, is_nfc: bool = False) -> Any:
+    def normalize_in_graph(
+        texts: Any, is_nfc: bool = False, punctuation: Punctuation = "unicode"
+    ) -> Any:
         import tensorflow as tf
 
+        texts = fold_in_graph(texts) if punctuation == "unicode" else texts
         texts = canonical_in_graph(texts, lower=True, is_nfc=is_nfc)
         texts = tf.strings.regex_replace(texts, DELETED, "")
         return tf.strings.regex_replace(texts, SEPARATORS, " ")

@@ -167,6 +167,17 @@ class Tokenizer(abc.ABC):
         return cls(**config)
 
 
+def have_same_ids(first: Any, second: Any) -> bool:
+    """Whether tokenizers, or lists of answers, mean the same by each id.
+
+    Args:
+        first, second: `Tokenizer`, list of str, or `None`.
+    """
+    if isinstance(first, Tokenizer) and isinstance(second, Tokenizer):
+        return first.shares_ids(second)
+    return first == second
+
+
 def check_strings(values: Iterable[str], noun: str) -> Iterable[str]:
     """Returns what should be a list of str; raises `InputError` if it is no list.
 

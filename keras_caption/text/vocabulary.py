@@ -8,6 +8,7 @@ import keras
 from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
 from keras_caption.text.normalization import (
+    Punctuation,
     canonical,
     normalize_in_graph,
     split_words,
@@ -32,6 +33,8 @@ class Vocabulary(Tokenizer):
     Args:
         words: Iterable of distinct str without white space, without the special
             tokens.
+        punctuation: str, which characters are punctuation: `"unicode"`, or `"ascii"`,
+            as of vocabularies that were saved without it.
 
     Attributes:
         words: List of str, the word of each token id, special tokens included.
@@ -50,7 +53,9 @@ class Vocabulary(Tokenizer):
 
     asset = "words", "vocabulary.txt"
 
-    def __init__(self, words: Iterable[str]):
+    def __init__(self, words: Iterable[str], punctuation: Punctuation = "unicode"):
+        check(Punctuation, punctuation=punctuation)
+        self.punctuation = punctuation
         self.words = [*SPECIAL_TOKENS, *check_words(words)]
         first = len(SPECIAL_TOKENS)
         self._ids = {word: i for i, word in enumerate(self.words[first:], first)}
@@ -94,9 +99,9 @@ class Vocabulary(Tokenizer):
         return cls(sorted(frequent, key=lambda word: (-counts[word], word)))
 
     @staticmethod
-    def split(text: str) -> list[str]:
+    def split(text: str, punctuation: Punctuation = "unicode") -> list[str]:
         """Words of a text."""
-        return split_words(text)
+        return split_words(text, punctuation)
 
     @staticmethod
     def join(words: list[str]) -> str:
@@ -107,16 +112,22 @@ class Vocabulary(Tokenizer):
         return len(self.words)
 
     def to_ids(self, text: str) -> list[int]:
-        return [self._ids.get(word, UNK) for word in self.split(text)]
+        words = self.split(text, self.punctuation)
+        return [self._ids.get(word, UNK) for word in words]
+
+    def shares_ids(self, other: Tokenizer) -> bool:
+        return type(other) is type(self) and other.words == self.words
 
     def to_text(self, ids: list[int]) -> str:
         return self.join([self.words[i] for i in ids])
 
     def tokenize(self, texts: Any) -> Any:
-        return self._look_up_words(self.normalize_in_graph(texts))
+        words = self.normalize_in_graph(texts, False, self.punctuation)
+        return self._look_up_words(words)
 
     def tokenize_nfc(self, texts: Any) -> Any:
-        return self._look_up_words(self.normalize_in_graph(texts, is_nfc=True))
+        words = self.normalize_in_graph(texts, True, self.punctuation)
+        return self._look_up_words(words)
 
     def _look_up_words(self, texts):
         import tensorflow as tf
@@ -143,9 +154,11 @@ class Vocabulary(Tokenizer):
         return tf.strings.reduce_join(words, axis=-1, separator=" ")
 
     @staticmethod
-    def normalize_in_graph(texts: Any, is_nfc: bool = False) -> Any:
+    def normalize_in_graph(
+        texts: Any, is_nfc: bool = False, punctuation: Punctuation = "unicode"
+    ) -> Any:
         """Texts whose words, as `split` gives them, are separated by spaces."""
-        return normalize_in_graph(texts, is_nfc)
+        return normalize_in_graph(texts, is_nfc, punctuation)
 
     def trackables(self) -> Any:
         return self._table
@@ -164,7 +177,12 @@ class Vocabulary(Tokenizer):
             )
 
     def get_config(self) -> dict[str, Any]:
-        return {"words": self.words[len(SPECIAL_TOKENS) :]}
+        words = self.words[len(SPECIAL_TOKENS) :]
+        return {"words": words, "punctuation": self.punctuation}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(**{"punctuation": "ascii", **config})  # as saved by version 0.1
 
 
 def check_words(words: Iterable[str]) -> list[str]:

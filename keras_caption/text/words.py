@@ -1,9 +1,15 @@
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Self
 
 import keras
 
-from keras_caption.text.normalization import SPACES, canonical, canonical_in_graph
+from keras_caption.text.normalization import (
+    SPACES,
+    Punctuation,
+    canonical,
+    canonical_in_graph,
+)
 from keras_caption.text.vocabulary import Vocabulary
 
 # Ends a piece of a word that goes on, as subword-nmt writes it.
@@ -34,8 +40,11 @@ class WordTokenizer(Vocabulary):
     ```
     """
 
+    def __init__(self, words: Iterable[str]):
+        super().__init__(words)
+
     @staticmethod
-    def split(text: str) -> list[str]:
+    def split(text: str, punctuation: Punctuation = "unicode") -> list[str]:
         return canonical(text).split()
 
     @staticmethod
@@ -51,8 +60,17 @@ class WordTokenizer(Vocabulary):
         return tf.strings.regex_replace(super().join_pieces(ids), JOINT, "")
 
     @staticmethod
-    def normalize_in_graph(texts: Any, is_nfc: bool = False) -> Any:
+    def normalize_in_graph(
+        texts: Any, is_nfc: bool = False, punctuation: Punctuation = "unicode"
+    ) -> Any:
         import tensorflow as tf
 
         texts = canonical_in_graph(texts, is_nfc=is_nfc)
         return tf.strings.regex_replace(texts, f"[{SPACES}]", " ")
+
+    def get_config(self) -> dict[str, Any]:
+        return {"words": super().get_config()["words"]}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(**config)

@@ -15,6 +15,7 @@ import keras
 from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError, input_errors
 from keras_caption.text import Tokenizer, Vocabulary
+from keras_caption.text.tokenizer import have_same_ids
 from keras_caption.training.accumulation import AccumulatingTrainer
 from keras_caption.training.averaged_validation import AveragedValidation
 from keras_caption.training.callbacks import (
@@ -95,7 +96,7 @@ def train_cross_entropy(
         if start is not None:
             vocabularies |= kept_vocabularies(model, vocabularies)
         for name, vocabulary in vocabularies.items():
-            if getattr(model, name) != vocabulary:
+            if not have_same_ids(getattr(model, name), vocabulary):
                 raise InputError(
                     f"{start or directory.folder / 'last.keras'}: its {name} "
                     f"({len(getattr(model, name)):,}) and the training data's "

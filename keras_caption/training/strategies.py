@@ -32,9 +32,20 @@ def make_strategy(name: str) -> Any:
 
 
 def is_chief(strategy: Any) -> bool:
-    """Whether this process, of several workers, writes the files."""
+    """Whether this process, of several workers, writes the files.
+
+    It is the chief of the cluster or, where there is none, the first worker.
+    """
     resolver = strategy.cluster_resolver
-    return resolver is None or not resolver.task_id
+    if resolver is None or resolver.task_type == "chief":
+        return True
+    if resolver.task_id or resolver.task_type not in (None, "", "worker"):
+        return False
+    import tensorflow as tf
+
+    # A pod of TPUs has no chief, and is asked over the network.
+    is_pod = isinstance(resolver, tf.distribute.cluster_resolver.TPUClusterResolver)
+    return is_pod or "chief" not in resolver.cluster_spec().as_dict()
 
 
 def wait_for_all(strategy: Any) -> None:

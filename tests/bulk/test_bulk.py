@@ -133,6 +133,7 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     monkeypatch.setattr(Answers, "__call__", counted)
     code, printed, errors = call(capsys, "caption", *options)
     assert code == 1, printed + errors
+    assert "passed over: .txt: 1, hidden: 1" in errors
     shards = [*output.glob("*-of-*.jsonl")]
     assert len(begun) == len(shards) - len(kept)
     assert {path: path.read_bytes() for path in finished} == contents
@@ -140,6 +141,21 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     begun.clear()
     code, again, _ = call(capsys, "caption", *options)
     assert (again, begun) == (printed, [])
+
+    # A shard that a full disk has cut is written again.
+    for path, left in zip(kept, (0, 500), strict=True):
+        path.write_bytes(contents[path][:left])
+    code, again, _ = call(capsys, "caption", *options)
+    assert (again, len(begun)) == (printed, 2)
+    assert {path: path.read_bytes() for path in finished} == contents
+
+    # An input that has changed, of the same size, is another one.
+    listed = folder / "list.csv"
+    before = listed.read_bytes()
+    listed.write_bytes(before.replace(b"12.png", b"11.png"))
+    code, _, _ = call(capsys, "caption", *options)
+    assert "was begun with other inputs" in code
+    listed.write_bytes(before)
 
     # No record is lost, and each fault is a row.
     rows = rows_of(output)
@@ -295,3 +311,11 @@ def test_features_are_those_of_prepare(folder, tmp_path, capsys):
         assert path.read_bytes() == (tmp_path / "bulk" / path.name).read_bytes()
     begun = kc.datasets.load("prepared", tmp_path / "bulk")
     assert begun.info.splits["test"].num_examples == 2
+    # Without a photo to train on, a dataset is of no use: that is a failure.
+    gone = content.replace("0.png", "gone0.png").replace("3.png", "gone3.png")
+    (tmp_path / "captions.csv").write_text(gone)
+    code, printed, _ = call(
+        capsys, "features", *options, f"--output_dir={tmp_path / 'none'}"
+    )
+    assert "train        0 of 14 images" in printed
+    assert "None of the 14 images for training could be prepared" in code

@@ -3,6 +3,7 @@
 import functools
 import io
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import keras_caption as kc
 import keras_caption_cli
 from keras_caption.commands import command_line, main
 from keras_caption.commands.skipped import Skipped
+from keras_caption.formats.splits import given_split
 
 
 def status(command):
@@ -235,3 +237,31 @@ def test_bash_completes_commands_options_and_files(capsys, tmp_path):
         assert set(done.stdout.split()) == expected
     with pytest.raises(SystemExit, match="--print-completion needs a shell: bash or"):
         main(["--print-completion", "fish"])
+
+
+def test_paths_that_exist_are_never_split(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run, other = pathlib.Path("lr=0.001,seed=1"), pathlib.Path("seed=1")
+    for folder in (run, other, pathlib.Path("a,b")):
+        folder.mkdir()
+        (folder / "best.keras").touch()
+    for text, expected in (
+        ("x.keras,y", ["x.keras", "y"]),
+        (f"{run}", [f"{run}"]),
+        (f"{run}/best.keras,a,b,c", [f"{run}/best.keras", "a,b", "c"]),
+        (f"x,{run},{other}", ["x", f"{run}", "seed=1"]),
+        (f"train={run}/best.keras,y", [f"train={run}/best.keras", "y"]),
+        ("seed,=1", ["seed", "=1"]),
+    ):
+        assert command_line.names(text) == expected
+    for text, expected in (
+        ("seed=1", (None, "seed=1")),
+        (f"{run}/best.keras", (None, f"{run}/best.keras")),
+        (f"mine={run}", ("mine", f"{run}")),
+        ("seed=2", ("seed", "2")),
+        ("seed", (None, "seed")),
+    ):
+        assert command_line.named_path(text) == expected
+    pathlib.Path("train=a.json").touch()
+    assert given_split("train=a.json") == (pathlib.Path("train=a.json"), None)
+    assert given_split(f"val={run}") == (run, "val")

@@ -1,17 +1,15 @@
 """Checkpoints of Luo's toolkit, MarianMT and JoeyNMT, held to what their code computes.
 
-The folder that the environment variable KERAS_CAPTION_ORACLES names has the
-checkpoints, with inputs and outputs of the official code; without it these tests are
-skipped.
+The checkpoints, with inputs and outputs of the official code, are in `tests/oracles`.
 """
 
-import os
-import pathlib
+import base64
 import shutil
 
 import keras
 import numpy as np
 import pytest
+from conftest import PROJECT, read_oracle
 from keras import ops
 
 import keras_caption as kc
@@ -26,17 +24,13 @@ from keras_caption.convert import (
     read_marian,
     read_tensors,
 )
+from keras_caption.convert.marian import make_tokenizer
 from keras_caption.text import BOS, EOS, PAD, UNK
 
 
 def oracle(name):
     """The arrays of an oracle, and the folder of its checkpoint."""
-    folder = pathlib.Path(os.environ.get("KERAS_CAPTION_ORACLES", ""))
-    path = folder / f"{name}.npz"
-    if "KERAS_CAPTION_ORACLES" not in os.environ or not path.exists():
-        pytest.skip(f"KERAS_CAPTION_ORACLES names no folder with {name}.npz in it")
-    with np.load(path) as data:
-        return dict(data), folder / f"{name}_ckpt"
+    return read_oracle(name), PROJECT / "tests" / "oracles" / f"{name}_ckpt"
 
 
 LUO = {"transformer": convert_luo_transformer, "updown": convert_luo_updown}
@@ -150,7 +144,7 @@ def test_a_converted_captioner_is_trained_saved_and_served(
     tokens[:, 0] = BOS
     keras.utils.set_random_seed(0)
     adam = keras.optimizers.Adam(0.01)
-    loaded.compile(adam, kc.losses.SequenceCrossEntropy())
+    loaded.compile(adam, kc.losses.SequenceCrossEntropy(), run_eagerly=True)
     batch = kc.text.teacher_forcing({**images, "tokens": tokens})
     losses = [loaded.train_on_batch(*batch) for _ in range(3)]
     assert losses[-1] < losses[0]
@@ -271,6 +265,16 @@ def test_marian_splits_and_joins_text_the_same(translator):
         data["tok.target_ids"], data["tok.target_decoded"], strict=True
     ):
         assert model.target.decode(ours[ids]) == text
+    # The language to translate to is one token, as in their tokenizer.
+    languages = [">>fra<<", ">>zh_CN<<"]
+    pieces = [model.source._processor.id_to_piece(i) for i in range(4, len(ours) + 1)]
+    several = make_tokenizer(base64.b64decode(model.source.model), pieces + languages)
+    plain = model.source.to_ids("the cat sits")
+    for number, language in enumerate(languages, start=len(model.source)):
+        text = f"{language} the cat sits"
+        assert several.to_ids(text) == [number, *plain]
+        assert several.tokenize([text]).to_list() == [[number, *plain]]
+    assert several.to_ids("the cat sits") == plain
     # A piece that has no id is UNK.
     short = kc.text.SubwordTokenizer(model.source.model, size=10)
     assert set(short.encode("the cat sits")) <= set(range(10))
@@ -299,7 +303,7 @@ def test_a_converted_translator_is_saved_served_and_trained(name, request, tmp_p
 
     table = loaded.decoder.embedding.embeddings
     before = np.array(table)
-    loaded.compile("sgd", kc.losses.SequenceCrossEntropy())
+    loaded.compile("sgd", kc.losses.SequenceCrossEntropy(), run_eagerly=True)
     known = model.target.decode([5, 6, 7])
     batch = {
         "source": np.array([model.source.encode(texts[0])[1:]], "int32"),

@@ -242,6 +242,13 @@ def zip_members(source, **changes):
             },
             "has the address hf://a",
         ),
+        (
+            {
+                "config_json": b'{"module": "keras", "class_name": "Sequential", '
+                b'"config": {"layers": [' + b"0," * 128 + b"0]}}"
+            },
+            "lists 129 layers of Sequential; at most 128 are built",
+        ),
         ({"model_weights_h5": b"none"}, "cannot be read"),
     ],
 )
@@ -252,6 +259,49 @@ def test_saved_models_of_a_wrong_kind_are_refused(changes, message, saved, tmp_p
             archive.writestr(name, value)
     with pytest.raises(kc.InputError, match=rf"best\.keras.*{message}"):
         kc.models.load(tmp_path)
+
+
+HUGE = {
+    # Millions of layers or of words, and constants that weights do not tell of.
+    "num_layers": 10**7,
+    "decoder_layers": 30,
+    "model_dim": 2**16,
+    "feedforward_dim": 2**24,
+    "vocabulary_size": 2**30,
+    "region_dim": 2**30,
+    "geometry_dim": 2**30,
+}
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "whole.keras"
+    sizes = {"vocabulary_size": 9, "region_dim": 4, "num_layers": 1, "model_dim": 8}
+    sizes |= {"num_heads": 2, "feedforward_dim": 8, "geometry_dim": 4}
+    kc.models.create("ngsan", **sizes).save(path)
+    return path
+
+
+@pytest.mark.parametrize("argument", HUGE)
+def test_small_files_describe_no_huge_models(argument, model_file, tmp_path):
+    members = zip_members(model_file)
+    config = json.loads(members["config.json"])
+    config["config"][argument] = HUGE[argument]
+    members["config.json"] = json.dumps(config).encode()
+    preset, path = tmp_path / "preset", tmp_path / "huge.keras"
+    preset.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, value in members.items():
+            archive.writestr(name, value)
+            (preset / name).write_bytes(value)
+    start = time.monotonic()
+    for huge in (path, preset):
+        with pytest.raises(
+            kc.InputError,
+            match=f"{huge}.*(more weights than it has|less than or equal)",
+        ):
+            kc.models.load(huge)
+    assert time.monotonic() - start < 40
 
 
 def test_damaged_saved_models_are_refused(saved, tmp_path):

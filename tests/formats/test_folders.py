@@ -1,13 +1,17 @@
 """Folders of data as macOS leaves them, and with what is no regular file."""
 
+import collections
 import os
 import pathlib
 
 import pytest
 
+import keras_caption as kc
+from keras_caption.bulk.shards import plan
 from keras_caption.datasets import CocoFiles
 from keras_caption.features import find_clips, find_photos
 from keras_caption.formats.caption_texts import read_caption_texts
+from keras_caption.formats.folders import describe_passed_over
 from keras_caption.formats.frame_files import open_frames
 from keras_caption.formats.parallel_text import find_parallel
 from keras_caption.formats.region_files import open_regions
@@ -92,3 +96,34 @@ def test_hidden_files_folders_and_pipes_are_no_data(reader, tmp_path):
     (folder / ".Trashes" / files[0]).write_text("A dog.")
     (folder / ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
     assert find(tmp_path) == files
+
+
+def test_what_is_passed_over_is_counted(tmp_path):
+    folder = tmp_path / "photos"
+    (folder / "more").mkdir(parents=True)
+    files = ["a.jpg", "b.jfif", "c.JPE", "d.pjpeg", "more/e.heif", "f.dib"]
+    others = ["g.avif", "h.avif", "notes", ".DS_Store", "more/._e.heif", "more/i.txt"]
+    for name in files + others:
+        (folder / name).write_bytes(b"x")
+    (folder / "circle").symlink_to(folder)
+    (folder / "away").symlink_to("/")
+    (folder / "gone.jpg").symlink_to("nowhere")
+    (folder / "j.jpg").symlink_to("a.jpg")
+    os.mkfifo(folder / "pipe.jpg")
+    passed_over = collections.Counter()
+    expected = sorted(folder / name for name in [*files, "j.jpg"])
+    assert find_photos(folder, passed_over) == expected
+    text = (
+        ".avif: 2, hidden: 2, links to folders: 2, links, pipes and devices: 2, "
+        ".txt: 1, without suffix: 1"
+    )
+    assert describe_passed_over(passed_over) == text
+    assert sorted(map(str, expected)) == [
+        path
+        for shard in plan([str(folder)], ("photo",), 100).shards
+        for path in shard.files
+    ]
+    (tmp_path / "link").symlink_to(folder)
+    assert len(find_photos(tmp_path / "link")) == len(expected)
+    with pytest.raises(kc.InputError, match=r"no clip in .*; it has \.avif: 2"):
+        find_clips(folder)

@@ -1,4 +1,5 @@
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -27,6 +28,21 @@ def test_state_dicts_are_read_without_pytorch(tmp_path, rng, is_archive):
         assert found.keys() == arrays.keys()
         for name, array in arrays.items():
             np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_tensors_of_one_storage_share_its_memory(tmp_path, is_archive):
+    numbers = np.arange(10**6, dtype="float32")
+    storage = torch_files.FloatStorage("0", numbers)
+    state = {f"{i}": torch_files.Tensor(storage, (10**6,), (1,)) for i in range(1000)}
+    torch_files.write(tmp_path / "views.pth", state, is_archive)
+    tracemalloc.start()  # which NumPy tells what it allocates
+    found = read_tensors(tmp_path / "views.pth")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * numbers.nbytes
+    assert len(found) == 1000
+    np.testing.assert_array_equal(found["999"], numbers)
 
 
 class Evil:

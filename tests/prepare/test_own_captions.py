@@ -1,6 +1,7 @@
 """Captions of a user's own, as CSV or text files, and the splits of their photos."""
 
 import collections
+import unicodedata
 
 import pytest
 from PIL import Image
@@ -156,6 +157,33 @@ def test_missing_photos_take_no_place_in_a_split(folder):
     assert len(found["train"]) == 42
 
 
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_names_are_the_same_however_accents_are_written(tmp_path, form):
+    """Files from a Mac are called in NFD, lists of them in NFC, or the other way."""
+    other = {"NFC": "NFD", "NFD": "NFC"}[form]
+    names = ["café.png", "trip/niño.png", "dog.png"]
+    for name in names:
+        path = tmp_path / "photos" / unicodedata.normalize(form, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(path)
+    typed = [unicodedata.normalize(other, name) for name in names]
+    rows = [f"{name},A dog.,train" for name in (typed[0], typed[1][5:], typed[2])]
+    (tmp_path / "own.csv").write_text("\n".join(["image,caption,split", *rows]))
+    for name in typed:
+        path = (tmp_path / "train" / name).with_suffix(".txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("A dog.")
+    expected = {unicodedata.normalize(form, name): ["A dog."] for name in names}
+    for captions in ("own.csv", "train"):
+        assert outcomes(tmp_path, captions) == {"train": expected}
+    assert kc.features.read_photo(tmp_path / "photos" / typed[1]).shape == (4, 4, 3)
+    folder = tmp_path / unicodedata.normalize(form, "Ångström")
+    (tmp_path / "photos").rename(folder)
+    other_form = tmp_path / unicodedata.normalize(other, "Ångström")
+    records = kc.prepare.records_of_photos(other_form, [tmp_path / "own.csv"])
+    assert [record.read().shape for record in records["train"]] == [(4, 4, 3)] * 3
+
+
 def test_splits_by_hash_are_tenths_and_never_empty():
     names = [f"{i}.jpg" for i in range(40)]
     splits = split_by_hash(names)
@@ -181,7 +209,10 @@ def test_splits_by_hash_are_tenths_and_never_empty():
         (b"a.jpg#0\tA dog\n../a.jpg#1\tA dog\n", "line 2: file_name: .* stay within"),
         (b"image,text\na.jpg,A dog, asleep.\n", "line 2 has 3 cells, and the header 2"),
         (b"image,text\na.jpg,caf\xe9\n", "line 2, is not UTF-8 at byte 10"),
-        (b'image,text\na.jpg,"A dog\n', "line 2: unexpected end of data"),
+        (
+            b'image,text\na.jpg,"A dog\n',
+            "line 2, begins a cell with a quotation mark that is not closed",
+        ),
         (b"image,text\n../a.jpg,A dog\n", "line 2: file_name: .* stay within"),
         (b"image,text,split\na.jpg,A dog,dev\n", "line 2: split: .* 'val' or 'test'"),
         (

@@ -5,7 +5,9 @@ import json
 import os
 import resource
 import shutil
+import unicodedata
 
+import h5py
 import numpy as np
 import pytest
 from conftest import random_boxes
@@ -23,6 +25,7 @@ from region_files import (
 )
 
 import keras_caption as kc
+from keras_caption.prepare.matching import match
 
 DIM = 5
 IDS = [42, 7, 139]
@@ -136,6 +139,30 @@ def test_records_without_a_valid_image_id_are_kept_as_problems(features, tmp_pat
     ]
 
 
+def test_further_datasets_of_an_image_are_no_faults(features, tmp_path):
+    """As in the features of Meshed-Memory Transformers, and others."""
+    features["COCO_val2014_000000000012"] = features.pop(139)
+    path = write_hdf5(tmp_path / "coco_detections.hdf5", features)
+    with h5py.File(path, "a") as file:
+        for i in features:
+            file[f"{i}_cls_prob"] = np.ones((2, 1601), "float32")
+        file["attributes"] = file["8_cls_prob"] = np.ones(2)
+    regions = kc.prepare.open_regions(path)
+    assert {*regions.ids} == {42, 7, 12}
+    assert regions.notes == [f"{path}: ID_cls_prob of 3 images is not read."]
+    assert [problem.removeprefix(f"{path}, ") for problem in regions.problems] == [
+        "8_cls_prob: neither ID_features nor ID_boxes.",
+        "attributes: neither ID_features nor ID_boxes.",
+    ]
+    with h5py.File(tmp_path / "train36.hdf5", "w") as file:
+        file["image_features"] = file["image_bb"] = np.ones((2, 36, 4))
+    grids = tmp_path / "grids.hdf5"
+    with h5py.File(grids, "w") as file:
+        file["42_grids"] = np.ones((49, 8))
+    with pytest.raises(kc.InputError, match=r"no dataset ID_features .* '42_grids'"):
+        kc.prepare.open_regions(grids)
+
+
 @pytest.mark.parametrize(
     "name", ["karpathy.tsv", "vinvl.tsv", "folder", "mcan", "features.h5"]
 )
@@ -191,6 +218,18 @@ def test_images_with_names_for_ids_keep_them_to_the_score(features, tmp_path):
         tmp_path / "captions_test.json", tmp_path / "results.json"
     )
     assert scores["BLEU-1"] == pytest.approx(1)
+
+
+def test_ids_are_the_same_however_accents_are_written(features, tmp_path):
+    first, second = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
+    for ours, theirs in ((first, second), (second, first)):
+        path = write_tsv(tmp_path / "a.tsv", {theirs: features[7]})
+        source = kc.prepare.open_regions(path)
+        found, counts = match({ours: (None,)}, [source], "image", strict=True)
+        assert found == {ours: source}
+        assert counts["with_captions"] == 1
+        assert ours in source
+        np.testing.assert_array_equal(source.read(ours)[0], source.read(theirs)[0])
 
 
 @pytest.mark.parametrize(

@@ -489,7 +489,7 @@ def test_who_sends_slowly_keeps_nobody_out(tmp_path, monkeypatch):
         chunk = b"800\r\n" + 2048 * b"p" + b"\r\n"
         endless.sendall(chunk)
         assert endless.recv(4096).startswith(b"HTTP/1.1 413 ")
-        with pytest.raises(OSError, match="reset by peer|Broken pipe"):
+        with pytest.raises(OSError, match=r"reset by peer|Broken pipe"):
             for _ in range(100):
                 endless.sendall(chunk)
                 time.sleep(0.05)

@@ -1,14 +1,16 @@
-"""The page of a run, as a browser shows it."""
+"""Pages of runs and sheets of captions, as a browser shows them."""
 
 import contextlib
 import functools
 import pathlib
 
+import numpy as np
 import photo_runs
 import pytest
 from photo_runs import finished
 
-from keras_caption.results import Attention, Example
+import keras_caption as kc
+from keras_caption.results import Attention, Example, Line
 from keras_caption.tasks.run_report import write_report
 
 CHROMIUM = "/usr/bin/chromium"
@@ -115,3 +117,108 @@ def test_a_report_is_read_without_javascript(browser, tmp_path):
         assert text.count("One ball & no more.") == 20
         assert text.count("a </script> ball") == 20
         assert not page.locator("form").is_visible()
+
+
+# What ends an attribute, a script, a style or a comment, and runs another script.
+HOSTILE = [
+    "<script>window.ran=1</script>",
+    "</script><script>window.ran=1</script>",
+    "</style><img src=x onerror=window.ran=1>",
+    "\"'><svg onload=window.ran=1>",
+    "' onmouseover='window.ran=1' autofocus onfocus='window.ran=1",
+    "--><iframe src=javascript:window.ran=1>",
+    "]]><script>window.ran=1</script>{{7*7}}{% raw %}",
+    "\u2028window.ran=1//\u2029&lt;b&gt;&amp;\u202e",
+]
+
+
+def check_that_nothing_ran(page):
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.ran") is None
+    assert not page.locator("iframe, svg[onload], [onerror], [onfocus]").count()
+
+
+def test_hostile_texts_of_a_run_are_shown_as_text(browser, tmp_path, monkeypatch):
+    names = [*HOSTILE, *HOSTILE]
+
+    class Hostile(photo_runs.Photos):
+        def __init__(self, count, offset=0.0):
+            super().__init__(count, offset)
+            self.scores = {
+                f"{i}{names[i % 8]}": score for i, score in self.scores.items()
+            }
+
+        def outcome(self, model, folder):
+            outcome = super().outcome(model, folder)
+            outcome.outputs = names[: len(outcome.outputs)]
+            outcome.references = [HOSTILE] * len(outcome.outputs)
+            outcome.score = HOSTILE[0]
+            return outcome
+
+        def examples(self, model, folder, scores, keys):
+            weights = np.eye(8, dtype="float32")
+            areas = np.tile(np.float32([0, 0, 0.5, 0.5]), (8, 1))
+            return {
+                key: Example(
+                    [
+                        Line(
+                            HOSTILE,
+                            answer=HOSTILE[1],
+                            truth=HOSTILE[2],
+                            kind=HOSTILE[3],
+                            score=scores[key],
+                            attention=Attention(areas, weights, HOSTILE),
+                        )
+                    ],
+                    HOSTILE,
+                    source=HOSTILE[4],
+                    image=np.full((40, 60, 3), 200, "uint8"),
+                )
+                for key in keys
+            }
+
+    monkeypatch.setattr(photo_runs, "Photos", Hostile)
+    runs = []
+    for i, name in enumerate(("</title><script>window.ran=1<", "<img src=x onerror=")):
+        folder = tmp_path / f"{name}{i}"
+        folder.mkdir(parents=True)
+        run = finished(folder, 12, i)
+        run.description["config"] |= {"seed": i, "data": {"dataset": HOSTILE[0]}}
+        run.description["config"]["model"] = dict.fromkeys(HOSTILE, HOSTILE[-i])
+        run.scores[HOSTILE[0]] = dict.fromkeys(HOSTILE, 0.5)
+        runs.append(run)
+    path = tmp_path / "report.html"
+    write_report(runs, path)
+    with opened(browser, path) as page:
+        text = page.locator("body").text_content()
+        for hostile in HOSTILE:
+            assert hostile in text
+        for key in ("ArrowRight", "ArrowDown", "Escape"):
+            page.keyboard.press(key)
+        page.fill("input[name=filter]", HOSTILE[0])
+        check_that_nothing_ran(page)
+
+
+def test_hostile_texts_of_a_sheet_are_shown_as_text(browser, tmp_path):
+    path, pixels = tmp_path / "sheet.html", np.full((40, 60, 3), 200, "uint8")
+    file = kc.results.open_caption_file(str(path), 2)
+    photos = [f"{tmp_path}/{i}{name}.png" for i, name in enumerate(HOSTILE)]
+    photos.append("bytes \udcff\n that are no text.png")
+    for i, photo in enumerate(photos):
+        text = HOSTILE[i % len(HOSTILE)]
+        objects = [{"category": x, "score": 0.9, "box": [0, 0, 1, 1]} for x in HOSTILE]
+        row = {"photo": photo, "caption": text, "score": -1.0, "confidence": 0.5}
+        row |= {"unsure": True, "objects": objects}
+        file.write({**row, "n_best": [{"caption": text, "score": -1.0}] * 2}, pixels)
+    file.close()
+    with opened(browser, path) as page:
+        assert page.locator("figure").count() == len(photos)
+        text = page.locator("body").text_content()
+        for hostile in HOSTILE:
+            assert hostile in text
+        page.select_option("select", "name")
+        page.fill("input[name=filter]", "window")
+        check_that_nothing_ran(page)
+    # It is continued: what is in it is still known.
+    again = kc.results.open_caption_file(str(path), 2)
+    assert all(photo in again for photo in photos)

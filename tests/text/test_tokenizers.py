@@ -1,3 +1,7 @@
+import functools
+import os
+import subprocess
+import sys
 import unicodedata
 
 import keras
@@ -22,6 +26,11 @@ TOKENIZERS = {
     "words": kc.text.WordTokenizer.build(SENTENCES, 1),
     "characters": kc.text.CharacterTokenizer.build(SENTENCES[:2]),
     "subwords": kc.text.SubwordTokenizer.build(SENTENCES * 4, 330),
+}
+# Of vocabularies that version 0.1 saved: only the punctuation of ASCII is any.
+SAVED = {
+    name: type(TOKENIZERS[name]).from_config({"words": TOKENIZERS[name].words[4:]})
+    for name in ("captions", "questions")
 }
 # Of unknown script, with spaces of all kinds, accents of two characters, and empty.
 TEXTS = [
@@ -58,6 +67,8 @@ ODD = [
         )
     ),
     *(chr(code) for code in (0x200B, 0x200D, 0xFEFF, 0xFFFD, 0x2764, 0x1F642)),
+    *(chr(code) for code in (0xAD, 0xB4, 0x2BC, 0x964, 0x200C, 0x2014, 0x2019, 0x2026)),
+    *(chr(code) for code in (0x2044, 0x2067, 0xFF0D, 0xFF0F, 0xFF1F, 0xFF21, 0xFF5E)),
     *("e\u0301", "ড\u09bc", "<eos>", "<pad>", "<unk>", "@@ ", "two", "red@@"),
 ]
 # Capitals of Unicode 14, which TensorFlow's tables of lower case lack.
@@ -91,22 +102,25 @@ def read_in_graph(tokenizer):
     @tf.function(input_signature=[tf.TensorSpec((None,), tf.string)])
     def read(texts):
         if isinstance(tokenizer, kc.text.Vocabulary):
-            return tf.strings.split(tokenizer.normalize_in_graph(texts))
+            words = tokenizer.normalize_in_graph(texts, False, tokenizer.punctuation)
+            return tf.strings.split(words)
         return tokenizer.tokenize(texts)
 
     return read
 
 
-GRAPHS = {name: read_in_graph(tokenizer) for name, tokenizer in TOKENIZERS.items()}
+ALL = {**TOKENIZERS, **{f"saved {name}": x for name, x in SAVED.items()}}
+GRAPHS = {name: read_in_graph(tokenizer) for name, tokenizer in ALL.items()}
 
 
 @settings(deadline=None, max_examples=60, derandomize=True)
 @given(st.lists(TEXT, min_size=1, max_size=40))
 @example(["A\u03a3\0A", "\0\u03a3", "", "\u0301a", "a-\u0301b", "H\u0331 \u1e96"])
 def test_graph_and_python_read_any_text_alike(texts):
-    for name, tokenizer in TOKENIZERS.items():
-        is_vocabulary = isinstance(tokenizer, kc.text.Vocabulary)
-        read = tokenizer.split if is_vocabulary else tokenizer.to_ids
+    for name, tokenizer in ALL.items():
+        read = tokenizer.to_ids
+        if isinstance(tokenizer, kc.text.Vocabulary):
+            read = functools.partial(tokenizer.split, punctuation=tokenizer.punctuation)
         pieces = [[*map(as_bytes, read(text))] for text in texts]
         assert GRAPHS[name](tf.constant(texts)).to_list() == pieces, name
         for text, of_text in zip(texts, pieces, strict=True):
@@ -114,6 +128,70 @@ def test_graph_and_python_read_any_text_alike(texts):
             for form in ("NFC", "NFD"):
                 typed = unicodedata.normalize(form, text)
                 assert [*map(as_bytes, read(typed))] == of_text, (name, form)
+
+
+# As telephones, word processors and keyboards of other scripts write: a text, then the
+# words of captions and of questions, by the rule of now, and by that of version 0.1.
+TYPED = [
+    "what\u2019s the man\u2019s?|whats the mans|whats the mans|"
+    "whats the mans|what\u2019s the man\u2019s",
+    "a \u201cdog\u201d\u2026|a dog|a dog|a dog|a \u201cdog\u201d\u2026",
+    "dogs\uff0c cats\uff1f|dogs cats|dogs cats|dogs cats|dogs\uff0c cats\uff1f",
+    "t\u2011shirt\u2014b|t shirt b|t shirt b|tshirtb|t\u2011shirt\u2014b",
+    "\uff24og \uff12|dog 2|dog 2|\uff44og \uff12|\uff44og \uff12",
+    "\u00bfwho? don\u02bct|who dont|who dont|who don\u02bct|\u00bfwho don\u02bct",
+    "5\u221230\uff05 & it's|5 30 its|5 30% & its|530 its|5\u221230\uff05 & its",
+    # Hindi with its full stop; joiners within words of Bengali and of Persian; a space
+    # without width, as between words of Khmer.
+    "\u0939\u093f\u0928\u0964|\u0939\u093f\u0928|\u0939\u093f\u0928|"
+    "\u0939\u093f\u0928|\u0939\u093f\u0928\u0964",
+    "\u09b0\u200d\u09cd\u09af|\u09b0\u200d\u09cd\u09af|\u09b0\u200d\u09cd\u09af|"
+    "\u09b0\u09af|\u09b0\u200d\u09cd\u09af",
+    "\u0645\u06cc\u200c\u062e|\u0645\u06cc\u200c\u062e|\u0645\u06cc\u200c\u062e|"
+    "\u0645\u06cc\u062e|\u0645\u06cc\u200c\u062e",
+    "\u1780\u17c2\u200b\u1798|\u1780\u17c2 \u1798|\u1780\u17c2 \u1798|"
+    "\u1780\u17c2\u1798|\u1780\u17c2\u200b\u1798",
+]
+
+
+@pytest.mark.parametrize("case", TYPED, ids=ascii)
+def test_punctuation_of_any_keyboard_is_read_and_saved_vocabularies_stay(case):
+    text, *expected = case.split("|")
+    tokenizers = [*map(TOKENIZERS.get, SAVED), *SAVED.values()]
+    for tokenizer, words in zip(tokenizers, expected, strict=True):
+        known = type(tokenizer)(dict.fromkeys(words.split()), tokenizer.punctuation)
+        assert known.split(text, known.punctuation) == words.split()
+        ids = known.to_ids(text)
+        assert UNK not in ids
+        assert known.tokenize([text]).to_list() == [ids]
+
+
+def test_vocabularies_of_both_rules_are_trained_and_joined(captioner):
+    config = captioner.get_config()
+    del config["vocabulary"]["config"]["punctuation"]
+    old = captioner.from_config(config)
+    assert old.vocabulary.punctuation == "ascii"
+    assert old.vocabulary.get_config()["punctuation"] == "ascii"  # once saved again
+    assert kc.models.Ensemble([captioner, old]).vocabulary == captioner.vocabulary
+
+
+# A process of another language has another lower case of some letters.
+IN_LANGUAGE = """
+import sys, tensorflow as tf, keras_caption as kc
+texts = ["IS IT RAINING?", "J\u0300\u00cc\u00cd\u0128 \u012e\u0307\u0130 I\u0307"]
+for text in texts:
+    for kind in (kc.text.Vocabulary, kc.text.QuestionTokenizer):
+        [in_graph] = tf.strings.split(kind.normalize_in_graph(tf.constant([text])))
+        assert [x.decode() for x in in_graph.numpy()] == kind.split(text), text
+"""
+
+
+@pytest.mark.parametrize("language", ["tr_TR.UTF-8", "lt_LT.UTF-8"])
+def test_the_language_of_the_process_changes_no_token(language):
+    environment = {**os.environ, "LC_ALL": language, "LANG": language}
+    command = [sys.executable, "-c", IN_LANGUAGE]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def as_bytes(piece):

@@ -7,6 +7,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+import types
 
 import keras
 import numpy as np
@@ -18,6 +19,7 @@ import keras_caption as kc
 from keras_caption.batches.pipeline import distributed
 from keras_caption.batches.token_batches import TokenizedPairs
 from keras_caption.tasks.translation import with_references
+from keras_caption.training.strategies import is_chief
 
 STEPS, IMAGES = 3, 4
 TASKS = ("cross_entropy", "accumulated", "self_critical")
@@ -256,3 +258,29 @@ def test_replicas_skip_a_step_together(trained):
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+
+
+CHIEF, WORKERS_ALONE = {"chief": ["a:1"]}, {"worker": ["b:1", "c:1"]}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "writer"),
+    [
+        (WORKERS_ALONE, "worker 0"),
+        (CHIEF | WORKERS_ALONE, "chief 0"),
+        (CHIEF | WORKERS_ALONE | {"evaluator": ["d:1"], "ps": ["e:1"]}, "chief 0"),
+        (WORKERS_ALONE | {"evaluator": ["d:1"]}, "worker 0"),
+    ],
+)
+def test_one_task_of_a_cluster_writes(cluster, writer, monkeypatch):
+    writing = []
+    for kind, tasks in cluster.items():
+        for index in range(len(tasks)):
+            task = {"type": kind, "index": index}
+            config = json.dumps({"cluster": cluster, "task": task})
+            monkeypatch.setenv("TF_CONFIG", config)
+            resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+            if is_chief(types.SimpleNamespace(cluster_resolver=resolver)):
+                writing.append(f"{kind} {index}")
+    assert writing == [writer]
+    assert is_chief(tf.distribute.get_strategy())
