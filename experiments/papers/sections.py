@@ -60,7 +60,7 @@ def show(section, against=""):
                 [
                     [row.label]
                     + [cell(row, name) for name in columns]
-                    + [str(row.published.get(name, "")) for name in published]
+                    + [row.published.get(name, "") for name in published]
                     for row in rows
                 ],
             )
