@@ -90,24 +90,88 @@ def show_differences(rows, metrics, against):
         metrics: Names of the metrics of the table.
         against: Text in the label of that row, the first one with runs that has it.
     """
-    items = [(row, items_of(row.runs)) for row in rows if row.runs]
-    chosen = [(row, found) for row, found in items if against in row.label]
-    if not chosen:
-        return
-    first, reference = chosen[0]
-    lines = []
-    for row, found in items:
-        for name in (*metrics, "log_probability"):
-            if row is first or name not in found or name not in reference:
-                continue
-            if set.intersection(*map(set, found[name] + reference[name])):
-                score = SCORES.get(name, ratio)
-                compared = paired_difference(found[name], reference[name], score)
-                lines.append([row.label, name, *difference_cells(compared, name)])
+    first, found = differences(rows, metrics, against)
+    lines = [
+        [row.label, name, *difference_cells(compared, name)]
+        for row, of_row in found
+        for name, compared in of_row.items()
+    ]
     if lines:
         print(f"\nDifferences from {first.label}, paired, with 95 % intervals\n")
         heads = ["", "of", "difference", "interval", "verdict", "over"]
         print(markdown_table(heads, lines, labels=2))
+
+
+def differences(rows, metrics, against):
+    """How the rows of a table differ from one of them.
+
+    Returns:
+        That row, or `None`, and a list of pairs of another row with runs and a dict
+        from metric to `keras_caption.evaluation.Difference`.
+    """
+    items = [(row, items_of(row.runs)) for row in rows if row.runs]
+    chosen = [(row, found) for row, found in items if against in row.label]
+    if not chosen:
+        return None, []
+    first, reference = chosen[0]
+    compared = []
+    for row, found in items:
+        names = [
+            name
+            for name in (*metrics, "log_probability")
+            if row is not first
+            and name in found
+            and name in reference
+            and set.intersection(*map(set, found[name] + reference[name]))
+        ]
+        of_row = {
+            name: paired_difference(
+                found[name], reference[name], SCORES.get(name, ratio)
+            )
+            for name in names
+        }
+        compared.append((row, of_row))
+    return first, compared
+
+
+def write_differences(path, sections, against):
+    """All differences from a row of each table in one new file: a line for each row.
+
+    Args:
+        path: Path of a CSV file.
+        sections: List of `Section`.
+        against: Of `differences`.
+    """
+    lines = []
+    for section in sections:
+        first, found = differences(section.rows, section.metrics, against)
+        for row, of_row in found:
+            line = {"row": row.label, "against": "" if row is first else first.label}
+            line["seeds"] = len(row.runs)
+            line |= {
+                name: cell(row, name)
+                for name in section.metrics
+                if scores_of(row, name)
+            }
+            for name, compared in of_row.items():
+                scale = 1 if name in UNSCALED else 100
+                mean, interval, *_ = difference_cells(compared, name)
+                line |= {
+                    "items": compared.items,
+                    f"of {name}": f"{mean} ({interval})",
+                    f"{name} difference": scale * compared.mean,
+                    f"{name} error": scale * compared.error,
+                    f"{name} degrees": compared.degrees,
+                }
+            lines.append(line)
+    heads = dict.fromkeys(name for line in lines for name in line)
+    with (
+        creating(path) as partial,
+        open(partial, "w", newline="", encoding="utf-8") as file,
+    ):
+        writer = csv.DictWriter(file, [*heads], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 def difference_cells(compared, name):

@@ -61,18 +61,7 @@ def evaluate(
     )
     characters = by_characters(model, references)
     scores, notes = kc.evaluation.score(captions, references, spice, characters)
-    likelihoods = kc.evaluation.caption_log_probabilities(
-        model, progress(batches, "References", unit="batches", leave=False), references
-    )
-    cider = kc.evaluation.cider_by_image(captions, references, characters)
-    write_items(
-        folder / "test_items.json",
-        [ids.get(i, i) for i in captions],
-        {
-            "CIDEr-D": [cider[i] for i in captions],
-            "log_probability": [likelihoods[i] for i in captions],
-        },
-    )
+    score_items(model, batches, captions, references, folder, ids)
     judged = kc.synthetic.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
     objects = score_objects(captions, references, examples, builder)
@@ -99,6 +88,43 @@ def evaluate(
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
     shares = {category: share for category, (share, _) in truth.items()}
     return {**scores, "statements": shares, "objects": objects, "notes": notes}
+
+
+def score_items(
+    model: Any,
+    batches: Any,
+    captions: dict[int, str],
+    references: dict[int, list[str]],
+    folder: pathlib.Path,
+    ids: dict[int, Any],
+) -> dict[str, float]:
+    """Scores each image, for `test_items.json`.
+
+    Args:
+        model: A trained captioner.
+        batches: Batches of the images.
+        captions: dict from image id to str.
+        references: dict from image id to a list of str.
+        folder: `pathlib.Path`, where the file goes.
+        ids: dict from image id to the id that the dataset was given.
+
+    Returns:
+        dict from the names of these scores to their means over images.
+    """
+    likelihoods = kc.evaluation.caption_log_probabilities(
+        model, progress(batches, "References", unit="batches", leave=False), references
+    )
+    cider = kc.evaluation.cider_by_image(
+        captions, references, by_characters(model, references)
+    )
+    items = {
+        "CIDEr-D": [cider[i] for i in captions],
+        "log_probability": [likelihoods[i] for i in captions],
+    }
+    write_items(folder / "test_items.json", [ids.get(i, i) for i in captions], items)
+    return {
+        name: float(np.mean([np.mean(x) for x in of])) for name, of in items.items()
+    }
 
 
 def score_objects(

@@ -1,0 +1,343 @@
+r"""Trains one model with several seeds at once, on JAX.
+
+    python experiments/seeds.py --seeds 0,1,2,3,4 --model nsan \
+        --output_dir saved_models/nsan
+
+takes the arguments of experiments/run.py, and writes a run for each seed,
+`saved_models/nsan_0` and so on, that experiments/tables.py reads. All seeds of a step
+are one computation: their weights, batches and random states have an axis more, over
+which the step is mapped (`jax.vmap`). Each seed has the weights, the batches and the
+learning rates that run.py on JAX gives it, trained by cross-entropy.
+
+The weights after the last epoch are scored, once: no epoch is chosen, so train to a
+plateau. `history.json` has the loss on the validation split after each epoch. Captions
+are scored by CIDEr-D and by the log-probability of references only: METEOR and a figure
+take longer than the training of a small model. A seed whose run is finished is skipped;
+interrupted ones begin anew.
+"""
+
+import itertools
+import os
+import pathlib
+import time
+
+os.environ["KERAS_BACKEND"] = "jax"
+
+import jax
+import keras
+import numpy as np
+
+import keras_caption as kc
+from keras_caption.atomic import write_json
+from keras_caption.commands.command_line import Parser, import_library, names
+from keras_caption.commands.command_line import start as start_main
+from keras_caption.commands.run_arguments import parse
+from keras_caption.errors import InputError
+from keras_caption.formats.runs import SCALE
+
+CHUNK = 25  # steps that are compiled as one
+ROWS = 50  # images that are captioned at once
+
+
+def main(arguments):
+    parser = Parser("experiments/seeds.py", __doc__, add_help="--help" in arguments[:1])
+    parser.add_argument("--seeds", type=names, required=True, help="of the runs")
+    parser.add_argument(
+        "--output_dir",
+        required=True,
+        help="folder of a run without its seed; all other arguments are run.py's",
+    )
+    options, others = parser.parse_known_args(arguments)
+    import_library()
+    from keras_caption.commands.configuration import make_config
+
+    options_of_run, settings = parse(others, __doc__)
+    runs = []
+    for seed in options.seeds:
+        task, config = make_config(options_of_run.config, {**settings, "seed": seed})
+        run = Run(task(config), pathlib.Path(f"{options.output_dir}_{seed}"))
+        if run.directory.is_finished():
+            print(f"{run.directory.folder} is finished: nothing to do")
+        else:
+            runs.append(run)
+    if runs:
+        check(runs[0].task.config)
+        train(runs)
+
+
+def check(config):
+    """Raises `InputError` for what is trained otherwise than `train` does."""
+    from keras_caption.settings.run import RUN
+
+    values, reasons = config["training"], []
+    for name, usual in (
+        *(("scheduled_sampling", 0), ("accumulation", 1), ("average", 1)),
+        *(("patience", 0), ("max_steps", None)),
+    ):
+        if values.get(name, usual) not in (usual, float(usual or 0)):
+            reasons.append(f"training.{name}={values[name]}")
+    for name in ("strategy", "precision"):
+        if config[name] != RUN[name]:
+            reasons.append(f"{name}={config[name]}")
+    if config.get("self_critical", {}).get("epochs"):
+        reasons.append("self_critical.epochs")
+    if reasons:
+        raise InputError(
+            f"Several seeds are not trained at once with {', '.join(reasons)}: use "
+            "experiments/run.py."
+        )
+
+
+class Run:
+    """One seed: its task, its model, and the folder that it is written to."""
+
+    def __init__(self, task, folder):
+        from keras_caption.training.run_directory import RunDirectory, describe
+
+        self.task = task
+        self.seed = task.config["seed"]
+        description = describe(task.config, "cross-entropy")
+        self.directory = RunDirectory(folder, description, monitor=task.monitor)
+        self.history = []
+
+    def make_model(self):
+        """A new model, with the weights that run.py gives it."""
+        from keras_caption.training import phases
+
+        task = self.task
+        self.steps = task.steps_per_epoch("training")
+        vocabularies = task.build_vocabularies()
+        keras.utils.set_random_seed(self.seed)
+        model = task.create_model(vocabularies)
+        optimizer = task.make_optimizer("training", self.steps)
+        model.compile(optimizer, task.make_loss())
+        model.optimizer.build(model.trainable_variables)
+        phases.set_decoding(task, model)
+        return model
+
+    def batches(self, model):
+        """Endless batches in NumPy, of what the model reads."""
+        for batch in self.task.train_batches(model, "training", 0):
+            yield in_numpy(model, batch)
+
+
+def train(runs):
+    """Trains the runs at once, and scores each."""
+    models = [run.make_model() for run in runs]
+    model, steps = models[0], runs[0].steps
+    epochs = runs[0].task.config["training"]["epochs"]
+    for run in runs:
+        run.directory.begin()
+    state = stacked([state_of(x) for x in models])
+    step = compiled_steps(model)
+    streams = [run.batches(model) for run in runs]
+    # Of all batches of an epoch, so that few shapes are compiled.
+    shapes = shapes_of(itertools.islice(runs[0].batches(model), steps))
+    validation_loss = ValidationLosses(model, runs[0].task.validation(model))
+    for epoch in range(epochs):
+        began, losses = time.monotonic(), []
+        state = with_epoch_seeds(model, state, [run.seed for run in runs], epoch)
+        for first in range(0, steps, CHUNK):
+            count = min(CHUNK, steps - first)
+            shapes, batches = padded(
+                [[next(x) for x in streams] for _ in range(count)], shapes
+            )
+            state, loss = step(state, batches)
+            losses.append(np.asarray(loss))
+        losses = np.concatenate(losses).mean(axis=0)
+        if not np.isfinite(losses).all():
+            raise InputError(f"The losses of epoch {epoch + 1} are {losses}.")
+        of_validation = validation_loss(state)
+        for run, loss, val_loss in zip(runs, losses, of_validation, strict=True):
+            run.history.append(
+                {
+                    "epoch": epoch + 1,
+                    "iterations": (epoch + 1) * steps,
+                    "scale": SCALE,
+                    "loss": float(loss),
+                    "val_loss": float(val_loss),
+                }
+            )
+        print(
+            f"Epoch {epoch + 1}/{epochs}: {time.monotonic() - began:.0f} s, "
+            f"{len(runs)} seeds, mean loss {losses.mean():.4f}, of validation "
+            f"{of_validation.mean():.4f}",
+            flush=True,
+        )
+    for number, run in enumerate(runs):
+        restore(model, state, number)
+        finish(run, model)
+
+
+def state_of(model):
+    """Weights, other states and those of the optimizer, three lists of arrays."""
+    return [
+        [variable.value for variable in variables]
+        for variables in (
+            model.trainable_variables,
+            model.non_trainable_variables,
+            model.optimizer.variables,
+        )
+    ]
+
+
+def in_numpy(model, batch):
+    """A batch without what the model does not read, in NumPy."""
+    inputs, *others = batch
+    read = {name: inputs[name] for name in model.call_specs if name in inputs}
+    return keras.tree.map_structure(np.asarray, (read, *others))
+
+
+def stacked(states):
+    return jax.tree.map(lambda *x: jax.numpy.stack(x), *states)
+
+
+def restore(model, state, number):
+    """Assigns the weights of one seed to the model that is scored."""
+    for variables, values in zip(
+        (model.trainable_variables, model.non_trainable_variables), state, strict=False
+    ):
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value[number])
+
+
+def with_epoch_seeds(model, state, seeds, epoch):
+    """The state with the random states of an epoch, as `EpochSeeds` sets them."""
+    from keras_caption.training.callbacks import EpochSeeds
+
+    per_seed = []
+    for seed in seeds:
+        callback = EpochSeeds(seed)
+        callback.set_model(model)
+        callback.on_epoch_begin(epoch)
+        per_seed.append([v.value for v in model.non_trainable_variables])
+    others = [
+        new if "seed_generator_state" in variable.path else old
+        for variable, old, new in zip(
+            model.non_trainable_variables, state[1], stacked(per_seed), strict=True
+        )
+    ]
+    return [state[0], others, state[2]]
+
+
+def compiled_steps(model):
+    """Function of the state and of batches, both stacked, to the state and losses."""
+
+    def loss_of(weights, others, batch):
+        inputs, targets, sample_weights = batch
+        outputs, others = model.stateless_call(weights, others, inputs, training=True)
+        return model.loss(targets, outputs, sample_weights), others
+
+    def step(state, batch):
+        weights, others, optimizer = state
+        differentiated = jax.value_and_grad(loss_of, has_aux=True)
+        (loss, others), gradients = differentiated(weights, others, batch)
+        weights, optimizer = model.optimizer.stateless_apply(
+            optimizer, gradients, weights
+        )
+        return [weights, others, optimizer], loss
+
+    def steps(state, batches):
+        return jax.lax.scan(jax.vmap(step), state, batches)
+
+    return jax.jit(steps, donate_argnums=0)
+
+
+class ValidationLosses:
+    """The losses over the validation split, of all seeds at once.
+
+    Args:
+        model: The compiled model.
+        validation: Callback of its task, whose `loss` has the batches of the split.
+    """
+
+    def __init__(self, model, validation):
+        batches = [in_numpy(model, batch) for batch in validation.loss.batches]
+        _, whole = padded([[batch] for batch in batches], shapes_of(batches))
+        self.batches = jax.tree.map(lambda x: x[:, 0], whole)
+
+        def sums(state, batch):
+            inputs, targets, weights = batch
+            outputs, _ = model.stateless_call(*state[:2], inputs, training=False)
+            tokens = jax.numpy.sum(weights, dtype="float32")
+            return model.loss(targets, outputs, weights) * tokens, tokens
+
+        def losses(state, batches):
+            losses, tokens = jax.lax.map(lambda batch: sums(state, batch), batches)
+            return losses.sum() / tokens.sum()
+
+        self.losses = jax.jit(jax.vmap(losses, in_axes=(0, None)))
+
+    def __call__(self, state):
+        return np.asarray(self.losses(state, self.batches))
+
+
+def shapes_of(batches):
+    """The largest shapes of the tensors of batches, a list."""
+    shapes = [[x.shape for x in keras.tree.flatten(batch)] for batch in batches]
+    return [tuple(np.max(of_tensor, axis=0)) for of_tensor in zip(*shapes, strict=True)]
+
+
+def padded(batches, shapes):
+    """Batches of steps and seeds as one, zeros where a tensor is smaller.
+
+    Zeros are padding in every kind of input, and False in masks and weights.
+
+    Args:
+        batches: List of lists, of a step each, of batches, of a seed each.
+        shapes: Shapes of the tensors of a batch at least.
+
+    Returns:
+        The shapes, and one batch whose tensors have axes of steps and seeds in front.
+    """
+    flat = [[keras.tree.flatten(batch) for batch in row] for row in batches]
+    found = [x.shape for x in flat[0][0]]
+    for row in flat:
+        for tensors in row:
+            found = [
+                tuple(np.maximum(shape, x.shape))
+                for shape, x in zip(found, tensors, strict=True)
+            ]
+    shapes = [tuple(np.maximum(*x)) for x in zip(shapes, found, strict=True)]
+    tensors = []
+    for number, shape in enumerate(shapes):
+        dtype = flat[0][0][number].dtype
+        whole = np.zeros((len(flat), len(flat[0]), *shape), dtype)
+        for i, row in enumerate(flat):
+            for k, of_seed in enumerate(row):
+                x = of_seed[number]
+                whole[(i, k, *(slice(size) for size in x.shape))] = x
+        tensors.append(whole)
+    return shapes, keras.tree.pack_sequence_as(batches[0][0], tensors)
+
+
+def finish(run, model):
+    """Scores and records a run."""
+    from keras_caption.tasks.captioning import Captioning
+    from keras_caption.training import phases
+
+    folder = run.directory.folder
+    write_json(folder / "history.json", run.history)
+    model.without_optimizer().save(folder / "best.keras")
+    if isinstance(run.task, Captioning):
+        scores = scores_of_captions(run.task, model, folder)
+    else:
+        scores = run.task.evaluate(model, folder)
+    parameters = phases.count_parameters(model)
+    run.directory.finish(model.name, scores, parameters=parameters)
+    print(f"{folder}: " + ", ".join(f"{k} {x:.4f}" for k, x in scores.items()))
+
+
+def scores_of_captions(task, model, folder):
+    """CIDEr-D and log-probability of references, a dict."""
+    from keras_caption.tasks.reports.captioning import score_items
+
+    examples = task.read("test")
+    references = kc.datasets.references(examples)
+    batches = kc.batches.image_batches(examples, ROWS, model.input_specs)
+    captions, ids = model.caption(batches), kc.datasets.given_ids(task.builder)
+    return score_items(model, batches, captions, references, folder, ids)
+
+
+if __name__ == "__main__":
+    start_main(main)
