@@ -16,7 +16,6 @@ take longer than the training of a small model. A seed whose run is finished is 
 interrupted ones begin anew.
 """
 
-import itertools
 import os
 import pathlib
 import time
@@ -37,6 +36,7 @@ from keras_caption.formats.runs import SCALE
 
 CHUNK = 25  # steps that are compiled as one
 ROWS = 50  # images that are captioned at once
+LONGEST = 100  # words of a reference that is scored
 
 
 def main(arguments):
@@ -62,6 +62,7 @@ def main(arguments):
             runs.append(run)
     if runs:
         check(runs[0].task.config)
+        share_data(runs)
         train(runs)
 
 
@@ -106,9 +107,8 @@ class Run:
 
         task = self.task
         self.steps = task.steps_per_epoch("training")
-        vocabularies = task.build_vocabularies()
         keras.utils.set_random_seed(self.seed)
-        model = task.create_model(vocabularies)
+        model = task.create_model(self.vocabularies)
         optimizer = task.make_optimizer("training", self.steps)
         model.compile(optimizer, task.make_loss())
         model.optimizer.build(model.trainable_variables)
@@ -121,6 +121,26 @@ class Run:
             yield in_numpy(model, batch)
 
 
+def share_data(runs):
+    """Makes all runs use what the first one read of the data.
+
+    Captioners get no network that makes features of photos: loading it takes longer
+    than a small model's training.
+    """
+    from keras_caption.tasks.captioning import Captioning
+
+    first = runs[0].task
+    vocabularies = first.build_vocabularies()
+    if isinstance(first, Captioning):
+        name, dataset = first.config["model"]["name"], first.data["dataset"]
+        arguments = kc.datasets.model_sizes(name, dataset, first.builder)
+    else:
+        arguments = first.data_arguments()
+    for run in runs:
+        run.vocabularies = vocabularies
+        run.task.data_arguments = lambda: arguments
+
+
 def train(runs):
     """Trains the runs at once, and scores each."""
     models = [run.make_model() for run in runs]
@@ -131,8 +151,7 @@ def train(runs):
     state = stacked([state_of(x) for x in models])
     step = compiled_steps(model)
     streams = [run.batches(model) for run in runs]
-    # Of all batches of an epoch, so that few shapes are compiled.
-    shapes = shapes_of(itertools.islice(runs[0].batches(model), steps))
+    shapes = None  # of the largest tensors seen
     validation_loss = ValidationLosses(model, runs[0].task.validation(model))
     for epoch in range(epochs):
         began, losses = time.monotonic(), []
@@ -164,9 +183,12 @@ def train(runs):
             f"{of_validation.mean():.4f}",
             flush=True,
         )
+    likelihoods = [None] * len(runs)
+    if hasattr(model, "caption"):
+        likelihoods = reference_scores(runs[0].task, model, state)
     for number, run in enumerate(runs):
         restore(model, state, number)
-        finish(run, model)
+        finish(run, model, likelihoods[number])
 
 
 def state_of(model):
@@ -252,18 +274,16 @@ class ValidationLosses:
     """
 
     def __init__(self, model, validation):
-        batches = [in_numpy(model, batch) for batch in validation.loss.batches]
-        _, whole = padded([[batch] for batch in batches], shapes_of(batches))
-        self.batches = jax.tree.map(lambda x: x[:, 0], whole)
-
-        def sums(state, batch):
-            inputs, targets, weights = batch
-            outputs, _ = model.stateless_call(*state[:2], inputs, training=False)
-            tokens = jax.numpy.sum(weights, dtype="float32")
-            return model.loss(targets, outputs, weights) * tokens, tokens
+        self.batches = of_one_shape(model, validation.loss.batches)
 
         def losses(state, batches):
-            losses, tokens = jax.lax.map(lambda batch: sums(state, batch), batches)
+            def sums(batch):
+                inputs, targets, weights = batch
+                outputs, _ = model.stateless_call(*state[:2], inputs, training=False)
+                tokens = jax.numpy.sum(weights, dtype="float32")
+                return model.loss(targets, outputs, weights) * tokens, tokens
+
+            losses, tokens = jax.lax.map(sums, batches)
             return losses.sum() / tokens.sum()
 
         self.losses = jax.jit(jax.vmap(losses, in_axes=(0, None)))
@@ -272,33 +292,28 @@ class ValidationLosses:
         return np.asarray(self.losses(state, self.batches))
 
 
-def shapes_of(batches):
-    """The largest shapes of the tensors of batches, a list."""
-    shapes = [[x.shape for x in keras.tree.flatten(batch)] for batch in batches]
-    return [tuple(np.max(of_tensor, axis=0)) for of_tensor in zip(*shapes, strict=True)]
+def of_one_shape(model, batches):
+    """Batches as one, with an axis of steps in front."""
+    _, whole = padded([[in_numpy(model, batch)] for batch in batches])
+    return jax.tree.map(lambda x: x[:, 0], whole)
 
 
-def padded(batches, shapes):
+def padded(batches, shapes=None):
     """Batches of steps and seeds as one, zeros where a tensor is smaller.
 
     Zeros are padding in every kind of input, and False in masks and weights.
 
     Args:
         batches: List of lists, of a step each, of batches, of a seed each.
-        shapes: Shapes of the tensors of a batch at least.
+        shapes: Shapes that the tensors of a batch have at least.
 
     Returns:
         The shapes, and one batch whose tensors have axes of steps and seeds in front.
     """
     flat = [[keras.tree.flatten(batch) for batch in row] for row in batches]
-    found = [x.shape for x in flat[0][0]]
-    for row in flat:
-        for tensors in row:
-            found = [
-                tuple(np.maximum(shape, x.shape))
-                for shape, x in zip(found, tensors, strict=True)
-            ]
-    shapes = [tuple(np.maximum(*x)) for x in zip(shapes, found, strict=True)]
+    found = [[x.shape for x in tensors] for row in flat for tensors in row]
+    found += [shapes] if shapes else []
+    shapes = [tuple(np.max(of_one, axis=0)) for of_one in zip(*found, strict=True)]
     tensors = []
     for number, shape in enumerate(shapes):
         dtype = flat[0][0][number].dtype
@@ -311,32 +326,68 @@ def padded(batches, shapes):
     return shapes, keras.tree.pack_sequence_as(batches[0][0], tensors)
 
 
-def finish(run, model):
-    """Scores and records a run."""
-    from keras_caption.tasks.captioning import Captioning
+def finish(run, model, likelihoods):
+    """Scores and records a run.
+
+    Args:
+        run: `Run`.
+        model: The model, with its weights.
+        likelihoods: Of a captioner, as `reference_scores` returns them.
+    """
+    from keras_caption.tasks.reports.captioning import score_items
     from keras_caption.training import phases
 
-    folder = run.directory.folder
+    folder, task = run.directory.folder, run.task
     write_json(folder / "history.json", run.history)
-    model.without_optimizer().save(folder / "best.keras")
-    if isinstance(run.task, Captioning):
-        scores = scores_of_captions(run.task, model, folder)
+    model.save(folder / "best.keras")
+    if likelihoods is None:
+        scores = task.evaluate(model, folder)
     else:
-        scores = run.task.evaluate(model, folder)
+        examples = task.read("test")
+        references = kc.datasets.references(examples)
+        batches = kc.batches.image_batches(examples, ROWS, model.input_specs)
+        captions, ids = model.caption(batches), kc.datasets.given_ids(task.builder)
+        scores = score_items(captions, references, likelihoods, folder, ids)
     parameters = phases.count_parameters(model)
     run.directory.finish(model.name, scores, parameters=parameters)
     print(f"{folder}: " + ", ".join(f"{k} {x:.4f}" for k, x in scores.items()))
 
 
-def scores_of_captions(task, model, folder):
-    """CIDEr-D and log-probability of references, a dict."""
-    from keras_caption.tasks.reports.captioning import score_items
+def reference_scores(task, model, state):
+    """Log-probabilities per token of the references of the test split.
 
+    Returns:
+        List of a dict for each seed, from image id to a list of float.
+    """
     examples = task.read("test")
     references = kc.datasets.references(examples)
-    batches = kc.batches.image_batches(examples, ROWS, model.input_specs)
-    captions, ids = model.caption(batches), kc.datasets.given_ids(task.builder)
-    return score_items(model, batches, captions, references, folder, ids)
+    batches = of_one_shape(
+        model,
+        kc.batches.reference_batches(
+            examples, model.vocabulary, ROWS, LONGEST, model.input_specs
+        ),
+    )
+
+    def scores(state, batches):
+        def of_batch(batch):
+            inputs, targets, weights = batch
+            logits, _ = model.stateless_call(*state[:2], inputs, training=False)
+            logits = jax.nn.log_softmax(logits)
+            of_tokens = jax.numpy.take_along_axis(logits, targets[..., None], axis=-1)
+            sums = jax.numpy.sum(of_tokens[..., 0] * weights, axis=-1)
+            return sums / jax.numpy.maximum(weights.sum(axis=-1), 1)
+
+        return jax.lax.map(of_batch, batches)
+
+    found = np.asarray(jax.jit(jax.vmap(scores, in_axes=(0, None)))(state, batches))
+    found = found.reshape(len(found), -1, found.shape[-1])  # images in one row
+    return [
+        {
+            i: values[: len(texts)].tolist()
+            for (i, texts), values in zip(references.items(), of_seed, strict=False)
+        }
+        for of_seed in found
+    ]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ of ours; runs that belong to none of its rows are reported. Runs on other data, 
 another task, have tables of their own, with the metrics of their task.
 
 Below a table, each row is compared with the first one by paired differences over the
-items that both were scored on, or with the row whose label has the text of `--against`.
+items that both were scored on, or with the row whose label has a text of `--against`.
 
     python experiments/tables.py --table ngsan_2 --run -- --dataset coco_objects \
         --data_dir annotations
@@ -72,7 +72,8 @@ def sections_of(datasets, tables):
     """The tables of runs by dataset: papers' of the same task, or their own."""
     if not tables:
         for dataset, runs in datasets.items():
-            yield Section(dataset, task_of(runs[0]).metrics, rows_of_runs(runs))
+            metrics = task_of(runs[0]).metrics
+            yield Section(dataset, metrics, rows_of_runs(runs), dataset=dataset)
     for table in tables:
         task, title = task_of_table(table), TABLES[table].title
         ours = {name: x for name, x in datasets.items() if task_of(x[0]) is task}
@@ -80,7 +81,7 @@ def sections_of(datasets, tables):
             rows = rows_of(table, runs)
             has_runs = any(row.runs for row in rows)
             notes = notes_of(table, dataset if has_runs else None)
-            yield Section(f"{title}: {dataset}", task.metrics, rows, notes)
+            yield Section(f"{title}: {dataset}", task.metrics, rows, notes, dataset)
         if not ours:
             metrics = task.metrics if task else ()
             yield Section(title, metrics, rows_of(table, []), notes_of(table))
@@ -97,8 +98,10 @@ def parse(arguments):
     )
     parser.add_argument(
         "--against",
-        default="",
-        help="text in the label of the row that others are compared with",
+        type=names,
+        default=[],
+        help="text in the label of the row that others are compared with; of several, "
+        "separated by commas, the last one above a row",
     )
     parser.add_argument(
         "--csv", type=new_file, help="new file that the tables are written to as well"
@@ -106,7 +109,7 @@ def parse(arguments):
     parser.add_argument(
         "--differences",
         type=new_file,
-        help="new file that the differences from that row are written to",
+        help="new file that these differences are written to",
     )
     parser.add_argument(
         "--run", action="store_true", help="train what is missing of --table"

@@ -29,6 +29,7 @@ NORMS = {
     "centred only": "instance_centre",
     "scaled only": "instance_scale",
     "noisy": "instance_noisy",
+    "noise alone": "noise",
     "three distinct or more": "instance_distinct",
 }
 RATES = (5e-4, 1.5e-3, 5e-3)  # of coco_objects.py, times 1, 3 and 10
@@ -102,7 +103,7 @@ EFFECTS = {
                 "san",
                 {"model.num_layers": layers, "model.query_norm": norm},
             )
-            for layers in (1, 2)
+            for layers in (1, 2, 4, 6)
             for label, norm in NORMS.items()
         ),
         settings=WITHOUT_REWARD,

@@ -61,7 +61,10 @@ def evaluate(
     )
     characters = by_characters(model, references)
     scores, notes = kc.evaluation.score(captions, references, spice, characters)
-    score_items(model, batches, captions, references, folder, ids)
+    likelihoods = kc.evaluation.caption_log_probabilities(
+        model, progress(batches, "References", unit="batches", leave=False), references
+    )
+    score_items(captions, references, likelihoods, folder, ids, characters)
     judged = kc.synthetic.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
     objects = score_objects(captions, references, examples, builder)
@@ -91,32 +94,27 @@ def evaluate(
 
 
 def score_items(
-    model: Any,
-    batches: Any,
     captions: dict[int, str],
     references: dict[int, list[str]],
+    likelihoods: dict[int, list[float]],
     folder: pathlib.Path,
     ids: dict[int, Any],
+    characters: bool = False,
 ) -> dict[str, float]:
     """Scores each image, for `test_items.json`.
 
     Args:
-        model: A trained captioner.
-        batches: Batches of the images.
         captions: dict from image id to str.
         references: dict from image id to a list of str.
+        likelihoods: dict from image id to the log-probabilities of its references.
         folder: `pathlib.Path`, where the file goes.
         ids: dict from image id to the id that the dataset was given.
+        characters: bool, of `keras_caption.evaluation.cider_by_image`.
 
     Returns:
         dict from the names of these scores to their means over images.
     """
-    likelihoods = kc.evaluation.caption_log_probabilities(
-        model, progress(batches, "References", unit="batches", leave=False), references
-    )
-    cider = kc.evaluation.cider_by_image(
-        captions, references, by_characters(model, references)
-    )
+    cider = kc.evaluation.cider_by_image(captions, references, characters)
     items = {
         "CIDEr-D": [cider[i] for i in captions],
         "log_probability": [likelihoods[i] for i in captions],
