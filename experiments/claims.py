@@ -7,10 +7,11 @@ interval, and a verdict. Differences are those of `kc.evaluation.paired_differen
 over seeds and images, of files that `tables.py --differences` wrote. Older tables have
 means and deviations of three seeds only: of these, intervals are over seeds, Welch's.
 
-A paper's score decides: CIDEr-D, BLEU or accuracy. Fixed before the runs were made are
-the margins within which an effect is none (`MARGINS`) and the rules of `verdict`. All
-p-values are also adjusted for the number of comparisons, by Holm and by Benjamini and
-Hochberg. Log-probabilities of references are in thousandths, per token.
+The log-probability of references decides, per token, where it is known; else the
+paper's score. Fixed before an effect was seen are this, the margins within which an
+effect is none (`MARGINS`) and the rules of `verdict`. All p-values are adjusted for the
+number of comparisons, by Holm and by Benjamini and Hochberg. Log-probabilities are in
+thousandths.
 """
 
 import csv
@@ -28,10 +29,11 @@ from keras_caption.papers import TABLES
 
 FOLDER = pathlib.Path(__file__).parents[1] / "docs" / "results"
 SEEDS = 3  # of tables of means and deviations
-LIKELIHOOD = "log_probability"
+LIKELIHOODS = "log_probability", "log_perplexity"
 PUBLISHED = {"all": "accuracy"}  # columns of ours that have another name
-# Effects that are as good as none, in points.
+# Effects that are as good as none: points, and for log-probabilities nats.
 MARGINS = {"CIDEr-D": 2.0, "BLEU": 0.5, "all": 0.5}
+LIKELIHOOD_MARGIN = 0.005
 CAME_OUT, EQUIVALENT = "came out", "equivalent"
 REVERSED, UNKNOWN = "reversed", "cannot be told"
 UNTRAINED = "base untrained"
@@ -227,34 +229,53 @@ def main(arguments):
             csv.writer(file, lineterminator="\n").writerows([heads, *rows])
 
 
+class Evidence(NamedTuple):
+    """What a file of ours says of a claim.
+
+    Attributes:
+        seeds: Number of seeds.
+        score: `Difference` of the paper's score, in points.
+        likelihood: `Difference` of log-probabilities, or `None` where not known.
+    """
+
+    seeds: str
+    score: Difference
+    likelihood: Difference | None = None
+
+    @property
+    def decisive(self):
+        """The difference that decides."""
+        return self.score if self.likelihood is None else self.likelihood
+
+
 def table():
     """The heads of the columns, and the rows, lists of str."""
     found = {
         (claim, file): evidence(claim, file) for claim in CLAIMS for file in claim.files
     }
     verdicts = {
-        (claim.effect, file): verdict(claim, of_score)
-        for (claim, file), (_, of_score, _) in found.items()
+        (claim.effect, file): verdict(claim, of_file)
+        for (claim, file), of_file in found.items()
     }
-    p_values = [of_score.p_value for _, of_score, _ in found.values()]
+    p_values = [x.decisive.p_value for x in found.values()]
     adjusted = zip(
         p_values, holm(p_values), false_discovery_control(p_values), strict=True
     )
     lines = [[*HEADS]]
-    for ((claim, file), (seeds, of_score, likelihood)), of_p in zip(
-        found.items(), adjusted, strict=True
-    ):
+    for ((claim, file), of_file), of_p in zip(found.items(), adjusted, strict=True):
         text = verdicts[claim.effect, file]
         if verdicts.get((claim.premise, file)) == REVERSED:
             text = UNTRAINED
+        likelihood, smallest = "", f"{of_file.score.smallest_effect:.1f}"
+        if of_file.likelihood is not None:
+            likelihood = interval(of_file.likelihood, 1000, 0)
+            smallest += f" / {1000 * of_file.likelihood.smallest_effect:.0f}"
         lines.append(
             [
-                *(f"{claim.effect}: {file}", str(seeds), f"{published(claim):+.2g}"),
-                interval(of_score),
-                "" if likelihood is None else interval(likelihood, 1000, 0),
+                *(f"{claim.effect}: {file}", of_file.seeds),
+                *(f"{published(claim):+.2g}", interval(of_file.score), likelihood),
                 *(f"{x:.3f}" for x in of_p),
-                f"{of_score.smallest_effect:.1f}",
-                text,
+                *(smallest, text),
             ]
         )
     return lines
@@ -267,23 +288,33 @@ def interval(found, scale=1, digits=1):
 
 
 def verdict(claim, found):
-    """What a difference says of a claim.
+    """What `Evidence` says of a claim.
 
     An effect that the paper calls none came out if the interval is within the margin,
-    and is reversed if it is beyond. Any other came out
-    if the interval has its sign only, and is reversed if it has the other sign only;
-    without a sign it is equivalent to none if the interval is within the margin.
+    and is reversed if it is beyond. Any other came out if the interval has its sign
+    only, and is reversed if it has the other sign only; without a sign it is equivalent
+    to none if the interval is within the margin. Where the paper's score and the
+    log-probability have different signs, it cannot be told.
     """
-    effect, margin = published(claim), MARGINS[claim.column]
-    is_within = -margin < found.low and found.high < margin
+    of_score, decisive = found.score, found.decisive
+    margin = MARGINS[claim.column] if decisive is of_score else LIKELIHOOD_MARGIN
+    is_within = -margin < decisive.low and decisive.high < margin
     if claim.is_none:
         if is_within:
             return CAME_OUT
-        is_beyond = found.low > margin or found.high < -margin
+        is_beyond = decisive.low > margin or decisive.high < -margin
         return REVERSED if is_beyond else UNKNOWN
-    if found.low > 0 or found.high < 0:
-        return CAME_OUT if (found.mean > 0) == (effect > 0) else REVERSED
+    signs = {sign(x) for x in (of_score, decisive)} - {0}
+    if len(signs) > 1:
+        return UNKNOWN
+    if sign(decisive):
+        return CAME_OUT if sign(decisive) * published(claim) > 0 else REVERSED
     return EQUIVALENT if is_within else UNKNOWN
+
+
+def sign(found):
+    """The sign that all of an interval has: 1, -1, or 0 if it has both."""
+    return (found.low > 0) - (found.high < 0)
 
 
 def published(claim):
@@ -304,12 +335,7 @@ def published_rows(claim):
 
 
 def evidence(claim, file):
-    """What a file of ours says of a claim.
-
-    Returns:
-        The number of seeds; the difference of scores, in points; and that of
-        log-probabilities, or `None` where it is not known.
-    """
+    """The `Evidence` of a file of ours."""
     names = [(row,) for row in claim.rows]
     names = names or [(x.label, x.model) for x in published_rows(claim)]
     with open(FOLDER / f"{file}.csv", newline="", encoding="utf-8") as lines:
@@ -320,14 +346,15 @@ def evidence(claim, file):
             for x in rows
             if is_of(x["row"], names[0]) and is_of(x["against"], names[1])
         )
-        likelihood = f"{LIKELIHOOD} error" in row and compared(row, LIKELIHOOD)
-        return row["seeds"], compared(row, claim.column), likelihood or None
+        known = [name for name in LIKELIHOODS if row.get(f"{name} error")]
+        likelihoods = [compared(row, name) for name in known]
+        return Evidence(row["seeds"], compared(row, claim.column), *likelihoods)
     known = [row for row in rows if "\u00b1" in row[claim.column]]
     one, other = (
         next(x for x in known if is_of(x["row"], of_row))[claim.column]
         for of_row in names
     )
-    return SEEDS, over_seeds(one, other), None
+    return Evidence(str(SEEDS), over_seeds(one, other))
 
 
 def is_of(label, names):

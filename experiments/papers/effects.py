@@ -90,8 +90,10 @@ EFFECTS = {
     "effects_temperature": Table(
         "Spatial self-attention with its temperature and without",
         (
-            _row("temperature", "spatial", {}),
+            _row("temperature", "spatial", {"model.temperature": "length"}),
             _row("none", "spatial", {"model.temperature": None}),
+            # With --import experiments/papers/grid_scenes.py.
+            _row("learned", "spatial", {"model.temperature": "learned"}),
         ),
         settings=WITHOUT_REWARD,
     ),
@@ -105,6 +107,34 @@ EFFECTS = {
             )
             for layers in (1, 2, 4, 6)
             for label, norm in NORMS.items()
+        ),
+        settings=WITHOUT_REWARD,
+    ),
+    # With --import experiments/papers/placed_scenes.py, of each of its datasets.
+    "effects_boxes": Table(
+        "What geometry is worth by what features know of places",
+        (
+            _row("SAN", "san", {"model.geometry": None}),
+            _row("G-SAN", "san", {"model.geometry": "query"}),
+        ),
+        settings=WITHOUT_REWARD | {"model.num_layers": 1},
+    ),
+    # With --import experiments/papers/gates.py, of asked_scenes.
+    "effects_gates": Table(
+        "What of AoA's gate matters",
+        tuple(
+            _row(
+                label,
+                "gated",
+                {"model.context": context, "model.normalized": is_normalized},
+            )
+            for label, context, is_normalized in (
+                ("linear", "linear", False),
+                ("AoA", "aoa", False),
+                ("gate of the query", "query_gate", False),
+                ("two linear layers", "wide", False),
+                ("linear, layer norm", "linear", True),
+            )
         ),
         settings=WITHOUT_REWARD,
     ),
