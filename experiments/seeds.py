@@ -28,11 +28,17 @@ import numpy as np
 
 import keras_caption as kc
 from keras_caption.atomic import write_json
-from keras_caption.commands.command_line import Parser, import_library, names
-from keras_caption.commands.command_line import start as start_main
+from keras_caption.commands.command_line import Parser, import_library, names, start
+from keras_caption.commands.configuration import make_config
 from keras_caption.commands.run_arguments import parse
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import SCALE
+from keras_caption.settings.run import RUN
+from keras_caption.tasks.captioning import Captioning
+from keras_caption.tasks.reports.captioning import score_items
+from keras_caption.training import phases
+from keras_caption.training.callbacks import EpochSeeds
+from keras_caption.training.run_directory import RunDirectory, describe
 
 CHUNK = 25  # steps that are compiled as one
 ROWS = 50  # images that are captioned at once
@@ -49,8 +55,6 @@ def main(arguments):
     )
     options, others = parser.parse_known_args(arguments)
     import_library()
-    from keras_caption.commands.configuration import make_config
-
     options_of_run, settings = parse(others, __doc__)
     runs = []
     for seed in options.seeds:
@@ -68,14 +72,12 @@ def main(arguments):
 
 def check(config):
     """Raises `InputError` for what is trained otherwise than `train` does."""
-    from keras_caption.settings.run import RUN
-
     values, reasons = config["training"], []
     for name, usual in (
         *(("scheduled_sampling", 0), ("accumulation", 1), ("average", 1)),
         *(("patience", 0), ("max_steps", None)),
     ):
-        if values.get(name, usual) not in (usual, float(usual or 0)):
+        if values.get(name, usual) != usual:
             reasons.append(f"training.{name}={values[name]}")
     for name in ("strategy", "precision"):
         if config[name] != RUN[name]:
@@ -93,8 +95,6 @@ class Run:
     """One seed: its task, its model, and the folder that it is written to."""
 
     def __init__(self, task, folder):
-        from keras_caption.training.run_directory import RunDirectory, describe
-
         self.task = task
         self.seed = task.config["seed"]
         description = describe(task.config, "cross-entropy")
@@ -103,8 +103,6 @@ class Run:
 
     def make_model(self):
         """A new model, with the weights that run.py gives it."""
-        from keras_caption.training import phases
-
         task = self.task
         self.steps = task.steps_per_epoch("training")
         keras.utils.set_random_seed(self.seed)
@@ -127,8 +125,6 @@ def share_data(runs):
     Captioners get no network that makes features of photos: loading it takes longer
     than a small model's training.
     """
-    from keras_caption.tasks.captioning import Captioning
-
     first = runs[0].task
     vocabularies = first.build_vocabularies()
     if isinstance(first, Captioning):
@@ -184,7 +180,7 @@ def train(runs):
             flush=True,
         )
     likelihoods = [None] * len(runs)
-    if hasattr(model, "caption"):
+    if isinstance(runs[0].task, Captioning):
         likelihoods = reference_scores(runs[0].task, model, state)
     for number, run in enumerate(runs):
         restore(model, state, number)
@@ -225,8 +221,6 @@ def restore(model, state, number):
 
 def with_epoch_seeds(model, state, seeds, epoch):
     """The state with the random states of an epoch, as `EpochSeeds` sets them."""
-    from keras_caption.training.callbacks import EpochSeeds
-
     per_seed = []
     for seed in seeds:
         callback = EpochSeeds(seed)
@@ -334,9 +328,6 @@ def finish(run, model, likelihoods):
         model: The model, with its weights.
         likelihoods: Of a captioner, as `reference_scores` returns them.
     """
-    from keras_caption.tasks.reports.captioning import score_items
-    from keras_caption.training import phases
-
     folder, task = run.directory.folder, run.task
     write_json(folder / "history.json", run.history)
     model.save(folder / "best.keras")
@@ -391,4 +382,4 @@ def reference_scores(task, model, state):
 
 
 if __name__ == "__main__":
-    start_main(main)
+    start(main)

@@ -50,8 +50,10 @@ def _areas(plain, areas, made, smaller, same):
         same: Overrides of all rows.
     """
     # Of areas of up to S items, the mean size is (S + 1) / 2: 3 of five, 2 of three.
+    # "small" is the translators' start, with every output projection at a third.
     kinds = {
         "plain": (plain, {}),
+        "plain begun smaller": (plain, {"model.initialization": "small"}),
         "areas": (areas, {**made, "model.area_output_scale": 1.0}),
         "smaller start": (areas, {**made, "model.area_output_scale": smaller}),
         "mean values": (areas, {**made, "model.area_values": "mean"}),
@@ -82,6 +84,16 @@ def _of_text(tokens, language):
 EFFECTS = {
     "effects_areas": _of_text("subwords", "de"),
     "effects_areas_characters": _of_text("characters", "fr"),
+    # Of the text that experiments/papers/coded_text.py writes.
+    "effects_areas_codes": Table(
+        "Areas of characters whose meaning is in spans of three",
+        _areas(
+            *("transformer_tiny", "transformer_tiny_area"),
+            *({"model.input_area": 3, "model.output_area": 1}, 0.5),
+            text("characters", "de"),
+        ),
+        settings=WITHOUT_REWARD,
+    ),
     "effects_areas_video": Table(
         "Areas of frames and the position of norms",
         _areas("video_nsa", "video_nsa", {"model.input_area": 3}, 0.5, {}),
