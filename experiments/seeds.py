@@ -10,10 +10,9 @@ which the step is mapped (`jax.vmap`). Each seed has the weights, the batches an
 learning rates that run.py on JAX gives it, trained by cross-entropy.
 
 The weights after the last epoch are scored, once: no epoch is chosen, so train to a
-plateau. `history.json` has the loss on the validation split after each epoch. Captions
-are scored by CIDEr-D and by the log-probability of references only: METEOR and a figure
-take longer than the training of a small model. A seed whose run is finished is skipped;
-interrupted ones begin anew.
+plateau. Captions are scored by CIDEr-D and by the log-probability of references only:
+METEOR and a figure take longer than the training of a small model. A seed whose run is
+finished is skipped; interrupted ones begin anew.
 """
 
 import os
@@ -148,7 +147,9 @@ def train(runs):
     step = compiled_steps(model)
     streams = [run.batches(model) for run in runs]
     shapes = None  # of the largest tensors seen
-    validation_loss = ValidationLosses(model, runs[0].task.validation(model))
+    validation = runs[0].task.validation(model)
+    validation.set_model(model)
+    validation_loss, validation.loss = ValidationLosses(model, validation), None
     for epoch in range(epochs):
         began, losses = time.monotonic(), []
         state = with_epoch_seeds(model, state, [run.seed for run in runs], epoch)
@@ -163,16 +164,13 @@ def train(runs):
         if not np.isfinite(losses).all():
             raise InputError(f"The losses of epoch {epoch + 1} are {losses}.")
         of_validation = validation_loss(state)
-        for run, loss, val_loss in zip(runs, losses, of_validation, strict=True):
-            run.history.append(
-                {
-                    "epoch": epoch + 1,
-                    "iterations": (epoch + 1) * steps,
-                    "scale": SCALE,
-                    "loss": float(loss),
-                    "val_loss": float(val_loss),
-                }
-            )
+        for number, run in enumerate(runs):
+            logs = {"loss": losses[number], "val_loss": of_validation[number]}
+            restore(model, state, number)
+            validation.on_epoch_end(epoch, logs)
+            logs = {name: float(x) for name, x in logs.items()}
+            done = {"epoch": epoch + 1, "iterations": (epoch + 1) * steps}
+            run.history.append({**done, "scale": SCALE, **logs})
         print(
             f"Epoch {epoch + 1}/{epochs}: {time.monotonic() - began:.0f} s, "
             f"{len(runs)} seeds, mean loss {losses.mean():.4f}, of validation "

@@ -53,7 +53,7 @@ def _areas(plain, areas, made, smaller, same):
     # "small" is the translators' start, with every output projection at a third.
     kinds = {
         "plain": (plain, {}),
-        "plain begun smaller": (plain, {"model.initialization": "small"}),
+        "small plain": (plain, {"model.initialization": "small"}),
         "areas": (areas, {**made, "model.area_output_scale": 1.0}),
         "smaller start": (areas, {**made, "model.area_output_scale": smaller}),
         "mean values": (areas, {**made, "model.area_values": "mean"}),

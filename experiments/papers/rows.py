@@ -96,10 +96,11 @@ def rows_of(table, runs):
 def row_of(table, published, distinct):
     """A published row, with the runs that belong to it."""
     label = published.label
-    if published.model:
+    is_papers = any(row.scores for row in table.rows)  # a label of ours says it all
+    if published.model and is_papers:
         label += f" ({published.model})"
     for name, value in published.overrides.items():
-        if name.startswith("model."):
+        if name.startswith("model.") and is_papers:
             label += f", {name.removeprefix('model.')}={value}"
     runs = [run for run, changed in distinct if is_of(published, run, changed)]
     return Row(
