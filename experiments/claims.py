@@ -2,11 +2,16 @@ r"""Says which effects of the papers came out, by the tables in docs/results.
 
     python experiments/claims.py --csv claims.csv
 
-Prints, for each effect that a paper reports, its difference there, ours, the 95 %
-interval of ours and a verdict. The interval is Welch's, of the means and deviations of
-three seeds each in the CSV files, with Student's distribution. An effect came out if
-the interval has the paper's sign only, is reversed if it has the other sign only, and
-cannot be told if it has both.
+Prints, for each effect that a paper reports, its difference there, ours with a 95 %
+interval, and a verdict. Differences are those of `kc.evaluation.paired_difference`,
+over seeds and images, of files that `tables.py --differences` wrote. Older tables have
+means and deviations of three seeds only: of these, intervals are over seeds, Welch's.
+
+The log-probability of references decides, per token, where it is known; else the
+paper's score. Fixed before an effect was seen are this, the margins within which an
+effect is none (`MARGINS`) and the rules of `verdict`. All p-values are adjusted for the
+number of comparisons, by Holm and by Benjamini and Hochberg. Log-probabilities are in
+thousandths.
 """
 
 import csv
@@ -14,14 +19,28 @@ import math
 import pathlib
 from typing import NamedTuple
 
+import numpy as np
+from scipy.stats import false_discovery_control
+
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, new_file, start
-from keras_caption.evaluation.comparison import widening
+from keras_caption.evaluation import Difference
 from keras_caption.papers import TABLES
 
 FOLDER = pathlib.Path(__file__).parents[1] / "docs" / "results"
-SEEDS = 3
+SEEDS = 3  # of tables of means and deviations
+LIKELIHOODS = "log_probability", "log_perplexity"
 PUBLISHED = {"all": "accuracy"}  # columns of ours that have another name
+# Effects that are as good as none: points, and for log-probabilities nats.
+MARGINS = {"CIDEr-D": 2.0, "BLEU": 0.5, "all": 0.5}
+LIKELIHOOD_MARGIN = 0.005
+CAME_OUT, EQUIVALENT = "came out", "equivalent"
+REVERSED, UNKNOWN = "reversed", "cannot be told"
+UNTRAINED = "base untrained"
+HEADS = (
+    *("row", "seeds", "paper's", "ours", "log-probability"),
+    *("p", "Holm", "Benjamini-Hochberg", "smallest effect", "verdict"),
+)
 
 
 class Claim(NamedTuple):
@@ -36,6 +55,9 @@ class Claim(NamedTuple):
         column: The score there.
         rows: Names of our two rows, where they are others.
         layers: Depth of the paper's rows, where a table has several.
+        premise: Effect, of another claim, without which this one means nothing: that
+            its base trains as well as the paper's.
+        is_none: Whether the paper's claim is that there is no effect.
     """
 
     effect: str
@@ -45,11 +67,15 @@ class Claim(NamedTuple):
     column: str = "CIDEr-D"
     rows: tuple = ()
     layers: int | None = None
+    premise: str = ""
+    is_none: bool = False
 
 
 BOTH = ("coco_objects", "scenes")
 AOA = ("aoanet_4", "aoanet_4_scenes")
 QUESTIONS = ("coco_qa", "photos_coco_qa", "photos_vqa")
+NO_EFFECT = "eight heads for one"
+PREMISES = {"AoA over an LSTM, eight heads": "an LSTM in the decoder, eight heads"}
 
 
 def before_and_after(effect, effect_after, *labels):
@@ -89,6 +115,7 @@ CLAIMS = (
         "ngsan_4",
         ("absolute", "SAN"),
         ("ngsan_4", "effects_size"),
+        is_none=True,
     ),
     Claim(
         "content-independent GSA",
@@ -117,7 +144,11 @@ CLAIMS = (
         ("mcan_gsa, query", "mcan"),
     ),
     *(
-        Claim(effect, "aoanet_4", labels, files)
+        Claim(
+            *(effect, "aoanet_4", tuple(labels), files),
+            premise=PREMISES.get(effect, ""),
+            is_none=effect == NO_EFFECT,
+        )
         for effect, files, *labels in (
             ("refining without AoA", AOA, "+ Enc: Refine (w/o AoA)", "Base"),
             (
@@ -192,57 +223,170 @@ def main(arguments):
     parser.add_argument("--csv", type=new_file, help="new file for the table as well")
     options = parser.parse_args(arguments)
     heads, *rows = table()
-    print(kc.evaluation.markdown_table(heads, rows, labels=2))
+    print(kc.evaluation.markdown_table(heads, rows))
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([heads, *rows])
 
 
+class Evidence(NamedTuple):
+    """What a file of ours says of a claim.
+
+    Attributes:
+        seeds: Number of seeds.
+        score: `Difference` of the paper's score, in points.
+        likelihood: `Difference` of log-probabilities, or `None` where not known.
+    """
+
+    seeds: str
+    score: Difference
+    likelihood: Difference | None = None
+
+    @property
+    def decisive(self):
+        """The difference that decides."""
+        return self.score if self.likelihood is None else self.likelihood
+
+
 def table():
     """The heads of the columns, and the rows, lists of str."""
-    heads = ["row", "table", "paper's", "ours", "95 % interval", "verdict"]
-    return [heads] + [line(claim, file) for claim in CLAIMS for file in claim.files]
+    found = {
+        (claim, file): evidence(claim, file) for claim in CLAIMS for file in claim.files
+    }
+    verdicts = {
+        (claim.effect, file): verdict(claim, of_file)
+        for (claim, file), of_file in found.items()
+    }
+    p_values = [x.decisive.p_value for x in found.values()]
+    adjusted = zip(
+        p_values, holm(p_values), false_discovery_control(p_values), strict=True
+    )
+    lines = [[*HEADS]]
+    for ((claim, file), of_file), of_p in zip(found.items(), adjusted, strict=True):
+        text = verdicts[claim.effect, file]
+        if verdicts.get((claim.premise, file)) == REVERSED:
+            text = UNTRAINED
+        likelihood, smallest = "", f"{of_file.score.smallest_effect:.1f}"
+        if of_file.likelihood is not None:
+            likelihood = interval(of_file.likelihood, 1000, 0)
+            smallest += f" / {1000 * of_file.likelihood.smallest_effect:.0f}"
+        lines.append(
+            [
+                *(f"{claim.effect}: {file}", of_file.seeds),
+                *(f"{published(claim):+.2g}", interval(of_file.score), likelihood),
+                *(f"{x:.3f}" for x in of_p),
+                *(smallest, text),
+            ]
+        )
+    return lines
 
 
-def line(claim, file):
-    """The cells of a claim in one table of ours."""
-    candidates = [
+def interval(found, scale=1, digits=1):
+    """Text of a difference and its interval."""
+    ends = (scale * x for x in (found.mean, found.low, found.high))
+    return "{} ({} to {})".format(*(f"{x:+.{digits}f}" for x in ends))
+
+
+def verdict(claim, found):
+    """What `Evidence` says of a claim.
+
+    An effect that the paper calls none came out if the interval is within the margin,
+    and is reversed if it is beyond. Any other came out if the interval has its sign
+    only, and is reversed if it has the other sign only; without a sign it is equivalent
+    to none if the interval is within the margin. Where the paper's score and the
+    log-probability have different signs, it cannot be told.
+    """
+    of_score, decisive = found.score, found.decisive
+    margin = MARGINS[claim.column] if decisive is of_score else LIKELIHOOD_MARGIN
+    is_within = -margin < decisive.low and decisive.high < margin
+    if claim.is_none:
+        if is_within:
+            return CAME_OUT
+        is_beyond = decisive.low > margin or decisive.high < -margin
+        return REVERSED if is_beyond else UNKNOWN
+    signs = {sign(x) for x in (of_score, decisive)} - {0}
+    if len(signs) > 1:
+        return UNKNOWN
+    if sign(decisive):
+        return CAME_OUT if sign(decisive) * published(claim) > 0 else REVERSED
+    return EQUIVALENT if is_within else UNKNOWN
+
+
+def sign(found):
+    """The sign that all of an interval has: 1, -1, or 0 if it has both."""
+    return (found.low > 0) - (found.high < 0)
+
+
+def published(claim):
+    """The paper's effect, in points."""
+    one, other = (row.scores for row in published_rows(claim))
+    name = PUBLISHED.get(claim.column, claim.column)
+    return one[name] - other[name]
+
+
+def published_rows(claim):
+    """The paper's rows with the effect and without."""
+    rows = [
         row
         for row in TABLES[claim.table].rows
         if claim.layers in (None, row.overrides.get("model.num_layers"))
     ]
-    theirs = [next(x for x in candidates if x.label == label) for label in claim.labels]
-    names = [(row,) for row in claim.rows] or [(x.label, x.model) for x in theirs]
-    name = PUBLISHED.get(claim.column, claim.column)
-    published = theirs[0].scores[name] - theirs[1].scores[name]
-    mean, low, high = difference(*(score(file, x, claim.column) for x in names))
-    if low <= 0 <= high:
-        verdict = "cannot be told"
-    else:
-        verdict = "came out" if (mean > 0) == (published > 0) else "reversed"
-    values = f"{published:+.2g}", f"{mean:+.1f}", f"{low:+.1f} to {high:+.1f}"
-    return [claim.effect, file, *values, verdict]
+    return [next(x for x in rows if x.label == label) for label in claim.labels]
 
 
-def score(file, names, column):
-    """Mean and standard deviation over seeds of the first row of one of the names."""
-    beginnings = tuple(f"{name} (" for name in names)  # a label, then its model
+def evidence(claim, file):
+    """The `Evidence` of a file of ours."""
+    names = [(row,) for row in claim.rows]
+    names = names or [(x.label, x.model) for x in published_rows(claim)]
     with open(FOLDER / f"{file}.csv", newline="", encoding="utf-8") as lines:
-        rows = [x for x in csv.DictReader(lines) if "±" in x[column]]
-    found = next(
-        x for x in rows if x["row"] in names or x["row"].startswith(beginnings)
+        rows = [*csv.DictReader(lines)]
+    if f"{claim.column} error" in rows[0]:
+        [row] = (
+            x
+            for x in rows
+            if is_of(x["row"], names[0]) and is_of(x["against"], names[1])
+        )
+        known = [name for name in LIKELIHOODS if row.get(f"{name} error")]
+        likelihoods = [compared(row, name) for name in known]
+        return Evidence(row["seeds"], compared(row, claim.column), *likelihoods)
+    known = [row for row in rows if "\u00b1" in row[claim.column]]
+    one, other = (
+        next(x for x in known if is_of(x["row"], of_row))[claim.column]
+        for of_row in names
     )
-    return tuple(float(x) for x in found[column].split("±"))
+    return Evidence(str(SEEDS), over_seeds(one, other))
 
 
-def difference(one, other):
-    """Difference of two means of seeds, and Welch's 95 % interval."""
-    parts = [deviation**2 / SEEDS for _, deviation in (one, other)]
-    total = sum(parts)
-    degrees = total**2 / sum(x**2 / (SEEDS - 1) for x in parts)
-    half = 1.96 * widening(degrees) * math.sqrt(total)
-    mean = one[0] - other[0]
-    return mean, mean - half, mean + half
+def is_of(label, names):
+    """Whether a row is of one of the names, by which its label begins."""
+    return label in names or label.startswith(tuple(f"{name} (" for name in names))
+
+
+def compared(row, name):
+    """The difference that a row of a file of differences holds."""
+    mean, error, degrees = (
+        float(row[f"{name} {part}"]) for part in ("difference", "error", "degrees")
+    )
+    return Difference(mean, error, degrees, int(row["items"]), True)
+
+
+def over_seeds(one, other):
+    """The difference of two means of seeds, by their deviations, Welch's."""
+    (mean, deviation), (base, of_base) = (
+        map(float, text.split("\u00b1")) for text in (one, other)
+    )
+    parts = [x**2 / SEEDS for x in (deviation, of_base)]
+    degrees = sum(parts) ** 2 / sum(x**2 / (SEEDS - 1) for x in parts)
+    return Difference(mean - base, math.sqrt(sum(parts)), degrees, 0, True)
+
+
+def holm(p_values):
+    """Holm's adjusted p-values, in the same order."""
+    adjusted, least = {}, 0.0
+    for rank, number in enumerate(np.argsort(p_values)):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[number]))
+        adjusted[number] = least
+    return [adjusted[number] for number in range(len(p_values))]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ of ours; runs that belong to none of its rows are reported. Runs on other data, 
 another task, have tables of their own, with the metrics of their task.
 
 Below a table, each row is compared with the first one by paired differences over the
-items that both were scored on, or with the row whose label has the text of `--against`.
+items that both were scored on, or with the row whose label has a text of `--against`.
 
     python experiments/tables.py --table ngsan_2 --run -- --dataset coco_objects \
         --data_dir annotations
@@ -37,7 +37,12 @@ from experiments.papers.rows import (
     rows_of,
     task_of_table,
 )
-from experiments.papers.sections import Section, show, write_csv
+from experiments.papers.sections import (
+    Section,
+    show,
+    write_csv,
+    write_differences,
+)
 from keras_caption.commands.command_line import Parser, names, new_file, start
 from keras_caption.papers import SELF_CRITICAL
 
@@ -59,13 +64,16 @@ def main(arguments):
     report_skipped(datasets.values(), sections)
     if options.csv:
         write_csv(options.csv, sections)
+    if options.differences:
+        write_differences(options.differences, sections, options.against)
 
 
 def sections_of(datasets, tables):
     """The tables of runs by dataset: papers' of the same task, or their own."""
     if not tables:
         for dataset, runs in datasets.items():
-            yield Section(dataset, task_of(runs[0]).metrics, rows_of_runs(runs))
+            metrics = task_of(runs[0]).metrics
+            yield Section(dataset, metrics, rows_of_runs(runs), dataset=dataset)
     for table in tables:
         task, title = task_of_table(table), TABLES[table].title
         ours = {name: x for name, x in datasets.items() if task_of(x[0]) is task}
@@ -73,7 +81,7 @@ def sections_of(datasets, tables):
             rows = rows_of(table, runs)
             has_runs = any(row.runs for row in rows)
             notes = notes_of(table, dataset if has_runs else None)
-            yield Section(f"{title}: {dataset}", task.metrics, rows, notes)
+            yield Section(f"{title}: {dataset}", task.metrics, rows, notes, dataset)
         if not ours:
             metrics = task.metrics if task else ()
             yield Section(title, metrics, rows_of(table, []), notes_of(table))
@@ -90,14 +98,27 @@ def parse(arguments):
     )
     parser.add_argument(
         "--against",
-        default="",
-        help="text in the label of the row that others are compared with",
+        type=names,
+        default=[],
+        help="text in the label of the row that others are compared with; of several, "
+        "separated by commas, the last one above a row",
     )
     parser.add_argument(
         "--csv", type=new_file, help="new file that the tables are written to as well"
     )
     parser.add_argument(
+        "--differences",
+        type=new_file,
+        help="new file that these differences are written to",
+    )
+    parser.add_argument(
         "--run", action="store_true", help="train what is missing of --table"
+    )
+    parser.add_argument(
+        "--at_once",
+        action="store_true",
+        help="with --run: all seeds of a cell together, on JAX, see "
+        "experiments/seeds.py",
     )
     parser.add_argument(
         "--seeds",
@@ -162,25 +183,30 @@ def train(table, options, arguments):
     # Settings of single rows are those of the paper's experiment, at its scale.
     of_paper = TABLES[table].config
     is_papers = of_paper in {pathlib.Path(x.split("=")[-1]).stem for x in arguments}
+    runs = [(row, [seed]) for seed in seeds for row in cells]
+    if options.at_once:
+        runs = [(row, seeds) for row in cells]
     folders = []
-    for seed in seeds:
-        for row in cells:
-            folder = folder_of(options.output_dir, row.model, row.overrides, seed)
-            folders.append(folder)
-            print(
-                f"\n{table}: {len(folders)} of {len(cells) * len(seeds)}, {folder}",
-                flush=True,
+    for number, (row, own) in enumerate(runs):
+        folder = folder_of(options.output_dir, row.model, row.overrides)
+        of_seeds = [pathlib.Path(f"{folder}_{seed}") for seed in own]
+        folders += of_seeds
+        print(f"\n{table}: {number + 1} of {len(runs)}, {of_seeds[0]}", flush=True)
+        settings = {**row.overrides, **TABLES[table].settings}
+        if is_papers:
+            settings |= row.recipe
+        flags = [f"--config.{key}={value}" for key, value in settings.items()]
+        if options.at_once:
+            together = [f"--seeds={','.join(own)}", f"--output_dir={folder}"]
+            call(
+                "seeds.py",
+                [f"--model={row.model}", *flags, *together, *arguments],
+                folder,
             )
-            settings = {**row.overrides, **TABLES[table].settings}
-            if is_papers:
-                settings |= row.recipe
-            command = [
-                *(f"--model={row.model}", f"--seed={seed}"),
-                *(f"--config.{key}={value}" for key, value in settings.items()),
-                f"--output_dir={folder}",
-                *arguments,
-            ]
-            call(command, folder)
+        else:
+            of_seed = [f"--model={row.model}", f"--seed={own[0]}", *flags]
+            of_seed.append(f"--output_dir={of_seeds[0]}")
+            call("run.py", ["--resume", *of_seed, *arguments], of_seeds[0])
     return folders + [
         folder
         for row in ensembles
@@ -188,29 +214,31 @@ def train(table, options, arguments):
     ]
 
 
-def folder_of(output_dir, name, overrides, seed):
+def folder_of(output_dir, name, overrides):
+    """The folder of a cell's runs, without their seed."""
     values = "".join(f"_{value}" for value in overrides.values())
-    return pathlib.Path(output_dir) / f"{name}{values}_{seed}"
+    return pathlib.Path(output_dir) / f"{name}{values}"
 
 
 def make_ensemble(row, seeds, options, arguments):
     """Scores the ensemble of a row; returns its folder, or `None` without members."""
     part = "scst" if row.objective == SELF_CRITICAL else "."
     top = options.output_dir
-    members = [folder_of(top, row.model, row.overrides, seed) / part for seed in seeds]
+    cell = folder_of(top, row.model, row.overrides)
+    members = [pathlib.Path(f"{cell}_{seed}") / part for seed in seeds]
     if len(members) < row.members or not all(f.exists() for f in members):
         print(f"\n{row.label}, {row.objective}: skipped, its members are not trained")
         return None
     folder = pathlib.Path(top) / f"{row.model}_ensemble" / part
     print(f"\n{row.label}: {folder}", flush=True)
     ensemble = f"--ensemble={','.join(map(str, members))}"
-    call([ensemble, f"--output_dir={folder}", *arguments], folder)
+    call("run.py", ["--resume", ensemble, f"--output_dir={folder}", *arguments], folder)
     return folder
 
 
-def call(command, folder):
-    script = pathlib.Path(__file__).with_name("run.py")
-    done = subprocess.run([sys.executable, script, "--resume", *command], check=False)
+def call(name, command, folder):
+    script = pathlib.Path(__file__).with_name(name)
+    done = subprocess.run([sys.executable, script, *command], check=False)
     if done.returncode:
         sys.exit(f"error: the run of {folder} failed. The same command resumes it.")
 

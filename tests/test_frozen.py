@@ -36,6 +36,7 @@ SIZES = {
     "grid_width": 4,
     "grid_dim": 5,
     "area_output_scale": 1.0,
+    "initialization": "glorot",
 }
 VOCABULARY_SIZE = 14
 

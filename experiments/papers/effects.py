@@ -29,6 +29,7 @@ NORMS = {
     "centred only": "instance_centre",
     "scaled only": "instance_scale",
     "noisy": "instance_noisy",
+    "noise alone": "noise",
     "three distinct or more": "instance_distinct",
 }
 RATES = (5e-4, 1.5e-3, 5e-3)  # of coco_objects.py, times 1, 3 and 10
@@ -49,8 +50,10 @@ def _areas(plain, areas, made, smaller, same):
         same: Overrides of all rows.
     """
     # Of areas of up to S items, the mean size is (S + 1) / 2: 3 of five, 2 of three.
+    # "small" is the translators' start, with every output projection at a third.
     kinds = {
         "plain": (plain, {}),
+        "small plain": (plain, {"model.initialization": "small"}),
         "areas": (areas, {**made, "model.area_output_scale": 1.0}),
         "smaller start": (areas, {**made, "model.area_output_scale": smaller}),
         "mean values": (areas, {**made, "model.area_values": "mean"}),
@@ -81,6 +84,16 @@ def _of_text(tokens, language):
 EFFECTS = {
     "effects_areas": _of_text("subwords", "de"),
     "effects_areas_characters": _of_text("characters", "fr"),
+    # Of the text that experiments/papers/coded_text.py writes.
+    "effects_areas_codes": Table(
+        "Areas of characters whose meaning is in spans of three",
+        _areas(
+            *("transformer_tiny", "transformer_tiny_area"),
+            *({"model.input_area": 3, "model.output_area": 1}, 0.5),
+            text("characters", "de"),
+        ),
+        settings=WITHOUT_REWARD,
+    ),
     "effects_areas_video": Table(
         "Areas of frames and the position of norms",
         _areas("video_nsa", "video_nsa", {"model.input_area": 3}, 0.5, {}),
@@ -89,8 +102,10 @@ EFFECTS = {
     "effects_temperature": Table(
         "Spatial self-attention with its temperature and without",
         (
-            _row("temperature", "spatial", {}),
+            _row("temperature", "spatial", {"model.temperature": "length"}),
             _row("none", "spatial", {"model.temperature": None}),
+            # With --import experiments/papers/grid_scenes.py.
+            _row("learned", "spatial", {"model.temperature": "learned"}),
         ),
         settings=WITHOUT_REWARD,
     ),
@@ -102,8 +117,36 @@ EFFECTS = {
                 "san",
                 {"model.num_layers": layers, "model.query_norm": norm},
             )
-            for layers in (1, 2)
+            for layers in (1, 2, 4, 6)
             for label, norm in NORMS.items()
+        ),
+        settings=WITHOUT_REWARD,
+    ),
+    # With --import experiments/papers/placed_scenes.py, of each of its datasets.
+    "effects_boxes": Table(
+        "What geometry is worth by what features know of places",
+        (
+            _row("SAN", "san", {"model.geometry": None}),
+            _row("G-SAN", "san", {"model.geometry": "query"}),
+        ),
+        settings=WITHOUT_REWARD | {"model.num_layers": 1},
+    ),
+    # With --import experiments/papers/gates.py, of asked_scenes.
+    "effects_gates": Table(
+        "What of AoA's gate matters",
+        tuple(
+            _row(
+                label,
+                "gated",
+                {"model.context": context, "model.normalized": is_normalized},
+            )
+            for label, context, is_normalized in (
+                ("linear", "linear", False),
+                ("AoA", "aoa", False),
+                ("gate of the query", "query_gate", False),
+                ("two linear layers", "wide", False),
+                ("linear, layer norm", "linear", True),
+            )
         ),
         settings=WITHOUT_REWARD,
     ),

@@ -31,8 +31,8 @@ class Row:
     Attributes:
         label: What it is of.
         runs: List of dicts, what the files of its finished runs hold.
-        published: dict from metric to score, as a paper prints it: times 100, except
-            `log_perplexity`; `parameters` are in millions.
+        published: dict from metric to str, the score as a paper prints it: times 100,
+            except `log_perplexity`; `parameters` are in millions.
         objective: What its models were last trained with.
     """
 
@@ -81,33 +81,45 @@ def notes_of(table, dataset=None):
 
 def rows_of(table, runs):
     """The rows of a paper's table; those without runs of ours too."""
-    objectives = TABLES[table].objectives
+    table = TABLES[table]
     distinct, rows = list(distinctions(runs)), []
-    for published in TABLES[table].rows:
-        if published.model and CROSS_ENTROPY not in objectives:
+    for published in table.rows:
+        if published.model and CROSS_ENTROPY not in table.objectives:
             # What the paper does not report: ours before self-critical training.
             before = dataclasses.replace(published, objective=CROSS_ENTROPY, scores={})
-            row = row_of(before, distinct)
+            row = row_of(table, before, distinct)
             rows += [row] if row.runs else []
-        rows.append(row_of(published, distinct))
+        rows.append(row_of(table, published, distinct))
     return rows
 
 
-def row_of(published, distinct):
+def row_of(table, published, distinct):
     """A published row, with the runs that belong to it."""
     label = published.label
-    if published.model:
+    is_papers = any(row.scores for row in table.rows)  # a label of ours says it all
+    if published.model and is_papers:
         label += f" ({published.model})"
     for name, value in published.overrides.items():
-        if name.startswith("model."):
+        if name.startswith("model.") and is_papers:
             label += f", {name.removeprefix('model.')}={value}"
     runs = [run for run, changed in distinct if is_of(published, run, changed)]
     return Row(
-        label + OBJECTIVES[published.objective],
+        label + objective_of(table, published),
         runs,
-        published.scores,
+        table.printed(published),
         published.objective,
     )
+
+
+def objective_of(table, published):
+    """What the label of a row says of its training.
+
+    Of others' work, it says so only where a table has such work after both.
+    """
+    others = {row.objective for row in table.rows if not row.model}
+    if published.model or published.objective == CROSS_ENTROPY:
+        return OBJECTIVES[published.objective]
+    return ", self-critical" if len(others) > 1 else ""
 
 
 def is_of(published, run, changed):

@@ -27,21 +27,22 @@ class Section:
         metrics: Names of its task's metrics.
         rows: List of `Row`.
         notes: What a reader must know to compare with it.
+        dataset: What its runs were scored on.
     """
 
     title: str
     metrics: tuple
     rows: list
     notes: str = ""
+    dataset: str = ""
 
 
-def show(section, against=""):
+def show(section, against=()):
     """Prints a table as Markdown, and how its rows differ.
 
     Args:
         section: `Section`.
-        against: Text in the label of the row that others are compared with, the first
-            one that has it.
+        against: Of `differences`.
     """
     rows, published = section.rows, published_of(section)
     print(f"\n{section.title}\n")
@@ -60,7 +61,7 @@ def show(section, against=""):
                 [
                     [row.label]
                     + [cell(row, name) for name in columns]
-                    + [str(row.published.get(name, "")) for name in published]
+                    + [row.published.get(name, "") for name in published]
                     for row in rows
                 ],
             )
@@ -86,28 +87,103 @@ def show_differences(rows, metrics, against):
     """Prints how the rows of a table differ from one of them, and whether.
 
     Args:
+        rows, metrics, against: Of `differences`.
+    """
+    found = differences(rows, metrics, against)
+    bases = dict.fromkeys(base.label for _, base, _ in found if base)
+    for label in bases:
+        lines = [
+            [row.label, name, *difference_cells(compared, name)]
+            for row, base, of_row in found
+            if base and base.label == label
+            for name, compared in of_row.items()
+        ]
+        if lines:
+            print(f"\nDifferences from {label}, paired, with 95 % intervals\n")
+            heads = ["", "of", "difference", "interval", "verdict", "over"]
+            print(markdown_table(heads, lines, labels=2))
+
+
+def differences(rows, metrics, against):
+    """How the rows of a table differ from one of them, or each from the one before it.
+
+    Args:
         rows: List of `Row`.
         metrics: Names of the metrics of the table.
-        against: Text in the label of that row, the first one with runs that has it.
+        against: Texts, for each of which the first row that has it in its label is one
+            that others are compared with: the last above them, or else the first. If
+            there are none, it is the first row.
+
+    Returns:
+        List of triples: a row with runs; the row that it is compared with, or `None` of
+        such a row itself; and a dict from metric to
+        `keras_caption.evaluation.Difference`.
     """
     items = [(row, items_of(row.runs)) for row in rows if row.runs]
-    chosen = [(row, found) for row, found in items if against in row.label]
-    if not chosen:
-        return
-    first, reference = chosen[0]
-    lines = []
+    bases = [
+        next((x for x in items if text in x[0].label), None) for text in against or [""]
+    ]
+    bases = [x for x in bases if x is not None]
+    compared, current = [], bases[0] if bases else (None, {})
     for row, found in items:
-        for name in (*metrics, "log_probability"):
-            if row is first or name not in found or name not in reference:
-                continue
-            if set.intersection(*map(set, found[name] + reference[name])):
-                score = SCORES.get(name, ratio)
-                compared = paired_difference(found[name], reference[name], score)
-                lines.append([row.label, name, *difference_cells(compared, name)])
-    if lines:
-        print(f"\nDifferences from {first.label}, paired, with 95 % intervals\n")
-        heads = ["", "of", "difference", "interval", "verdict", "over"]
-        print(markdown_table(heads, lines, labels=2))
+        if any(row is base for base, _ in bases):
+            current = row, found
+        base, reference = current
+        if base is row or base is None:
+            compared.append((row, None, {}))
+            continue
+        of_row = {
+            name: paired_difference(
+                found[name], reference[name], SCORES.get(name, ratio)
+            )
+            for name in (*metrics, "log_probability")
+            if name in found
+            and name in reference
+            and set.intersection(*map(set, found[name] + reference[name]))
+        }
+        compared.append((row, base, of_row))
+    return compared
+
+
+def write_differences(path, sections, against):
+    """All differences from a row of each table in one new file: a line for each row.
+
+    Args:
+        path: Path of a CSV file.
+        sections: List of `Section`.
+        against: Of `differences`.
+    """
+    lines = []
+    for section in sections:
+        for row, base, of_row in differences(section.rows, section.metrics, against):
+            line = {"row": row.label, "against": base.label if base else ""}
+            if len(sections) > 1:
+                line = {"data": section.dataset, **line}
+            line["seeds"] = len(row.runs)
+            line |= {
+                name: cell(row, name)
+                for name in section.metrics
+                if scores_of(row, name)
+            }
+            for name, compared in of_row.items():
+                scale = 1 if name in UNSCALED else 100
+                mean, interval, *_ = difference_cells(compared, name)
+                line |= {
+                    "items": compared.items,
+                    f"of {name}": f"{mean} ({interval})",
+                    f"{name} difference": scale * compared.mean,
+                    f"{name} error": scale * compared.error,
+                    f"{name} degrees": compared.degrees,
+                }
+            lines.append(line)
+    heads = dict.fromkeys(name for line in lines for name in line)
+    with (
+        creating(path) as partial,
+        open(partial, "w", newline="", encoding="utf-8") as file,
+    ):
+        writer = csv.DictWriter(file, [*heads], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 def difference_cells(compared, name):

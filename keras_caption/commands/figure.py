@@ -8,7 +8,7 @@ r"""Draws a figure of the papers, from finished runs.
     size       learned geometric weight over dw and dh (NG-SAN, Fig. 4)
     captions   captions of the same images, beside a person's (NG-SAN, Fig. 5; AoANet,
                Table 3)
-    attention  what each word attends to (AoANet, Fig. 8)
+    attention  what words attend to (AoANet, Fig. 8; Spatial, Fig. 2)
 
 A RUN is the folder of a finished run; `position` and `size` also take a saved model of
 content-independent geometry. The suffix of FILE says the format: .png, .svg or .pdf.

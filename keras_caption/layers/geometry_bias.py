@@ -36,7 +36,8 @@ def relative_geometry(
 
     with (x, y) the centre, w and h the sides of a box. Both ratios of distances are
     clamped at 1e-3, so that the diagonal and boxes with the same centre stay finite;
-    sides are clamped at 1e-4, so that boxes of width 0 do.
+    sides are clamped at 1e-4, so that boxes of width 0 do. The paper gives neither
+    clamp.
 
     Absolute distances do not say which box is left of, or above, the other. A signed
     geometry, which is ours, appends the direction of the offset d = (dx, dy) from the

@@ -84,6 +84,7 @@ class MultiHeadAttention(keras.layers.Layer):
             `True`.
         kernel_initializer: Keras initializer, or its name, of W_q, W_k and W_v.
             Defaults to `"glorot_uniform"`.
+        value_initializer: The same of W_v alone. Defaults to `kernel_initializer`.
         output_initializer: The same of W_o.
 
     Call arguments:
@@ -129,6 +130,7 @@ class MultiHeadAttention(keras.layers.Layer):
         query_projection: bool = True,
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
         output_initializer: str | keras.Initializer = "glorot_uniform",
+        value_initializer: str | keras.Initializer | None = None,
         **kwargs: Any,
     ):
         # No autocast: boxes stay in float32, and the layers below cast other inputs.
@@ -144,6 +146,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.query_projection = query_projection
         self.kernel_initializer = kernel_initializer
         self.output_initializer = output_initializer
+        self.value_initializer = value_initializer
 
         policy = self.dtype_policy
         self.query_norm, self.key_norm = (
@@ -163,11 +166,14 @@ class MultiHeadAttention(keras.layers.Layer):
         query_dense, key_dense, value_dense = (
             MatrixDense(
                 num_heads * key_dim,
-                kernel_initializer=kernel_initializer,
+                kernel_initializer=initializer,
                 dtype=policy,
                 name=name,
             )
-            for name in ("query", "key", "value")
+            for name, initializer in (
+                *(("query", kernel_initializer), ("key", kernel_initializer)),
+                ("value", value_initializer or kernel_initializer),
+            )
         )
         # The order of assignments is that of the weights.
         self.query_dense = query_dense if query_projection else None
@@ -397,6 +403,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "query_projection": self.query_projection,
             "kernel_initializer": serialize(self.kernel_initializer),
             "output_initializer": serialize(self.output_initializer),
+            "value_initializer": serialize(self.value_initializer),
         }
 
     @classmethod

@@ -157,10 +157,11 @@ class AttentionOptions:
         area_values: str, values of areas. `"sum"`, of their items' values, is the
             paper's (Eq. 4); `"mean"` is ours.
         area_output_scale: float, what multiplies the first values of the output
-            projection of attention to areas. Sums of values make its branches larger
+            projection of attention to areas or, where a gate or a decoder takes its
+            place, of the projection of values. Sums of values make its branches larger
             than the residual; Eq. 4 stays as it is. The default, `None`, is 1 over the
             mean size of areas: of up to 5 items 1/3, of up to 2 x 2 cells 4/9, and 1 of
-            mean values.
+            mean values, or where nothing is projected.
         area_layers: int, blocks, from the first on, that attend to areas. They are so
             many of the encoder and of the decoder each, and for another `memory` too.
         memory: str, what attention to the input reads: `"areas"`, or of `MEMORIES`.
@@ -266,7 +267,7 @@ class AttentionOptions:
 
     @property
     def output_scale(self) -> float:
-        """What multiplies the first values of the output projection."""
+        """What multiplies the first values of a projection of what is attended to."""
         if self.area == 1:
             return 1.0
         if self.area_output_scale is not None:
@@ -358,10 +359,15 @@ def make_attention(
         dtype: Keras dtype policy of the layer, or its name.
         **arguments: `query_projection`, `value_projection`, `kernel_initializer` and
             `output_initializer` of `keras_caption.layers.MultiHeadAttention`. The last
-            is scaled by the options' `output_scale`.
+            is scaled by the options' `output_scale`; without an output projection,
+            that of the values is.
 
     Returns:
         `keras_caption.layers.MultiHeadAttention`.
+
+    Raises:
+        InputError: If the options have an `area_output_scale`, and neither the values
+            nor the output are projected.
 
     Example:
 
@@ -383,11 +389,9 @@ def make_attention(
         socket: make and make(options, num_heads, dtype)
         for socket, make in fillings.items()
     }
+    output_projection = output_projection and sockets["gate"] is None
     if options.output_scale != 1:
-        arguments["output_initializer"] = ScaledInitializer(
-            arguments.get("output_initializer", "glorot_uniform"),
-            options.output_scale,
-        )
+        arguments |= scaled_start(options, output_projection, arguments)
     return MultiHeadAttention(
         num_heads,
         key_dim,
@@ -397,7 +401,26 @@ def make_attention(
         norm_affine=options.norm_affine,
         norm_epsilon=options.attention_epsilon,
         **sockets,
-        output_projection=output_projection and sockets["gate"] is None,
+        output_projection=output_projection,
         dtype=dtype,
         **arguments,
     )
+
+
+def scaled_start(options, output_projection, arguments):
+    """The scaled initializer of the projection that makes the branch smaller."""
+    if output_projection:
+        initializer = arguments.get("output_initializer", "glorot_uniform")
+        name = "output_initializer"
+    elif arguments.get("value_projection", True):
+        initializer = arguments.get("kernel_initializer", "glorot_uniform")
+        name = "value_initializer"
+    elif options.area_output_scale is None:
+        return {}
+    else:
+        raise InputError(
+            "`area_output_scale` multiplies the first values of a projection: the "
+            "attention of this model projects neither values nor output. Received: "
+            f"area_output_scale={options.area_output_scale}"
+        )
+    return {name: ScaledInitializer(initializer, options.output_scale)}

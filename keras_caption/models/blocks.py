@@ -8,8 +8,11 @@ import keras
 from keras_caption.arguments import Positive, ShareBelowOne
 from keras_caption.layers.feed_forward import BLOCK_NORMS
 from keras_caption.models.attention import Needs
+from keras_caption.models.initializers import INITIALIZATIONS, Kernels
 
 Activation = Literal["relu", "swish", "gelu"]
+Initialization = Literal[tuple(INITIALIZATIONS)]
+DEFAULT = "small"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,10 @@ class BlockOptions:
         norm_epsilon: float, what `"layer"` adds to the variance.
         activation: str, of the feed-forward layers.
         activation_dropout: float, dropout rate behind the activation.
+        initialization: str, how kernels begin. `"small"`, the default of models that
+            read images, is ours: of fairseq's start, `"fairseq"`, which is the default
+            of translators, with the output projection of attention at a third.
+            `"glorot"` is Keras's default of each kernel.
     """
 
     norm_position: Annotated[Literal["post", "pre"], Needs("blocks")] = "post"
@@ -33,6 +40,12 @@ class BlockOptions:
     norm_epsilon: Annotated[Positive, Needs("blocks")] = 1e-3
     activation: Annotated[Activation, Needs("blocks")] = "relu"
     activation_dropout: Annotated[ShareBelowOne, Needs("blocks")] = 0.0
+    initialization: Annotated[Initialization | None, Needs("blocks")] = None
+
+    @property
+    def kernels(self) -> Kernels:
+        """Initializers of the kernels of a block."""
+        return INITIALIZATIONS[self.initialization or DEFAULT]
 
     def for_block(self, **changes: Any) -> dict[str, Any]:
         """Keywords of `keras_caption.layers.TransformerEncoderBlock` and its decoder's.
@@ -41,7 +54,9 @@ class BlockOptions:
             **changes: Options of this block that differ; `None` for none.
         """
         changes = {name: x for name, x in changes.items() if x is not None}
-        return dataclasses.asdict(dataclasses.replace(self, **changes))
+        options = dataclasses.asdict(dataclasses.replace(self, **changes))
+        del options["initialization"]
+        return {"kernel_initializer": self.kernels.feedforward, **options}
 
     def final_norm(self, name: str, dtype: Any) -> keras.layers.Layer | None:
         """The norm behind the last pre-norm block; post-norm blocks need none."""

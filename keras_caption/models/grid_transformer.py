@@ -122,7 +122,11 @@ class GridTransformer(Captioner):
 
         def attention(options, i):
             return make_attention(
-                num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
+                num_heads,
+                model_dim // num_heads,
+                options.in_block(i),
+                dtype=dtype,
+                **blocks.kernels.of_attention,
             )
 
         # === Encoder ===

@@ -1,10 +1,13 @@
-"""Initializers of kernels in official code that differ from Keras's.
+"""How the kernels of Transformer blocks begin.
 
-The branches of post-norm blocks begin smaller than with Glorot's of each kernel, which
-is Keras's default. With it, four blocks of a translator learn to make all positions of
-the memory the same, and a co-attention network learns much more slowly.
+With Glorot's initializer of each kernel, which is Keras's default, the branches of
+post-norm blocks are as large as the residual: each block makes the positions of the
+memory more alike, four blocks of a translator learn to make them the same, and deeper
+captioners learn later than shallow ones. `INITIALIZATIONS` has that start, and smaller
+ones; docs/results/effects.md compares them.
 """
 
+import dataclasses
 from typing import Any
 
 import keras
@@ -38,3 +41,35 @@ class ScaledInitializer(keras.Initializer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "ScaledInitializer":
         return cls(**keras.saving.deserialize_keras_object(config))
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernels:
+    """Initializers of the kernels of a block.
+
+    Attributes:
+        projections: Of queries, keys and values.
+        output: Of the output projection of attention.
+        feedforward: Of both feed-forward layers.
+    """
+
+    projections: str | keras.Initializer = "glorot_uniform"
+    output: str | keras.Initializer = "glorot_uniform"
+    feedforward: str | keras.Initializer = "glorot_uniform"
+
+    @property
+    def of_attention(self) -> dict[str, Any]:
+        """Keywords of `keras_caption.models.make_attention`."""
+        return {
+            "kernel_initializer": self.projections,
+            "output_initializer": self.output,
+        }
+
+
+# By name, the option `initialization` of every model with Transformer blocks.
+INITIALIZATIONS = {
+    # Ours: attention's branches begin at a third.
+    "small": Kernels(PROJECTIONS, ScaledInitializer("glorot_uniform", 1 / 3), LINEAR),
+    "fairseq": Kernels(PROJECTIONS, "glorot_uniform", LINEAR),
+    "glorot": Kernels(),
+}

@@ -91,7 +91,11 @@ class NGSAN(Captioner):
 
         def attention(options, i):
             return make_attention(
-                num_heads, model_dim // num_heads, options.in_block(i), dtype=dtype
+                num_heads,
+                model_dim // num_heads,
+                options.in_block(i),
+                dtype=dtype,
+                **blocks.kernels.of_attention,
             )
 
         # === Encoder ===

@@ -14,7 +14,6 @@ from keras_caption.layers import (
 )
 from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.blocks import Activation, BlockOptions
-from keras_caption.models.initializers import LINEAR, PROJECTIONS
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.translator import Translator
@@ -118,6 +117,9 @@ class TransformerTranslator(Translator):
                 "be False."
             )
 
+        if blocks.initialization is None:
+            blocks = dataclasses.replace(blocks, initialization="fairseq")
+
         # === Attention ===
         of_source = dataclasses.replace(
             mechanisms,
@@ -131,8 +133,8 @@ class TransformerTranslator(Translator):
                 heads,
                 model_dim // heads,
                 options.in_block(i),
-                kernel_initializer=PROJECTIONS,
                 dtype=dtype,
+                **blocks.kernels.of_attention,
             )
 
         # === Encoder ===
@@ -149,7 +151,6 @@ class TransformerTranslator(Translator):
                 attention(of_source, i, num_heads),
                 feedforward_dim,
                 dropout,
-                LINEAR,
                 dtype=dtype,
                 name=f"encoder_{i}",
                 **blocks.for_block(),
@@ -164,7 +165,6 @@ class TransformerTranslator(Translator):
                 attention(of_memory, i),
                 decoder_feedforward_dim or feedforward_dim,
                 dropout,
-                LINEAR,
                 dtype=dtype,
                 **blocks.for_block(activation=decoder_activation),
             )

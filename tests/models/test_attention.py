@@ -131,6 +131,11 @@ def test_combined_mechanisms_are_cached_and_exported(models, rng, tmp_path):
         ("aoanet", {"temperature": 2.0}, "`temperature`: Input should be a valid"),
         ("san", {"geometry": "query+query"}, "`geometry` must be None, one of"),
         ("san", {"signed_geometry": True}, "`signed_geometry` changes a relative geom"),
+        (
+            "aoanet",
+            {"score": "additive", "input_area": 2, "area_output_scale": 0.5},
+            "projects neither values nor output",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(family, options, problem):
@@ -154,6 +159,18 @@ def test_attention_to_areas_begins_smaller():
         assert 0.2 < share_of_glorot(layer) <= 0.25
     for layer in (blocks[2], of_captions.self_attention):  # of single items
         assert 0.8 < share_of_glorot(layer) <= 1
+    gated = kc.models.make_attention(
+        2, 4, kc.models.AttentionOptions(input_area=3, gate="aoa")
+    )
+    gated.build((1, 2, 8))  # it has no output projection
+    value, key = (
+        np.abs(x.kernel).max() / np.sqrt(6 / 16)
+        for x in (gated.value_dense, gated.key_dense)
+    )
+    assert 0.4 < value <= 0.5
+    assert 0.8 < key <= 1
+    copy = kc.layers.MultiHeadAttention.from_config(gated.get_config())
+    assert copy.value_initializer.scale == 0.5
     assert blocks[0].memory.mean_values
     assert blocks[0].query_norm.epsilon == 0.1
     copy = kc.layers.MultiHeadAttention.from_config(blocks[0].get_config())

@@ -76,3 +76,40 @@ def test_unknown_options_of_blocks_are_refused():
         kc.models.create("san", vocabulary_size=9, norm_position="between")
     with pytest.raises(kc.InputError, match="`activation` must be one of relu, swish"):
         FeedForward(4, activation="mish")
+
+
+@pytest.mark.parametrize("name", ["san", "area_regular"])
+def test_blocks_of_captioners_begin_with_positions_that_differ(name, rng):
+    """Six post-norm blocks that begin as Keras's layers do make them the same."""
+    inputs = {"regions": rng.normal(size=(2, 16, 8)), "boxes": np.zeros((2, 16, 4))}
+    inputs["boxes"][..., 2:] = 1
+    sizes = tiny(name, num_layers=6, model_dim=32, decoder_layers=1, region_dim=8)
+    if name == "area_regular":
+        sizes |= {"grid_height": 4, "grid_width": 4, "grid_dim": 8}
+        del sizes["region_dim"]
+        inputs = {"grid": inputs["regions"].reshape(2, 4, 4, 8)}
+    inputs = {key: x.astype("float32") for key, x in inputs.items()}
+    alike = {}
+    for start in (None, "glorot"):
+        keras.utils.set_random_seed(0)
+        model = kc.models.create(name, vocabulary_size=9, **sizes, initialization=start)
+        memory = np.array(model.encode(model.read(inputs))["memory"])
+        memory /= np.linalg.norm(memory, axis=-1, keepdims=True)
+        alike[start] = np.mean(memory @ memory.swapaxes(1, 2))
+    assert alike[None] < 0.6 < 0.9 < alike["glorot"]
+
+
+def test_translators_begin_as_those_of_fairseq():
+    def kernels(model):
+        block = model.decoder.blocks[0]
+        return (
+            block.cross_attention.output_initializer,
+            block.self_attention.kernel_initializer.scale,
+            block.kernel_initializer.scale,
+        )
+
+    sizes = {"num_layers": 1, "source_size": 9, "target_size": 9}
+    model = kc.models.create("transformer_tiny", **sizes)
+    assert kernels(model) == ("glorot_uniform", 1 / 2, 1 / 3)
+    model = kc.models.create("transformer_tiny", **sizes, initialization="small")
+    assert kernels(model)[0].scale == 1 / 3

@@ -19,6 +19,7 @@ from keras_caption.tasks.figures import (
     curves_figure,
 )
 from keras_caption.tasks.run_report import RunRecord
+from keras_caption.visualization import attention
 
 
 def record(folder, scores, model="san", seed=0, objective="cross-entropy"):
@@ -101,19 +102,21 @@ def test_captions_of_two_runs_stand_beside_a_persons(tmp_path, monkeypatch):
         captions_figure(runs)
 
 
-def test_attended_areas_are_framed_for_each_word(tmp_path):
+def test_attended_areas_are_framed_for_words_that_differ(tmp_path, monkeypatch):
+    monkeypatch.setattr(attention, "OWN", 0.35)  # "a" has a third of its own
     runs = [finished(tmp_path / "a", 4), finished(tmp_path / "b", 4, 1, 0.2)]
     drawn = attention_figure(runs)
-    panels = drawn.axes
-    assert [p.get_title() for p in panels[:4]] == ["a", "</script>", "ball", ""]
-    [frame] = panels[1].patches  # of 97 %; the next has less than a tenth
+    rows = [panel.get_title("left").split("\n") for panel in drawn.axes]
+    words = [row[0] for row in rows]
+    assert words[:4] == ["all words", "</script>", "ball", ""]
+    assert words[5] == "all words"  # of the other run
+    assert rows[0][1:] == ["\u2501 <b> 42%", "\u2505 ball 40%"]
+    assert not any(panel.texts for panel in drawn.axes)  # none on the frames
+    [frame] = drawn.axes[1].patches  # of 97 %; the next has less than a tenth
     x, y, width, height = frame.get_bbox().bounds
     assert (x, y) == (79.5, -0.5)  # the right half of 160 x 120, its upper half
     assert (width, height) == (80, 60)
     assert to_hex(frame.get_edgecolor()) == "#000000"
-    names = [text.get_text() for text in panels[0].texts]
-    assert names == ["dog 50%", "<b> 30%"]
-    assert panels[6].get_title() == "a"  # of the other run
 
 
 def test_the_command_writes_a_new_file(tmp_path, geometric, capsys, monkeypatch):

@@ -26,7 +26,8 @@ def get_config():
             "min_count": 6,
             "vocabulary_split": "all",
         },
-        "model": {"name": "ngsan"},  # the paper's sizes; d_g is inferred
+        # The paper's sizes; d_g is inferred, and how kernels begin is ours.
+        "model": {"name": "ngsan"},
         "training": {
             "epochs": 15,  # 5.1
             "batch_size": 10,  # images; ours, AoANet's

@@ -37,6 +37,7 @@ class Scenes(tfds.core.GeneratorBasedBuilder):
 
     VERSION = tfds.core.Version("1.0.0")
     BUILDER_CONFIGS = [ScenesConfig(name="default")]
+    REGION_DIM = REGION_DIM
 
     def _info(self):
         objects = {
@@ -47,7 +48,7 @@ class Scenes(tfds.core.GeneratorBasedBuilder):
             builder=self,
             description="Generated images of objects, with captions and boxes.",
             features=region_features(
-                REGION_DIM,
+                self.REGION_DIM,
                 image=tfds.features.Image(shape=(SIDE, SIDE, 3)),
                 objects=tfds.features.Sequence(objects),
             ),

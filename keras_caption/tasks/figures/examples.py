@@ -17,14 +17,15 @@ from keras_caption.tasks.run_report.shown_examples import (
     common_scores,
     merged_examples,
 )
+from keras_caption.visualization.attention import own_panels
 from keras_caption.visualization.fonts import find_fonts
 
 WIDTH = 6.9  # inches: a page of two columns
 CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25  # images, and inches of each
-SHOWN, WORDS, PANEL_HEIGHT = 1, 6, 1.35  # images, words in a row, and its inches
+SHOWN, IN_LINE, PANEL_HEIGHT = 1, 5, 1.75  # images, panels in a row, and its inches
 TITLE = 0.2  # inches of a line of text
-FRAMED, LEAST = 2, 0.1  # areas framed for a word at most, and their least attention
-NAME = 0.13  # height of a name in a panel, of that of the panel
+STROKES = (("-", "\u2501"), ("--", "\u2505"))  # of frames, and as a letter
+FRAMED, LEAST = len(STROKES), 0.1  # frames of a word at most, and the least attention
 HALO = [patheffects.withStroke(linewidth=2, foreground="white")]
 STYLE = {"font.size": 7, "axes.linewidth": 0.4}
 PERSON = "GT"
@@ -75,9 +76,12 @@ def captions_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fig
 def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Figure:
     """Shows what several runs attend to, word by word (AoANet, Fig. 8).
 
-    A word has a panel, in which the two areas that it attends to most are framed, if
-    they have a tenth of its attention; their shares stand beside them. AoANet's figure
-    brightens what is attended to; frames hide nothing, and can be read in grey.
+    The first panel is of all words of a caption; then each word has one of whose
+    attention a fifth or more is elsewhere, as in
+    `keras_caption.visualization.attention_over_words`. The two areas that are attended
+    to most are framed, if they have a tenth of the attention; what they are, and their
+    shares, stands above. AoANet's figure brightens what is attended to, for every word;
+    frames hide nothing, and can be read in grey.
 
     Args:
         runs, ids: Of `captions_figure`; by default, there is one image.
@@ -89,32 +93,35 @@ def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fi
         InputError: As `captions_figure`, or if a model attends to no parts of images.
     """
     names, examples = chosen_examples(runs, ids, SHOWN)
-    rows = [
-        (name, line, example, start)
-        for example in examples
-        for name, line in zip(names, example.lines, strict=True)
-        for start in range(0, max(len(line.words), 1), WORDS)
-    ]
-    for name, line, _, _ in rows:
-        if line.attention is None:
-            raise InputError(f"Nothing is known of what {name} attends to.")
+    rows = []
+    for example in examples:
+        for name, line in zip(names, example.lines, strict=True):
+            if line.attention is None:
+                raise InputError(f"Nothing is known of what {name} attends to.")
+            panels = own_panels(line.words, np.asarray(line.attention.weights))
+            rows += [
+                (name, line, example, panels[i : i + IN_LINE], i)
+                for i in range(0, len(panels), IN_LINE)
+            ]
     with matplotlib.rc_context(STYLE):
         heights = [PANEL_HEIGHT + (not start) * TITLE for *_, start in rows]
         figure = Figure(figsize=(WIDTH, sum(heights) + TITLE), layout="constrained")
         parts = figure.subfigures(len(rows), height_ratios=heights, squeeze=False)
         parts = parts[:, 0]
-        for part, (name, line, example, start) in zip(parts, rows, strict=True):
-            panels = part.subplots(1, WORDS)
+        for part, (name, line, example, shown, start) in zip(parts, rows, strict=True):
+            panels = part.subplots(1, IN_LINE)
             if not start:
                 title = f"{name}: {text_of(line)}"
                 part.suptitle(title, x=0.01, ha="left", fontsize=8)
             for panel in panels:
                 panel.axis("off")
-            words = range(start, min(start + WORDS, len(line.words)))
-            for panel, word in zip(panels, words, strict=False):
+            for panel, (word, weights) in zip(panels, shown, strict=False):
                 show(panel, example)
-                frame(panel, line, word)
-                panel.set_title(line.words[word], fontsize=7, parse_math=False)
+                shares = frame(panel, line, weights)
+                panel.set_title(
+                    "\n".join([word, *shares, *[""] * (FRAMED - len(shares))]),
+                    **{"fontsize": 7, "loc": "left", "parse_math": False},
+                )
         references = [x.references[0] for x in examples if x.references]
         if references:
             said = f"{PERSON}: {' / '.join(references)}"
@@ -171,31 +178,23 @@ def outline(panel: Any, example: Example) -> None:
             panel.text(*corners[:2], name, fontsize=5, va="bottom", clip_on=True)
 
 
-def frame(panel: Any, line: Line, word: int) -> None:
-    """Frames in a panel what a word attends to.
+def frame(panel: Any, line: Line, weights: np.ndarray) -> list[str]:
+    """Frames in a panel what is attended to.
 
-    The name of the greatest stands above its frame, that of the second below.
+    Returns:
+        Lines of text: the stroke of each frame, what it is of, and its share.
     """
     attention = line.attention
-    weights = attention.weights[word]
     names = attention.names or [""] * len(weights)
     order = np.argsort(-weights)[:FRAMED]
     order = [i for i in order if weights[i] >= LEAST or i == order[0]]
-    for item in order[::-1]:
+    for item, (style, _) in zip(order, STROKES, strict=False):
         corners = on_panel(panel, attention.areas[item])
-        add_frame(panel, corners, 0.6 + float(weights[item]), path_effects=HALO)
-    bottom, top = panel.get_ylim()
-    margin = NAME * (bottom - top)
-    for number, item in enumerate(order):
-        x1, y1, _, y2 = on_panel(panel, attention.areas[item])
-        y, align = (max(y1, top + margin), "bottom")
-        if number:
-            y, align = (min(y2, bottom - margin), "top")
-        panel.text(
-            *(max(x1, 0), y, f"{names[item]} {weights[item]:.0%}".strip()),
-            **{"fontsize": 6, "va": align, "path_effects": HALO, "zorder": 3},
-            **{"clip_on": True, "parse_math": False},
-        )
+        add_frame(panel, corners, 1.2, linestyle=style, path_effects=HALO)
+    return [
+        " ".join(f"{stroke} {names[item]} {weights[item]:.0%}".split())
+        for item, (_, stroke) in zip(order, STROKES, strict=False)
+    ]
 
 
 def on_panel(panel: Any, area: np.ndarray) -> np.ndarray:

@@ -65,15 +65,7 @@ def evaluate(
     likelihoods = kc.evaluation.caption_log_probabilities(
         model, progress(batches, "References", unit="batches", leave=False), references
     )
-    cider = kc.evaluation.cider_by_image(captions, references, characters)
-    write_items(
-        folder / "test_items.json",
-        [ids.get(i, i) for i in captions],
-        {
-            "CIDEr-D": [cider[i] for i in captions],
-            "log_probability": [likelihoods[i] for i in captions],
-        },
-    )
+    score_items(captions, references, likelihoods, folder, ids, characters)
     judged = kc.synthetic.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
     objects = score_objects(captions, references, examples, builder)
@@ -101,6 +93,38 @@ def evaluate(
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
     shares = {category: share for category, (share, _) in truth.items()}
     return {**scores, "statements": shares, "objects": objects, "notes": notes}
+
+
+def score_items(
+    captions: dict[int, str],
+    references: dict[int, list[str]],
+    likelihoods: dict[int, list[float]],
+    folder: pathlib.Path,
+    ids: dict[int, Any],
+    characters: bool = False,
+) -> dict[str, float]:
+    """Scores each image, for `test_items.json`.
+
+    Args:
+        captions: dict from image id to str.
+        references: dict from image id to a list of str.
+        likelihoods: dict from image id to the log-probabilities of its references.
+        folder: `pathlib.Path`, where the file goes.
+        ids: dict from image id to the id that the dataset was given.
+        characters: bool, of `keras_caption.evaluation.cider_by_image`.
+
+    Returns:
+        dict from the names of these scores to their means over images.
+    """
+    cider = kc.evaluation.cider_by_image(captions, references, characters)
+    items = {
+        "CIDEr-D": [cider[i] for i in captions],
+        "log_probability": [likelihoods[i] for i in captions],
+    }
+    write_items(folder / "test_items.json", [ids.get(i, i) for i in captions], items)
+    return {
+        name: float(np.mean([np.mean(x) for x in of])) for name, of in items.items()
+    }
 
 
 def score_objects(

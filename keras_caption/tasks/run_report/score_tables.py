@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_caption.formats.runs import PARTS, UNSCALED
-from keras_caption.papers import TABLES, Published
+from keras_caption.papers import TABLES, Published, Table
 from keras_caption.results.examples import Outcome
 from keras_caption.tasks.run_report.finished_run import OBJECTIVES, FinishedRun
 
@@ -23,18 +23,18 @@ def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, 
     """
     tables = {}
     for run in runs:
-        for title, row, notes in published_rows(run):
-            label = f"{title}: {row.label}{OBJECTIVES.get(row.objective, '')}"
-            tables[label] = row.scores, notes
+        for table, row in published_rows(run):
+            label = f"{table.title}: {row.label}{OBJECTIVES.get(row.objective, '')}"
+            tables[label] = table.printed(row), table.notes
     known = [run.scores for run in runs] + [scores for scores, _ in tables.values()]
     metrics = [m for m in runs[0].task.metrics if any(m in x for x in known)]
     rows = [
-        {"label": name, "paper": False, "values": cells(run.scores, metrics, 100)}
+        {"label": name, "paper": False, "values": cells(run.scores, metrics)}
         for name, run in zip(names, runs, strict=True)
     ]
     rows += [
-        {"label": label, "paper": True, "values": cells(scores, metrics, 1)}
-        for label, (scores, _) in tables.items()
+        {"label": label, "paper": True, "values": [x.get(m, "") for m in metrics]}
+        for label, (x, _) in tables.items()
     ]
     notes = []
     if tables:
@@ -48,22 +48,20 @@ def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, 
     return {"metrics": metrics, "scores": rows, "notes": notes}
 
 
-def published_rows(run: FinishedRun) -> list[tuple[str, Any, str]]:
+def published_rows(run: FinishedRun) -> list[tuple[Table, Published]]:
     """Rows of the papers' tables that are of a run's model, whatever the objective.
 
     Of the rows of one table, those count that say the most of its settings.
 
     Returns:
-        List of the table's title, `keras_caption.papers.Published`, and notes.
+        List of pairs of a `keras_caption.papers.Table` and its `Published`.
     """
     found = []
     for table in TABLES.values():
         rows = [x for x in table.rows if is_of_model(x, run)]
         most = max((len(row.overrides) for row in rows), default=0)
         found += [
-            (table.title, row, table.notes)
-            for row in rows
-            if len(row.overrides) == most and row.scores
+            (table, row) for row in rows if len(row.overrides) == most and row.scores
         ]
     return found
 
@@ -75,14 +73,14 @@ def is_of_model(row: Published, run: FinishedRun) -> bool:
     return row.is_of(run.description, run.settings)
 
 
-def cells(scores: dict[str, float], metrics: Sequence[str], scale: int) -> list[str]:
-    """Texts of scores, in the order of the metrics."""
+def cells(scores: dict[str, float], metrics: Sequence[str]) -> list[str]:
+    """Texts of a run's scores, in the order of the metrics."""
     return [
         ""
         if scores.get(name) is None
         else f"{scores[name]:.4f}"
         if name in UNSCALED
-        else f"{scale * scores[name]:.1f}"
+        else f"{100 * scores[name]:.1f}"
         for name in metrics
     ]
 

@@ -1,0 +1,52 @@
+"""What claims.py says of an effect, by the rules of docs/results/effects.md."""
+
+import numpy as np
+import pytest
+
+from experiments import claims
+from keras_caption.evaluation import Difference
+
+
+def difference(mean, half):
+    """A difference with an interval of so much to each side."""
+    return Difference(mean, half / 1.96, 1e9, 500, True)
+
+
+NSA = claims.Claim("NSA", "ngsan_6", ("N-SAN", "SAN"), ())
+ABSOLUTE = claims.Claim("boxes", "ngsan_4", ("absolute", "SAN"), (), is_none=True)
+
+
+@pytest.mark.parametrize(
+    ("claim", "score", "likelihood", "expected"),
+    [
+        (NSA, (3, 2), None, "came out"),  # the paper has +2.2
+        (NSA, (-3, 2), None, "reversed"),
+        (NSA, (1, 3), None, "cannot be told"),
+        (NSA, (0.5, 1), None, "equivalent"),
+        # The log-probability decides, unless the score has the other sign.
+        (NSA, (3, 2), (0.0, 0.004), "equivalent"),
+        (NSA, (1, 3), (0.02, 0.01), "came out"),
+        (NSA, (3, 2), (-0.02, 0.01), "cannot be told"),
+        # No effect, says the paper (-0.2): a sign is no confirmation.
+        (ABSOLUTE, (-19, 6), None, "reversed"),
+        (ABSOLUTE, (-0.5, 1), None, "came out"),
+        (ABSOLUTE, (-1.5, 1), None, "cannot be told"),
+    ],
+)
+def test_verdicts_follow_from_intervals_and_margins(claim, score, likelihood, expected):
+    likelihood = likelihood and difference(*likelihood)
+    found = claims.Evidence("10", difference(*score), likelihood)
+    assert claims.verdict(claim, found) == expected
+
+
+def test_a_gain_over_what_did_not_train_is_none():
+    rows = {row[0]: row for row in claims.table()}
+    over_lstm = rows["AoA over an LSTM, eight heads: aoanet_4"]
+    assert over_lstm[-1] == "base untrained"
+    assert rows["an LSTM in the decoder, eight heads: aoanet_4"][-1] == "reversed"
+
+
+def test_p_values_are_adjusted_for_their_number():
+    values = [0.01, 0.04, 0.03, 0.005]
+    expected = [0.03, 0.06, 0.06, 0.02]  # of Holm, 1979, by hand
+    np.testing.assert_allclose(claims.holm(values), expected)
