@@ -204,10 +204,8 @@ class Rest:
 
         if request.method != "POST" and not found["verb"]:
             return to_response(200, statuses_of(model, found))
-        if request.method != "POST":
-            return to_response(200, metadata_of(model.name, find()))
         verbs = {":predict": self.service.predict, ":answer": self.service.answer}
-        if found["verb"] not in verbs:
+        if request.method == "POST" and found["verb"] not in verbs:
             raise RefusedError(
                 400,
                 f"{model.name} has no signature to {facts['verb']}.",
@@ -218,6 +216,9 @@ class Rest:
             more = dict(request.query_params), "json" in kind
         try:
             async with asyncio.timeout(self.service.limits.timeout):
+                if request.method != "POST":  # which compiles all signatures
+                    body = await asyncio.to_thread(metadata_of, model.name, find())
+                    return to_response(200, body)
                 content = await self._content(request)
                 with self._running_now():
                     facts["examples"], body = await verbs[found["verb"]](

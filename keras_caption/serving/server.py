@@ -173,8 +173,8 @@ class Server:
 class Connection(H11Protocol):
     """A connection that is closed if no request begins on it in time.
 
-    Uvicorn waits for ever for the rest of a request's head, and of a body that is
-    answered before it is whole.
+    Uvicorn waits for ever for the rest of a request's head, for that of a body that is
+    answered before it is whole, and for who does not read an answer.
     """
 
     def connection_made(self, transport: Any) -> None:
@@ -188,8 +188,21 @@ class Connection(H11Protocol):
     def _wait(self, seconds):
         self.loop.call_later(seconds, self._close_after, self.cycle)
 
-    def _close_after(self, last):
-        if self.cycle is last and not self.transport.is_closing():
+    def _close_after(self, last, before=None):
+        """Closes the connection unless there is another request, or part of an answer.
+
+        Args:
+            last: The request after which there should be another.
+            before: int, bytes of its answer that were not sent the last time.
+        """
+        left = self.transport.get_write_buffer_size()
+        if self.cycle is not last:
+            return
+        if left and (before is None or left < before):
+            self.loop.call_later(HEAD_SECONDS, self._close_after, last, left)
+        elif left:
+            self.transport.abort()
+        else:
             self.transport.close()
 
 

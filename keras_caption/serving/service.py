@@ -100,7 +100,8 @@ class Service:
         def look():
             while not self._closing.wait(seconds):
                 for model in self.models.values():
-                    model.update()
+                    if not self._closing.is_set():
+                        model.update()
 
         self._watcher = threading.Thread(target=look, daemon=True)
         self._watcher.start()
@@ -108,12 +109,12 @@ class Service:
     def close(self) -> None:
         """Finishes what was accepted, and answers no more."""
         self._closing.set()
-        if self._watcher is not None:
-            self._watcher.join()
         for model in self.models.values():
             model.close()
         for readers in self._readers.values():
             readers.shutdown()
+        if self._watcher is not None:  # TensorFlow aborts if it loads at the end
+            self._watcher.join()
 
     async def predict(
         self, name: str, find: Callable[[], Version], content: bytes

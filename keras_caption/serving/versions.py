@@ -83,6 +83,7 @@ class ServedModel:
         self.statuses = {}
         self._failed = {}  # the state of the files of versions that cannot be loaded
         self._lock = threading.Lock()  # of `update`
+        self._is_closed = False
         if not self._found():
             raise InputError(f"There is no saved model in {path}.")
 
@@ -118,10 +119,13 @@ class ServedModel:
                 self._remove(number)
 
     def close(self) -> None:
-        """Finishes what was accepted, and answers no more."""
-        with self._lock:
-            for number in list(self.versions):
-                self._remove(number)
+        """Finishes what was accepted, and answers no more.
+
+        A version that is being loaded never answers.
+        """
+        self._is_closed = True
+        for number in list(self.versions):
+            self._remove(number)
 
     def _found(self):
         """Paths of the versions that there are, by number."""
@@ -154,6 +158,8 @@ class ServedModel:
             self.statuses[number] = Status("END", "INVALID_ARGUMENT", reason)
             self.log("version_failed", model=self.name, version=number, reason=reason)
             return False
+        if self._is_closed:
+            return False
         version = Version(number, model, self.make_batcher(model))
         self.versions = {**self.versions, number: version}
         self.statuses[number] = Status("AVAILABLE")
@@ -161,7 +167,9 @@ class ServedModel:
         return True
 
     def _remove(self, number):
-        version = self.versions[number]
+        version = self.versions.get(number)
+        if version is None:  # removed by `close`
+            return
         self.versions = {n: x for n, x in self.versions.items() if n != number}
         self.statuses[number] = Status("UNLOADING")
         version.batcher.close()

@@ -489,10 +489,30 @@ def test_who_sends_slowly_keeps_nobody_out(tmp_path, monkeypatch):
         chunk = b"800\r\n" + 2048 * b"p" + b"\r\n"
         endless.sendall(chunk)
         assert endless.recv(4096).startswith(b"HTTP/1.1 413 ")
-        with pytest.raises(OSError, match=r"reset by peer|Broken pipe"):
+
+        def send_on():
             for _ in range(100):
                 endless.sendall(chunk)
                 time.sleep(0.05)
+
+        with pytest.raises(OSError, match=r"reset by peer|Broken pipe"):
+            send_on()
+
+
+def test_an_answer_that_nobody_reads_is_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_caption.serving.server.HEAD_SECONDS", 0.3)
+    body = json.dumps({"records": [{"x": "a" * 10**6}] * 16}).encode()
+    head = "POST /v1/models/adder:answer HTTP/1.1\r\nHost: localhost\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
+    with serve(tmp_path).serving() as url, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", int(url.rpartition(":")[2])))
+        connection.sendall(head.encode() + body)
+        time.sleep(3)
+        received = 0
+        while part := connection.recv(2**20):
+            received += len(part)
+    assert 0 < received < 16 * 10**6  # what the system had taken
 
 
 def test_an_error_of_the_server_tells_nothing_of_the_request(tmp_path, capsys):

@@ -299,7 +299,7 @@ def models_of_all_kinds(folder):
     clips = kc.features.ClipExtractor(grids, num_frames=4)
     objects = {"region_dim": 80, "num_layers": 1}
     models = {"scenes": kc.models.load(SCENES)}
-    for name in ("aoanet", "updown", "area"):
+    for name in ("aoanet", "updown", "ngsan"):
         models[name] = kc.models.create(name, vocabulary=words, **tiny(name))
     models["objects"] = kc.models.create(
         "ngsan",
@@ -351,7 +351,7 @@ def models_of_all_kinds(folder):
     record = {"regions": regions, "boxes": boxes}
     records = {
         "scenes": scene_record(),
-        **dict.fromkeys(("aoanet", "updown", "area"), record),
+        **dict.fromkeys(("aoanet", "updown", "ngsan"), record),
         "objects": {"photo": b64["photo"]},
         "asked": {"photo": b64["photo"], "question": "is it a dog?"},
         "grids": {"photo": b64["photo"]},
@@ -366,6 +366,8 @@ def models_of_all_kinds(folder):
         kc.serving.export(models[name], path)
         predictors[f"{name}_export"] = kc.serving.ExportedPredictor(path)
         records[f"{name}_export"] = records[name]
+    for predictor in predictors.values():
+        predictor.warm_up()
     return predictors, records
 
 
@@ -388,9 +390,15 @@ OPTIONS = (
 BODIES = (b"", b"{", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"[]", b"null", b"\0" * 99)
 
 
-def mixed_request(rng, name, record):
+def mixed_request(rng, record):
     """A verb, the content of a request and its headers, wrong in some way or right."""
     record, headers = dict(record), {}
+    if rng.random() < 0.4:
+        body = {
+            "records": [record] * rng.choice((1, 1, 2, 5)),
+            "n": rng.choice((None, 2)),
+        }
+        return "answer", json.dumps(body).encode(), headers
     if rng.random() < 0.4:
         key = rng.choice([*record, "photo", "regions", "source", "question", "\ud800"])
         record[key] = rng.choice(WEIRD)
@@ -441,7 +449,7 @@ def mixed(count=10_000):
             server.service.add(name, str(SCENES), lambda path, p=predictor: p)
         names = sorted(predictors)
         requests = [
-            (name, *mixed_request(rng, name, records[name]))
+            (name, *mixed_request(rng, records[name]))
             for name in rng.choices(names, k=count)
         ]
         begin = time.monotonic()
