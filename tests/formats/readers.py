@@ -1,10 +1,13 @@
 """The readers of files, each with a function that writes small valid files."""
 
 import argparse
+import collections
 import copy
 import gzip
+import io
 import json
 import pickle
+import tarfile
 import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,10 +16,14 @@ import coco_files
 import h5py
 import keras
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import region_files
+import tensorflow as tf
 import torch_files
 
 import keras_caption as kc
+from keras_caption.bulk.shards import plan
 from keras_caption.datasets import coco_objects, load_parallel
 from keras_caption.datasets.coco import CocoFiles
 from keras_caption.errors import InputError
@@ -368,6 +375,49 @@ a.jpg#1\t" No " dog .
 b.jpg#0\t
 """
 CAPTIONS, INSTANCES, SPLIT = coco_files.contents(images=4)
+
+
+def write_records(folder):
+    """Questions about photos in all formats of bulk."""
+    rows = [{"id": i, "image": f"{i}.jpg", "text": "Is it?"} for i in range(3)]
+    lines = [json.dumps(row) for row in rows]
+    (folder / "a.jsonl").write_text("\n".join(lines))
+    (folder / "b.csv").write_text(
+        'id,image,text\n1,1.jpg,"Is it,\nor not?"\n2,2.jpg,?\n'
+    )
+    pq.write_table(pa.Table.from_pylist(rows), folder / "c.parquet")
+    with tf.io.TFRecordWriter(str(folder / "d.tfrecord")) as writer:
+        for row in rows:
+            feature = {
+                name: tf.train.Feature(
+                    bytes_list=tf.train.BytesList(value=[str(value).encode()])
+                )
+                for name, value in row.items()
+            }
+            features = tf.train.Features(feature=feature)
+            writer.write(tf.train.Example(features=features).SerializeToString())
+    with tarfile.open(folder / "e.tar", "w") as tar:
+        for i in range(3):
+            contents = {"jpg": b"photo", "txt": b"Is it?", "json": b'{"id": 7}'}
+            for suffix, content in contents.items():
+                member = tarfile.TarInfo(f"{i}.{suffix}")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+
+
+def read_records(folder):
+    """The problems of all records, after the folder."""
+    fields, problems = ("photo", "text"), []
+    inputs = [str(folder / name) for name in ("a.jsonl", "b.csv")]
+    for shard in plan([str(folder), *inputs], fields, 2).shards:
+        for record in shard.read(fields, collections.Counter()):
+            assert record.problem or isinstance(record.photo, str | bytes)
+            assert record.problem or isinstance(record.text, str)
+            if record.problem:
+                problems.append(f"{folder}: {record.problem}")
+    return problems
+
+
 READERS = {
     "parallel_text": Reader(
         write_parallel, lambda folder: load_parallel("parallel", folder)
@@ -493,6 +543,7 @@ READERS = {
     "infos": Reader(write_infos, lambda folder: read_infos(folder / "infos.pkl")),
     "keras": Reader(write_keras, lambda folder: load_keras(folder / "model.keras")),
     "keras_members": Reader(write_keras_members, read_keras_members, KERAS_MEMBERS),
+    "bulk_records": Reader(write_records, read_records),
     "image_ids": Reader(
         json_writer("image_ids.json", {"a1f0": -1, "2.jpg": -2}),
         lambda folder: read_image_ids(folder / "image_ids.json"),
