@@ -1,17 +1,18 @@
 r"""Says which effects of the papers came out, by the tables in docs/results.
 
-    python experiments/claims.py --csv claims.csv
+    python experiments/claims.py
 
-Prints, for each effect that a paper reports, its difference there, ours with a 95 %
-interval, and a verdict. Differences are those of `kc.evaluation.paired_difference`,
-over seeds and images, of files that `tables.py --differences` wrote. Older tables have
-means and deviations of three seeds only: of these, intervals are over seeds, Welch's.
+Writes `claims.csv` and `claims_earlier.csv` there: for each effect that a paper reports
+(experiments/papers/claimed.py), its difference there, ours with a 95 % interval, and a
+verdict. Differences are those of `kc.evaluation.paired_difference`, over seeds and
+images, of files that `tables.py --differences` wrote. Earlier tables have means and
+deviations of three seeds only: of these, intervals are over seeds, Welch's.
 
 The log-probability of references decides, per token, where it is known; else the
 paper's score. Fixed before an effect was seen are this, the margins within which an
-effect is none (`MARGINS`) and the rules of `verdict`. All p-values are adjusted for the
-number of comparisons, by Holm and by Benjamini and Hochberg. Log-probabilities are in
-thousandths.
+effect is none (`MARGINS`) and the rules of `verdict`. P-values are adjusted for the
+number of comparisons of a file, by Holm and by Benjamini and Hochberg.
+Log-probabilities are in thousandths.
 """
 
 import csv
@@ -22,211 +23,35 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import false_discovery_control
 
-import keras_caption as kc
-from keras_caption.commands.command_line import Parser, new_file, start
+from experiments.papers.claimed import EARLIER, SETTLED
+from keras_caption.commands.command_line import Parser, start
 from keras_caption.evaluation import Difference
-from keras_caption.papers import TABLES
 
 FOLDER = pathlib.Path(__file__).parents[1] / "docs" / "results"
 SEEDS = 3  # of tables of means and deviations
 LIKELIHOODS = "log_probability", "log_perplexity"
-PUBLISHED = {"all": "accuracy"}  # columns of ours that have another name
 # Effects that are as good as none: points, and for log-probabilities nats.
 MARGINS = {"CIDEr-D": 2.0, "BLEU": 0.5, "all": 0.5}
 LIKELIHOOD_MARGIN = 0.005
+FILES = {"claims": SETTLED, "claims_earlier": EARLIER}
 CAME_OUT, EQUIVALENT = "came out", "equivalent"
 REVERSED, UNKNOWN = "reversed", "cannot be told"
 UNTRAINED = "base untrained"
+GAIN, LOSS = "gain", "loss"  # of what the papers give no number of
 HEADS = (
     *("row", "seeds", "paper's", "ours", "log-probability"),
     *("p", "Holm", "Benjamini-Hochberg", "smallest effect", "verdict"),
 )
 
 
-class Claim(NamedTuple):
-    """An effect: one row of a table over another.
-
-    Attributes:
-        effect: What it is of.
-        table: Name of the paper's table in `keras_caption.papers.TABLES`.
-        labels: Labels of the two rows there, with the effect and without.
-        files: CSV files of ours in docs/results, whose rows have these labels, or the
-            names of their models.
-        column: The score there.
-        rows: Names of our two rows, where they are others.
-        layers: Depth of the paper's rows, where a table has several.
-        premise: Effect, of another claim, without which this one means nothing: that
-            its base trains as well as the paper's.
-        is_none: Whether the paper's claim is that there is no effect.
-    """
-
-    effect: str
-    table: str
-    labels: tuple
-    files: tuple
-    column: str = "CIDEr-D"
-    rows: tuple = ()
-    layers: int | None = None
-    premise: str = ""
-    is_none: bool = False
-
-
-BOTH = ("coco_objects", "scenes")
-AOA = ("aoanet_4", "aoanet_4_scenes")
-QUESTIONS = ("coco_qa", "photos_coco_qa", "photos_vqa")
-NO_EFFECT = "eight heads for one"
-PREMISES = {"AoA over an LSTM, eight heads": "an LSTM in the decoder, eight heads"}
-
-
-def before_and_after(effect, effect_after, *labels):
-    """The claims of captioners before self-critical training, and after it."""
-    own = {row.label: row.model for row in TABLES["ngsan_6"].rows}
-    rows = tuple(f"{own[label]} + SCST" for label in labels)
-    return (
-        Claim(effect, "ngsan_6", labels, BOTH),
-        Claim(effect_after, "ngsan_6", labels, BOTH, rows=rows),
-    )
-
-
-CLAIMS = (
-    *before_and_after("GSA (SAN to G-SAN)", "GSA, after SCST", "G-SAN", "SAN"),
-    *before_and_after("NSA (SAN to N-SAN)", "NSA, after SCST", "N-SAN", "SAN"),
-    *before_and_after(
-        "NSA with GSA (G-SAN to NG-SAN)", "NSA with GSA, after SCST", "NG-SAN", "G-SAN"
-    ),
-    *(
-        Claim(
-            f"NSA over objects as pixels, {name}",
-            "ngsan_1",
-            ("N-SAN", "SAN"),
-            (file,),
-            layers=layers,
-        )
-        for name, file, layers in (
-            ("one layer", "effects_norms", 1),
-            ("two layers", "effects_depth", 2),
-        )
-    ),
-    Claim("IN over LN", "ngsan_2", ("IN", "LN"), ("ngsan_2",)),
-    Claim("IN over BN", "ngsan_2", ("IN", "BN"), ("ngsan_2",)),
-    Claim("queries over keys normalized", "ngsan_3", ("query", "key"), ("ngsan_3",)),
-    Claim(
-        "absolute positions",
-        "ngsan_4",
-        ("absolute", "SAN"),
-        ("ngsan_4", "effects_size"),
-        is_none=True,
-    ),
-    Claim(
-        "content-independent GSA",
-        "ngsan_4",
-        ("content-independent", "SAN"),
-        ("ngsan_4",),
-    ),
-    Claim(
-        "query-dependent over content-independent GSA",
-        "ngsan_4",
-        ("query-dependent", "content-independent"),
-        ("ngsan_4",),
-    ),
-    Claim(
-        "NSA over frames",
-        "ngsan_7",
-        ("+ NSA", "Transformer"),
-        ("moving_scenes_parts", "msvd"),
-    ),
-    Claim(
-        "GSA in MCAN",
-        "ngsan_9",
-        ("+ GSA, test-std", "MCAN (Ours), test-std"),
-        QUESTIONS,
-        "all",
-        ("mcan_gsa, query", "mcan"),
-    ),
-    *(
-        Claim(
-            *(effect, "aoanet_4", tuple(labels), files),
-            premise=PREMISES.get(effect, ""),
-            is_none=effect == NO_EFFECT,
-        )
-        for effect, files, *labels in (
-            ("refining without AoA", AOA, "+ Enc: Refine (w/o AoA)", "Base"),
-            (
-                "AoA in refining",
-                AOA,
-                "+ Enc: Refine (w/ AoA)",
-                "+ Enc: Refine (w/o AoA)",
-            ),
-            ("AoA in the decoder, one head", AOA, "+ Dec: AoA", "Base"),
-            (
-                "an LSTM in the decoder, one head",
-                (*AOA, "effects_size"),
-                "+ Dec: LSTM",
-                "Base",
-            ),
-            ("eight heads for one", AOA[:1], "+ Dec: MH-Att", "Base"),
-            (
-                "AoA in the decoder, eight heads",
-                AOA[:1],
-                "+ Dec: MH-Att, AoA",
-                "+ Dec: MH-Att",
-            ),
-            (
-                "an LSTM in the decoder, eight heads",
-                AOA[:1],
-                "+ Dec: MH-Att, LSTM",
-                "+ Dec: MH-Att",
-            ),
-            (
-                "AoA over an LSTM, eight heads",
-                AOA,
-                "+ Dec: MH-Att, AoA",
-                "+ Dec: MH-Att, LSTM",
-            ),
-            (
-                "refining in the full model",
-                AOA,
-                "Full: AoANet",
-                "+ Dec: MH-Att, AoA",
-            ),
-        )
-    ),
-    *(
-        Claim(
-            f"areas, subwords, {languages}",
-            "area_2",
-            (f"Tiny, area, {languages}", f"Tiny, regular, {languages}"),
-            ("area_2",),
-            "BLEU",
-        )
-        for languages in ("En-De", "En-Fr")
-    ),
-    *(
-        Claim(
-            f"areas that begin smaller, En-De{blocks}",
-            "area_2",
-            ("Tiny, area, En-De", "Tiny, regular, En-De"),
-            ("effects_areas",),
-            "BLEU",
-            rows,
-        )
-        for blocks, rows in (
-            ("", ("areas, begun at a third", "plain attention")),
-            (", pre-norm blocks", ("pre-norm at a third", "pre-norm plain")),
-        )
-    ),
-)
-
-
 def main(arguments):
-    parser = Parser("experiments/claims.py", __doc__, imports=True)
-    parser.add_argument("--csv", type=new_file, help="new file for the table as well")
-    options = parser.parse_args(arguments)
-    heads, *rows = table()
-    print(kc.evaluation.markdown_table(heads, rows))
-    if options.csv:
-        with open(options.csv, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([heads, *rows])
+    parser = Parser("experiments/claims.py", __doc__, needs_library=False)
+    parser.parse_args(arguments)
+    for name, claims in FILES.items():
+        path = FOLDER / f"{name}.csv"
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(table(claims))
+        print(f"Wrote {path}")
 
 
 class Evidence(NamedTuple):
@@ -248,10 +73,10 @@ class Evidence(NamedTuple):
         return self.score if self.likelihood is None else self.likelihood
 
 
-def table():
+def table(claims):
     """The heads of the columns, and the rows, lists of str."""
     found = {
-        (claim, file): evidence(claim, file) for claim in CLAIMS for file in claim.files
+        (claim, file): evidence(claim, file) for claim in claims for file in claim.files
     }
     verdicts = {
         (claim.effect, file): verdict(claim, of_file)
@@ -270,10 +95,11 @@ def table():
         if of_file.likelihood is not None:
             likelihood = interval(of_file.likelihood, 1000, 0)
             smallest += f" / {1000 * of_file.likelihood.smallest_effect:.0f}"
+        paper = "" if claim.paper is None else f"{claim.paper:+.2g}"
+        name = claim.effect if len(claim.files) == 1 else f"{claim.effect}: {file}"
         lines.append(
             [
-                *(f"{claim.effect}: {file}", of_file.seeds),
-                *(f"{published(claim):+.2g}", interval(of_file.score), likelihood),
+                *(name, of_file.seeds, paper, interval(of_file.score), likelihood),
                 *(f"{x:.3f}" for x in of_p),
                 *(smallest, text),
             ]
@@ -294,7 +120,8 @@ def verdict(claim, found):
     and is reversed if it is beyond. Any other came out if the interval has its sign
     only, and is reversed if it has the other sign only; without a sign it is equivalent
     to none if the interval is within the margin. Where the paper's score and the
-    log-probability have different signs, it cannot be told.
+    log-probability have different signs, it cannot be told. Of what the paper gives no
+    number, controls among it, a sign is a gain or a loss.
     """
     of_score, decisive = found.score, found.decisive
     margin = MARGINS[claim.column] if decisive is of_score else LIKELIHOOD_MARGIN
@@ -307,8 +134,10 @@ def verdict(claim, found):
     signs = {sign(x) for x in (of_score, decisive)} - {0}
     if len(signs) > 1:
         return UNKNOWN
+    if sign(decisive) and claim.paper is None:
+        return GAIN if sign(decisive) > 0 else LOSS
     if sign(decisive):
-        return CAME_OUT if sign(decisive) * published(claim) > 0 else REVERSED
+        return CAME_OUT if sign(decisive) * claim.paper > 0 else REVERSED
     return EQUIVALENT if is_within else UNKNOWN
 
 
@@ -317,29 +146,11 @@ def sign(found):
     return (found.low > 0) - (found.high < 0)
 
 
-def published(claim):
-    """The paper's effect, in points."""
-    one, other = (row.scores for row in published_rows(claim))
-    name = PUBLISHED.get(claim.column, claim.column)
-    return one[name] - other[name]
-
-
-def published_rows(claim):
-    """The paper's rows with the effect and without."""
-    rows = [
-        row
-        for row in TABLES[claim.table].rows
-        if claim.layers in (None, row.overrides.get("model.num_layers"))
-    ]
-    return [next(x for x in rows if x.label == label) for label in claim.labels]
-
-
 def evidence(claim, file):
     """The `Evidence` of a file of ours."""
-    names = [(row,) for row in claim.rows]
-    names = names or [(x.label, x.model) for x in published_rows(claim)]
+    names = claim.names
     with open(FOLDER / f"{file}.csv", newline="", encoding="utf-8") as lines:
-        rows = [*csv.DictReader(lines)]
+        rows = [x for x in csv.DictReader(lines) if x.get("data", "") == claim.data]
     if f"{claim.column} error" in rows[0]:
         [row] = (
             x

@@ -150,6 +150,24 @@ EFFECTS = {
         ),
         settings=WITHOUT_REWARD,
     ),
+    # With --import experiments/papers/gates.py.
+    "effects_lstm": Table(
+        "An LSTM in the decoder, by the start of the projection to words",
+        tuple(
+            _row(
+                f"{label}{', begun larger' if scale > 1 else ''}",
+                "gated",
+                {"model.context": context, "model.words_scale": scale},
+            )
+            for scale in (1.0, 8.0)
+            for label, context in (
+                ("linear", "linear"),
+                ("LSTM", "lstm"),
+                ("AoA", "aoa"),
+            )
+        ),
+        settings=WITHOUT_REWARD,
+    ),
     "effects_rates": Table(
         "Normalization and the learning rate, one layer",
         tuple(

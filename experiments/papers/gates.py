@@ -10,9 +10,12 @@ attention of one head. Its context vector, of the attended v and the LSTM's outp
     aoa         sigmoid(W_g [v; h]) * W_i [v; h]       (AoANet, Eq. 3 to 5)
     query_gate  sigmoid(W_g h) * W_i [v; h]: the gate does not see what was attended to
     wide        W_2 ReLU(W_1 [v; h]), of as many parameters as aoa
+    lstm        that of a second LSTM, which reads [v; h]
 
-and `normalized` puts layer normalization behind the embedding of regions, which is all
-the normalization that refining blocks would bring.
+`normalized` puts layer normalization behind the embedding of regions, which is all the
+normalization that refining blocks would bring. `words_scale` multiplies the first
+values of the projection to words: an LSTM's outputs begin small, and with many words so
+does the projection (Glorot), so that nothing below it learns for long.
 """
 
 import functools
@@ -22,11 +25,12 @@ import keras
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.arguments import Count, Positive, ShareBelowOne
 from keras_caption.inputs import Regions
 from keras_caption.layers import AttentionOnAttention, MatrixDense
 from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.attention import make_attention
+from keras_caption.models.initializers import ScaledInitializer
 from keras_caption.models.presets import PRESETS, Preset
 
 
@@ -102,6 +106,7 @@ class Gated(kc.models.Captioner):
         embedding_dim: int, size of a token's embedding.
         context: str, how the context vector is computed.
         normalized: bool, whether embedded regions are normalized.
+        words_scale: float, what multiplies the first values of the words' projection.
         dropout: float, dropout rate of embeddings and output.
     """
 
@@ -112,8 +117,9 @@ class Gated(kc.models.Captioner):
         region_dim: Count = 2048,
         model_dim: Count = 1024,
         embedding_dim: Count = 1024,
-        context: Literal["linear", "aoa", "query_gate", "wide"] = "aoa",
+        context: Literal["linear", "aoa", "query_gate", "wide", "lstm"] = "aoa",
         normalized: bool = False,
+        words_scale: Positive = 1.0,
         dropout: ShareBelowOne = 0.5,
         dtype=None,
         **kwargs,
@@ -132,10 +138,13 @@ class Gated(kc.models.Captioner):
         )
         sizes = (vocabulary_size, model_dim, embedding_dim, attention)
         same = {"dropout": dropout, "dtype": dtype, "name": "decoder"}
-        if context == "linear":
-            decoder = AoADecoder(*sizes, context="linear", **same)
-        else:
+        if context in GATES:
             decoder = GatedDecoder(*sizes, gate=context, **same)
+        else:
+            decoder = AoADecoder(*sizes, context=context, **same)
+        decoder.output_dense.kernel_initializer = ScaledInitializer(
+            "glorot_uniform", words_scale
+        )
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
         self.ignored_inputs = ("boxes",)
 

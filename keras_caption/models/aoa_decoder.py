@@ -173,7 +173,8 @@ class AoADecoder(KnownOutput):
             _Cell(self, items, list(first)),
             return_sequences=True,
             # Dropout cannot be random inside JAX's own loop.
-            unroll=bool(training) and keras.backend.backend() == "jax",
+            unroll=bool(training and self._is_random)
+            and keras.backend.backend() == "jax",
             dtype=self.dtype_policy,
         )(self._activate(self.embedding(tokens)), initial_state=list(first.values()))
         hidden, contexts = ops.split(both, 2, axis=-1)
@@ -182,6 +183,11 @@ class AoADecoder(KnownOutput):
             return logits
         _, scores = self._attend_to(hidden, items, return_attention_scores=True)
         return logits, self.attention.item_weights(scores, ops.shape(memory)[1])
+
+    @property
+    def _is_random(self):
+        """Whether reading a token has dropout."""
+        return self.context_dropout.rate or self.attention.dropout
 
     def read_memory(
         self, memory: Any, memory_mask: Any = None, summary: Any = None

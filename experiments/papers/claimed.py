@@ -1,0 +1,295 @@
+"""The effects that the papers report, and where ours of them are.
+
+`SETTLED` are those of at least five seeds, with their controls; `EARLIER` those of
+three seeds. `experiments/claims.py` says which came out.
+"""
+
+from typing import NamedTuple
+
+from keras_caption.papers import TABLES
+
+
+class Claim(NamedTuple):
+    """An effect: one row of a table over another.
+
+    Attributes:
+        effect: What it is of.
+        table: Name of the paper's table in `keras_caption.papers.TABLES`; `""` of an
+            effect that the paper gives no number of, and of a control.
+        labels: Labels of the two rows there, with the effect and without.
+        files: CSV files of ours in docs/results, whose rows have these labels, or the
+            names of their models.
+        column: The score there.
+        rows: Names of our two rows, where they are others.
+        layers: Depth of the paper's rows, where a table has several.
+        premise: Effect, of another claim, without which this one means nothing: that
+            its base trains as well as the paper's.
+        is_none: Whether the paper's claim is that there is no effect, or it is one of a
+            control that should have none.
+        data: The dataset, where a file of ours has several.
+    """
+
+    effect: str
+    table: str
+    labels: tuple
+    files: tuple
+    column: str = "CIDEr-D"
+    rows: tuple = ()
+    layers: int | None = None
+    premise: str = ""
+    is_none: bool = False
+    data: str = ""
+
+    @property
+    def paper(self):
+        """The paper's effect, in points; `None` where it gives no number."""
+        if not self.table:
+            return None
+        one, other = (row.scores for row in self.published_rows)
+        name = PUBLISHED.get(self.column, self.column)
+        return one[name] - other[name]
+
+    @property
+    def published_rows(self):
+        """The paper's rows with the effect and without."""
+        rows = [
+            row
+            for row in TABLES[self.table].rows
+            if self.layers in (None, row.overrides.get("model.num_layers"))
+        ]
+        return [next(x for x in rows if x.label == label) for label in self.labels]
+
+    @property
+    def names(self):
+        """Names of our two rows, a tuple of alternatives for each."""
+        if self.rows:
+            return [(row,) for row in self.rows]
+        return [(row.label, row.model) for row in self.published_rows]
+
+
+PUBLISHED = {"all": "accuracy"}  # columns of ours that have another name
+BOTH = ("coco_objects", "scenes")
+AOA = ("aoanet_4", "aoanet_4_scenes")
+QUESTIONS = ("coco_qa", "photos_coco_qa", "photos_vqa")
+NO_EFFECT = "eight heads for one"
+PREMISES = {"AoA over an LSTM, eight heads": "an LSTM in the decoder, eight heads"}
+
+
+def before_and_after(effect, effect_after, *labels):
+    """The claims of captioners before self-critical training, and after it."""
+    own = {row.label: row.model for row in TABLES["ngsan_6"].rows}
+    rows = tuple(f"{own[label]} + SCST" for label in labels)
+    return (
+        Claim(effect, "ngsan_6", labels, BOTH),
+        Claim(effect_after, "ngsan_6", labels, BOTH, rows=rows),
+    )
+
+
+EARLIER = (
+    *before_and_after("GSA (SAN to G-SAN)", "GSA, after SCST", "G-SAN", "SAN"),
+    *before_and_after("NSA (SAN to N-SAN)", "NSA, after SCST", "N-SAN", "SAN"),
+    *before_and_after(
+        "NSA with GSA (G-SAN to NG-SAN)", "NSA with GSA, after SCST", "NG-SAN", "G-SAN"
+    ),
+    Claim("IN over LN", "ngsan_2", ("IN", "LN"), ("ngsan_2",)),
+    Claim("IN over BN", "ngsan_2", ("IN", "BN"), ("ngsan_2",)),
+    Claim("queries over keys normalized", "ngsan_3", ("query", "key"), ("ngsan_3",)),
+    Claim(
+        "absolute positions",
+        "ngsan_4",
+        ("absolute", "SAN"),
+        ("ngsan_4", "effects_size"),
+        is_none=True,
+    ),
+    Claim(
+        "content-independent GSA",
+        "ngsan_4",
+        ("content-independent", "SAN"),
+        ("ngsan_4",),
+    ),
+    Claim(
+        "query-dependent over content-independent GSA",
+        "ngsan_4",
+        ("query-dependent", "content-independent"),
+        ("ngsan_4",),
+    ),
+    Claim(
+        "NSA over frames",
+        "ngsan_7",
+        ("+ NSA", "Transformer"),
+        ("moving_scenes_parts", "msvd"),
+    ),
+    Claim(
+        "GSA in MCAN",
+        "ngsan_9",
+        ("+ GSA, test-std", "MCAN (Ours), test-std"),
+        QUESTIONS,
+        "all",
+        ("mcan_gsa, query", "mcan"),
+    ),
+    *(
+        Claim(
+            *(effect, "aoanet_4", tuple(labels), files),
+            premise=PREMISES.get(effect, ""),
+            is_none=effect == NO_EFFECT,
+        )
+        for effect, files, *labels in (
+            ("refining without AoA", AOA, "+ Enc: Refine (w/o AoA)", "Base"),
+            (
+                "AoA in refining",
+                AOA,
+                "+ Enc: Refine (w/ AoA)",
+                "+ Enc: Refine (w/o AoA)",
+            ),
+            ("AoA in the decoder, one head", AOA, "+ Dec: AoA", "Base"),
+            (
+                "an LSTM in the decoder, one head",
+                (*AOA, "effects_size"),
+                "+ Dec: LSTM",
+                "Base",
+            ),
+            ("eight heads for one", AOA[:1], "+ Dec: MH-Att", "Base"),
+            (
+                "AoA in the decoder, eight heads",
+                AOA[:1],
+                "+ Dec: MH-Att, AoA",
+                "+ Dec: MH-Att",
+            ),
+            (
+                "an LSTM in the decoder, eight heads",
+                AOA[:1],
+                "+ Dec: MH-Att, LSTM",
+                "+ Dec: MH-Att",
+            ),
+            (
+                "AoA over an LSTM, eight heads",
+                AOA,
+                "+ Dec: MH-Att, AoA",
+                "+ Dec: MH-Att, LSTM",
+            ),
+            (
+                "refining in the full model",
+                AOA,
+                "Full: AoANet",
+                "+ Dec: MH-Att, AoA",
+            ),
+        )
+    ),
+    *(
+        Claim(
+            f"areas, subwords, {languages}",
+            "area_2",
+            (f"Tiny, area, {languages}", f"Tiny, regular, {languages}"),
+            ("area_2",),
+            "BLEU",
+        )
+        for languages in ("En-De", "En-Fr")
+    ),
+    *(
+        Claim(
+            f"areas that begin smaller, En-De{blocks}",
+            "area_2",
+            ("Tiny, area, En-De", "Tiny, regular, En-De"),
+            ("effects_areas",),
+            "BLEU",
+            rows,
+        )
+        for blocks, rows in (
+            ("", ("areas, begun at a third", "plain attention")),
+            (", pre-norm blocks", ("pre-norm at a third", "pre-norm plain")),
+        )
+    ),
+)
+
+
+def _nsa(file, start, *depths):
+    """NSA over objects as pixels, by depth."""
+    return (
+        Claim(
+            *(f"NSA, L = {layers}{start}", "ngsan_1", ("N-SAN", "SAN"), (file,)),
+            rows=(f"L={layers} N-SAN", f"L={layers} SAN"),
+            layers=layers,
+        )
+        for layers in depths
+    )
+
+
+def _control(effect, file, *rows, **more):
+    return Claim(f"control: {effect}", "", (), (file,), rows=rows, **more)
+
+
+def _gsa(places, data):
+    """GSA, by what features know of places."""
+    return Claim(
+        *(f"GSA, {places}", "ngsan_6", ("G-SAN", "SAN"), ("effects_boxes",)),
+        rows=("G-SAN", "SAN"),
+        data=data,
+    )
+
+
+def _aoa(absent):
+    """AoA over a linear layer, by the share of what is asked for and not there."""
+    same = {"data": f"asked_scenes_{absent}"}
+    yield Claim(
+        *(f"AoA, {absent} % absent", "aoanet_4", ("+ Dec: AoA", "Base")),
+        *(("effects_gates",), "CIDEr-D", ("AoA", "linear")),
+        **same,
+    )
+    for row in ("gate of the query", "two linear layers", "linear, layer norm"):
+        yield _control(f"{row}, {absent} %", "effects_gates", row, "linear", **same)
+
+
+def _areas(blocks):
+    """Areas over codes of three characters, beside plain attention begun smaller."""
+    table = ("area_1", ("Tiny, area, En-De", "Tiny, regular, En-De"))
+    file, name = ("effects_codes",), f"{blocks}-norm"
+    base = f"{blocks} plain"
+    for start, row in (("as sums", "areas"), ("begun smaller", "smaller start")):
+        yield Claim(
+            *(f"areas {start}, {name}", *table, file, "BLEU"),
+            rows=(f"{blocks} {row}", base),
+        )
+    yield _control(
+        *(f"plain attention begun smaller, {name}", *file),
+        *(f"{blocks} small plain", base),
+        column="BLEU",
+    )
+
+
+SETTLED = (
+    *_nsa("effects_nsa", "", 1, 2, 4, 6),
+    *(
+        _control(f"{norm}, L = 1", "effects_nsa", f"L=1 {norm}", "L=1 SAN")
+        for norm in ("centred only", "noisy", "noise alone")
+    ),
+    *_nsa("effects_nsa_glorot", ", Keras's start", 1, 4),
+    *_nsa("effects_nsa_pre", ", pre-norm", 1, 4),
+    _gsa("features know no place", "unplaced_scenes"),
+    _gsa("half of them do", "half_placed_scenes"),
+    _gsa("all of them do", "placed_scenes"),
+    _control(
+        *("boxes of other regions", "effects_boxes", "G-SAN", "SAN"),
+        **{"data": "shuffled_scenes", "is_none": True},
+    ),
+    *_aoa(0),
+    *_aoa(30),
+    *_aoa(60),
+    *_areas("post"),
+    *_areas("pre"),
+    *(
+        claim
+        for cells in (4, 9, 14)
+        for claim in (
+            Claim(
+                *(f"temperature, {cells} x {cells} cells", "", ()),
+                *(("effects_temperature",), "CIDEr-D", ("temperature", "none")),
+                data=f"grid_scenes_{cells}",
+            ),
+            _control(
+                *(f"a learned constant, {cells} x {cells}", "effects_temperature"),
+                *("learned", "none"),
+                data=f"grid_scenes_{cells}",
+            ),
+        )
+    ),
+)
