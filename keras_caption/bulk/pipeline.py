@@ -58,7 +58,7 @@ class ShardHandler(ModelHandler):
     ) -> Iterator[Description]:
         for shard in batch:
             passed_over = collections.Counter()
-            rows = model(shard.read(self.job.fields, passed_over))
+            rows = model(shard.read(self.job.fields, passed_over), shard.number)
             description = self.output.write(shard.number, rows, passed_over)
             faults = count_faults(description["faults"])
             Metrics.counter(NAMESPACE, "read").inc(description["read"])

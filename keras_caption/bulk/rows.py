@@ -5,9 +5,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from keras_caption.predict import Prediction
 from keras_caption.results import to_text
 from keras_caption.results.parquet_rows import schema_of, writing_rows
-from keras_caption.serving.prediction import Prediction
 from keras_caption.text import one_line
 
 DIGITS = 4

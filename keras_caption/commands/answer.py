@@ -47,7 +47,7 @@ from keras_caption.commands.detection import (
 from keras_caption.commands.skipped import Skipped
 
 MODEL = "mcan_photos.keras"
-AT_ONCE = 64  # questions in memory with their images
+IMAGES = 64  # in memory for the next questions about them
 
 
 def make_parser() -> Parser:
@@ -110,7 +110,7 @@ def image_reader(
         images: All images of the rows.
     """
     if regions is None:
-        return functools.lru_cache(AT_ONCE)(lambda path: of_photo(model, path))
+        return functools.lru_cache(IMAGES)(lambda path: of_photo(model, path))
     if (pathlib.Path(regions) / "manifest.json").exists():
         features = prepared(regions, images)
     else:
@@ -193,43 +193,27 @@ class RowAnswerer:
 
     def __call__(self, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
         """Yields the lines to print."""
-        for start in range(0, len(rows), AT_ONCE):
-            answers = self._answer(rows[start : start + AT_ONCE], start + 1)
-            for number, best in enumerate(answers, start=start + 1):
-                if self.n_best is None:
-                    yield self._line(*best[0]) if best else ""
-                    continue
-                for answer, probability in best:
-                    yield f"{number}\t{probability:.4f}\t{answer}"
+        found = self.predictor.stream(rows, read=self._read, n=self.n_best)
+        for number, prediction in enumerate(found, start=1):
+            if isinstance(prediction, kc.predict.Fault):
+                self.skipped.add(f"question {number}", prediction.reason)
+                best = []
+            else:
+                best = prediction.best
+            if self.n_best is None:
+                yield self._line(*best[0]) if best else ""
+                continue
+            for answer, probability in best:
+                yield f"{number}\t{probability:.4f}\t{answer}"
 
     def _line(self, answer, probability):
         """An answer and how probable it is."""
         is_unsure = probability < self.predictor.model.threshold
         return with_confidence(answer, probability, is_unsure)
 
-    def _answer(self, rows, first):
-        """The best answers to some questions; none where the image cannot be read.
-
-        Args:
-            rows: List of pairs of an image and a question.
-            first: int, number of the first question.
-        """
-        images, usable = [], []
-        for index, (image, _) in enumerate(rows):
-            try:
-                images.append(self.read_image(image))
-                usable.append(index)
-            except kc.InputError as error:
-                self.skipped.add(f"question {first + index}", str(error))
-        best_answers = [[] for _ in rows]
-        if usable:
-            questions = [rows[index][1] for index in usable]
-            tokens = self.predictor.model.question_tokens(questions)
-            examples = [
-                {**image, "question": question}
-                for image, question in zip(images, tokens, strict=True)
-            ]
-            found = self.predictor.answer(examples, n=self.n_best)
-            for index, prediction in zip(usable, found, strict=True):
-                best_answers[index] = prediction.best
-        return best_answers
+    def _read(self, row, place):
+        """The example of a pair of an image and a question."""
+        image, question = row
+        [tokens] = self.predictor.model.question_tokens([question])
+        values = {**self.read_image(image), "question": tokens}
+        return kc.predict.Example(place, values)

@@ -58,9 +58,9 @@ from keras_caption.commands.detection import (
 )
 from keras_caption.commands.skipped import Skipped
 from keras_caption.formats.folders import describe_passed_over
+from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
 
-BATCH_SIZE = 8  # files that are captioned at once
 MODEL = "ngsan_coco.keras"
 MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
 
@@ -156,7 +156,8 @@ def caption(options, outputs):
         for name in files
         if not (outputs and all(name in output for output in outputs))
     ]
-    captions = Captions(predictor, options, skipped)
+    side = max((x.side for x in outputs if x.side is not None), default=None)
+    captions = Captions(predictor, options, skipped, side)
     predictor.check_options(captions.n_best, captions.search)
     for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
@@ -241,6 +242,8 @@ class Captions:
         predictor: `keras_caption.serving.Predictor` of photos or clips.
         options: Options of the command line.
         skipped: `Skipped`, to which files that cannot be read are added.
+        side: int, pixels of the longer side of the images that are yielded, or `None`
+            for no images.
 
     Attributes:
         drawn: List of what `attention_over_captions` takes, if there is to be a
@@ -249,87 +252,89 @@ class Captions:
     """
 
     def __init__(
-        self, predictor: "kc.serving.Predictor", options: Any, skipped: Skipped
+        self,
+        predictor: "kc.serving.Predictor",
+        options: Any,
+        skipped: Skipped,
+        side: int | None,
     ):
         self.predictor = predictor
         self.extractor = predictor.model.extractor
         self.search = decoding_of(options)
         self.n_best = options.n_best
         self.draws = bool(options.figure)
+        self.side = side
         self.shares = None
         if options.colours:
             self.shares = kc.decoding.compile_function(kc.features.colours_of, ())
         self.skipped = skipped
         self.without_text = 0
         self.drawn = []
+        self._images, self._pixels = {}, {}  # by place, of files that were read
 
     def __call__(
         self, names: list[str]
     ) -> Iterator[tuple[dict, np.ndarray] | tuple[None, None]]:
-        """Yields a row, see `CaptionFile`, and the image, of every file.
+        """Yields a row, see `CaptionFile`, and the image, or `None`, of every file.
 
         Files that cannot be read have neither.
         """
-        # A figure shows no padding. Every other batch has one size, for one graph.
-        batch_size = 1 if self.draws else min(BATCH_SIZE, len(names))
-        batch = []
-        for name in names:
-            try:
-                batch.append((name, self.extractor.read(name)))
-            except kc.InputError as error:
-                self.skipped.add(name, str(error))
+        found = self.predictor.stream(
+            names,
+            read=self._read,
+            batch_size=1 if self.draws else BATCH_SIZE,  # a figure shows no padding
+            n=self.n_best,
+            **self.search,
+        )
+        for place, (name, prediction) in enumerate(zip(names, found, strict=True)):
+            image = self._images.pop(place, None)
+            pixels = self._pixels.pop(place, None)
+            if isinstance(prediction, kc.predict.Fault):
+                is_text = isinstance(prediction.error, kc.errors.NoTextError)
+                self.without_text += is_text
+                self.skipped.add(name, prediction.reason)
                 yield None, None
-            if len(batch) == batch_size:
-                yield from self._caption(batch, batch_size)
-                batch = []
-        if batch:
-            yield from self._caption(batch, batch_size)
+                continue
+            if self.draws and prediction.tokens is not None:
+                inputs = {key: x[None] for key, x in prediction.inputs.items()}
+                self.drawn.append((inputs, prediction.tokens, image))
+            yield self._row(name, prediction, pixels), image
 
-    def _caption(self, batch, batch_size):
-        items = [item for _, item in batch]
-        items += items[-1:] * (batch_size - len(items))
-        examples = [self.predictor.resized(item) for item in items]
-        try:
-            found = self.predictor.answer(examples, n=self.n_best, **self.search)
-        except kc.errors.NoTextError as error:
-            if len(batch) == 1:
-                self.skipped.add(batch[0][0], str(error))
-                self.without_text += 1
-                yield None, None
-                return
-            for one in batch:  # none fails by another's fault
-                yield from self._caption([one], batch_size)
-            return
+    def _read(self, name, place):
+        file = self.extractor.read(name)
+        medium = "clip" if isinstance(file, kc.features.Clip) else "photo"
+        example = self.predictor.example_of({medium: file}, place)
+        if self.draws:
+            self._images[place] = image_of(file)
+        elif self.side is not None:
+            self._images[place] = kc.results.reduced(image_of(file), self.side)
         if self.shares:
-            from keras_caption.serving.stacking import stack
+            self._pixels[place] = example.values["photo"]
+        return example
 
-            pixels = stack([example["photo"] for example in examples])
-            boxes = np.stack([x.inputs["boxes"] for x in found])
-            shares = np.array(self.shares(pixels, boxes))
-        for i, (name, item) in enumerate(batch):
-            one, image = found[i], image_of(item)
-            texts = [kc.text.one_line(text) for text, _ in one.best]
-            if self.shares:
-                categories = [x["category"] for x in one.objects]
-                coloured = list(zip(categories, shares[i], strict=False))
-                texts = [kc.results.with_colours(text, coloured) for text in texts]
-            if self.draws and one.tokens is not None:
-                inputs = {key: x[None] for key, x in one.inputs.items()}
-                self.drawn.append((inputs, one.tokens, image))
-            row = {
-                "photo": name,
-                "caption": texts[0] if texts else "",
-                "score": round(one.score, 4),
-                "confidence": round(one.confidence, 4),
-                "unsure": one.unsure,
-                "objects": one.objects,
-            }
-            if self.n_best is not None:
-                row["n_best"] = [
-                    {"caption": text, "score": round(score, 4)}
-                    for text, (_, score) in zip(texts, one.best, strict=True)
-                ]
-            yield row, image
+    def _row(self, name, prediction, pixels):
+        texts = [kc.text.one_line(text) for text, _ in prediction.best]
+        if self.shares:
+            boxes = prediction.inputs["boxes"]
+            batch = {key: x[None] for key, x in pixels.items()}
+            [shares] = np.array(self.shares(batch, boxes[None]))
+            categories = [x["category"] for x in prediction.objects]
+            coloured = list(zip(categories, shares, strict=False))
+            texts = [kc.results.with_colours(text, coloured) for text in texts]
+        row = {
+            "photo": name,
+            "caption": texts[0] if texts else "",
+            "score": round(prediction.score, 4),
+            "confidence": round(prediction.confidence, 4),
+            "unsure": prediction.unsure,
+            "objects": prediction.objects,
+        }
+        if self.n_best is not None:
+            row["n_best"] = [
+                {"caption": text, "score": round(score, 4)}
+                for text, (_, score) in zip(texts, prediction.best, strict=True)
+            ]
+        return row
 
 
 def with_progress(rows: Iterable, total: int, shown: bool) -> Iterable:

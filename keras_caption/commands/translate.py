@@ -19,13 +19,13 @@ command line, or of each line that is typed. What a beam holds to be best may ch
 import argparse
 import contextlib
 import functools
-import itertools
 import pathlib
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from tqdm.utils import disp_len
 
 import keras_caption as kc
@@ -41,8 +41,6 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress
-
-AT_ONCE = 1024  # lines in memory
 
 
 def make_parser() -> Parser:
@@ -144,15 +142,18 @@ class LineTranslator:
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yields the lines to print."""
-        first, sentences = 1, iter(sentences)
-        while chunk := list(itertools.islice(sentences, AT_ONCE)):
-            for number, result in enumerate(self._translate(chunk, first), start=first):
-                if self.n_best is None:
-                    yield kc.text.one_line(result)
-                    continue
-                for text, score in result:
-                    yield f"{number}\t{score:.4f}\t{kc.text.one_line(text)}"
-            first += len(chunk)
+        found = kc.serving.Predictor(self.model).stream(
+            sentences, read=self._read, n=self.n_best, **self.options
+        )
+        for number, prediction in enumerate(found, start=1):
+            if isinstance(prediction, kc.predict.Fault):
+                self._skip(number, prediction.error)
+                prediction = kc.predict.Prediction()
+            if self.n_best is None:
+                yield kc.text.one_line(prediction.text)
+                continue
+            for text, score in prediction.best:
+                yield f"{number}\t{score:.4f}\t{kc.text.one_line(text)}"
 
     def stream(self, sentences: Iterable[str]) -> None:
         """Shows the translations in a terminal while they grow."""
@@ -161,36 +162,30 @@ class LineTranslator:
 
     def _growing(self, sentence, number):
         """The texts of a growing translation; none of what is not translated."""
-        most = kc.inputs.text.MAX_TOKENS
-        [[*words, _]] = self.model.source_tokens([sentence])  # the last is EOS
-        if len(words) >= most:
-            problem = f"has more than {most:,} tokens and is not translated"
-            self._report(number, problem, translated=False)
-        elif words:
-            if not any(map(self.model.source.is_known, words)):
-                self._report(number, "has unknown words only", translated=True)
-            generated = self.model.generate([sentence], stream=True, **self.options)
-            try:
+        try:
+            if self._read(sentence, number - 1).has_words:
+                generated = self.model.generate([sentence], stream=True, **self.options)
                 yield from (text for [text] in generated)
-            except kc.errors.NoTextError as error:
-                problem = f"has no translation: {error.reason}"
-                self._report(number, problem, translated=False)
+        except kc.InputError as error:
+            self._skip(number, error)
 
-    def _report(self, number, problem, translated):
-        if translated:
-            self.unknown.append(number)
-        else:
-            which = f"{self.name} {number}"
-            self.skipped.add(which, f"{which} {problem}.")
+    def _read(self, sentence, place):
+        """The example of a sentence, which is noted if it has unknown words only."""
+        most = kc.inputs.text.MAX_TOKENS
+        [tokens] = self.model.source_tokens([sentence])
+        words = tokens[:-1]  # the last is EOS
+        if len(tokens) > most:
+            raise kc.InputError(f"has more than {most:,} tokens and is not translated")
+        if words and not any(map(self.model.source.is_known, words)):
+            self.unknown.append(place + 1)
+        values = {"source": np.array(tokens, "int32")}
+        return kc.predict.Example(place, values, has_words=bool(words))
 
-    def _translate(self, sentences, first):
-        """Translations of some sentences, the first of which has the number `first`."""
-
-        def report(place, problem, translated):
-            self._report(first + place, problem, translated)
-
-        options = {"report": report, "n": self.n_best, **self.options}
-        return self.model.translate(sentences, **options)
+    def _skip(self, number, error):
+        which, problem = f"{self.name} {number}", str(error)
+        if isinstance(error, kc.errors.NoTextError):
+            problem = f"has no translation: {error.reason}"
+        self.skipped.add(which, f"{which} {problem}.")
 
 
 def show(texts: Iterable[str]) -> None:

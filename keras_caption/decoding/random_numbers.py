@@ -2,8 +2,9 @@
 
 from typing import Any
 
+import keras
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -37,6 +38,30 @@ def uniform_numbers(
     bits, _ = threefry(seed, stream, rows, places, xp)
     top = shift_right(bits, 8, xp)  # as many as a float32 has
     return (ops.cast(top, "float32") if xp is ops else top.astype("float32")) * 2.0**-24
+
+
+def numbers_of_samples(
+    seed: int | None, places: Int[np.ndarray, " size"], samples: int, length: int
+) -> Float32[np.ndarray, "size*samples length"]:
+    """Uniform numbers of samples: of an example the same in whatever batch it runs.
+
+    Args:
+        seed: int; or `None` for other numbers each time, which follow from Keras's
+            random seed.
+        places: int `(size,)`, of the examples in all input.
+        samples: int, number of samples of each example.
+        length: int, greatest number of tokens of a sample.
+
+    Returns:
+        float32 `(size * samples, length)`, the samples of an example next to each
+        other.
+    """
+    if seed is None:
+        seed = int(keras.random.randint((), 0, 2**31 - 1))
+        places = np.arange(len(places))  # of requests that may have the same ones
+    places = np.asarray(places, "int32")
+    numbers = [uniform_numbers(seed, i, places, length, np) for i in range(samples)]
+    return np.stack(numbers, axis=1).reshape(-1, length)
 
 
 def threefry(

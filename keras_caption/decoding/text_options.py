@@ -149,10 +149,7 @@ def prefix_tokens(
     """
     texts = options.prefix
     texts = (texts,) * count if isinstance(texts, str) else texts
-    if len(texts) != count:
-        raise InputError(
-            f"`prefix`: there are {len(texts)} texts for {count} examples."
-        )
+    check_prefixes(options, count)
     tokens = np.full((count, options.max_length), PAD, "int32")
     for row, text in zip(tokens, texts, strict=True):
         ids = known_tokens(vocabulary, "prefix", text)
@@ -163,3 +160,10 @@ def prefix_tokens(
             )
         row[: len(ids)] = ids
     return tokens
+
+
+def check_prefixes(options: Decoding, count: int, noun: str = "example") -> None:
+    """Raises `InputError` unless a list of `prefix` has a text for each example."""
+    texts = options.prefix
+    if not isinstance(texts, str) and len(texts) != count:
+        raise InputError(f"`prefix`: there are {len(texts)} texts for {count} {noun}s.")

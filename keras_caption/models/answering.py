@@ -9,9 +9,10 @@ from keras_caption.arguments import Count, Tensor, check
 from keras_caption.compilation import compile_function, shapes_of
 from keras_caption.errors import InputError
 from keras_caption.features.photos import check_photos
-from keras_caption.models.input_reader import BATCH_SIZE
+from keras_caption.inputs import missing_inputs
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import check_texts, pad
+from keras_caption.predict import BATCH_SIZE, run_batches
 from keras_caption.text import PAD, Tokenizer
 
 
@@ -83,19 +84,34 @@ class Answering(PhotoReader):
             InputError: If there are fewer than `n` answers, or as `answer` raises it.
         """
         self.check_number_of_answers(n)
-        best = []
-        raw = self._with_questions(images, questions)
-        for rows, inputs in self.read_in_batches(raw, batch_size)[1]:
-            probabilities = self._run(self.padded(inputs))
-            scores, ids = (
-                ops.convert_to_numpy(x)[: rows[-1] - rows[0] + 1]
-                for x in ops.top_k(probabilities, n)
-            )
-            best += [
-                [(self.answers[i], float(p)) for p, i in zip(*row, strict=True)]
-                for row in zip(scores, ids, strict=True)
-            ]
-        return best
+        check(Count, batch_size=batch_size)
+        examples = self.examples_of(self._with_questions(images, questions))
+        is_checked = not missing_inputs(self.kinds, examples.values)
+
+        def run(values, places):
+            inputs = self.read_batch(values, places, check=not is_checked)
+            return self.answer_batch(inputs, n)
+
+        return [best for _, best in run_batches(examples, run, batch_size, self.fill)]
+
+    def answer_batch(
+        self, inputs: dict[str, Tensor], n: int
+    ) -> list[list[tuple[str, float]]]:
+        """Answers one batch of questions.
+
+        Args:
+            inputs: dict of tensors, as `read` returns it.
+            n: int, number of answers to each question.
+
+        Returns:
+            As `answer_n_best`.
+        """
+        probabilities = self._run(self.padded(inputs))
+        scores, ids = map(ops.convert_to_numpy, ops.top_k(probabilities, n))
+        return [
+            [(self.answers[i], float(p)) for p, i in zip(*row, strict=True)]
+            for row in zip(scores, ids, strict=True)
+        ]
 
     def _run(self, inputs: dict[str, Tensor]) -> Tensor:
         """Calls `probabilities`, compiled once, or once for each shape."""

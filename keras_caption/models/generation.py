@@ -1,42 +1,44 @@
 import contextlib
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import keras
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float32, Int, Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor, check
+from keras_caption.arguments import Count, Tensor, check
 from keras_caption.compilation import compile_function, round_up, shapes_of
 from keras_caption.decoding import Decoding, length_limits, with_decoding
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.constrained_beam import Required
 from keras_caption.decoding.greedy_search import GreedySearch
+from keras_caption.decoding.random_numbers import numbers_of_samples
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.decoding.sampling import Sampling
 from keras_caption.decoding.search import Search, chosen_log_probs, is_hypothesis
 from keras_caption.decoding.text_options import (
+    check_prefixes,
     forbidden_tokens,
     prefix_tokens,
     required_tokens,
 )
 from keras_caption.errors import InputError, NoTextError
-from keras_caption.models.input_reader import (
-    BATCH_SIZE,
-    InputReader,
-    count_rows,
-    is_whole,
-    parts_of,
-)
+from keras_caption.inputs import missing_inputs
+from keras_caption.models.input_reader import InputReader, is_whole, parts_of
+from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
+from keras_caption.predict.batches import batches_of
 from keras_caption.progress import progress as progress_bar
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.text import BOS, PAD, Tokenizer
 
 MAX_COMPILED = 32  # functions of a model, which each take some megabytes
+# Of an example: tokens `(n, T)`, log-probabilities `(n,)`, and of each text its
+# weights, or `None`.
+Generated = tuple[np.ndarray, np.ndarray, list[np.ndarray | None]]
 # Options that can leave an example no text.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
@@ -126,25 +128,26 @@ class Generation(InputReader):
         ```
         """
         self._check_vocabulary()
-        decoding = self._decoding(n, options)
+        decoding = self.decoding_of(n, options)
         if stream and (attention or progress or n is not None):
             raise InputError(
                 "`stream` is of texts alone: it has no `n`, `attention` or `progress`."
             )
         if stream:
             return self._stream(raw, batch_size, decoding)
-        results = []
+        found = self._search(raw, batch_size, n, decoding, attention, progress)
+        return [self.texts_of(x, n, attention) for x in found]
+
+    def texts_of(self, generated: Generated, n: int | None, attention: bool) -> Any:
+        """What `generate` returns of one example."""
         kept = [True, n is not None, attention]
-        for batch in self._search(raw, batch_size, n, decoding, attention, progress):
-            for example in zip(*batch, strict=True):
-                captions = []
-                for tokens, score, weights in zip(*example, strict=True):
-                    parts = self.vocabulary.decode(tokens), float(score), weights
-                    parts = tuple(itertools.compress(parts, kept))
-                    if n is None or is_hypothesis(score):
-                        captions.append(parts if len(parts) > 1 else parts[0])
-                results.append(captions[0] if n is None else captions)
-        return results
+        captions = []
+        for tokens, score, weights in zip(*generated, strict=True):
+            parts = self.vocabulary.decode(tokens), float(score), weights
+            parts = tuple(itertools.compress(parts, kept))
+            if n is None or is_hypothesis(score):
+                captions.append(parts if len(parts) > 1 else parts[0])
+        return captions[0] if n is None else captions
 
     @with_decoding
     def generate_tokens(
@@ -173,16 +176,13 @@ class Generation(InputReader):
             NoTextError: If the options leave an example no text, as of `required` words
                 that do not fit beside each other; it is an `InputError`.
         """
-        decoding = self._decoding(n, options)
-        batches = list(self._search(raw, batch_size, n, decoding))
-        length = max(tokens.shape[-1] for tokens, *_ in batches)
-        tokens = np.concatenate(
-            [
-                np.pad(x, ((0, 0), (0, 0), (0, length - x.shape[-1])))
-                for x, *_ in batches
-            ]
+        decoding = self.decoding_of(n, options)
+        found = [x[:2] for x in self._search(raw, batch_size, n, decoding)]
+        length = max((tokens.shape[-1] for tokens, _ in found), default=0)
+        tokens = np.stack(
+            [np.pad(x, ((0, 0), (0, length - x.shape[-1]))) for x, _ in found]
         )
-        scores = np.concatenate([scores for _, scores, _ in batches])
+        scores = np.stack([scores for _, scores in found])
         return (tokens[:, 0], scores[:, 0]) if n is None else (tokens, scores)
 
     @staticmethod
@@ -302,7 +302,7 @@ class Generation(InputReader):
                 "`generate_tokens`, but neither read nor write strings."
             )
 
-    def _decoding(self, n: int | None, options: dict[str, Any]) -> Decoding:
+    def decoding_of(self, n: int | None, options: dict[str, Any]) -> Decoding:
         """The model's options, some replaced, with a beam that holds `n` captions."""
         changed = self.decoding.override(**options)
         if n is None:
@@ -328,55 +328,109 @@ class Generation(InputReader):
         options: Decoding,
         attention: bool = False,
         progress: bool = False,
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
-        """Tokens `(size, n, T)`, log-probabilities and weights, batch by batch."""
+    ) -> Iterator[Generated]:
+        """What is generated of each example, in their order."""
         bar = contextlib.nullcontext()
         if progress:
             noun = f"{self.kinds[0].noun}s"
             total = count_rows(self._readable(raw)) if is_whole(raw) else None
             bar = progress_bar(desc="Generating", total=total, unit=noun)
-        n, first = n or 1, 0
         with bar:
-            for own, size, feed in self._feeds(raw, batch_size, n, options):
-                tokens, scores = map(ops.convert_to_numpy, self._run(whole, own, feed))
-                tokens, scores = present_first(tokens[:, :n], scores[:, :n])
-                self._check_scores(scores[:size, 0], first, options)
-                first += size
-                weights = [[None] * n] * size
-                if attention:
-                    weights = self.attended(feed["inputs"], tokens)[:size]
-                yield tokens[:size], scores[:size], weights
-                if progress:
-                    bar.update(size)
+            for examples, run in self._parts(raw, batch_size, options):
+
+                def generated(values, places, run=run):
+                    inputs = run(values, places)
+                    return self.generate_batch(inputs, places, n, options, attention)
+
+                for _, one in run_batches(examples, generated, batch_size, self.fill):
+                    yield one
+                    if progress:
+                        bar.update()
+
+    def _parts(
+        self, raw: Any, batch_size: int, options: Decoding
+    ) -> Iterator[tuple[Columns, Callable]]:
+        """Examples, those of each part of an iterable, and what reads their batches."""
+        check(Count, batch_size=batch_size)
+        if options.prefix or options.forbidden or options.required:
+            self._check_vocabulary()
+        has_prefixes = not isinstance(options.prefix, str)
+        if has_prefixes and not is_whole(raw):
+            raise InputError("A list of `prefix` needs a list of examples beside it.")
+        first = 0
+        for part in parts_of(raw, batch_size):
+            examples = self.examples_of(part, first)
+            count = len(examples.places)
+            if has_prefixes:
+                check_prefixes(options, count)
+            is_checked = not missing_inputs(self.kinds, examples.values)
+            yield examples, functools.partial(self.read_batch, check=not is_checked)
+            first += count
 
     def _stream(
         self, raw: Any, batch_size: int, options: Decoding
     ) -> Iterator[list[str]]:
         """Texts after each step, see `generate`."""
         before = []
-        for own, size, feed in self._feeds(raw, batch_size, 1, options):
-            memory, values = self._run(first_values, own, feed)
-            for index in range(own.max_length):
-                place = ops.convert_to_tensor(index, "int32")
-                values, tokens, scores, is_unfinished = self._run(
-                    one_step, own, feed, memory, place, values
-                )
-                tokens, scores = (
-                    ops.convert_to_numpy(x)[:size] for x in (tokens, scores)
-                )
-                texts = [self.vocabulary.decode(row) for row in tokens]
-                yield [*before, *texts]
-                if not is_unfinished:
-                    break
-            self._check_scores(scores, len(before), options)
-            before += texts
+        for examples, read in self._parts(raw, batch_size, options):
+            for batch in batches_of(examples, batch_size, self.fill):
+                places, size = examples.places[batch.indices], batch.count
+                inputs = read(examples.take(batch.indices), places)
+                own, feed = self._feed(inputs, places, 1, options)
+                memory, values = self._run(first_values, own, feed)
+                for index in range(own.max_length):
+                    place = ops.convert_to_tensor(index, "int32")
+                    values, tokens, scores, is_unfinished = self._run(
+                        one_step, own, feed, memory, place, values
+                    )
+                    tokens, scores = map(ops.convert_to_numpy, (tokens, scores))
+                    texts = [self.vocabulary.decode(row) for row in tokens[:size]]
+                    yield [*before, *texts]
+                    if not is_unfinished:
+                        break
+                self._check_scores(scores, places, options)
+                before += texts
 
-    def _check_scores(self, scores, first, options):
+    def generate_batch(
+        self,
+        inputs: dict[str, Tensor],
+        places: Int[np.ndarray, " size"],
+        n: int | None,
+        options: Decoding,
+        attention: bool = False,
+    ) -> list[Generated]:
+        """Generates captions of one batch.
+
+        Args:
+            inputs: dict of tensors, as `read` returns it.
+            places: int `(size,)`, of its examples in all input: samples, messages and a
+                list of `prefix` follow from them.
+            n, attention: Of `generate`.
+            options: `Decoding`.
+
+        Returns:
+            Of each example tokens, int32 `(n, T)`, log-probabilities, float32 `(n,)`,
+            and a list of weights as of `generate`, or of `None`. T is the same for all.
+
+        Raises:
+            NoTextError: If the options leave an example no text.
+        """
+        n = n or 1
+        own, feed = self._feed(inputs, places, n, options)
+        tokens, scores = map(ops.convert_to_numpy, self._run(whole, own, feed))
+        tokens, scores = present_first(tokens[:, :n], scores[:, :n])
+        self._check_scores(scores[:, 0], places, options)
+        weights = [[None] * n] * len(places)
+        if attention:
+            weights = self.attended(inputs, tokens)
+        return list(zip(tokens, scores, weights, strict=True))
+
+    def _check_scores(self, scores, places, options):
         """Raises `NoTextError` if an example has no text.
 
         Args:
             scores: float32 `(size,)`, of the best text of each.
-            first: int, the first example's place in all input.
+            places: int `(size,)`, of the examples in all input.
             options: `Decoding`.
         """
         missing = np.flatnonzero(~is_hypothesis(scores))
@@ -389,56 +443,41 @@ class Generation(InputReader):
             length = options.max_length
             reason = f"{others} and a `max_length` of {length} leave none"
         noun = self.kinds[0].noun
-        raise NoTextError(f"{noun} {first + missing[0]}", reason)
+        raise NoTextError(f"{noun} {places[missing[0]]}", reason)
 
-    def _feeds(
-        self, raw: Any, batch_size: int, n: int, options: Decoding
-    ) -> Iterator[tuple[Decoding, int, dict[str, Any]]]:
-        """Of all that is decoded at once: options, number of examples and arguments.
-
-        The options are without texts, and the arguments those of `search`.
-        """
-        if options.prefix or options.forbidden or options.required:
-            self._check_vocabulary()
-        if not isinstance(options.prefix, str) and not is_whole(raw):
-            raise InputError("A list of `prefix` needs a list of examples beside it.")
+    def _feed(
+        self,
+        inputs: dict[str, Tensor],
+        places: Int[np.ndarray, " size"],
+        n: int,
+        options: Decoding,
+    ) -> tuple[Decoding, dict[str, Any]]:
+        """Options without texts, and the arguments of `search`."""
+        size = len(places)
+        if not isinstance(options.prefix, str):
+            own = tuple(options.prefix[place] for place in places)
+            options = dataclasses.replace(options, prefix=own)
         plain = dataclasses.replace(options, prefix="", forbidden=(), required=())
-        shared, first = {}, 0
+        feed, per_example, prefix = {"inputs": inputs}, {}, None
         if options.required:
-            shared["required"] = required_tokens(self.vocabulary, options)
+            feed["required"] = required_tokens(self.vocabulary, options)
         forbidden = forbidden_tokens(self.vocabulary, options.forbidden)
-        for part in parts_of(raw, batch_size):
-            count, batches = self.read_in_batches(part, batch_size)
-            prefix = numbers = None
-            if options.prefix:
-                prefix = prefix_tokens(self.vocabulary, options, count)
-            if options.temperature is not None:
-                seed = options.seed
-                seed = None if seed is None else (seed + first) % 2**32
-                shape = count * n, options.max_length
-                numbers = ops.convert_to_numpy(keras.random.uniform(shape, seed=seed))
-                numbers = numbers.reshape(count, n, options.max_length)
-            for rows, inputs in batches:
-                feed, per_example = {"inputs": inputs, **shared}, {}
-                if len(forbidden):
-                    shape = len(rows), *forbidden.shape
-                    per_example["forbidden"] = np.broadcast_to(forbidden, shape)
-                own = plain
-                limits = self.limits(
-                    inputs, options, None if prefix is None else prefix[rows]
-                )
-                if limits is not None:  # rounded, for few compiled functions
-                    longest = round_up(int(ops.max(limits)))
-                    longest = min(options.max_length, longest)
-                    own = dataclasses.replace(plain, max_length=longest)
-                if prefix is not None:
-                    per_example["prefix"] = prefix[rows][:, : own.max_length]
-                if numbers is not None:
-                    of_rows = numbers[rows][..., : own.max_length]
-                    feed["numbers"] = of_rows.reshape(-1, own.max_length)
-                # Where examples are too few, those behind repeat the last one.
-                yield own, rows[-1] - rows[0] + 1, {**feed, "per_example": per_example}
-            first += count
+        if len(forbidden):
+            shape = size, *forbidden.shape
+            per_example["forbidden"] = np.broadcast_to(forbidden, shape)
+        if options.prefix:
+            prefix = prefix_tokens(self.vocabulary, options, size)
+        limits = self.limits(inputs, options, prefix)
+        if limits is not None:  # rounded, for few compiled functions
+            longest = min(options.max_length, round_up(int(ops.max(limits))))
+            plain = dataclasses.replace(plain, max_length=longest)
+        if prefix is not None:
+            per_example["prefix"] = prefix[:, : plain.max_length]
+        if options.temperature is not None:
+            feed["numbers"] = numbers_of_samples(
+                options.seed, places, n, plain.max_length
+            )
+        return plain, {**feed, "per_example": per_example}
 
     def attended(
         self, inputs: dict[str, Tensor], tokens: Int32[np.ndarray, "size n T"]

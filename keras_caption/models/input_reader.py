@@ -1,15 +1,13 @@
 import collections.abc
 import functools
-import math
 import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from keras import ops
 
-from keras_caption.arguments import Count, Tensor, check
+from keras_caption.arguments import Tensor
 from keras_caption.compilation import JitSwitch, round_up_rows
 from keras_caption.errors import InputError
 from keras_caption.inputs import (
@@ -19,9 +17,10 @@ from keras_caption.inputs import (
     padded,
     read,
 )
+from keras_caption.predict import Columns, count_rows
 from keras_caption.text import Tokenizer
 
-BATCH_SIZE = 32  # examples that are predicted at once, with their photos in memory
+CHECKED_AT_ONCE = 1024  # examples, whose values are checked together
 RAW = "raw"  # name of input that is no dict
 
 
@@ -77,57 +76,57 @@ class InputReader(JitSwitch):
         """
         return read(self.kinds, self.to_batch(raw), self.name, check, first)
 
-    def read_in_batches(
-        self, raw: Any, batch_size: int
-    ) -> tuple[int, Iterator[tuple[Int[np.ndarray, " size"], dict[str, Tensor]]]]:
-        """Reads and checks any number of examples, some at a time.
+    def examples_of(self, raw: Any, first: int = 0) -> Columns:
+        """Any number of examples, of which batches are made.
 
-        Photos and clips are read batch by batch. Examples that need no reading are
-        all checked before the first batch.
+        Photos and clips are read batch by batch, see `read_batch`. Examples that need
+        no reading are all checked now.
 
         Args:
             raw: As of `read`.
-            batch_size: int, greatest number of examples in a batch.
-
-        Returns:
-            The number of examples; and an iterator over batches of one size, so that
-            one compiled function serves all: pairs of the places of its examples in
-            `raw`, int `(size,)`, and a dict as of `read`. Where examples are too few
-            for the last batch, it repeats the last one.
+            first: int, the first example's place in all input.
 
         Raises:
             InputError: As `read` raises it.
         """
-        check(Count, batch_size=batch_size)
-        counts = {name: count_rows(x) for name, x in self._readable(raw).items()}
+        values = self._readable(raw)
+        counts = {name: count_rows(x) for name, x in values.items()}
         count = max(counts.values(), default=1)
-        if count <= batch_size:
-            inputs = self.read(raw, check=True)
-            count = len(next(iter(inputs.values())))
-            rows = np.arange(count)
-            if self.has_few_shapes(count):
-                size = round_up_rows(count, batch_size)
-                rows = np.minimum(np.arange(size), count - 1)
-                inputs = {name: take_rows(x, rows) for name, x in inputs.items()}
-            return count, iter([(rows, inputs)])
-        if len(set(counts.values())) > 1:
-            noun = self.kinds[0].noun
-            raise InputError(f"The inputs differ in their number of {noun}s: {counts}.")
-        size = math.ceil(count / math.ceil(count / batch_size))
-        places = [
-            np.minimum(np.arange(start, start + size), count - 1)
-            for start in range(0, count, size)
-        ]
+        needs_no_reading = not missing_inputs(self.kinds, values)
+        has_rows = all(hasattr(x, "__len__") for x in values.values())
+        is_one_file = isinstance(raw, str | bytes)
+        if count <= CHECKED_AT_ONCE and (
+            needs_no_reading or not has_rows or is_one_file
+        ):
+            self.read(raw, check=True, first=first)
+        if len({*counts.values()}) > 1:
+            raise InputError(
+                f"The inputs differ in their number of {self.kinds[0].noun}s: {counts}."
+            )
+        examples = Columns(values, count, first)
+        if count > CHECKED_AT_ONCE and needs_no_reading:
+            for start in range(0, count, CHECKED_AT_ONCE):
+                rows = np.arange(start, min(start + CHECKED_AT_ONCE, count))
+                self.read_batch(examples.take(rows), first + rows, check=True)
+        return examples
 
-        def read_rows(rows, check):
-            part = {n: take_rows(x, rows) for n, x in self._readable(raw).items()}
-            return self.read(part.get(RAW, part), check, int(rows[0]))
+    def read_batch(
+        self, values: dict[str, Any], places: Int[np.ndarray, " size"], check: bool
+    ) -> dict[str, Tensor]:
+        """Reads a batch that was taken out of what `examples_of` returned.
 
-        is_complete = not missing_inputs(self.kinds, self._readable(raw))
-        if is_complete:
-            for rows in places:
-                read_rows(rows, check=True)
-        return count, ((rows, read_rows(rows, not is_complete)) for rows in places)
+        Args:
+            values: dict of arrays or lists.
+            places: int `(size,)`, of its examples in all input, for messages.
+            check: bool, as of `read`.
+        """
+        first = int(places[0]) if len(places) else 0
+        return self.read(values.get(RAW, values), check, first)
+
+    def fill(self, count: int, batch_size: int) -> int:
+        """Rows of a batch of `count` examples, see `predict.batches_of`."""
+        few = self.has_few_shapes(count)
+        return round_up_rows(count, batch_size) if few else count
 
     def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Inputs as a compiled function takes them: with padding, if it saves shapes.
@@ -179,23 +178,3 @@ def parts_of(raw: Any, batch_size: int) -> Iterator[Any]:
             singles = []
     if singles:
         yield singles
-
-
-def count_rows(values: Any) -> int:
-    """The number of rows of a list, an array or a tensor; 1 of anything else."""
-    if isinstance(values, (str, bytes, os.PathLike)):
-        return 1
-    try:
-        return len(values)
-    except TypeError:
-        return 1
-
-
-def take_rows(values: Any, rows: np.ndarray) -> Any:
-    """The rows at some places of a list, an array or a tensor."""
-    if not hasattr(values, "shape"):
-        values = list(values)
-        return [values[i] for i in rows]
-    if isinstance(values, np.ndarray):
-        return values[rows]
-    return ops.take(values, rows, axis=0)

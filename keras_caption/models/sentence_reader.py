@@ -1,16 +1,17 @@
 import collections.abc
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import Count, check
 from keras_caption.decoding import with_decoding
+from keras_caption.decoding.text_options import check_prefixes
 from keras_caption.errors import InputError, NoTextError
 from keras_caption.inputs.text import MAX_TOKENS
-from keras_caption.models.input_reader import BATCH_SIZE, InputReader, is_whole
+from keras_caption.models.input_reader import InputReader, is_whole
+from keras_caption.predict import BATCH_SIZE, Columns, Fault, Rows, run_batches
 from keras_caption.progress import progress
 from keras_caption.text import PAD
 
@@ -34,12 +35,10 @@ class SentenceReader(InputReader):
             return super().to_batch(raw)
         return {"source": pad(self.source_tokens(raw))}
 
-    def read_in_batches(
-        self, raw: Any, batch_size: int
-    ) -> tuple[int, Iterator[tuple[Int[np.ndarray, " size"], dict[str, Tensor]]]]:
-        """Reads and checks any number of sentences, tokenized once."""
+    def examples_of(self, raw: Any, first: int = 0) -> Columns:
+        """Any number of examples; sentences are tokenized once."""
         raw = raw if self.source is None else self.to_batch(raw)
-        return super().read_in_batches(raw, batch_size)
+        return super().examples_of(raw, first)
 
     def source_tokens(self, sentences: Any) -> list[list[int]]:
         """Tokens of each sentence, EOS included.
@@ -58,6 +57,7 @@ class SentenceReader(InputReader):
         report: Callable[[int, str, bool], None] | None = None,
         *,
         n: int | None = None,
+        attention: bool = False,
         **options: Any,
     ) -> list[Any]:
         """Translates any number of sentences, in batches of similar length.
@@ -69,12 +69,12 @@ class SentenceReader(InputReader):
             report: Function that is called with the place of a sentence, what is wrong
                 with it, and whether it is translated nonetheless, as those of unknown
                 words are. By default a warning counts those of too many tokens.
-            n: int, number of translations of each sentence, as of `generate`.
+            n, attention: As of `generate`.
             **options: As of `generate`.
 
         Returns:
-            A list of str; with `n`, of lists as `generate` returns them, empty ones
-            where the translation is.
+            A list of str; with `n` or `attention`, of what `generate` returns. An empty
+            translation is "" or, with `n`, an empty list.
 
         Raises:
             InputError: If the sentences are no list of str, or as `generate` raises it.
@@ -86,57 +86,32 @@ class SentenceReader(InputReader):
             raise InputError("`translate` has no `stream`: `generate` has.")
         if not is_whole(sentences):
             sentences = list(sentences)
-        prefix = options.get("prefix", self.decoding.prefix)
-        is_one = isinstance(prefix, str)
-        if not is_one and len(prefix) != len(sentences):
-            raise InputError(
-                f"`prefix`: there are {len(prefix)} texts for {len(sentences)} "
-                "sentences."
-            )
-
-        def generate(indices, batch):
-            own = options if is_one else {"prefix": [prefix[i] for i in indices]}
-            return self.generate(batch, batch_size, n=n, **{**options, **own})
-
-        empty = "" if n is None else []
-        return self._in_batches(generate, sentences, batch_size, report, empty)
-
-    def _in_batches(
-        self,
-        generate: Callable,
-        sentences: list[str],
-        batch_size: int,
-        report: Callable[[int, str, bool], None] | None,
-        empty: Any,
-    ) -> list[Any]:
-        """What `generate` makes of batches of sentences of similar length, in order."""
+        check(Count, batch_size=batch_size)
         tokens = self.source_tokens(sentences)
+        self._check_vocabulary()
+        decoding = self.decoding_of(n, options)
+        check_prefixes(decoding, len(tokens), "sentence")
         self._report(tokens, report)
-        generated = [empty] * len(tokens)
         usable = [i for i, ids in enumerate(tokens) if 1 < len(ids) <= MAX_TOKENS]
-        usable.sort(key=lambda i: len(tokens[i]))
-        starts = range(0, len(usable), batch_size)
-        for start in progress(starts, "Translating", unit="batches", leave=False):
-            indices = usable[start : start + batch_size]
-            batch = {"source": pad([tokens[i] for i in indices])}
-            try:
-                results = generate(indices, batch)
-            except NoTextError:
-                if report is None:
-                    raise
-                results = self._one_by_one(generate, indices, batch, report, empty)
-            for i, result in zip(indices, results, strict=True):
-                generated[i] = result
-        return generated
+        examples = Rows(
+            [{"source": np.array(tokens[i], "int32")} for i in usable], usable
+        )
 
-    def _one_by_one(self, generate, indices, batch, report, empty):
-        """Results of a batch of sentences, some of which may have none."""
-        for place, i in enumerate(indices):
-            try:
-                yield from generate([i], {"source": batch["source"][[place]]})
-            except NoTextError as error:
-                report(i, f"has no translation: {error.reason}", False)
-                yield empty
+        def run(values, places):
+            inputs = self.read(values)
+            return self.generate_batch(inputs, places, n, decoding, attention)
+
+        translated = ["" if n is None else [] for _ in tokens]
+        faults = None if report is None else NoTextError
+        found = run_batches(examples, run, batch_size, self.fill, faults)
+        bar = progress(found, "Translating", len(usable), unit="sentences", leave=False)
+        for index, result in bar:
+            place = usable[index]
+            if isinstance(result, Fault):
+                report(place, f"has no translation: {result.error.reason}", False)
+            else:
+                translated[place] = self.texts_of(result, n, attention)
+        return translated
 
     def _report(self, tokens, report):
         """Reports sentences of too many tokens, and those of unknown words only."""
@@ -146,7 +121,7 @@ class SentenceReader(InputReader):
                 warnings.warn(
                     f"{len(too_long)} of {len(tokens)} sentences have more than "
                     f"{MAX_TOKENS:,} tokens and are not translated.",
-                    stacklevel=4,
+                    stacklevel=3,
                 )
             return
         for i in too_long:

@@ -2,6 +2,7 @@
 
 from keras_caption.results.caption_files import CaptionFile, open_caption_file
 from keras_caption.results.coloured_captions import with_colours
+from keras_caption.results.embedded_images import reduced
 from keras_caption.results.examples import Attention, Example, Line, Outcome
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.labels import places_of_labels
@@ -17,6 +18,7 @@ __all__ = [
     "from_text",
     "open_caption_file",
     "places_of_labels",
+    "reduced",
     "to_text",
     "with_colours",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_caption.atomic import naming, replacing
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.results.contact_sheet import HEAD, figure_of, photo_of
+from keras_caption.results.contact_sheet import HEAD, SIDE, figure_of, photo_of
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.parquet_rows import schema_of, writing_rows
 
@@ -33,6 +33,8 @@ class CaptionFile:
     Attributes:
         done: set of str, real paths of the photos that the file has; `in` finds them
             by any path, such as `./a.jpg`, and by links.
+        side: int, pixels of the longer side of the photos that the file shows, or
+            `None` if it shows none.
 
     Args:
         path: Path of the file.
@@ -43,6 +45,7 @@ class CaptionFile:
     """
 
     head = ""
+    side: int | None = None
 
     def __init__(self, path: str | os.PathLike, n_best: int = 1):
         self.path = pathlib.Path(path)
@@ -74,7 +77,8 @@ class CaptionFile:
 
         Args:
             row: `Row`.
-            pixels: uint8 `(height, width, 3)`, the photo, or `None` for a clip.
+            pixels: uint8 `(height, width, 3)`, the photo, no smaller than `side`; or
+                `None` if the file shows none.
         """
         if row["photo"] in self:
             return
@@ -141,6 +145,7 @@ class SheetFile(CaptionFile):
     """A contact sheet in HTML: small photos, with objects and captions."""
 
     head = HEAD
+    side = SIDE
 
     def photos_in(self, content: str) -> list[str]:
         if not content.startswith(self.head):
@@ -157,6 +162,8 @@ class ParquetFile:
     A table cannot grow: until it is closed, its new rows are in `FILE.jsonl`. This file
     is removed then; after a process is killed, the next one continues it.
     """
+
+    side = None
 
     def __init__(self, path: str | os.PathLike, n_best: int = 1):
         with missing_extras():

@@ -32,3 +32,15 @@ def embedded_image(
     image.save(file, "JPEG", quality=quality)
     content = base64.b64encode(file.getvalue()).decode()
     return image.size, f"data:image/jpeg;base64,{content}"
+
+
+def reduced(
+    pixels: UInt8[np.ndarray, "height width 3"], side: int
+) -> UInt8[np.ndarray, "height width 3"]:
+    """An image of `side` pixels at most, as `embedded_image` makes it."""
+    with missing_extras():
+        from PIL import Image
+
+    image = Image.fromarray(pixels)
+    image.thumbnail((side, side))
+    return np.array(image)

@@ -29,6 +29,7 @@ class Sidecars:
     """
 
     path = "text files beside the photos"
+    side = None
 
     def __init__(self, photos: Iterable[str]):
         owners = collections.defaultdict(list)

@@ -18,7 +18,7 @@ import numpy as np
 
 from keras_caption.arguments import CountOrZero, Positive, check
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.serving.prediction import Prediction
+from keras_caption.predict import Prediction
 
 BUSY = (429, 502, 503)  # statuses after which a request may come again
 LOST = (

@@ -10,24 +10,24 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from jaxtyping import Int
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_caption.errors import InputError, NoTextError
 from keras_caption.formats.faults import reading
 from keras_caption.formats.jpeg_scans import check_scans
-from keras_caption.serving.prediction import Prediction
+from keras_caption.predict import Example, Prediction, RecordPredictor
+from keras_caption.serving.request_options import PLACE_BITS
 from keras_caption.serving.rest_values import DEFAULT, FILES, check_items, to_array
 from keras_caption.serving.signature import Signature
-from keras_caption.serving.stacking import stack
 
-BATCH_SIZE = 32  # examples that are answered at once
 TEXTS = ("captions", "translations", "answers")  # names of outputs
 PHOTOS, FEATURES = "photos", "features"  # signatures
 COUNTS = {"num_regions": "regions", "num_frames": "frames"}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-class ExportedPredictor:
+class ExportedPredictor(RecordPredictor):
     """Answers records by an exported model, as `Predictor` does by a saved one.
 
     It builds no model of Keras. An export returns texts and scores; of objects and
@@ -44,6 +44,7 @@ class ExportedPredictor:
     """
 
     def __init__(self, path: str | os.PathLike):
+        super().__init__()
         with reading(path):
             content = (pathlib.Path(path) / "saved_model.pb").read_bytes()
             [graph] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
@@ -67,7 +68,7 @@ class ExportedPredictor:
 
     def read(
         self, record: Mapping[str, Any], place: int = 0, max_pixels: int = 2**26
-    ) -> dict[str, Any]:
+    ) -> Example:
         """Reads and checks one record, see `Predictor.read`."""
         if not isinstance(record, Mapping):
             raise InputError(
@@ -94,7 +95,7 @@ class ExportedPredictor:
             what = f"`{name}` of record {place}"
             row[name] = to_array(what, value, signature.inputs[name])
         check_items(f"Record {place}", row)
-        return row
+        return Example(place, row)
 
     def effort(
         self, records: Sequence[Any], n: int | None, options: dict[str, Any]
@@ -109,35 +110,27 @@ class ExportedPredictor:
         """Raises `InputError` as `answer` does, of its options."""
         self._values(options, self._signature(False, n, options))
 
-    def answer(
+    def run(
         self,
-        examples: Sequence[dict[str, Any]],
-        *,
-        n: int | None = None,
-        attention: bool = False,
-        **options: Any,
+        inputs: dict[str, np.ndarray],
+        places: Int[np.ndarray, " size"],
+        n: int | None,
+        attention: bool,
+        options: dict[str, Any],
     ) -> list[Prediction]:
-        """Answers examples that `read` has returned, see `Predictor.answer`.
+        """Predictions of a batch, see `RecordPredictor.run`.
 
         Options are those that the signatures `search` and `sample` have.
         """
         if attention:
             raise InputError("An exported model has no attention to show.")
-        predictions = [Prediction() for _ in examples]
-        groups = {}
-        for place, example in enumerate(examples):
-            groups.setdefault(frozenset(example), []).append(place)
-        for names, places in groups.items():
-            signature = self._signature(FILES in names, n, options)
-            given = self._values(options, signature)
-            for start in range(0, len(places), BATCH_SIZE):
-                batch = places[start : start + BATCH_SIZE]
-                inputs = stack([examples[i] for i in batch]) | given
-                found = predictions_of(signature(inputs), n)
-                self._check_found(found, batch, options)
-                for i, prediction in zip(batch, found, strict=True):
-                    predictions[i] = prediction
-        return predictions
+        signature = self._signature(FILES in inputs, n, options)
+        given = self._values(options, signature)
+        if "seed" in given:
+            given["seed"] = given["seed"] + (places.astype("int64") << PLACE_BITS)
+        found = predictions_of(signature(inputs | given), n)
+        self._check_found(found, places, options)
+        return found
 
     def _check_found(self, found, places, options):
         """Raises `NoTextError` if an example has no text, for its options perhaps."""

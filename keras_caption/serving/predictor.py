@@ -6,9 +6,8 @@ from typing import Any
 
 import keras
 import numpy as np
+from jaxtyping import Int
 
-from keras_caption.decoding import with_decoding
-from keras_caption.decoding.search import is_hypothesis
 from keras_caption.decoding.text_options import (
     check_texts,
     forbidden_tokens,
@@ -17,7 +16,6 @@ from keras_caption.decoding.text_options import (
 from keras_caption.errors import InputError
 from keras_caption.features import (
     MAX_PIXELS,
-    Clip,
     ClipExtractor,
     ObjectDetector,
 )
@@ -26,21 +24,18 @@ from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import ClassifierEnsemble, Ensemble, load
 from keras_caption.models.answering import Answering
-from keras_caption.models.input_reader import BATCH_SIZE
+from keras_caption.predict import Example, Prediction, RecordPredictor
+from keras_caption.predict.predictor import FILES
 from keras_caption.serving.detection import add_detector
-from keras_caption.serving.prediction import Prediction
 from keras_caption.serving.records import array_of, clip_of, photo_of
 from keras_caption.serving.rest_values import DEFAULT
 from keras_caption.serving.signature import Signature
 from keras_caption.serving.signatures import signatures_of
-from keras_caption.serving.stacking import stack
 from keras_caption.text import EOS, PAD, Tokenizer
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
-FILES = ("photo", "clip")  # names of what features are extracted from
 
-
-class Predictor:
+class Predictor(RecordPredictor):
     """Answers records of users: by captions, translations or answers to questions.
 
     A record is a dict of what the model reads of one example:
@@ -54,7 +49,8 @@ class Predictor:
       `regions` and `boxes`.
 
     It names no file and no address, so that anybody may send it. `read` checks one
-    record; `answer` answers some that were read, together; a call does both.
+    record; `answer` answers some that were read, together; a call does both; `stream`
+    does both for any number.
 
     Args:
         model: A model or an ensemble of `keras_caption.models`; or what
@@ -84,6 +80,7 @@ class Predictor:
         detector: str | None = None,
         confidence: float | None = None,
     ):
+        super().__init__()
         self.model = ensemble_of(model)
         if detector is not None:
             add_detector(self.model, detector, confidence)
@@ -101,45 +98,42 @@ class Predictor:
         file = "clip" if isinstance(extractor, ClipExtractor) else "photo"
         return (file, *self.model.input_specs)
 
-    def __call__(
-        self,
-        records: Iterable[Mapping[str, Any]],
-        *,
-        n: int | None = None,
-        attention: bool = False,
-        **options: Any,
-    ) -> list[Prediction]:
-        """Reads and answers records, see `read` and `answer`."""
-        examples = [self.read(record, i) for i, record in enumerate(records)]
-        return self.answer(examples, n=n, attention=attention, **options)
-
     # === Reading ===
 
     def read(
         self, record: Mapping[str, Any], place: int = 0, max_pixels: int = MAX_PIXELS
-    ) -> dict[str, Any]:
-        """Reads and checks one record.
+    ) -> Example:
+        """Reads and checks one record, see `RecordPredictor.read`.
 
         Args:
-            record: dict, see the class.
-            place: int, of the record among others, for messages.
+            record, place: Of `RecordPredictor.read`.
             max_pixels: int, greatest number of a photo's pixels.
-
-        Returns:
-            dict, an example that `answer` takes.
-
-        Raises:
-            InputError: If a name is unknown or missing, a value is wrong, or nothing
-                can be predicted from the record.
         """
         values = self._known(record, place)
-        example = {}
         if "photo" in values:
-            photo = photo_of(values.pop("photo"), place, max_pixels)
-            example = self.resized(photo)
+            values["photo"] = photo_of(values["photo"], place, max_pixels)
         if "clip" in values:
-            clip = clip_of(values.pop("clip"), place, self.model.extractor)
-            example = self.resized(clip)
+            values["clip"] = clip_of(values["clip"], place, self.model.extractor)
+        return self.example_of(values, place)
+
+    def example_of(self, values: dict[str, Any], place: int) -> Example:
+        """An example of values that are known, of few pixels however large a file is.
+
+        Args:
+            values: dict, a record in which `photo` or `clip` is what `read` of the
+                model's extractor returns.
+            place: Of `read`.
+
+        Raises:
+            InputError: As `read` raises it.
+        """
+        values, example = dict(values), {}
+        for name in FILES:
+            if name in values:
+                pixels = self.model.extractor.to_pixels([values.pop(name)])
+                example[name] = keras.tree.map_structure(
+                    lambda x: np.asarray(x)[0], pixels
+                )
         extracted = self.model.extractor.made if example else ()
         for name in extracted:
             if name in values:
@@ -151,27 +145,18 @@ class Predictor:
             if isinstance(values.get(name), str):
                 values[name] = tokens(values[name], place)
         values = {name: array_of(name, x, place) for name, x in values.items()}
+        has_words = "source" not in values or bool(np.any(values["source"] != EOS))
         for kind in self.model.kinds:
             own = {name: values[name] for name in kind.keys if name in values}
             missing = [x for x in kind.required if x not in {*own, *extracted}]
             if missing:
                 raise InputError(f"Record {place} has no {' and no '.join(missing)}.")
-            if own and kind.keys[0] not in extracted and not is_empty(own):
+            if own and kind.keys[0] not in extracted and has_words:
                 own = kind.before_padding(own)
                 batch = {name: x[None] for name, x in own.items()}
                 read([kind], batch, self.model.name, check=True, first=place)
             example |= own
-        return example
-
-    def resized(self, file: np.ndarray | Clip) -> dict[str, Any]:
-        """A photo or clip as an example of few pixels, however many it has.
-
-        Args:
-            file: What `read` of the model's extractor returns.
-        """
-        pixels = self.model.extractor.to_pixels([file])
-        name = "clip" if isinstance(file, Clip) else "photo"
-        return {name: keras.tree.map_structure(lambda x: np.asarray(x)[0], pixels)}
+        return Example(place, example, has_words)
 
     def _known(self, record, place):
         """The values of a record, by names that are known."""
@@ -237,49 +222,45 @@ class Predictor:
 
     # === Answering ===
 
-    @with_decoding
-    def answer(
+    def fill(self, count: int, batch_size: int) -> int:
+        return self.model.fill(count, batch_size)
+
+    def run(
         self,
-        examples: Sequence[dict[str, Any]],
-        *,
-        n: int | None = None,
-        attention: bool = False,
-        **options: Any,
+        inputs: dict[str, np.ndarray],
+        places: Int[np.ndarray, " size"],
+        n: int | None,
+        attention: bool,
+        options: dict[str, Any],
     ) -> list[Prediction]:
-        """Answers examples that `read` has returned, in batches.
-
-        Args:
-            examples: List of dict.
-            n: int, number of texts of each example, see
-                `keras_caption.models.Captioner.generate`.
-            attention: bool, whether to say what each word attends to.
-            **options: Fields of `keras_caption.decoding.Decoding`, in place of the
-                model's own. Models that answer questions have none.
-
-        Returns:
-            List of `Prediction`.
-
-        Raises:
-            InputError: If an option is unknown or wrong, or there are fewer than `n`
-                answers.
-            NoTextError: If the options leave an example no text.
-        """
-        self.check_options(n, options)
-        predictions = [Prediction() for _ in examples]
-        groups = {}
-        for place, example in enumerate(examples):
-            if not is_empty(example):
-                groups.setdefault(frozenset(example), []).append(place)
-        for places in groups.values():
-            if "source" in examples[places[0]]:  # less padding
-                places.sort(key=lambda i: len(examples[i]["source"]))
-            for start in range(0, len(places), BATCH_SIZE):
-                batch = places[start : start + BATCH_SIZE]
-                inputs = self._inputs([examples[i] for i in batch])
-                answered = self._answered(inputs, n, attention, options)
-                for i, prediction in zip(batch, answered, strict=True):
-                    predictions[i] = prediction
-        return predictions
+        """Predictions of a batch, see `RecordPredictor.run`."""
+        features = {}
+        for name in FILES:
+            if name in inputs:
+                features = self.model.extract_pixels(inputs[name])
+        values = {name: x for name, x in inputs.items() if name not in FILES}
+        values |= {name: np.asarray(x) for name, x in features.items()}
+        read = self.model.read(values)
+        if isinstance(self.model, Answering):
+            found = self._predictions(self.model.answer_batch(read, n or 1))
+        else:
+            found = self._texts(read, places, n, options)
+        for i, prediction in enumerate(found):
+            prediction.inputs = {name: x[i] for name, x in values.items()}
+        extractor = self.model.extractor
+        if isinstance(extractor, ObjectDetector) and "scores" in values:
+            for i, prediction in enumerate(found):
+                prediction.objects = extractor.objects_of(values, i)
+                if self.model.question is not None:
+                    continue
+                categories = [x["category"] for x in prediction.objects]
+                if several_of_one(prediction.text, categories):
+                    prediction.unsure = True
+                if not categories:
+                    found[i] = Prediction(inputs=prediction.inputs)
+        if attention:
+            self._attend(values, read, found)
+        return found
 
     def effort(
         self, records: Sequence[Any], n: int | None, options: dict[str, Any]
@@ -327,75 +308,36 @@ class Predictor:
         decoding = self.model.decoding.override(**options)
         check_texts(self.model.vocabulary, decoding)
 
-    def _inputs(self, examples):
-        """The model's inputs of examples of the same names, a dict of arrays."""
-        rest = [
-            {name: x for name, x in example.items() if name not in FILES}
-            for example in examples
-        ]
-        inputs = stack(rest)
-        for name in FILES:
-            if name in examples[0]:
-                pixels = stack([example[name] for example in examples])
-                features = self.model.extract_pixels(pixels)
-                inputs |= {key: np.asarray(x) for key, x in features.items()}
-        return inputs
-
-    def _answered(self, inputs, n, attention, options):
-        """Predictions of a batch."""
-        if isinstance(self.model, Answering):
-            found = self._answers(inputs, n)
-        else:
-            found = self._texts(inputs, n, options)
-        for i, prediction in enumerate(found):
-            prediction.inputs = {name: x[i] for name, x in inputs.items()}
-        extractor = self.model.extractor
-        if isinstance(extractor, ObjectDetector) and "scores" in inputs:
-            for i, prediction in enumerate(found):
-                prediction.objects = extractor.objects_of(inputs, i)
-                if self.model.question is not None:
-                    continue
-                categories = [x["category"] for x in prediction.objects]
-                if several_of_one(prediction.text, categories):
-                    prediction.unsure = True
-                if not categories:
-                    found[i] = Prediction(inputs=prediction.inputs)
-        if attention:
-            self._attend(inputs, found)
-        return found
-
-    def _answers(self, inputs, n):
-        best = self.model.answer_n_best(inputs, None, n or 1)
+    def _predictions(self, best):
+        """Of answers: a `Prediction` of each list of pairs."""
         threshold = self.model.threshold
         return [
-            Prediction(text, p, p, p < threshold, of_one)
-            for of_one in best
-            for text, p in of_one[:1]
+            Prediction(text, p, p, p < threshold, answers)
+            for answers in best
+            for text, p in answers[:1]
         ]
 
-    def _texts(self, inputs, n, options):
+    def _texts(self, inputs, places, n, options):
+        """Of captions or translations: a `Prediction` of each example."""
         model = self.model
-        tokens, scores = model.generate_tokens(inputs, n=n or 1, **options)
-        confidences = model.confidences(tokens[:, 0], scores[:, 0])
+        decoding = model.decoding_of(n, options)
+        generated = model.generate_batch(inputs, places, n, decoding)
+        first = [(tokens[0], scores[0]) for tokens, scores, _ in generated]
+        confidences = model.confidences(*map(np.array, zip(*first, strict=True)))
         found = []
-        for i, confidence in enumerate(map(float, confidences)):
-            best = [
-                (model.vocabulary.decode(row), float(score))
-                for row, score in zip(tokens[i], scores[i], strict=True)
-                if is_hypothesis(score)
-            ]
+        for one, confidence in zip(generated, map(float, confidences), strict=True):
+            best = model.texts_of(one, n or 1, attention=False)
             unsure = confidence < model.threshold
             found.append(
-                Prediction(*best[0], confidence, unsure, best, tokens=tokens[i, 0])
+                Prediction(*best[0], confidence, unsure, best, tokens=one[0][0])
             )
         return found
 
     # === Attention ===
 
-    def _attend(self, inputs, found):
+    def _attend(self, inputs, encoded, found):
         """Adds to the predictions of a batch what their words attend to."""
         model = self.model
-        encoded = model.read(inputs)
         if isinstance(model, Answering):
             member = model.members[0]
             if len(model.members) > 1 or not hasattr(member, "attention"):
@@ -440,11 +382,6 @@ def ensemble_of(model: Any) -> Ensemble | ClassifierEnsemble:
     members = [load(x) if isinstance(x, str | os.PathLike) else x for x in members]
     answers = any(isinstance(member, Answering) for member in members)
     return (ClassifierEnsemble if answers else Ensemble)(members)
-
-
-def is_empty(example: dict[str, Any]) -> bool:
-    """Whether an example is a sentence without words."""
-    return "source" in example and bool(np.all(example["source"] == EOS))
 
 
 def words_of(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding import Decoding
+from keras_caption.decoding.random_numbers import uniform_numbers
 from keras_caption.decoding.text_options import can_come
 from keras_caption.serving.endpoint import Input
 from keras_caption.serving.limits import MAX_PHRASES
@@ -29,6 +30,7 @@ DTYPES = {
     "seed": tf.int64,
 }
 NO_SEED = -1
+PLACE_BITS = 32  # of a seed, behind which it has the place of its example
 BOUNDS = {
     "minimum": tf.greater_equal,
     "exclusiveMinimum": tf.greater,
@@ -93,6 +95,8 @@ class RequestOptions:
             else:
                 default = self.inputs[name].tensor
                 is_right = is_value(own, field) | (own == default)
+                if name == "seed":
+                    is_right |= own >= 0
                 if name == "min_length":
                     is_right &= own <= self.options.max_length
                 values[name] = tf.where(is_right, own, default)
@@ -103,17 +107,14 @@ class RequestOptions:
         return feed, valid
 
     def _numbers(self, seeds):
-        """Uniform numbers of each example, as `keras.random.uniform` has them."""
+        """Uniform numbers of each example, as `numbers_of_samples` has them."""
         own = tf.raw_ops.NonDeterministicInts(shape=tf.shape(seeds), dtype=tf.int64)
         seeds = tf.where(seeds == NO_SEED, own, seeds)
-        seeds = tf.cast(tf.math.floormod(seeds, tf.int32.max - 1), tf.int32)
-        return tf.map_fn(
-            lambda seed: tf.random.stateless_uniform(
-                (self.options.max_length,), tf.stack([seed, 0])
-            ),
-            seeds,
-            fn_output_signature=tf.float32,
-        )
+        places = tf.bitwise.right_shift(seeds, PLACE_BITS)
+        keys = [tf.bitcast(x, tf.int32)[:, 0] for x in (seeds, places)]
+        seed, place = keys
+        length = self.options.max_length
+        return uniform_numbers(seed[:, None], 0, place, length)
 
     def _prefix(self, texts):
         """Tokens `(batch, max_length)`, then PAD, and which of the texts can come."""

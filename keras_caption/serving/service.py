@@ -14,17 +14,17 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.deadline import reading_until
+from keras_caption.predict import Prediction
+from keras_caption.predict.stacking import stack
 from keras_caption.serving.batcher import Batcher
 from keras_caption.serving.effort import check_effort
 from keras_caption.serving.limits import Limits
-from keras_caption.serving.prediction import Prediction
 from keras_caption.serving.rest_values import (
     answer_in_columns,
     answer_in_rows,
     from_base64,
     read_request,
 )
-from keras_caption.serving.stacking import stack
 from keras_caption.serving.versions import ServedModel, Version
 
 UNPADDED = "tokens"  # an input whose length the outputs have

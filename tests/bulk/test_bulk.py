@@ -90,9 +90,9 @@ from keras_caption.bulk.answers import Answers
 from keras_caption.commands import main
 answer, begun = Answers.__call__, []
 
-def killed(answers, records):
+def killed(answers, *shard):
     begun.append(0)
-    for i, row in enumerate(answer(answers, records)):
+    for i, row in enumerate(answer(answers, *shard)):
         if len(begun) == 4 and i == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         yield row
@@ -126,9 +126,9 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     times = {path: path.stat().st_mtime_ns for path in kept}
     answer, begun = Answers.__call__, []
 
-    def counted(answers, records):
+    def counted(answers, *shard):
         begun.append(0)
-        return answer(answers, records)
+        return answer(answers, *shard)
 
     monkeypatch.setattr(Answers, "__call__", counted)
     code, printed, errors = call(capsys, "caption", *options)

@@ -171,7 +171,7 @@ def test_photos_that_options_leave_no_caption_are_skipped(files, tmp_path, capsy
     code, printed, errors = call(capsys, files, two, *required, "--no_repeat_ngram=1")
     assert code == 1
     assert "Captioned 0 of 1 files; 1 are skipped: " in printed
-    assert "2.png: There is no text for image 0: `forbidden`, `required`, " in errors
+    assert "2.png: There is no text: `forbidden`, `required`, " in errors
     code, printed, _ = call(capsys, files, two, *required, "--prefix=two a")
     assert code == (
         "error: `required`: 3 tokens beside 2 of `prefix` do not fit into a "
@@ -210,6 +210,7 @@ def test_an_interrupted_command_continues(files, tmp_path, capsys, monkeypatch):
 
     with monkeypatch.context() as context:
         context.setattr(kc.features.Yolox, "read", interrupted)
+        context.setattr("keras_caption.commands.caption.BATCH_SIZE", 8)
         code, _, errors = call(capsys, files, files / "photos", *flags)
     assert code == 130
     assert errors.endswith("Interrupted: the same command continues.\n")

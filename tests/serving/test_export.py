@@ -395,6 +395,17 @@ def test_records_of_several_requests_are_answered_as_alone(url, captioner, rng):
                 assert one.score == pytest.approx(score, abs=1e-4)
                 mean = np.exp(score / np.count_nonzero(tokens))
                 assert one.confidence == pytest.approx(mean, abs=1e-4)
+        # A sample follows from its request alone, whatever runs beside it.
+        sampled = {"temperature": 1.5, "seed": 7}
+        expected = [captioner.generate(x, max_length=LENGTH, **sampled) for x in alone]
+        for name in "ngsan", "keras":
+            found = threads.map(
+                lambda x, name=name: client.texts(name, [x], **sampled), records
+            )
+            assert [*found] == expected
+        together = client.texts("ngsan", [records[0]] * 3, **sampled)
+        assert together == client.texts("keras", [records[0]] * 3, **sampled)
+        assert together[0] != together[1]
         chosen = client.texts("ngsan", records, n=2, min_length=5, prefix="w1")
         options = {**SEARCH, "n": 2, "min_length": 5, "prefix": "w1"}
         for x, text in zip(alone, chosen, strict=True):

@@ -3,6 +3,48 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.errors import InputError, NoTextError
+from keras_caption.formats.faults import reason_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """A record that was read and checked.
+
+    Attributes:
+        place: int, of the record among all that are read together. The random numbers
+            of its samples follow from it.
+        values: dict of what a model or its extractor reads, without batch dimension.
+        has_words: bool, `False` of a sentence without words, whose text is empty.
+    """
+
+    place: int
+    values: dict[str, Any]
+    has_words: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """What is in place of a prediction where there is none.
+
+    Attributes:
+        place: int, of the record among all.
+        error: Exception, why: `keras_caption.InputError` of a record that cannot be
+            read, or that the options leave no text.
+    """
+
+    place: int
+    error: Exception
+
+    @property
+    def reason(self) -> str:
+        """Why, a sentence that does not say which record."""
+        if isinstance(self.error, NoTextError):
+            return f"There is no text: {self.error.reason}."
+        if isinstance(self.error, InputError):
+            return str(self.error)
+        return f"{type(self.error).__name__}: {reason_of(self.error)}."
+
 
 @dataclasses.dataclass
 class Prediction:

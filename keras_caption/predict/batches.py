@@ -1,0 +1,173 @@
+"""Batches: which examples run at once, and in which order."""
+
+import collections.abc
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from keras_caption.predict.prediction import Fault
+from keras_caption.predict.stacking import stack
+
+BATCH_SIZE = 32  # examples that run at once
+WINDOW = 1024  # texts among which those of similar length share batches
+WINDOW_BYTES = 2**28  # of files that are in memory at once, apart from the last
+
+
+class Columns:
+    """Examples that came together: arrays or lists with a row for each.
+
+    Args:
+        values: dict of arrays, tensors or lists.
+        count: int, number of examples.
+        first: int, the first one's place in all input.
+    """
+
+    def __init__(self, values: dict[str, Any], count: int, first: int = 0):
+        self.values = values
+        self.places = np.arange(first, first + count)
+
+    def groups(self) -> list[Int[np.ndarray, " group"]]:
+        return [np.arange(len(self.places))]
+
+    def take(self, indices: Int[np.ndarray, " size"]) -> dict[str, Any]:
+        return {name: take_rows(x, indices) for name, x in self.values.items()}
+
+
+class Rows:
+    """Examples that were read one by one.
+
+    Those that have the same names share batches, in the order of their sizes, so that
+    there is little padding.
+
+    Args:
+        rows: Sequence of dicts of arrays without batch dimension, of any sizes.
+        places: Sequence of int, of each example in all input.
+    """
+
+    def __init__(self, rows: Sequence[dict[str, Any]], places: Sequence[int]):
+        self.rows = rows
+        self.places = np.array(places, int)
+
+    def groups(self) -> list[Int[np.ndarray, " group"]]:
+        groups = {}
+        for index, row in enumerate(self.rows):
+            groups.setdefault(frozenset(row), []).append(index)
+        for indices in groups.values():
+            indices.sort(key=lambda i: size_of(self.rows[i]))
+        return [np.array(indices, int) for indices in groups.values()]
+
+    def take(self, indices: Int[np.ndarray, " size"]) -> dict[str, np.ndarray]:
+        return stack([self.rows[i] for i in indices])
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """Examples that run at once.
+
+    Attributes:
+        indices: int `(size,)`, which examples; those behind `count` repeat the last.
+        count: int, number of examples.
+    """
+
+    indices: Int[np.ndarray, " size"]
+    count: int
+
+
+def batches_of(
+    examples: Columns | Rows,
+    batch_size: int = BATCH_SIZE,
+    fill: Callable[[int, int], int] | None = None,
+) -> Iterator[Batch]:
+    """The batches of examples, those of a group of one size.
+
+    Args:
+        examples: `Columns` or `Rows`.
+        batch_size: int, greatest number of examples in a batch.
+        fill: Function from the number of examples of the only batch of a group, and
+            `batch_size`, to the number of its rows. Defaults to no further rows.
+    """
+    for group in examples.groups():
+        if not len(group):
+            continue
+        count = math.ceil(len(group) / batch_size)
+        size = math.ceil(len(group) / count)
+        rows = fill(size, batch_size) if fill and count == 1 else size
+        for start in range(0, len(group), size):
+            indices = group[start : start + size]
+            more = np.repeat(indices[-1:], rows - len(indices))
+            yield Batch(np.concatenate([indices, more]), len(indices))
+
+
+def run_batches(
+    examples: Columns | Rows,
+    run: Callable[[dict[str, Any], Int[np.ndarray, " size"]], Iterable[Any]],
+    batch_size: int = BATCH_SIZE,
+    fill: Callable[[int, int], int] | None = None,
+    faults: type[Exception] | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """Runs a function over examples, batch by batch.
+
+    Args:
+        examples, batch_size, fill: Of `batches_of`.
+        run: Function of a batch's inputs, a dict of arrays, and of the places of its
+            examples in all input, to a result for each.
+        faults: Class of the errors for which the examples of a batch run alone, so that
+            one that fails alone has a `Fault` as its result. Others are raised, as all
+            are by default.
+
+    Yields:
+        The index of an example, and its result. `Columns` are in their order.
+    """
+
+    def results_of(indices):
+        return run(examples.take(indices), examples.places[indices])
+
+    def result_alone(index):
+        try:
+            return results_of(np.array([index]))[0]
+        except caught as error:
+            return Fault(int(examples.places[index]), error)
+
+    caught = () if faults is None else faults
+    for batch in batches_of(examples, batch_size, fill):
+        indices = batch.indices[: batch.count].tolist()
+        try:
+            results = results_of(batch.indices)
+        except caught:
+            results = map(result_alone, indices)
+        # Results of rows that only fill the batch are left over.
+        yield from zip(indices, results, strict=False)
+
+
+def count_rows(values: Any) -> int:
+    """The number of rows of a list, an array or a tensor; 1 of anything else."""
+    if isinstance(values, (str, bytes, os.PathLike)):
+        return 1
+    try:
+        return len(values)
+    except TypeError:
+        return 1
+
+
+def take_rows(values: Any, rows: np.ndarray) -> Any:
+    """The rows at some places of a list, an array or a tensor."""
+    if not hasattr(values, "shape"):
+        values = list(values)
+        return [values[i] for i in rows]
+    if isinstance(values, np.ndarray):
+        return values[rows]
+    from keras import ops
+
+    return ops.take(values, rows, axis=0)
+
+
+def size_of(values: Any) -> int:
+    """The number of values of an array, or of all arrays of nested dicts."""
+    if isinstance(values, collections.abc.Mapping):
+        return sum(map(size_of, values.values()))
+    return np.size(values)
