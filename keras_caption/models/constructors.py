@@ -5,9 +5,11 @@ default values. From it follow the check of their values, the attributes that ke
 the model's config, and the settings of an experiment.
 """
 
+import ast
 import functools
 import inspect
 import operator
+import textwrap
 from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -30,7 +32,8 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     An argument of a type of `OPTIONS`, such as `mechanisms: AttentionOptions`, is given
     as its options, each a keyword.
     What `**kwargs` takes are the arguments of the base class that have default values;
-    with `*args`, all of its arguments. `dtype` arrives as a dtype policy.
+    with `*args`, all of its arguments. Those that `super().__init__` is given beside
+    them are fixed, and no arguments of the class. `dtype` arrives as a dtype policy.
 
     Args:
         init: `__init__` of a class of models.
@@ -42,7 +45,10 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     own = _parameters(init)
     named = {name: p for name, p in own.items() if p.kind not in VARIABLE}
     flat = {p.name: p for parameter in named.values() for p in _flatten(parameter)}
-    inherited = _inherited(base_init, own)
+    fixed = _fixed(init, list(_parameters(base_init)))
+    inherited = {
+        name: p for name, p in _inherited(base_init, own).items() if name not in fixed
+    }
     everything = {**flat, **inherited} | flat
     parameters = sorted(everything.values(), key=lambda p: p.kind)
 
@@ -151,6 +157,24 @@ def _inherited(base_init, own):
         for name, parameter in parameters.items()
         if parameter.default is not parameter.empty
     }
+
+
+def _fixed(init, names):
+    """Arguments of the base class that a constructor gives to it, by its source.
+
+    Of code that has no source, as that of `exec`, none are known.
+    """
+    try:
+        parsed = ast.parse(textwrap.dedent(inspect.getsource(init)))
+    except (OSError, SyntaxError):
+        return set()
+    fixed = set()
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__":
+            is_starred = [isinstance(value, ast.Starred) for value in node.args]
+            count = (*is_starred, True).index(True)
+            fixed |= {*names[:count], *(keyword.arg for keyword in node.keywords)}
+    return fixed
 
 
 def _bind(model, signature, args, kwargs):
