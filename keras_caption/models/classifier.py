@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Share, Tensor
+from keras_caption.arguments import KerasOptions, Share, Tensor
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
@@ -71,7 +71,7 @@ class Classifier(Answering, TaskModel):
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
         threshold: Share = 0.0,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         answers = list(check_strings(answers, "`answers`"))
         count = encoder.output.shape[-1]

@@ -45,10 +45,7 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     own = _parameters(init)
     named = {name: p for name, p in own.items() if p.kind not in VARIABLE}
     flat = {p.name: p for parameter in named.values() for p in _flatten(parameter)}
-    fixed = _fixed(init, list(_parameters(base_init)))
-    inherited = {
-        name: p for name, p in _inherited(base_init, own).items() if name not in fixed
-    }
+    inherited = passed_on(init, base_init)
     everything = {**flat, **inherited} | flat
     parameters = sorted(everything.values(), key=lambda p: p.kind)
 
@@ -144,19 +141,29 @@ def _flatten(parameter):
     ]
 
 
-def _inherited(base_init, own):
-    """Arguments that a constructor passes on to that of its base class."""
-    kinds = {parameter.kind for parameter in own.values()}
+def passed_on(init: Callable, base_init: Callable) -> dict[str, inspect.Parameter]:
+    """Arguments that a constructor passes on to that of its base class.
+
+    Args:
+        init, base_init: Of `keep_arguments`.
+
+    Returns:
+        dict from name to parameter.
+    """
+    kinds = {parameter.kind for parameter in _parameters(init).values()}
     parameters = _parameters(base_init)
+    fixed = _fixed(init, list(parameters))
     if inspect.Parameter.VAR_POSITIONAL in kinds:
-        return parameters
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        return {}
-    return {
-        name: parameter.replace(kind=parameter.KEYWORD_ONLY)
-        for name, parameter in parameters.items()
-        if parameter.default is not parameter.empty
-    }
+        passed = parameters
+    elif inspect.Parameter.VAR_KEYWORD in kinds:
+        passed = {
+            name: parameter.replace(kind=parameter.KEYWORD_ONLY)
+            for name, parameter in parameters.items()
+            if parameter.default is not parameter.empty
+        }
+    else:
+        passed = {}
+    return {name: parameter for name, parameter in passed.items() if name not in fixed}
 
 
 def _fixed(init, names):

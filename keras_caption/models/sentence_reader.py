@@ -1,13 +1,13 @@
 import collections.abc
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from jaxtyping import Int
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding import with_decoding
+from keras_caption.decoding import DecodingOptions, with_decoding
 from keras_caption.errors import InputError, NoTextError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.input_reader import BATCH_SIZE, InputReader, is_whole
@@ -58,7 +58,7 @@ class SentenceReader(InputReader):
         report: Callable[[int, str, bool], None] | None = None,
         *,
         n: int | None = None,
-        **options: Any,
+        **options: Unpack[DecodingOptions],
     ) -> list[Any]:
         """Translates any number of sentences, in batches of similar length.
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self, TypeVar, Unpack, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -20,7 +20,9 @@ from keras_caption.arguments import (
     entries,
 )
 from keras_caption.errors import InputError, hint
+from keras_caption.settings.options import DecodingOptions
 
+Function = TypeVar("Function", bound=Callable)
 # Beyond these a search takes minutes and gigabytes without a word. The longest output
 # is a translation of `keras_caption.inputs.text.MAX_TOKENS` into twice as many tokens.
 BeamSize = Annotated[int, Field(ge=1, le=100)]
@@ -181,7 +183,7 @@ class Decoding:
             value = checked(kind, name, getattr(self, name))
             object.__setattr__(self, name, value)
 
-    def override(self, **options: Any) -> Self:
+    def override(self, **options: Unpack[DecodingOptions]) -> Self:
         """These options, some of them replaced.
 
         An option that has no effect beside the new ones gets its default value.
@@ -257,8 +259,11 @@ def needs_of(field: dataclasses.Field) -> Iterable[Needs]:
     return [note for note in get_args(field.type) if isinstance(note, Needs)]
 
 
-def with_decoding(function: Callable) -> Callable:
-    """Makes a function's signature name the options that its `**options` takes."""
+def with_decoding(function: Function) -> Function:
+    """Makes a function's signature name the options that its `**options` takes.
+
+    Type checkers read them in `keras_caption.settings.options`.
+    """
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     options = [
