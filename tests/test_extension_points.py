@@ -47,15 +47,17 @@ class Sounds(kc.inputs.InputKind):
     def served_specs(self):
         return {"sounds": self.specs["sounds"]}
 
-    def draw(self, panel, inputs, weights, size):
-        panel.bar(np.arange(len(weights)), weights)
-
 
 @pytest.fixture
 def sounds():
-    kc.inputs.KINDS.append(Sounds)  # the registration
+    def draw(panel, inputs, weights, size):
+        panel.bar(np.arange(len(weights)), weights)
+
+    kc.inputs.KINDS.append(Sounds)  # the registrations
+    kc.visualization.DRAWINGS[Sounds] = draw
     yield
     kc.inputs.KINDS.remove(Sounds)
+    del kc.visualization.DRAWINGS[Sounds]
 
 
 def make_decoder(size=34):

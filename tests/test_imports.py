@@ -1,6 +1,7 @@
 """Who may import whom, as ARCHITECTURE.md lists it; and how long signatures are."""
 
 import ast
+import graphlib
 import importlib
 import re
 import subprocess
@@ -71,6 +72,19 @@ def test_imports_run_downward(part):
     for path in (path for path in FILES if part_of(path) == part):
         wrong = parts_imported(path.read_text()) & not_below
         assert not wrong, f"{path} imports {wrong}, which is not below {part}"
+
+
+def test_no_file_imports_one_that_imports_it():
+    names = [path.relative_to(PROJECT).with_suffix("").parts for path in FILES]
+    names = [".".join(parts).removesuffix(".__init__") for parts in names]
+    graph = {}
+    for name, path in zip(names, FILES, strict=True):
+        imported = {
+            whole if whole in names else whole.rpartition(".")[0]
+            for whole in imports(path.read_text())
+        }
+        graph[name] = imported & set(names) - {name, "keras_caption"}
+    graphlib.TopologicalSorter(graph).prepare()
 
 
 def test_parts_that_are_named_exist():

@@ -47,6 +47,8 @@ class Captioner(PhotoReader, Seq2Seq):
     ```
     """
 
+    hub_task = "image-to-text", "image-captioning"
+
     def __init__(
         self,
         encoder: keras.Model,

@@ -61,6 +61,8 @@ class Classifier(Answering, TaskModel):
     ```
     """
 
+    hub_task = ("visual-question-answering",) * 2
+
     def __init__(
         self,
         encoder: keras.Model,
@@ -86,6 +88,14 @@ class Classifier(Answering, TaskModel):
             )
         self.answers = answers
         super().__init__(encoder, **kwargs)
+
+    @property
+    def output_limits(self) -> list[str]:
+        return [f"It chooses one of {len(self.answers):,} answers."]
+
+    def example_call(self, images: str) -> str:
+        questions = ', ["What is it?"]' if self.question else ""
+        return f"answer({images}{questions})"
 
     def call(
         self, inputs: dict[str, Tensor], training: bool | None = None

@@ -15,6 +15,7 @@ from keras_caption.formats import exports
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
 from keras_caption.formats.preset_files import CARD, is_preset, read_preset
+from keras_caption.models.cards import write_card
 from keras_caption.models.task_model import TaskModel
 
 if TYPE_CHECKING:  # which all import this module
@@ -128,8 +129,6 @@ def upload_preset(uri: str, preset: str | os.PathLike) -> None:
     if not is_preset(folder):
         raise InputError(f"{folder} is no preset: it has no {CONFIG} or no {WEIGHTS}.")
     if not (folder / CARD).exists():
-        from keras_caption.models.cards import write_card
-
         write_card(folder, from_preset(folder))
     with missing_extras():
         import keras_hub

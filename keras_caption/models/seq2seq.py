@@ -71,6 +71,14 @@ class Seq2Seq(Generation, TaskModel):
         return Decoding()
 
     @property
+    def output_limits(self) -> list[str]:
+        tokens = self.vocabulary and f" of {len(self.vocabulary):,} tokens"
+        return [
+            f"It writes with a vocabulary{tokens or ''}, at most "
+            f"{self.decoding.max_length} of them."
+        ]
+
+    @property
     def memory_kind(self) -> InputKind:
         """The kind of input whose items the memory holds, and whose mask it has.
 

@@ -27,6 +27,7 @@ class Translator(SentenceReader, Seq2Seq):
     """
 
     generated = "translations"
+    hub_task = "translation", "translation"
 
     def __init__(
         self,
@@ -50,6 +51,9 @@ class Translator(SentenceReader, Seq2Seq):
             length_margin=10,
             length_penalty=0.6,
         )
+
+    def example_call(self, images: str) -> str:
+        return 'generate(["A sentence."])'
 
     @property
     def tokenizers(self) -> list[Tokenizer]:
