@@ -61,7 +61,7 @@ ENGLISH = (
     *("scene_questions", "coco_qa", "vqa", "vqa_coco_qa", "vsr"),
 )
 # Settings that name files of the machine.
-FILES = ("data_dir", "images_dir", "word_vectors")
+FILE_SETTINGS = ("data_dir", "images_dir", "word_vectors")
 
 
 def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
@@ -248,7 +248,7 @@ def sizes_of(model: InputReader) -> dict[str, Any]:
 def without_files(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration of a run with names of files in place of their paths."""
     data = {
-        name: pathlib.Path(value).name if name in FILES and value else value
+        name: pathlib.Path(value).name if name in FILE_SETTINGS and value else value
         for name, value in config["data"].items()
     }
     return {**config, "data": data}

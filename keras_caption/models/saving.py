@@ -8,7 +8,7 @@ import keras
 
 from keras_caption.atomic import replacing
 from keras_caption.errors import missing_extras
-from keras_caption.formats.preset_files import CONFIG, FILES, without_asset
+from keras_caption.formats.preset_files import CONFIG, PRESET_FILES, without_asset
 from keras_caption.models.cards import write_card
 from keras_caption.text import Tokenizer
 
@@ -18,7 +18,7 @@ def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
     with missing_extras():
         from keras_hub.src.utils.preset_utils import get_preset_saver
 
-    with replacing(folder, FILES) as partial:
+    with replacing(folder, PRESET_FILES) as partial:
         saver = get_preset_saver(str(partial))
         saver.save_backbone(model.without_optimizer(), max_shard_size=None)
         _move_vocabularies(model, partial)

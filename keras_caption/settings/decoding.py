@@ -65,7 +65,7 @@ Prefix = Annotated[Text | tuple[Text, ...], BeforeValidator(as_tuple)]
 
 
 @dataclasses.dataclass(frozen=True)
-class Needs:
+class Condition:
     """Says, in the type of an option, what it has no effect without.
 
     Attributes:
@@ -77,29 +77,29 @@ class Needs:
     text: str
 
 
-SAMPLING = Needs(
+SAMPLING = Condition(
     lambda options: options.temperature is not None,
     "`temperature`: with a temperature captions are sampled, without one they are "
     "searched for",
 )
-SEARCH = Needs(
+SEARCH = Condition(
     lambda options: options.temperature is None,
     "a search: with a `temperature` captions are sampled, without one they are "
     "searched for",
 )
-BEAM = Needs(
+BEAM = Condition(
     lambda options: options.temperature is None and options.beam_size > 1,
     "a beam: a `beam_size` of more than 1, and no `temperature`",
 )
-GROUPS = Needs(
+DIVIDED = Condition(
     lambda options: options.groups > 1,
     "`groups` of the beam, which it keeps apart",
 )
-NO_GROUPS = Needs(
+UNDIVIDED = Condition(
     lambda options: options.groups == 1,
     "a beam that is not divided: no `groups`",
 )
-RATIO = Needs(
+RATIO = Condition(
     lambda options: options.length_ratio is not None,
     "`length_ratio`, which it adds to",
 )
@@ -170,9 +170,9 @@ class Decoding:
     repetition_penalty: Penalty = 1.0
     prefix: Prefix = ""
     forbidden: Phrases = ()
-    required: Annotated[Phrases, SEARCH, NO_GROUPS] = ()
+    required: Annotated[Phrases, SEARCH, UNDIVIDED] = ()
     groups: Annotated[BeamSize, BEAM] = 1
-    diversity: Annotated[NotNegative, GROUPS] = 0.5
+    diversity: Annotated[NotNegative, DIVIDED] = 0.5
     temperature: Positive | None = None
     top_k: Annotated[Count | None, SAMPLING] = None
     top_p: Annotated[ShareAboveZero | None, SAMPLING] = None
@@ -254,9 +254,9 @@ def types() -> dict[str, Any]:
     }
 
 
-def needs_of(field: dataclasses.Field) -> Iterable[Needs]:
+def needs_of(field: dataclasses.Field) -> Iterable[Condition]:
     """The options without which this one has no effect."""
-    return [note for note in get_args(field.type) if isinstance(note, Needs)]
+    return [note for note in get_args(field.type) if isinstance(note, Condition)]
 
 
 def with_decoding(function: Function) -> Function:
