@@ -48,3 +48,7 @@ kc.serving.export(model, "served/1", beam_size=5)
 kc.serving.export(model, "served/1", beam_sise=5)  # type: ignore[call-arg]
 kc.decoding.Decoding(beam_size=5, temperature=None)
 kc.decoding.Decoding(beam_sise=5)  # type: ignore[call-arg]
+
+client = kc.serving.Client("http://localhost:8501")
+print(client.answer("ngsan_coco", ["photo.jpg"], n=2, beam_size=5)[0].text)
+client.answer("ngsan_coco", ["photo.jpg"], beam_sise=5)  # type: ignore[call-arg]

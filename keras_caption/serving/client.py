@@ -11,7 +11,7 @@ import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import httpx
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from keras_caption.arguments import CountOrZero, Positive, check
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.serving.prediction import Prediction
+from keras_caption.settings.options import DecodingOptions
 
 BUSY = (429, 502, 503)  # statuses after which a request may come again
 LOST = (
@@ -70,7 +71,7 @@ class AsyncClient:
         n: int | None = None,
         attention: bool = False,
         version: int | None = None,
-        **options: Any,
+        **options: Unpack[DecodingOptions],
     ) -> list[Prediction]:
         """See `Client.answer`."""
         body = {"records": [record_of(record) for record in records]}
@@ -268,7 +269,7 @@ class Client:
         n: int | None = None,
         attention: bool = False,
         version: int | None = None,
-        **options: Any,
+        **options: Unpack[DecodingOptions],
     ) -> list[Prediction]:
         """What a model makes of records.
 
