@@ -103,7 +103,9 @@ def stub_of_class(kind):
 
     def constructor(node):
         lines = [f"{name}: Any" for name in sorted(assigned_in(node))]
-        return ast.parse("\n".join([*lines, signature_of(parameters_of(kind))])).body
+        arguments = texts_of(parameters_of(kind))
+        lines.append(f"def __init__(self, {arguments}) -> None: ...")
+        return ast.parse("\n".join(lines)).body
 
     def members(node):
         for item in node.body:
@@ -146,13 +148,23 @@ def overloads_of_create(node):
     classes = {}
     for name, preset in PRESETS.items():
         classes.setdefault(preset.model, []).append(name)
-    arguments = "**arguments: Any"
-    lines = [
-        f"@overload\ndef create(name: {text_of(Literal[tuple(names)])}, {arguments}) "
-        f"-> {text_of(model)}: ...\n"
-        for model, names in classes.items()
-    ]
-    lines.append(f"@overload\ndef create(name: str, {arguments}) -> Any: ...\n")
+    lines = []
+    for model, names in classes.items():
+        keywords = [  # whose default values are the preset's
+            parameter.replace(
+                kind=parameter.KEYWORD_ONLY,
+                default=parameter.empty
+                if parameter.default is parameter.empty
+                else ...,
+            )
+            for parameter in parameters_of(model)
+            if parameter.name != "name"
+        ]
+        lines.append(
+            f"@overload\ndef create(name: {text_of(Literal[tuple(names)])}, "
+            f"{texts_of(keywords)}) -> {text_of(model)}: ...\n"
+        )
+    lines.append("@overload\ndef create(name: str, **arguments: Any) -> Any: ...\n")
     return ast.parse("".join(lines)).body
 
 
@@ -212,9 +224,9 @@ def without_docstring(node):
     return node
 
 
-def signature_of(parameters):
-    """The text of a constructor without its body."""
-    texts, has_star = ["self"], False
+def texts_of(parameters):
+    """The text of parameters, separated by commas."""
+    texts, has_star = [], False
     for parameter in parameters:
         if parameter.kind is parameter.KEYWORD_ONLY and not has_star:
             texts.append("*")
@@ -225,7 +237,7 @@ def signature_of(parameters):
             is_plain = isinstance(parameter.default, str | int | float | NoneType)
             text += f" = {parameter.default!r}" if is_plain else " = ..."
         texts.append(text)
-    return f"def __init__({', '.join(texts)}) -> None: ..."
+    return ", ".join(texts)
 
 
 def text_of(kind):
