@@ -25,8 +25,10 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/deptry .
+	$(BIN)/mypy
 
 format: .venv/installed
+	$(BIN)/python docs/signatures.py
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationError
@@ -13,6 +13,14 @@ from keras_caption.validation import adapter, describe
 
 Tensor = Any  # a NumPy array, a tensor of the backend or a `keras.KerasTensor`
 Shape = tuple[int | None, ...]
+
+
+class KerasOptions(TypedDict, total=False):
+    """Keywords of every Keras layer and model, for type checkers."""
+
+    name: str | None
+    trainable: bool
+    dtype: Any
 
 
 def check_float32(value: float) -> float:

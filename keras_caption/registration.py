@@ -81,6 +81,11 @@ class Loader(importlib.abc.Loader):
 
     def exec_module(self, module: Any) -> None:
         module.__spec__.loader = module.__loader__ = self.loader
-        with self.watcher.not_waiting():
-            self.loader.exec_module(module)
+        try:
+            with self.watcher.not_waiting():
+                self.loader.exec_module(module)
+        except ImportError:  # of a part without its extra: Keras is imported by now
+            if module.__name__ != "keras":
+                self.watcher.look()
+            raise
         self.watcher.look()

@@ -16,9 +16,10 @@ from conftest import PROJECT, random_images
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.arguments import Count
 from keras_caption.inputs import Regions
 from keras_caption.models import attention
-from keras_caption.models.presets import PRESETS
+from keras_caption.models.presets import PRESETS, Preset
 from keras_caption.tasks import TASKS
 from keras_caption.training.task import Task
 
@@ -46,15 +47,17 @@ class Sounds(kc.inputs.InputKind):
     def served_specs(self):
         return {"sounds": self.specs["sounds"]}
 
-    def draw(self, panel, inputs, weights, size):
-        panel.bar(np.arange(len(weights)), weights)
-
 
 @pytest.fixture
 def sounds():
-    kc.inputs.KINDS.append(Sounds)  # the registration
+    def draw(panel, inputs, weights, size):
+        panel.bar(np.arange(len(weights)), weights)
+
+    kc.inputs.KINDS.append(Sounds)  # the registrations
+    kc.visualization.DRAWINGS[Sounds] = draw
     yield
     kc.inputs.KINDS.remove(Sounds)
+    del kc.visualization.DRAWINGS[Sounds]
 
 
 def make_decoder(size=34):
@@ -299,6 +302,33 @@ def test_a_subclass_passes_on_arguments_that_it_does_not_name(vocabulary):
         Louder(vocabulary, gat="aoa")
     with pytest.raises(kc.InputError, match="`volume`: Input should be a valid number"):
         Louder(vocabulary, volume="high")
+
+
+@keras.saving.register_keras_serializable("tests")
+class Shallow(kc.models.NGSAN):
+    def __init__(self, *args, model_dim: Count = 8, **kwargs):
+        super().__init__(*args, num_layers=1, model_dim=model_dim, **kwargs)
+
+
+@keras.saving.register_keras_serializable("tests")
+class Sized(Shallow):
+    def __init__(self, **kwargs):
+        super().__init__(None, 9, num_heads=2, **kwargs)
+
+
+def test_a_subclass_fixes_arguments_of_its_base(tmp_path, monkeypatch):
+    model = Sized(region_dim=6)
+    model.save(tmp_path / "sized.keras")
+    loaded = kc.models.load(tmp_path / "sized.keras")
+    assert loaded.get_config() == model.get_config()
+    assert (loaded.num_layers, loaded.num_heads, loaded.model_dim) == (1, 2, 8)
+    assert (loaded.vocabulary, loaded.vocabulary_size) == (None, 9)
+    monkeypatch.setitem(PRESETS, "sized", Preset(Sized, {}))
+    fixed = {"num_layers", "num_heads", "vocabulary_size", "vocabulary"}
+    assert "model_dim" in kc.models.arguments("sized")
+    assert not fixed & {*kc.models.arguments("sized"), *model.get_config()}
+    with pytest.raises(kc.InputError, match="The model 'Sized' has no 'num_layers'"):
+        Sized(num_layers=2)
 
 
 @pytest.fixture

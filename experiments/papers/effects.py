@@ -20,7 +20,6 @@ trained are in docs/results/effects.md; these are of the rest:
 """
 
 from keras_caption.papers import CROSS_ENTROPY, Published, Table
-from keras_caption.papers.published_translation import text
 
 POSITIONS = ("post", "pre")
 NORMS = {
@@ -67,6 +66,15 @@ def _areas(plain, areas, made, smaller, same):
         for position in POSITIONS
         for kind, (model, overrides) in kinds.items()
     )
+
+
+def text(tokenizer, language):
+    """Overrides that name a text: its tokens, and English to a language."""
+    return {
+        "data.tokenizer": tokenizer,
+        "data.source": "en",
+        "data.target": language,
+    }
 
 
 def _of_text(tokens, language):

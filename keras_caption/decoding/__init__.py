@@ -17,12 +17,14 @@ from keras_caption.decoding.length_limits import length_limits
 from keras_caption.decoding.sampling import policy, sample
 from keras_caption.decoding.scheduled_sampling import scheduled_sampling
 from keras_caption.settings.decoding import Decoding, with_decoding
+from keras_caption.settings.options import DecodingOptions
 
 # Here, because the options are also read where Keras is not imported.
 keras.saving.register_keras_serializable("keras_caption")(Decoding)
 
 __all__ = [
     "Decoding",
+    "DecodingOptions",
     "beam_search",
     "compile_from_second_call",
     "compile_function",

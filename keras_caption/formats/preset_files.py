@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CARD = "README.md"
 # All files that we write into a preset: a folder that holds others is not replaced.
-FILES = (WEIGHTS, CONFIG, METADATA, "assets/*", CARD)
+PRESET_FILES = (WEIGHTS, CONFIG, METADATA, "assets/*", CARD)
 ASSET = re.compile(r"assets/\w+/vocabulary\.(txt|spm)")
 
 

@@ -41,7 +41,7 @@ class Model(TypedDict, extra_items=Value):
     name: str
 
 
-class Decoding(TypedDict, extra_items=Value | tuple[str, ...]):
+class RecordedDecoding(TypedDict, extra_items=Value | tuple[str, ...]):
     beam_size: int
     max_length: int
     length_penalty: float
@@ -54,7 +54,7 @@ class Config(TypedDict, extra_items=Value | Group):
     deterministic: bool
     data: Dataset
     model: NotRequired[Model]
-    decoding: NotRequired[Decoding]
+    decoding: NotRequired[RecordedDecoding]
 
 
 class Begun(TypedDict):

@@ -1,4 +1,3 @@
-import math
 from typing import Any
 
 import keras
@@ -16,8 +15,6 @@ from keras_caption.inputs.input_kind import (
 )
 
 MAX_FRAMES = 1024  # of a video: attention takes its square
-BAR = 0.3  # height of the greatest bar below a film strip, of the height of that
-MAX_LABELS = 20  # times below a film strip
 
 
 class Frames(InputKind):
@@ -130,34 +127,6 @@ class Frames(InputKind):
         low, high = np.zeros(count), np.ones(count)
         columns = np.stack([left, low, left + 1 / count, high], axis=1)
         return np.tile(columns, (batch, 1, 1))
-
-    def draw(
-        self,
-        panel: Any,
-        inputs: dict[str, Any],
-        weights: Float[np.ndarray, " T"],
-        size: tuple[int, int],
-    ) -> None:
-        """Shows the weight of every frame as a bar below it.
-
-        The image is a film strip: T columns of one width, a frame in each. Times, if
-        known, are written below.
-        """
-        height, width = size
-        foot = height * (1 + BAR) - 0.5
-        panel.set(xlim=(-0.5, width - 0.5), ylim=(foot, -0.5))
-        column = width / len(weights)
-        centres = (np.arange(len(weights)) + 0.5) * column - 0.5
-        bars = -BAR * height * weights  # upwards, where y grows downwards
-        panel.bar(centres, bars, 0.8 * column, foot, color="#1b4f8a")
-        borders = np.arange(1, len(weights)) * width / len(weights) - 0.5
-        panel.vlines(borders, -0.5, height - 0.5, "white", linewidth=1, zorder=2)
-        if "times" in inputs:
-            times = np.ravel(ops.convert_to_numpy(inputs["times"]))
-            shown = np.arange(0, len(times), math.ceil(len(times) / MAX_LABELS))
-            middles = (shown + 0.5) * width / len(times) - 0.5
-            labels = [f"{time:.1f} s" for time in times[shown]]
-            panel.set_xticks(middles, labels, fontsize=8)
 
 
 def valid_frames(inputs: dict[str, Tensor]) -> Bool[Tensor, "batch T"]:

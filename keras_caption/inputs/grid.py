@@ -1,11 +1,8 @@
-from typing import Any
-
 import keras
 import numpy as np
 from jaxtyping import Float
 
 from keras_caption.arguments import Tensor
-from keras_caption.inputs.framing import frame_boxes
 from keras_caption.inputs.input_kind import InputKind
 
 
@@ -41,13 +38,3 @@ class Grid(InputKind):
         y, x = np.divmod(np.arange(rows * columns), columns)
         cells = np.stack([x, y, x + 1, y + 1], axis=1) / [columns, rows, columns, rows]
         return np.tile(cells, (batch, 1, 1))
-
-    def draw(
-        self,
-        panel: Any,
-        inputs: dict[str, Any],
-        weights: Float[np.ndarray, " cells"],
-        size: tuple[int, int],
-    ) -> None:
-        """Frames the cells of the greatest weights, and labels them."""
-        frame_boxes(panel, self.areas(inputs)[0], inputs["labels"], weights, size)

@@ -24,7 +24,8 @@ class InputKind:
     - `of_example`: what of a dataset's example goes into a batch;
     - `before_padding`: what makes zeros behind an example padding;
     - `served_specs`, `from_served`, `example`: what a server takes;
-    - `areas`, `draw`: how attention over it is shown in reports and figures.
+    - `areas`, `blank`: where attention over it is shown. A figure of another look is
+      registered in `keras_caption.visualization.DRAWINGS`.
 
     An instance describes what one model reads of this kind.
 
@@ -236,7 +237,7 @@ class InputKind:
         }
 
     def blank(self, inputs: dict[str, Tensor]) -> UInt8[np.ndarray, "height width 3"]:
-        """Makes an image for `draw` in place of one that is not known.
+        """Makes an image in place of one that is not known, for figures.
 
         Args:
             inputs: dict of tensors, as `complete` returns it, for one example.
@@ -258,29 +259,6 @@ class InputKind:
             height; or `None` if the items are no parts of an image.
         """
         return None
-
-    def draw(
-        self,
-        panel: Any,
-        inputs: dict[str, Any],
-        weights: Float[np.ndarray, " M"],
-        size: tuple[int, int],
-    ) -> None:
-        """Shows attention weights on an image.
-
-        Args:
-            panel: `matplotlib.axes.Axes` that shows the image; may be added to.
-            inputs: dict of tensors for one example: those that `complete` returns,
-                others that the example has, and `labels`, a list of str, of the items.
-            weights: float `(M,)`, over the items; 1 is the greatest of all panels.
-            size: Height and width of the image.
-
-        Raises:
-            InputError: If the kind does not implement it.
-        """
-        raise InputError(
-            f"Attention over {self.keys[0]} has no figure: its kind has no `draw`."
-        )
 
 
 def not_finite(name: str) -> str:

@@ -6,7 +6,6 @@ from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.inputs.framing import frame_boxes
 from keras_caption.inputs.input_kind import (
     EXAMPLE_SIZE,
     InputKind,
@@ -162,16 +161,6 @@ class Regions(InputKind):
         """The boxes, if there are any."""
         boxes = inputs.get("boxes")
         return None if boxes is None else ops.convert_to_numpy(boxes)
-
-    def draw(
-        self,
-        panel: Any,
-        inputs: dict[str, Any],
-        weights: Float[np.ndarray, " N"],
-        size: tuple[int, int],
-    ) -> None:
-        """Frames the regions of the greatest weights, and labels them."""
-        frame_boxes(panel, self.areas(inputs)[0], inputs["labels"], weights, size)
 
 
 def valid_regions(

@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -30,7 +30,7 @@ class AdditiveScore(keras.layers.Layer):
         and Translate", ICLR 2015.
     """
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, **kwargs: Unpack[KerasOptions]):
         super().__init__(**kwargs)
         self.supports_masking = True
 

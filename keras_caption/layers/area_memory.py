@@ -1,11 +1,11 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float
 from keras import ops, tree
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
@@ -77,7 +77,7 @@ class AreaMemory(keras.layers.Layer):
         grid_width: int | None = None,
         combined_features: bool = False,
         mean_values: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         self.supports_masking = True

@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
 
 
@@ -47,7 +47,7 @@ class AttentionOnAttention(keras.layers.Layer):
         3.1.
     """
 
-    def __init__(self, dropout: float = 0.0, **kwargs: Any):
+    def __init__(self, dropout: float = 0.0, **kwargs: Unpack[KerasOptions]):
         super().__init__(**kwargs)
         self.dropout = dropout
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)

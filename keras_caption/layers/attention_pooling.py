@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import MASKED_SCORE
 
@@ -39,7 +39,11 @@ class AttentionPooling(keras.layers.Layer):
     """
 
     def __init__(
-        self, hidden_dim: int, output_dim: int, dropout: float = 0.1, **kwargs: Any
+        self,
+        hidden_dim: int,
+        output_dim: int,
+        dropout: float = 0.1,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         self.supports_masking = True

@@ -1,11 +1,11 @@
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 
 
@@ -39,7 +39,7 @@ class BoxEncoding(keras.layers.Layer):
         Guo et al., CVPR 2020, section 5.3 and Table 4, "absolute".
     """
 
-    def __init__(self, max_wavelength: float = 10000.0, **kwargs: Any):
+    def __init__(self, max_wavelength: float = 10000.0, **kwargs: Unpack[KerasOptions]):
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
         self.max_wavelength = max_wavelength

@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -19,7 +19,7 @@ class CellBoxes(keras.layers.Layer):
         width and height, of the cells row by row.
     """
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, **kwargs: Unpack[KerasOptions]):
         super().__init__(autocast=False, **kwargs)
 
     def call(

@@ -1,10 +1,10 @@
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import keras
 from jaxtyping import Bool, Float
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import build_once
@@ -59,7 +59,7 @@ class CoAttentionBlock(KnownOutput):
         guided_attention: keras.layers.Layer | None = None,
         dropout: float = 0.1,
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True

@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.unbiased_layer_normalization import (
@@ -65,7 +65,7 @@ class FeedForward(keras.layers.Layer):
         norm_epsilon: float = 1e-3,
         activation: str = "relu",
         activation_dropout: float = 0.0,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         for name, value, known in (

@@ -1,11 +1,11 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import numpy as np
 from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
@@ -145,7 +145,7 @@ class GeometryBias(keras.layers.Layer):
         kind: str = "query",
         geometry_dim: int = GEOMETRY_DIM,
         signed: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         # No autocast: half precision cannot distinguish boxes that are close.
         super().__init__(autocast=False, **kwargs)

@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.sine_position_encoding import SinePositionEncoding
 
@@ -26,7 +26,7 @@ class GridEncoding(keras.layers.Layer):
         InputError: If `dim` is not divisible by 4.
     """
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, **kwargs: Unpack[KerasOptions]):
         super().__init__(**kwargs)
         self.positions = SinePositionEncoding(dtype=self.dtype_policy)
 

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Int
@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_caption.arguments import (
     CountOrZero,
+    KerasOptions,
     NotNegative,
     Shape,
     Tensor,
@@ -69,7 +70,7 @@ class InstanceNormalization(keras.layers.Layer):
         scaled: bool = True,
         noise: float = 0.0,
         min_distinct: int = 0,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         check(NotNegative, noise=noise)

@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -41,7 +41,7 @@ class LengthTemperature(keras.layers.Layer):
         Self-Attention", ESANN 2018, section 2.3.
     """
 
-    def __init__(self, length: int | None = None, **kwargs: Any):
+    def __init__(self, length: int | None = None, **kwargs: Unpack[KerasOptions]):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.length = length

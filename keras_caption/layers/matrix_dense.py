@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -24,7 +24,7 @@ class MatrixDense(keras.layers.Dense):
         units: int,
         activation: Any = None,
         kernel_initializer: Any = "glorot_uniform",
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         if isinstance(kernel_initializer, keras.Initializer):
             kernel_initializer = kernel_initializer.clone()

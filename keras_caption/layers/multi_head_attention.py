@@ -1,10 +1,10 @@
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import (
@@ -131,7 +131,7 @@ class MultiHeadAttention(keras.layers.Layer):
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
         output_initializer: str | keras.Initializer = "glorot_uniform",
         value_initializer: str | keras.Initializer | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         # No autocast: boxes stay in float32, and the layers below cast other inputs.
         super().__init__(autocast=False, **kwargs)

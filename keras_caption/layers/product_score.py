@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -29,7 +29,7 @@ class ProductScore(keras.layers.Layer):
         Translation", EMNLP 2015.
     """
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, **kwargs: Unpack[KerasOptions]):
         super().__init__(**kwargs)
         self.supports_masking = True
 

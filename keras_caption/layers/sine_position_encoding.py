@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 from jaxtyping import Float, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -23,7 +23,7 @@ class SinePositionEncoding(keras.layers.Layer):
         `(batch, T, dim)`.
     """
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, **kwargs: Unpack[KerasOptions]):
         super().__init__(**kwargs)
         self.built = True
 

@@ -1,8 +1,8 @@
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import keras
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 from keras_caption.layers.feed_forward import BLOCK_NORMS, FeedForward
 
 
@@ -33,7 +33,7 @@ class TransformerBlock(keras.layers.Layer):
         norm_epsilon: float = 1e-3,
         activation: str = "relu",
         activation_dropout: float = 0.0,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         self.feedforward_dim = feedforward_dim

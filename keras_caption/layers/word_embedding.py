@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Float, Int
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -32,7 +32,11 @@ class WordEmbedding(keras.layers.Layer):
     """
 
     def __init__(
-        self, vocabulary_size: int, dim: int, scaled: bool = True, **kwargs: Any
+        self,
+        vocabulary_size: int,
+        dim: int,
+        scaled: bool = True,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size

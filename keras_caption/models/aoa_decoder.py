@@ -1,11 +1,11 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers import (
     AttentionOnAttention,
@@ -92,7 +92,7 @@ class AoADecoder(KnownOutput):
         dropout: float = 0.5,
         concatenated: bool = False,
         context_dropout: float | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         if context not in CONTEXTS:

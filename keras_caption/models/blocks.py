@@ -47,14 +47,9 @@ class BlockOptions:
         """Initializers of the kernels of a block."""
         return INITIALIZATIONS[self.initialization or DEFAULT]
 
-    def for_block(self, **changes: Any) -> dict[str, Any]:
-        """Keywords of `keras_caption.layers.TransformerEncoderBlock` and its decoder's.
-
-        Args:
-            **changes: Options of this block that differ; `None` for none.
-        """
-        changes = {name: x for name, x in changes.items() if x is not None}
-        options = dataclasses.asdict(dataclasses.replace(self, **changes))
+    def for_block(self) -> dict[str, Any]:
+        """Keywords of `keras_caption.layers.TransformerBlock`."""
+        options = dataclasses.asdict(self)
         del options["initialization"]
         return {"kernel_initializer": self.kernels.feedforward, **options}
 

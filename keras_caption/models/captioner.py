@@ -1,8 +1,9 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 
-from keras_caption.arguments import Share
+from keras_caption.arguments import KerasOptions, Share
+from keras_caption.decoding import Decoding
 from keras_caption.features import Extractor
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.seq2seq import Seq2Seq
@@ -46,6 +47,8 @@ class Captioner(PhotoReader, Seq2Seq):
     ```
     """
 
+    hub_task = "image-to-text", "image-captioning"
+
     def __init__(
         self,
         encoder: keras.Model,
@@ -55,6 +58,7 @@ class Captioner(PhotoReader, Seq2Seq):
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
         threshold: Share = 0.0,
-        **kwargs: Any,
+        decoding: Decoding | None = None,
+        **kwargs: Unpack[KerasOptions],
     ):
-        super().__init__(encoder, decoder, vocabulary, **kwargs)
+        super().__init__(encoder, decoder, vocabulary, decoding=decoding, **kwargs)

@@ -14,11 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_caption.formats.preset_files import CARD
-from keras_caption.models.captioner import Captioner
-from keras_caption.models.classifier import Classifier
-from keras_caption.models.seq2seq import Seq2Seq
-from keras_caption.models.task_model import TaskModel
-from keras_caption.models.translator import Translator
+from keras_caption.models.input_reader import InputReader
 
 TEMPLATE = """\
 ---
@@ -58,22 +54,17 @@ print(model.{call})
 """
 DIGEST = "<!-- keras_caption replaces this card unless it is edited: {} -->\n"
 WRITTEN = re.compile(re.escape(DIGEST).replace(r"\{\}", "(\\w+)").encode() + rb"\Z")
-# As the hubs call tasks and metrics.
-TASKS = {
-    Captioner: ("image-to-text", "image-captioning"),
-    Translator: ("translation", "translation"),
-    Classifier: ("visual-question-answering", "visual-question-answering"),
-}
+# As the hubs call metrics.
 METRICS = {"ROUGE-L": "rouge", "CIDEr-D": "cider", "exact": "exact_match"}
 ENGLISH = (
     *("scenes", "moving_scenes", "coco_objects"),
     *("scene_questions", "coco_qa", "vqa", "vqa_coco_qa", "vsr"),
 )
 # Settings that name files of the machine.
-FILES = ("data_dir", "images_dir", "word_vectors")
+FILE_SETTINGS = ("data_dir", "images_dir", "word_vectors")
 
 
-def card_of(model: TaskModel, run: Mapping[str, Any] | None = None) -> str:
+def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
     """The card of a model.
 
     Args:
@@ -107,7 +98,7 @@ def card_of(model: TaskModel, run: Mapping[str, Any] | None = None) -> str:
 
 def write_card(
     folder: pathlib.Path,
-    model: TaskModel,
+    model: InputReader,
     run: Mapping[str, Any] | None = None,
     replaced: str | os.PathLike | None = None,
 ) -> None:
@@ -140,12 +131,9 @@ def digest_of(card: bytes) -> str:
     return hashlib.sha256(card).hexdigest()
 
 
-def metadata_of(model: TaskModel, run: Mapping[str, Any]) -> dict[str, Any]:
+def metadata_of(model: InputReader, run: Mapping[str, Any]) -> dict[str, Any]:
     """The head of a card, with what the hubs know; what is not known is left out."""
-    pipeline, tag = next(
-        (names for kind, names in TASKS.items() if isinstance(model, kind)),
-        (None, None),
-    )
+    pipeline, tag = model.hub_task
     if any(kind.noun == "video" for kind in model.kinds):
         pipeline, tag = None, "video-captioning"
     data = run["config"]["data"] if run else {}
@@ -182,20 +170,12 @@ def metadata_of(model: TaskModel, run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if value}
 
 
-def call_of(model: TaskModel) -> str:
+def call_of(model: InputReader) -> str:
     """An example of how a model is called, code."""
     names = [name for kind in model.kinds for name in kind.required]
     inputs = ", ".join(f'"{name}": {name}' for name in names if name != "question")
     images = '["photo.jpg"]' if getattr(model, "extractor", None) else f"{{{inputs}}}"
-    if isinstance(model, Classifier):
-        return (
-            f'answer({images}, ["What is it?"])'
-            if model.question
-            else f"answer({images})"
-        )
-    if isinstance(model, Translator):
-        return 'generate(["A sentence."])'
-    return f"generate({images})"
+    return model.example_call(images)
 
 
 def training_of(run: Mapping[str, Any]) -> str:
@@ -226,7 +206,7 @@ def scores_of(run: Mapping[str, Any]) -> str:
     )
 
 
-def limits_of(model: TaskModel) -> list[str]:
+def limits_of(model: InputReader) -> list[str]:
     """What a model cannot do, a list of sentences."""
     limits = []
     categories = getattr(model, "categories", None)
@@ -235,16 +215,7 @@ def limits_of(model: TaskModel) -> list[str]:
             f"It sees objects of {len(categories)} categories, and nothing else of an "
             "image."
         )
-    if isinstance(model, Seq2Seq):
-        words = (
-            "" if model.vocabulary is None else f" of {len(model.vocabulary):,} tokens"
-        )
-        limits.append(
-            f"It writes with a vocabulary{words}, at most "
-            f"{model.decoding.max_length} of them."
-        )
-    if isinstance(model, Classifier):
-        limits.append(f"It chooses one of {len(model.answers):,} answers.")
+    limits += model.output_limits
     if getattr(model, "threshold", 0):
         limits.append(
             f"Outputs with a confidence below {model.threshold:.2f} should not be "
@@ -265,7 +236,7 @@ def flat_scores(run: Mapping[str, Any]) -> dict[str, float]:
     return {name: x for name, x in scores.items() if isinstance(x, float)}
 
 
-def sizes_of(model: TaskModel) -> dict[str, Any]:
+def sizes_of(model: InputReader) -> dict[str, Any]:
     """Arguments of a model that are numbers or names."""
     return {
         name: value
@@ -277,7 +248,7 @@ def sizes_of(model: TaskModel) -> dict[str, Any]:
 def without_files(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration of a run with names of files in place of their paths."""
     data = {
-        name: pathlib.Path(value).name if name in FILES and value else value
+        name: pathlib.Path(value).name if name in FILE_SETTINGS and value else value
         for name, value in config["data"].items()
     }
     return {**config, "data": data}

@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Share, Tensor
+from keras_caption.arguments import KerasOptions, Share, Tensor
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
@@ -61,6 +61,8 @@ class Classifier(Answering, TaskModel):
     ```
     """
 
+    hub_task = ("visual-question-answering",) * 2
+
     def __init__(
         self,
         encoder: keras.Model,
@@ -71,7 +73,7 @@ class Classifier(Answering, TaskModel):
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
         threshold: Share = 0.0,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         answers = list(check_strings(answers, "`answers`"))
         count = encoder.output.shape[-1]
@@ -86,6 +88,14 @@ class Classifier(Answering, TaskModel):
             )
         self.answers = answers
         super().__init__(encoder, **kwargs)
+
+    @property
+    def output_limits(self) -> list[str]:
+        return [f"It chooses one of {len(self.answers):,} answers."]
+
+    def example_call(self, images: str) -> str:
+        questions = ', ["What is it?"]' if self.question else ""
+        return f"answer({images}{questions})"
 
     def call(
         self, inputs: dict[str, Tensor], training: bool | None = None

@@ -5,9 +5,11 @@ default values. From it follow the check of their values, the attributes that ke
 the model's config, and the settings of an experiment.
 """
 
+import ast
 import functools
 import inspect
 import operator
+import textwrap
 from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -30,7 +32,8 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     An argument of a type of `OPTIONS`, such as `mechanisms: AttentionOptions`, is given
     as its options, each a keyword.
     What `**kwargs` takes are the arguments of the base class that have default values;
-    with `*args`, all of its arguments. `dtype` arrives as a dtype policy.
+    with `*args`, all of its arguments. Those that `super().__init__` is given beside
+    them are fixed, and no arguments of the class. `dtype` arrives as a dtype policy.
 
     Args:
         init: `__init__` of a class of models.
@@ -42,7 +45,7 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     own = _parameters(init)
     named = {name: p for name, p in own.items() if p.kind not in VARIABLE}
     flat = {p.name: p for parameter in named.values() for p in _flatten(parameter)}
-    inherited = _inherited(base_init, own)
+    inherited = passed_on(init, base_init)
     everything = {**flat, **inherited} | flat
     parameters = sorted(everything.values(), key=lambda p: p.kind)
 
@@ -138,19 +141,47 @@ def _flatten(parameter):
     ]
 
 
-def _inherited(base_init, own):
-    """Arguments that a constructor passes on to that of its base class."""
-    kinds = {parameter.kind for parameter in own.values()}
+def passed_on(init: Callable, base_init: Callable) -> dict[str, inspect.Parameter]:
+    """Arguments that a constructor passes on to that of its base class.
+
+    Args:
+        init, base_init: Of `keep_arguments`.
+
+    Returns:
+        dict from name to parameter.
+    """
+    kinds = {parameter.kind for parameter in _parameters(init).values()}
     parameters = _parameters(base_init)
+    fixed = _fixed(init, list(parameters))
     if inspect.Parameter.VAR_POSITIONAL in kinds:
-        return parameters
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        return {}
-    return {
-        name: parameter.replace(kind=parameter.KEYWORD_ONLY)
-        for name, parameter in parameters.items()
-        if parameter.default is not parameter.empty
-    }
+        passed = parameters
+    elif inspect.Parameter.VAR_KEYWORD in kinds:
+        passed = {
+            name: parameter.replace(kind=parameter.KEYWORD_ONLY)
+            for name, parameter in parameters.items()
+            if parameter.default is not parameter.empty
+        }
+    else:
+        passed = {}
+    return {name: parameter for name, parameter in passed.items() if name not in fixed}
+
+
+def _fixed(init, names):
+    """Arguments of the base class that a constructor gives to it, by its source.
+
+    Of code that has no source, as that of `exec`, none are known.
+    """
+    try:
+        parsed = ast.parse(textwrap.dedent(inspect.getsource(init)))
+    except (OSError, SyntaxError):
+        return set()
+    fixed = set()
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__":
+            is_starred = [isinstance(value, ast.Starred) for value in node.args]
+            count = (*is_starred, True).index(True)
+            fixed |= {*names[:count], *(keyword.arg for keyword in node.keywords)}
+    return fixed
 
 
 def _bind(model, signature, args, kwargs):

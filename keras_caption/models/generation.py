@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from jaxtyping import Float32, Int, Int32
@@ -12,7 +12,12 @@ from keras import ops
 
 from keras_caption.arguments import Count, Tensor, check
 from keras_caption.compilation import compile_function, round_up, shapes_of
-from keras_caption.decoding import Decoding, length_limits, with_decoding
+from keras_caption.decoding import (
+    Decoding,
+    DecodingOptions,
+    length_limits,
+    with_decoding,
+)
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.constrained_beam import Required
 from keras_caption.decoding.greedy_search import GreedySearch
@@ -76,8 +81,8 @@ class Generation(InputReader):
         attention: bool = False,
         stream: bool = False,
         progress: bool = False,
-        **options: Any,
-    ) -> list[Any] | Iterator[list[str]]:
+        **options: Unpack[DecodingOptions],
+    ) -> Any:
         """Generates captions of any number of examples.
 
         Args:
@@ -156,7 +161,7 @@ class Generation(InputReader):
         batch_size: int = BATCH_SIZE,
         *,
         n: int | None = None,
-        **options: Any,
+        **options: Unpack[DecodingOptions],
     ) -> tuple[Int32[np.ndarray, "batch ... T"], Float32[np.ndarray, "batch ..."]]:
         """Generates captions as tokens with their scores.
 

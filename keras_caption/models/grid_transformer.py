@@ -11,13 +11,12 @@ from keras_caption.layers import (
     CellBoxes,
     GridEncoding,
     MatrixDense,
-    TransformerDecoderBlock,
-    TransformerEncoderBlock,
 )
-from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.attention import AttentionOptions
 from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
+from keras_caption.models.transformer_blocks import TransformerBlocks
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.text import Vocabulary
 
@@ -106,7 +105,6 @@ class GridTransformer(Captioner):
             "vocabulary", vocabulary, vocabulary_size
         )
         check_heads(model_dim, num_heads)
-        on_branches = dropout if branch_dropout is None else branch_dropout
 
         # === Attention ===
         of_cells = dataclasses.replace(
@@ -117,17 +115,15 @@ class GridTransformer(Captioner):
                 f"A grid has no geometry={mechanisms.geometry!r}: rows and columns of "
                 "its cells are encoded in any case."
             )
-        of_memory = of_cells.for_memory()
-        of_captions = of_cells.for_output()
-
-        def attention(options, i):
-            return make_attention(
-                num_heads,
-                model_dim // num_heads,
-                options.in_block(i),
-                dtype=dtype,
-                **blocks.kernels.of_attention,
-            )
+        transformer = TransformerBlocks(
+            mechanisms=of_cells,
+            blocks=blocks,
+            model_dim=model_dim,
+            num_heads=num_heads,
+            feedforward_dim=feedforward_dim,
+            dropout=dropout if branch_dropout is None else branch_dropout,
+            dtype=dtype,
+        )
 
         # === Encoder ===
         inputs = Grid.symbolic(grid_height, grid_width, grid_dim)
@@ -137,32 +133,12 @@ class GridTransformer(Captioner):
         x = GridEncoding(dtype=dtype)(x)
         x = keras.layers.Reshape((grid_height * grid_width, model_dim), dtype=dtype)(x)
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
-        for i in range(num_layers):
-            x = TransformerEncoderBlock(
-                attention(of_cells, i),
-                feedforward_dim,
-                on_branches,
-                dtype=dtype,
-                name=f"encoder_{i}",
-                **blocks.for_block(),
-            )(x, boxes=boxes)
-        if norm := blocks.final_norm("encoded", dtype):
-            x = norm(x)
+        x = transformer.encode(x, num_layers, boxes=boxes)
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, boxes)
 
         # === Decoder ===
-        decoder_blocks = [
-            TransformerDecoderBlock(
-                attention(of_captions, i),
-                attention(of_memory, i),
-                feedforward_dim,
-                on_branches,
-                dtype=dtype,
-                **blocks.for_block(),
-            )
-            for i in range(decoder_layers or num_layers)
-        ]
+        decoder_blocks = [*transformer.decoder_blocks(decoder_layers or num_layers)]
         decoder = TransformerDecoder(
             vocabulary_size,
             model_dim,

@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 from keras_caption.layers import MatrixDense, WordEmbedding
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.masked_mean import masked_mean
@@ -60,7 +60,7 @@ class LSTMDecoder(KnownOutput):
         attention: keras.layers.Layer,
         dropout: float = 0.1,
         has_states: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         self.has_states = has_states

@@ -8,13 +8,12 @@ from keras_caption.inputs import Regions
 from keras_caption.layers import (
     BoxEncoding,
     MatrixDense,
-    TransformerDecoderBlock,
-    TransformerEncoderBlock,
 )
-from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.attention import AttentionOptions
 from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
+from keras_caption.models.transformer_blocks import TransformerBlocks
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.text import Vocabulary
 
@@ -85,18 +84,15 @@ class NGSAN(Captioner):
         check_heads(model_dim, num_heads)
 
         # === Attention ===
-        of_regions = dataclasses.replace(mechanisms, dropout=dropout)
-        of_memory = of_regions.for_memory()
-        of_captions = of_regions.for_output()
-
-        def attention(options, i):
-            return make_attention(
-                num_heads,
-                model_dim // num_heads,
-                options.in_block(i),
-                dtype=dtype,
-                **blocks.kernels.of_attention,
-            )
+        transformer = TransformerBlocks(
+            mechanisms=dataclasses.replace(mechanisms, dropout=dropout),
+            blocks=blocks,
+            model_dim=model_dim,
+            num_heads=num_heads,
+            feedforward_dim=feedforward_dim,
+            dropout=dropout,
+            dtype=dtype,
+        )
 
         # === Encoder ===
         inputs = Regions.symbolic(region_dim)
@@ -104,41 +100,19 @@ class NGSAN(Captioner):
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
-        if of_regions.absolute_geometry:
+        if mechanisms.absolute_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         of_embedded = dropout if region_dropout is None else region_dropout
         x = keras.layers.Dropout(of_embedded, dtype=dtype)(x)
-        for i in range(num_layers):
-            block = TransformerEncoderBlock(
-                attention(of_regions, i),
-                feedforward_dim,
-                dropout,
-                dtype=dtype,
-                name=f"encoder_{i}",
-                **blocks.for_block(),
-            )
-            x = block(x, mask=mask, boxes=inputs["boxes"])
-        if norm := blocks.final_norm("encoded", dtype):
-            x = norm(x)
+        x = transformer.encode(x, num_layers, mask=mask, boxes=inputs["boxes"])
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
 
         # === Decoder ===
-        decoder_blocks = (
-            TransformerDecoderBlock(
-                attention(of_captions, i),
-                attention(of_memory, i),
-                feedforward_dim,
-                dropout,
-                dtype=dtype,
-                **blocks.for_block(),
-            )
-            for i in range(decoder_layers or num_layers)
-        )
         decoder = TransformerDecoder(
             vocabulary_size,
             model_dim,
-            decoder_blocks,
+            transformer.decoder_blocks(decoder_layers or num_layers),
             dropout,
             final_norm=blocks.final_norm("decoded", dtype),
             dtype=dtype,

@@ -4,27 +4,28 @@ import json
 import os
 import pathlib
 
+import keras
+
 from keras_caption.atomic import replacing
 from keras_caption.errors import missing_extras
-from keras_caption.formats.preset_files import CONFIG, FILES, without_asset
+from keras_caption.formats.preset_files import CONFIG, PRESET_FILES, without_asset
 from keras_caption.models.cards import write_card
-from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
 
 
-def save_preset(model: TaskModel, folder: str | os.PathLike) -> None:
+def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
     """Saves a model as a preset, see `TaskModel.save_to_preset`."""
     with missing_extras():
         from keras_hub.src.utils.preset_utils import get_preset_saver
 
-    with replacing(folder, FILES) as partial:
+    with replacing(folder, PRESET_FILES) as partial:
         saver = get_preset_saver(str(partial))
         saver.save_backbone(model.without_optimizer(), max_shard_size=None)
         _move_vocabularies(model, partial)
         write_card(partial, model, replaced=folder)
 
 
-def _move_vocabularies(model: TaskModel, folder: pathlib.Path) -> None:
+def _move_vocabularies(model: keras.Model, folder: pathlib.Path) -> None:
     """Moves what tokenizers know from the configuration to files of their own."""
     path = folder / CONFIG
     saved = json.loads(path.read_text(encoding="utf-8"))

@@ -1,12 +1,12 @@
 import collections.abc
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from keras_caption.arguments import Count, check
-from keras_caption.decoding import with_decoding
+from keras_caption.decoding import DecodingOptions, with_decoding
 from keras_caption.decoding.text_options import check_prefixes
 from keras_caption.errors import InputError, NoTextError
 from keras_caption.inputs.text import MAX_TOKENS
@@ -58,7 +58,7 @@ class SentenceReader(InputReader):
         *,
         n: int | None = None,
         attention: bool = False,
-        **options: Any,
+        **options: Unpack[DecodingOptions],
     ) -> list[Any]:
         """Translates any number of sentences, in batches of similar length.
 

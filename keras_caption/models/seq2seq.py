@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError
 from keras_caption.inputs import InputKind
@@ -58,7 +58,7 @@ class Seq2Seq(Generation, TaskModel):
         vocabulary: Vocabulary | None = None,
         *,
         decoding: Decoding | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(encoder, **kwargs)
         self.decoding = decoding or self.default_decoding()
@@ -69,6 +69,14 @@ class Seq2Seq(Generation, TaskModel):
     def default_decoding(cls) -> Decoding:
         """How models of this class generate, if nothing else is said."""
         return Decoding()
+
+    @property
+    def output_limits(self) -> list[str]:
+        tokens = self.vocabulary and f" of {len(self.vocabulary):,} tokens"
+        return [
+            f"It writes with a vocabulary{tokens or ''}, at most "
+            f"{self.decoding.max_length} of them."
+        ]
 
     @property
     def memory_kind(self) -> InputKind:

@@ -14,6 +14,7 @@ from keras_caption.models.quantization import (
     quantize_layers,
     short_collections,
 )
+from keras_caption.models.saving import save_preset
 
 
 class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
@@ -23,6 +24,9 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
     `keras_caption.models.constructors`: their values are checked by their types, kept
     as attributes, and saved in the config. A model is saved whole or not at all, and
     quantized with the layers that it has.
+
+    Attributes:
+        hub_task: tuple of str or `None`, its task and a tag, as the hubs call them.
 
     Args:
         encoder: Functional Keras model of a dict of inputs, named as the keys of
@@ -35,6 +39,8 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         InputError: If the encoder reads no dict, or an input of no known kind, or
             Keras's `floatx` is not float32.
     """
+
+    hub_task: tuple[str | None, str | None] = (None, None)
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
@@ -100,6 +106,19 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         with replacing(filepath) as partial:
             super().save(partial, **kwargs)
 
+    @property
+    def output_limits(self) -> list[str]:
+        """What limits the outputs, sentences for its card."""
+        return []
+
+    def example_call(self, images: str) -> str:
+        """How the model is called, code for its card.
+
+        Args:
+            images: str, code of its first argument, if it reads images.
+        """
+        return f"generate({images})"
+
     def without_optimizer(self) -> "TaskModel":
         """A copy that is not compiled, with weights of its own."""
         copy = type(self).from_config(self.get_config())
@@ -120,8 +139,6 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         Raises:
             InputError: If the folder holds other files than those of a preset.
         """
-        from keras_caption.models.saving import save_preset
-
         save_preset(self, preset_dir)
 
     def export(

@@ -1,11 +1,11 @@
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import KerasOptions, Tensor
 from keras_caption.layers import (
     MatrixDense,
     SinePositionEncoding,
@@ -64,7 +64,7 @@ class TransformerDecoder(KnownOutput):
         embedding: WordEmbedding | None = None,
         logit_bias: bool = False,
         final_norm: keras.layers.Layer | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size

@@ -8,13 +8,12 @@ from keras_caption.errors import InputError
 from keras_caption.inputs import Text
 from keras_caption.layers import (
     SinePositionEncoding,
-    TransformerDecoderBlock,
-    TransformerEncoderBlock,
     WordEmbedding,
 )
-from keras_caption.models.attention import AttentionOptions, Without, make_attention
+from keras_caption.models.attention import AttentionOptions, Without
 from keras_caption.models.blocks import Activation, BlockOptions
 from keras_caption.models.sizes import check_heads, resolve_size
+from keras_caption.models.transformer_blocks import TransformerBlocks
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
@@ -121,21 +120,26 @@ class TransformerTranslator(Translator):
             blocks = dataclasses.replace(blocks, initialization="fairseq")
 
         # === Attention ===
-        of_source = dataclasses.replace(
-            mechanisms,
-            dropout=dropout if attention_dropout is None else attention_dropout,
+        of_source = TransformerBlocks(
+            mechanisms=dataclasses.replace(
+                mechanisms,
+                dropout=dropout if attention_dropout is None else attention_dropout,
+            ),
+            blocks=blocks,
+            model_dim=model_dim,
+            num_heads=num_heads,
+            feedforward_dim=feedforward_dim,
+            dropout=dropout,
+            dtype=dtype,
         )
-        of_memory = of_source.for_memory()
-        of_target = of_source.for_output()
-
-        def attention(options, i, heads=decoder_heads):
-            return make_attention(
-                heads,
-                model_dim // heads,
-                options.in_block(i),
-                dtype=dtype,
-                **blocks.kernels.of_attention,
-            )
+        of_target = dataclasses.replace(
+            of_source,
+            blocks=dataclasses.replace(
+                blocks, activation=decoder_activation or blocks.activation
+            ),
+            num_heads=decoder_heads,
+            feedforward_dim=decoder_feedforward_dim or feedforward_dim,
+        )
 
         # === Encoder ===
         inputs = Text.symbolic()
@@ -146,30 +150,10 @@ class TransformerTranslator(Translator):
         x = embedding(inputs["source"])
         x = x + SinePositionEncoding(dtype=dtype)(x)
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
-        for i in range(num_layers):
-            x = TransformerEncoderBlock(
-                attention(of_source, i, num_heads),
-                feedforward_dim,
-                dropout,
-                dtype=dtype,
-                name=f"encoder_{i}",
-                **blocks.for_block(),
-            )(x, mask=mask)
-        if norm := blocks.final_norm("encoded", dtype):
-            x = norm(x)
+        x = of_source.encode(x, num_layers, mask=mask)
 
         # === Decoder ===
-        decoder_blocks = [
-            TransformerDecoderBlock(
-                attention(of_target, i),
-                attention(of_memory, i),
-                decoder_feedforward_dim or feedforward_dim,
-                dropout,
-                dtype=dtype,
-                **blocks.for_block(activation=decoder_activation),
-            )
-            for i in range(decoder_layers or num_layers)
-        ]
+        decoder_blocks = [*of_target.decoder_blocks(decoder_layers or num_layers)]
         if tied_softmax and not shared_embeddings:
             embedding = WordEmbedding(
                 target_size, model_dim, dtype=dtype, name="target_embedding"

@@ -1,7 +1,8 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 
+from keras_caption.arguments import KerasOptions
 from keras_caption.decoding import Decoding
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.sentence_reader import SentenceReader
@@ -26,6 +27,7 @@ class Translator(SentenceReader, Seq2Seq):
     """
 
     generated = "translations"
+    hub_task = "translation", "translation"
 
     def __init__(
         self,
@@ -35,20 +37,9 @@ class Translator(SentenceReader, Seq2Seq):
         target: Tokenizer | None = None,
         *,
         decoding: Decoding | None = None,
-        name: str | None = None,
-        trainable: bool = True,
-        dtype: Any = None,
+        **kwargs: Unpack[KerasOptions],
     ):
-        # Its `vocabulary` is `target`, and no argument of its own.
-        super().__init__(
-            encoder,
-            decoder,
-            target,
-            decoding=decoding,
-            name=name,
-            trainable=trainable,
-            dtype=dtype,
-        )
+        super().__init__(encoder, decoder, target, decoding=decoding, **kwargs)
 
     @classmethod
     def default_decoding(cls) -> Decoding:
@@ -60,6 +51,9 @@ class Translator(SentenceReader, Seq2Seq):
             length_margin=10,
             length_penalty=0.6,
         )
+
+    def example_call(self, images: str) -> str:
+        return 'generate(["A sentence."])'
 
     @property
     def tokenizers(self) -> list[Tokenizer]:

@@ -8,13 +8,12 @@ from keras_caption.inputs import Frames
 from keras_caption.layers import (
     MatrixDense,
     SinePositionEncoding,
-    TransformerDecoderBlock,
-    TransformerEncoderBlock,
 )
-from keras_caption.models.attention import AttentionOptions, Without, make_attention
+from keras_caption.models.attention import AttentionOptions, Without
 from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
+from keras_caption.models.transformer_blocks import TransformerBlocks
 from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.text import Vocabulary
 
@@ -83,18 +82,15 @@ class VideoTransformer(Captioner):
         check_heads(model_dim, num_heads)
 
         # === Attention ===
-        of_frames = dataclasses.replace(mechanisms, dropout=dropout)
-        of_memory = of_frames.for_memory()
-        of_captions = of_frames.for_output()
-
-        def attention(options, i):
-            return make_attention(
-                num_heads,
-                model_dim // num_heads,
-                options.in_block(i),
-                dtype=dtype,
-                **blocks.kernels.of_attention,
-            )
+        transformer = TransformerBlocks(
+            mechanisms=dataclasses.replace(mechanisms, dropout=dropout),
+            blocks=blocks,
+            model_dim=model_dim,
+            num_heads=num_heads,
+            feedforward_dim=feedforward_dim,
+            dropout=dropout,
+            dtype=dtype,
+        )
 
         # === Encoder ===
         inputs = Frames.symbolic(frame_dim)
@@ -105,30 +101,10 @@ class VideoTransformer(Captioner):
         if positions:
             x = x + SinePositionEncoding(dtype=dtype)(x)
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
-        for i in range(num_layers):
-            x = TransformerEncoderBlock(
-                attention(of_frames, i),
-                feedforward_dim,
-                dropout,
-                dtype=dtype,
-                name=f"encoder_{i}",
-                **blocks.for_block(),
-            )(x, mask=mask)
-        if norm := blocks.final_norm("encoded", dtype):
-            x = norm(x)
+        x = transformer.encode(x, num_layers, mask=mask)
 
         # === Decoder ===
-        decoder_blocks = [
-            TransformerDecoderBlock(
-                attention(of_captions, i),
-                attention(of_memory, i),
-                feedforward_dim,
-                dropout,
-                dtype=dtype,
-                **blocks.for_block(),
-            )
-            for i in range(num_layers)
-        ]
+        decoder_blocks = [*transformer.decoder_blocks(num_layers)]
         decoder = TransformerDecoder(
             vocabulary_size,
             model_dim,

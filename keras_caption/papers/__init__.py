@@ -1,15 +1,13 @@
 """The papers' tables, as they print them."""
 
 from keras_caption.papers.published import (
-    CAPTIONING,
     CROSS_ENTROPY,
     SELF_CRITICAL,
     Published,
     Table,
+    read_tables,
 )
-from keras_caption.papers.published_answers import ANSWERS
-from keras_caption.papers.published_translation import TRANSLATION
 
-TABLES: dict[str, Table] = {**CAPTIONING, **TRANSLATION, **ANSWERS}
+TABLES: dict[str, Table] = read_tables()
 
 __all__ = ["CROSS_ENTROPY", "SELF_CRITICAL", "TABLES", "Published", "Table"]

@@ -217,7 +217,7 @@ class ParquetFile:
         self.new.path.unlink()
 
 
-FILES: dict[str, Callable[[str, int], CaptionFile | ParquetFile]] = {
+WRITERS: dict[str, Callable[[str, int], CaptionFile | ParquetFile]] = {
     ".csv": CsvFile,
     ".jsonl": JsonLinesFile,
     ".html": SheetFile,
@@ -236,9 +236,9 @@ def open_caption_file(path: str, n_best: int = 1) -> CaptionFile | ParquetFile:
             not written.
     """
     suffix = pathlib.Path(path).suffix.lower()
-    if suffix not in FILES:
-        raise InputError(f"{path} should end in {', '.join(FILES)}.")
-    return FILES[suffix](path, n_best)
+    if suffix not in WRITERS:
+        raise InputError(f"{path} should end in {', '.join(WRITERS)}.")
+    return WRITERS[suffix](path, n_best)
 
 
 def another_file(path: str | os.PathLike) -> InputError:

@@ -6,6 +6,7 @@ line of it, so that it can be continued.
 
 import collections
 import html
+import importlib.resources
 import json
 import re
 from typing import Any
@@ -21,70 +22,9 @@ SIDE = 400  # pixels of the longer side of a small photo
 COLOURS = ("#b3123c", "#1b6e35", "#2846b0", "#9a4200", "#7a1591", "#006666")
 SHOWN = 0.75  # of that side at least, where labels are laid out
 
-HEAD = """<!DOCTYPE html>
-<html lang="en"><meta charset="utf-8"><title>Captions</title>
-<meta name="viewport" content="width=device-width">
-<style>
-:root { color-scheme: light dark }
-body { font: 16px/1.4 system-ui, sans-serif; margin: 1.5em; display: grid; gap: 1.5em;
-  grid-template-columns: repeat(auto-fill, minmax(min(18em, 100%), 1fr)) }
-header { grid-column: 1 / -1 }
-header p { margin: 0 0 .7em; max-width: 45em }
-form label { margin-right: 1.2em; white-space: nowrap }
-input, select { font: inherit }
-figure { margin: 0; min-width: 0 }
-figure div { position: relative; width: fit-content; overflow: hidden }
-img { max-width: 100%; display: block; border-radius: 3px }
-i { position: absolute; border: 2px solid; box-sizing: border-box }
-b { position: absolute; color: #fff; font: 600 12px/18px system-ui, sans-serif;
-  padding: 0 4px; white-space: nowrap }
-.plain i, .plain b { display: none }
-figcaption { margin-top: .4em; overflow-wrap: anywhere }
-small { display: block; opacity: .75 }
-[hidden] { display: none !important }
-</style>
-<script>
-addEventListener("DOMContentLoaded", () => {
-  const form = document.forms[0], figures = [...document.querySelectorAll("figure")]
-  const orders = {
-    given: () => 0,
-    surest: (a, b) => b.dataset.confidence - a.dataset.confidence,
-    unsurest: (a, b) => a.dataset.confidence - b.dataset.confidence,
-    name: (a, b) => a.dataset.photo.localeCompare(b.dataset.photo),
-  }
-  const show = () => {
-    const words = form.filter.value.toLowerCase().split(/\\s+/)
-    let count = 0
-    for (const figure of [...figures].sort(orders[form.order.value])) {
-      const text = figure.querySelector("figcaption").textContent.toLowerCase()
-      figure.hidden = !words.every(word => text.includes(word))
-      count += !figure.hidden
-      document.body.append(figure)
-    }
-    document.body.classList.toggle("plain", !form.boxes.checked)
-    form.count.value = `${count} of ${figures.length}`
-  }
-  form.oninput = show
-  form.onsubmit = () => false
-  form.hidden = false
-  show()
-})
-</script>
-<header>
-<p>The percentage says how sure the model is of its words: the geometric mean of the
-probabilities that it gave them. It is not the chance that the caption is right.
-<mark>Unsure</mark> is a caption below the threshold that the model was saved with, or
-one that says several of what is detected once.</p>
-<form hidden autocomplete="off">
-<label>Only with <input name="filter" type="search" placeholder="dog, a name"></label>
-<label>Order <select name="order"><option value="given">as written
-<option value="surest">surest first<option value="unsurest">least sure first
-<option value="name">by name</select></label>
-<label><input name="boxes" type="checkbox" checked> objects</label>
-<output name="count"></output>
-</form>
-</header>
-"""
+TEMPLATES = importlib.resources.files("keras_caption.results") / "templates"
+# What stands before the photos.
+HEAD = (TEMPLATES / "contact_sheet.html").read_text(encoding="utf-8")
 
 
 def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:

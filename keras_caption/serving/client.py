@@ -1,6 +1,7 @@
 import asyncio
 import base64
 import dataclasses
+import functools
 import io
 import ipaddress
 import json
@@ -11,7 +12,7 @@ import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 import httpx
 import numpy as np
@@ -19,7 +20,10 @@ import numpy as np
 from keras_caption.arguments import CountOrZero, Positive, check
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.predict import Prediction
+from keras_caption.settings.options import DecodingOptions
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 BUSY = (429, 502, 503)  # statuses after which a request may come again
 LOST = (
     *(httpx.ConnectError, httpx.ReadError, httpx.WriteError),
@@ -45,7 +49,7 @@ class ServerError(Exception):
 
 
 class AsyncClient:
-    """`Client`, whose methods are coroutines."""
+    """`Client`, whose methods are coroutines: its arguments are those of `Client`."""
 
     def __init__(
         self,
@@ -70,9 +74,26 @@ class AsyncClient:
         n: int | None = None,
         attention: bool = False,
         version: int | None = None,
-        **options: Any,
+        **options: Unpack[DecodingOptions],
     ) -> list[Prediction]:
-        """See `Client.answer`."""
+        """What a model makes of records.
+
+        Args:
+            model: str, its name.
+            records: Iterable of dict, see `keras_caption.serving.Predictor`, in which
+                `photo` and `clip` may be paths too; or of photos, as bytes, path or
+                uint8 array `(height, width, 3)`; or of sentences, as str.
+            n, attention, **options: Of `keras_caption.serving.Predictor.answer`.
+            version: int; defaults to the newest.
+
+        Returns:
+            List of `Prediction`, without `inputs` and `tokens`.
+
+        Raises:
+            InputError: If a file cannot be read, or a record is no JSON.
+            ServerError: If the server refuses the request, does not answer in time, or
+                answers something else.
+        """
         body = {"records": [record_of(record) for record in records]}
         body |= {"n": n, "attention": attention, "options": options}
 
@@ -85,7 +106,7 @@ class AsyncClient:
         return await self._ask("POST", f"{path_of(model, version)}:answer", read, body)
 
     async def texts(self, model: str, records: Iterable[Any], **more: Any) -> list[str]:
-        """See `Client.texts`."""
+        """Captions, translations or answers, see `answer`."""
         return [found.text for found in await self.answer(model, records, **more)]
 
     async def predict(
@@ -95,7 +116,18 @@ class AsyncClient:
         signature: str | None = None,
         version: int | None = None,
     ) -> dict[str, np.ndarray]:
-        """See `Client.predict`."""
+        """What a signature of a model returns, of TensorFlow Serving too.
+
+        Args:
+            model: str, its name.
+            inputs: dict from name to array `(batch, ...)` or list; bytes are sent as
+                base64.
+            signature: str, defaults to what the server chooses.
+            version: int; defaults to the newest.
+
+        Returns:
+            dict of arrays, or one array if there is a single output.
+        """
         body = {"inputs": {name: to_json(x) for name, x in inputs.items()}}
         if signature is not None:
             body["signature_name"] = signature
@@ -109,7 +141,7 @@ class AsyncClient:
         return await self._ask("POST", f"{path_of(model, version)}:predict", read, body)
 
     async def status(self, model: str) -> dict[int, str]:
-        """See `Client.status`."""
+        """The states of a model's versions, by number."""
 
         def read(answer):
             versions = answer["model_version_status"]
@@ -118,7 +150,7 @@ class AsyncClient:
         return await self._ask("GET", path_of(model), read)
 
     async def metadata(self, model: str, version: int | None = None) -> dict[str, Any]:
-        """See `Client.metadata`."""
+        """A model's signatures, by name, as TensorFlow Serving describes them."""
 
         def read(answer):
             return answer["metadata"]["signature_def"]["signature_def"]
@@ -224,12 +256,24 @@ class AsyncClient:
         return response, content
 
 
+def blocking(
+    method: Callable[Concatenate[AsyncClient, Arguments], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate["Client", Arguments], Result]:
+    """A method of `AsyncClient` for `Client`, which waits for its result."""
+
+    @functools.wraps(method)
+    def wait(self, *args, **kwargs):
+        return self._run(method(self._async, *args, **kwargs))
+
+    return wait
+
+
 class Client:
     """Asks a server of `keras-caption serve` for captions, translations and answers.
 
     Where the server is busy, or the connection is lost, a request comes again, after a
-    time that doubles. `AsyncClient` has the same methods as coroutines. A client may be
-    shared by threads, and used where an event loop runs, as in a notebook.
+    time that doubles. Its methods are those of `AsyncClient`, which there are
+    coroutines. A client may be shared by threads, and used where an event loop runs, as in a notebook.
 
     Args:
         url: str, such as `"http://localhost:8501"`. A server of this machine is asked
@@ -260,69 +304,11 @@ class Client:
     def url(self) -> str:
         return self._async.url
 
-    def answer(
-        self,
-        model: str,
-        records: Iterable[Any],
-        *,
-        n: int | None = None,
-        attention: bool = False,
-        version: int | None = None,
-        **options: Any,
-    ) -> list[Prediction]:
-        """What a model makes of records.
-
-        Args:
-            model: str, its name.
-            records: Iterable of dict, see `keras_caption.serving.Predictor`, in which
-                `photo` and `clip` may be paths too; or of photos, as bytes, path or
-                uint8 array `(height, width, 3)`; or of sentences, as str.
-            n, attention, **options: Of `keras_caption.serving.Predictor.answer`.
-            version: int; defaults to the newest.
-
-        Returns:
-            List of `Prediction`, without `inputs` and `tokens`.
-
-        Raises:
-            InputError: If a file cannot be read, or a record is no JSON.
-            ServerError: If the server refuses the request, does not answer in time, or
-                answers something else.
-        """
-        more = {"n": n, "attention": attention, "version": version, **options}
-        return self._run(self._async.answer(model, records, **more))
-
-    def texts(self, model: str, records: Iterable[Any], **more: Any) -> list[str]:
-        """Captions, translations or answers, see `answer`."""
-        return [found.text for found in self.answer(model, records, **more)]
-
-    def predict(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        signature: str | None = None,
-        version: int | None = None,
-    ) -> dict[str, np.ndarray]:
-        """What a signature of a model returns, of TensorFlow Serving too.
-
-        Args:
-            model: str, its name.
-            inputs: dict from name to array `(batch, ...)` or list; bytes are sent as
-                base64.
-            signature: str, defaults to what the server chooses.
-            version: int; defaults to the newest.
-
-        Returns:
-            dict of arrays, or one array if there is a single output.
-        """
-        return self._run(self._async.predict(model, inputs, signature, version))
-
-    def status(self, model: str) -> dict[int, str]:
-        """The states of a model's versions, by number."""
-        return self._run(self._async.status(model))
-
-    def metadata(self, model: str, version: int | None = None) -> dict[str, Any]:
-        """A model's signatures, by name, as TensorFlow Serving describes them."""
-        return self._run(self._async.metadata(model, version))
+    answer = blocking(AsyncClient.answer)
+    texts = blocking(AsyncClient.texts)
+    predict = blocking(AsyncClient.predict)
+    status = blocking(AsyncClient.status)
+    metadata = blocking(AsyncClient.metadata)
 
     def close(self) -> None:
         self._run(self._async.close())

@@ -15,7 +15,7 @@ from keras_caption.models import TransformerTranslator
 from keras_caption.text import BOS, EOS, UNK
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
-FILES = (
+EXPORTED = (
     "model.bin",
     "config.json",
     *(f"{name}_vocabulary.json" for name in ("source", "target", "shared")),
@@ -108,7 +108,7 @@ def export_ctranslate2(
     config.layer_norm_epsilon = decoder.blocks[0].self_norm.epsilon
     spec.validate()
     spec.optimize(quantization=None if precision == "float32" else precision)
-    with replacing(path, FILES) as partial:
+    with replacing(path, EXPORTED) as partial:
         os.makedirs(partial, exist_ok=True)
         spec.save(str(partial))
 

@@ -32,7 +32,7 @@ Engine = Literal["openvino", "onnx", "litert"]
 OPSET = 18
 CARD = "README.md"
 TEXTS = ("vocabulary", "source", "question", "answers")
-FILES = (CARD, "model.*", *(f"{name}.*" for name in TEXTS))
+EXPORTED = (CARD, "model.*", *(f"{name}.*" for name in TEXTS))
 README = """\
 # {name}
 
@@ -95,7 +95,7 @@ def export_engine(
     check(Engine, engine=engine)
     endpoint = endpoints_of(model)["tokens"]
     write = CONVERTERS[engine](endpoint.traced(), model)
-    with replacing(path, FILES) as partial:
+    with replacing(path, EXPORTED) as partial:
         partial.mkdir()
         write(partial)
         for name in TEXTS:

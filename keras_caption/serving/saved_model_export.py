@@ -1,14 +1,14 @@
 import json
 import os
 import pathlib
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_caption.atomic import replacing
-from keras_caption.decoding import with_decoding
+from keras_caption.decoding import DecodingOptions, with_decoding
 from keras_caption.errors import missing_extras
 from keras_caption.formats.exports import CONFIG
 from keras_caption.formats.preset_files import CARD
@@ -36,7 +36,7 @@ def export(
     path: str | os.PathLike,
     *,
     jit_compile: bool = False,
-    **options: Any,
+    **options: Unpack[DecodingOptions],
 ) -> None:
     """Writes a model as a SavedModel, ready for TensorFlow Serving.
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self, TypeVar, Unpack, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -20,7 +20,9 @@ from keras_caption.arguments import (
     entries,
 )
 from keras_caption.errors import InputError, hint
+from keras_caption.settings.options import DecodingOptions
 
+Function = TypeVar("Function", bound=Callable)
 # Beyond these a search takes minutes and gigabytes without a word. The longest output
 # is a translation of `keras_caption.inputs.text.MAX_TOKENS` into twice as many tokens.
 BeamSize = Annotated[int, Field(ge=1, le=100)]
@@ -63,7 +65,7 @@ Prefix = Annotated[Text | tuple[Text, ...], BeforeValidator(as_tuple)]
 
 
 @dataclasses.dataclass(frozen=True)
-class Needs:
+class Condition:
     """Says, in the type of an option, what it has no effect without.
 
     Attributes:
@@ -75,29 +77,29 @@ class Needs:
     text: str
 
 
-SAMPLING = Needs(
+SAMPLING = Condition(
     lambda options: options.temperature is not None,
     "`temperature`: with a temperature captions are sampled, without one they are "
     "searched for",
 )
-SEARCH = Needs(
+SEARCH = Condition(
     lambda options: options.temperature is None,
     "a search: with a `temperature` captions are sampled, without one they are "
     "searched for",
 )
-BEAM = Needs(
+BEAM = Condition(
     lambda options: options.temperature is None and options.beam_size > 1,
     "a beam: a `beam_size` of more than 1, and no `temperature`",
 )
-GROUPS = Needs(
+DIVIDED = Condition(
     lambda options: options.groups > 1,
     "`groups` of the beam, which it keeps apart",
 )
-NO_GROUPS = Needs(
+UNDIVIDED = Condition(
     lambda options: options.groups == 1,
     "a beam that is not divided: no `groups`",
 )
-RATIO = Needs(
+RATIO = Condition(
     lambda options: options.length_ratio is not None,
     "`length_ratio`, which it adds to",
 )
@@ -168,9 +170,9 @@ class Decoding:
     repetition_penalty: Penalty = 1.0
     prefix: Prefix = ""
     forbidden: Phrases = ()
-    required: Annotated[Phrases, SEARCH, NO_GROUPS] = ()
+    required: Annotated[Phrases, SEARCH, UNDIVIDED] = ()
     groups: Annotated[BeamSize, BEAM] = 1
-    diversity: Annotated[NotNegative, GROUPS] = 0.5
+    diversity: Annotated[NotNegative, DIVIDED] = 0.5
     temperature: Positive | None = None
     top_k: Annotated[Count | None, SAMPLING] = None
     top_p: Annotated[ShareAboveZero | None, SAMPLING] = None
@@ -181,7 +183,7 @@ class Decoding:
             value = checked(kind, name, getattr(self, name))
             object.__setattr__(self, name, value)
 
-    def override(self, **options: Any) -> Self:
+    def override(self, **options: Unpack[DecodingOptions]) -> Self:
         """These options, some of them replaced.
 
         An option that has no effect beside the new ones gets its default value.
@@ -252,13 +254,16 @@ def types() -> dict[str, Any]:
     }
 
 
-def needs_of(field: dataclasses.Field) -> Iterable[Needs]:
+def needs_of(field: dataclasses.Field) -> Iterable[Condition]:
     """The options without which this one has no effect."""
-    return [note for note in get_args(field.type) if isinstance(note, Needs)]
+    return [note for note in get_args(field.type) if isinstance(note, Condition)]
 
 
-def with_decoding(function: Callable) -> Callable:
-    """Makes a function's signature name the options that its `**options` takes."""
+def with_decoding(function: Function) -> Function:
+    """Makes a function's signature name the options that its `**options` takes.
+
+    Type checkers read them in `keras_caption.settings.options`.
+    """
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     options = [

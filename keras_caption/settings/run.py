@@ -99,8 +99,8 @@ class SelfCriticalSettings(TypedDict):
     cross_entropy: Annotated[Share, Doc("share of cross-entropy in the loss")]
 
 
-Decoding = TypedDict(
-    "Decoding", {name: NotRequired[kind] for name, kind in types().items()}
+DecodingSettings = TypedDict(
+    "DecodingSettings", {name: NotRequired[kind] for name, kind in types().items()}
 )
 
 

@@ -13,7 +13,7 @@ from keras_caption.errors import input_errors
 from keras_caption.results.examples import Example, Outcome
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.settings.run import (
-    Decoding,
+    DecodingSettings,
     SelfCriticalSettings,
     Training,
 )
@@ -85,7 +85,7 @@ GROUPS = {
     "data": Data,
     "training": Training,
     "self_critical": CaptionSelfCritical,
-    "decoding": Decoding,
+    "decoding": DecodingSettings,
     "evaluation": Evaluation,
 }
 

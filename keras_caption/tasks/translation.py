@@ -23,7 +23,7 @@ from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.results.examples import Example, Outcome
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.settings.decoding import BeamSize
-from keras_caption.settings.run import Decoding, SelfCriticalSettings
+from keras_caption.settings.run import DecodingSettings, SelfCriticalSettings
 from keras_caption.tasks.reports import translation as report
 from keras_caption.tasks.reports import translation_examples
 from keras_caption.text.subwords import VocabularySize
@@ -104,7 +104,7 @@ GROUPS = {
     "data": Data,
     "training": Training,
     "self_critical": TranslationSelfCritical,
-    "decoding": Decoding,
+    "decoding": DecodingSettings,
     "evaluation": Evaluation,
 }
 

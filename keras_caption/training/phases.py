@@ -41,7 +41,7 @@ SHOWN = 8  # unknown words
 # Weights that are on disk at most: the last model with Adam's moments, before and after
 # it is replaced, the best one, likewise, and the export.
 COPIES = 2 * 3 + 2 + 1
-GROUPS = {"cross-entropy": "training", "self-critical": "self_critical"}
+GROUP_OF = {"cross-entropy": "training", "self-critical": "self_critical"}
 
 
 def check_data(task: Task, objectives: Iterable[str], strategy: Any) -> None:
@@ -52,7 +52,7 @@ def check_data(task: Task, objectives: Iterable[str], strategy: Any) -> None:
         objectives: Objectives of the phases.
         strategy: Distribution strategy.
     """
-    trained = [GROUPS[objective] for objective in objectives if objective in GROUPS]
+    trained = [GROUP_OF[objective] for objective in objectives if objective in GROUP_OF]
     for split in ("train", "val", "test") if trained else ("test",):
         task.read(split)
     for group in trained:
@@ -198,7 +198,7 @@ def fit(
         epoch: int, number of epochs done.
     """
     seed, checkpoint = task.config["seed"], directory.checkpoint
-    group = GROUPS[directory.description["objective"]]
+    group = GROUP_OF[directory.description["objective"]]
     values = task.config[group]
     if epoch > values["epochs"]:
         raise InputError(

@@ -5,6 +5,7 @@ from keras_caption.visualization.attention import (
     attention_over_words,
 )
 from keras_caption.visualization.captions import attention_over_captions
+from keras_caption.visualization.drawing import DRAWINGS
 from keras_caption.visualization.geometry import (
     geometric_weight,
     geometric_weight_figure,
@@ -12,6 +13,7 @@ from keras_caption.visualization.geometry import (
 from keras_caption.visualization.questions import attention_over_question
 
 __all__ = [
+    "DRAWINGS",
     "attention_over_captions",
     "attention_over_memory",
     "attention_over_question",

@@ -9,6 +9,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.text import BOS, EOS, PAD
+from keras_caption.visualization.drawing import draw
 from keras_caption.visualization.fonts import find_fonts
 
 TEXT = {"fontsize": 11, "parse_math": False}  # words, in which $ begins no formula
@@ -74,8 +75,8 @@ def attention_over_words(
         `matplotlib.figure.Figure`; `figure.savefig(path)` writes it.
 
     Raises:
-        InputError: As `attention_over_memory` raises it, or if the kind of input does
-            not know how attention is drawn, see `keras_caption.inputs.InputKind.draw`.
+        InputError: As `attention_over_memory` raises it, or as
+            `keras_caption.visualization.drawing.draw`.
     """
     row = Row(model, inputs, tokens, image)
     width = WIDTH if row.is_stacked else max(PANEL * len(row.panels), MIN_WIDTH)
@@ -177,7 +178,7 @@ def show(
     panel.set(xticks=[], yticks=[])
     panel.spines[:].set_visible(False)
     panel.imshow(image)
-    kind.draw(panel, inputs, weights, image.shape[:2])
+    draw(panel, kind, inputs, weights, image.shape[:2])
 
 
 def add_legend(figure: Figure, text: str = LEGEND) -> None:

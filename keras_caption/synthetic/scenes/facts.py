@@ -20,7 +20,6 @@ NUMBERED = {
     "place": ("", *PLACES, "largest"),
     "relation": ("", *RELATIONS),
 }
-PROPERTIES = ("kind", "colour", "size", "place", "largest")
 
 
 def scene_facts(

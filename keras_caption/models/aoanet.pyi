@@ -1,0 +1,55 @@
+# Written by docs/signatures.py.
+from typing import Any, Literal
+
+from keras_caption.features.extractor import Extractor
+from keras_caption.models.captioner import Captioner
+from keras_caption.settings.decoding import Decoding
+from keras_caption.text import Vocabulary
+
+class AoANet(Captioner):
+    ignored_inputs: Any
+    vocabulary_size: Any
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary | None = None,
+        vocabulary_size: int | None = None,
+        region_dim: int = 2048,
+        num_layers: int = 6,
+        model_dim: int = 1024,
+        embedding_dim: int = 1024,
+        num_heads: int = 8,
+        refining: Literal["attention", "aoa"] | None = "aoa",
+        feedforward_dim: int = 2048,
+        context: str = "aoa",
+        decoder_heads: int = 8,
+        dropout: float = 0.5,
+        refining_dropout: float = 0.1,
+        aoa_dropout: float = 0.3,
+        context_dropout: float | None = None,
+        *,
+        query_norm: str | None = None,
+        key_norm: str | None = None,
+        norm_affine: bool = False,
+        attention_epsilon: float | None = None,
+        score: str | None = None,
+        geometry: str | None = None,
+        geometry_dim: int = 80,
+        geometry_layers: int | None = None,
+        signed_geometry: bool = False,
+        input_area: int = 1,
+        combined_features: bool = False,
+        area_values: Literal["sum", "mean"] = "sum",
+        area_output_scale: float | None = None,
+        area_layers: int = 2,
+        memory: str = "areas",
+        temperature: str | None = None,
+        gate: str | None = None,
+        dtype: Any = None,
+        extractor: Extractor | None = None,
+        categories: list[str] | None = None,
+        threshold: float = 0.0,
+        decoding: Decoding | None = None,
+        name: str | None = None,
+        trainable: bool = True,
+    ) -> None: ...

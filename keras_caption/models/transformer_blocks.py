@@ -1,0 +1,88 @@
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from keras_caption.layers import (
+    MultiHeadAttention,
+    TransformerDecoderBlock,
+    TransformerEncoderBlock,
+)
+from keras_caption.models.attention import AttentionOptions, make_attention
+from keras_caption.models.blocks import BlockOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TransformerBlocks:
+    """Makes the blocks of an encoder, and of the decoder that reads its memory.
+
+    Attributes:
+        mechanisms: `AttentionOptions` of the encoder's self-attention, from which those
+            of the decoder follow.
+        blocks: `BlockOptions`.
+        model_dim: int, size of the hidden states.
+        num_heads: int, number of attention heads; divides `model_dim`.
+        feedforward_dim: int, inner size of the feed-forward layers.
+        dropout: float, dropout rate of branches.
+        dtype: Keras dtype policy of the layers.
+    """
+
+    mechanisms: AttentionOptions
+    blocks: BlockOptions
+    model_dim: int
+    num_heads: int
+    feedforward_dim: int
+    dropout: float
+    dtype: Any
+
+    def encode(
+        self, x: keras.KerasTensor, number: int, **inputs: Any
+    ) -> keras.KerasTensor:
+        """Encodes a symbolic tensor by a number of blocks, and a norm behind the last.
+
+        Args:
+            x: Symbolic tensor `(batch, N, model_dim)`.
+            number: int, number of blocks.
+            **inputs: `mask` and `boxes` of
+                `keras_caption.layers.TransformerEncoderBlock`.
+        """
+        for i in range(number):
+            block = TransformerEncoderBlock(
+                self._attention(self.mechanisms, i),
+                **self._options(),
+                name=f"encoder_{i}",
+            )
+            x = block(x, **inputs)
+        norm = self.blocks.final_norm("encoded", self.dtype)
+        return x if norm is None else norm(x)
+
+    def decoder_blocks(self, number: int) -> Iterator[TransformerDecoderBlock]:
+        """Makes a number of blocks, each when it is asked for."""
+        of_output, of_memory = (
+            self.mechanisms.for_output(),
+            self.mechanisms.for_memory(),
+        )
+        for i in range(number):
+            yield TransformerDecoderBlock(
+                self._attention(of_output, i),
+                self._attention(of_memory, i),
+                **self._options(),
+            )
+
+    def _options(self):
+        return {
+            "feedforward_dim": self.feedforward_dim,
+            "dropout": self.dropout,
+            "dtype": self.dtype,
+            **self.blocks.for_block(),
+        }
+
+    def _attention(self, mechanisms: AttentionOptions, i: int) -> MultiHeadAttention:
+        return make_attention(
+            self.num_heads,
+            self.model_dim // self.num_heads,
+            mechanisms.in_block(i),
+            dtype=self.dtype,
+            **self.blocks.kernels.of_attention,
+        )

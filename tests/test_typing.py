@@ -1,0 +1,14 @@
+"""What type checkers read is what the library has; `make lint` runs one of them."""
+
+import runpy
+
+from conftest import PROJECT
+
+
+def test_the_signatures_for_type_checkers_are_up_to_date():
+    written = runpy.run_path(str(PROJECT / "docs" / "signatures.py"))["files"]()
+    outdated = [path.name for path, text in written.items() if path.read_text() != text]
+    assert not outdated, "run `make format`"
+    stubs = {*(PROJECT / "keras_caption").rglob("*.pyi")}
+    assert stubs == {path for path in written if path.suffix == ".pyi"}
+    assert len(stubs) > 10
