@@ -24,8 +24,7 @@ class Claim(NamedTuple):
         layers: Depth of the paper's rows, where a table has several.
         premise: Effect, of another claim, without which this one means nothing: that
             its base trains as well as the paper's.
-        is_none: Whether the paper's claim is that there is no effect, or it is one of a
-            control that should have none.
+        is_none: Whether the paper's claim is that there is no effect.
         data: The dataset, where a file of ours has several.
     """
 

@@ -16,6 +16,8 @@ def difference(mean, half):
 NSA = Claim("NSA", "ngsan_6", ("N-SAN", "SAN"), ())
 ABSOLUTE = Claim("boxes", "ngsan_4", ("absolute", "SAN"), (), is_none=True)
 
+CONTROL = Claim("shuffled boxes", "", (), ())
+
 
 @pytest.mark.parametrize(
     ("claim", "score", "likelihood", "expected"),
@@ -32,6 +34,10 @@ ABSOLUTE = Claim("boxes", "ngsan_4", ("absolute", "SAN"), (), is_none=True)
         (ABSOLUTE, (-19, 6), None, "reversed"),
         (ABSOLUTE, (-0.5, 1), None, "came out"),
         (ABSOLUTE, (-1.5, 1), None, "cannot be told"),
+        # The papers have no number of a control.
+        (CONTROL, (3, 2), None, "gain"),
+        (CONTROL, (-3, 2), None, "loss"),
+        (CONTROL, (0.5, 1), None, "equivalent"),
     ],
 )
 def test_verdicts_follow_from_intervals_and_margins(claim, score, likelihood, expected):
