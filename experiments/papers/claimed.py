@@ -219,7 +219,15 @@ def _gsa(places, data):
     )
 
 
+def _control(effect, file, *rows, **more):
+    return Claim(f"control: {effect}", "", (), (file,), rows=rows, **more)
+
+
 SETTLED = (
     _nsa("effects_nsa", 1),
     _gsa("features know no place", "unplaced_scenes"),
+    _control(
+        *("boxes of other regions", "effects_boxes", "G-SAN", "SAN"),
+        data="shuffled_scenes",
+    ),
 )
