@@ -24,8 +24,7 @@ class Claim(NamedTuple):
         layers: Depth of the paper's rows, where a table has several.
         premise: Effect, of another claim, without which this one means nothing: that
             its base trains as well as the paper's.
-        is_none: Whether the paper's claim is that there is no effect, or it is one of a
-            control that should have none.
+        is_none: Whether the paper's claim is that there is no effect.
         data: The dataset, where a file of ours has several.
     """
 
@@ -202,20 +201,13 @@ EARLIER = (
 )
 
 
-def _nsa(file, start, *depths):
-    """NSA over objects as pixels, by depth."""
-    return (
-        Claim(
-            *(f"NSA, L = {layers}{start}", "ngsan_1", ("N-SAN", "SAN"), (file,)),
-            rows=(f"L={layers} N-SAN", f"L={layers} SAN"),
-            layers=layers,
-        )
-        for layers in depths
+def _nsa(file, layers, start=""):
+    """NSA over objects as pixels."""
+    return Claim(
+        *(f"NSA, L = {layers}{start}", "ngsan_1", ("N-SAN", "SAN"), (file,)),
+        rows=(f"L={layers} N-SAN", f"L={layers} SAN"),
+        layers=layers,
     )
-
-
-def _control(effect, file, *rows, **more):
-    return Claim(f"control: {effect}", "", (), (file,), rows=rows, **more)
 
 
 def _gsa(places, data):
@@ -227,69 +219,15 @@ def _gsa(places, data):
     )
 
 
-def _aoa(absent):
-    """AoA over a linear layer, by the share of what is asked for and not there."""
-    same = {"data": f"asked_scenes_{absent}"}
-    yield Claim(
-        *(f"AoA, {absent} % absent", "aoanet_4", ("+ Dec: AoA", "Base")),
-        *(("effects_gates",), "CIDEr-D", ("AoA", "linear")),
-        **same,
-    )
-    for row in ("gate of the query", "two linear layers", "linear, layer norm"):
-        yield _control(f"{row}, {absent} %", "effects_gates", row, "linear", **same)
-
-
-def _areas(blocks):
-    """Areas over codes of three characters, beside plain attention begun smaller."""
-    table = ("area_1", ("Tiny, area, En-De", "Tiny, regular, En-De"))
-    file, name = ("effects_codes",), f"{blocks}-norm"
-    base = f"{blocks} plain"
-    for start, row in (("as sums", "areas"), ("begun smaller", "smaller start")):
-        yield Claim(
-            *(f"areas {start}, {name}", *table, file, "BLEU"),
-            rows=(f"{blocks} {row}", base),
-        )
-    yield _control(
-        *(f"plain attention begun smaller, {name}", *file),
-        *(f"{blocks} small plain", base),
-        column="BLEU",
-    )
+def _control(effect, file, *rows, **more):
+    return Claim(f"control: {effect}", "", (), (file,), rows=rows, **more)
 
 
 SETTLED = (
-    *_nsa("effects_nsa", "", 1, 2, 4, 6),
-    *(
-        _control(f"{norm}, L = 1", "effects_nsa", f"L=1 {norm}", "L=1 SAN")
-        for norm in ("centred only", "noisy", "noise alone")
-    ),
-    *_nsa("effects_nsa_glorot", ", Keras's start", 1, 4),
-    *_nsa("effects_nsa_pre", ", pre-norm", 1, 4),
+    _nsa("effects_nsa", 1),
     _gsa("features know no place", "unplaced_scenes"),
-    _gsa("half of them do", "half_placed_scenes"),
-    _gsa("all of them do", "placed_scenes"),
     _control(
         *("boxes of other regions", "effects_boxes", "G-SAN", "SAN"),
-        **{"data": "shuffled_scenes", "is_none": True},
-    ),
-    *_aoa(0),
-    *_aoa(30),
-    *_aoa(60),
-    *_areas("post"),
-    *_areas("pre"),
-    *(
-        claim
-        for cells in (4, 9, 14)
-        for claim in (
-            Claim(
-                *(f"temperature, {cells} x {cells} cells", "", ()),
-                *(("effects_temperature",), "CIDEr-D", ("temperature", "none")),
-                data=f"grid_scenes_{cells}",
-            ),
-            _control(
-                *(f"a learned constant, {cells} x {cells}", "effects_temperature"),
-                *("learned", "none"),
-                data=f"grid_scenes_{cells}",
-            ),
-        )
+        data="shuffled_scenes",
     ),
 )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from experiments import claims
+from experiments.papers.claimed import EARLIER, SETTLED, Claim
 from keras_caption.evaluation import Difference
 
 
@@ -12,8 +13,10 @@ def difference(mean, half):
     return Difference(mean, half / 1.96, 1e9, 500, True)
 
 
-NSA = claims.Claim("NSA", "ngsan_6", ("N-SAN", "SAN"), ())
-ABSOLUTE = claims.Claim("boxes", "ngsan_4", ("absolute", "SAN"), (), is_none=True)
+NSA = Claim("NSA", "ngsan_6", ("N-SAN", "SAN"), ())
+ABSOLUTE = Claim("boxes", "ngsan_4", ("absolute", "SAN"), (), is_none=True)
+
+CONTROL = Claim("shuffled boxes", "", (), ())
 
 
 @pytest.mark.parametrize(
@@ -31,6 +34,10 @@ ABSOLUTE = claims.Claim("boxes", "ngsan_4", ("absolute", "SAN"), (), is_none=Tru
         (ABSOLUTE, (-19, 6), None, "reversed"),
         (ABSOLUTE, (-0.5, 1), None, "came out"),
         (ABSOLUTE, (-1.5, 1), None, "cannot be told"),
+        # The papers have no number of a control.
+        (CONTROL, (3, 2), None, "gain"),
+        (CONTROL, (-3, 2), None, "loss"),
+        (CONTROL, (0.5, 1), None, "equivalent"),
     ],
 )
 def test_verdicts_follow_from_intervals_and_margins(claim, score, likelihood, expected):
@@ -40,10 +47,16 @@ def test_verdicts_follow_from_intervals_and_margins(claim, score, likelihood, ex
 
 
 def test_a_gain_over_what_did_not_train_is_none():
-    rows = {row[0]: row for row in claims.table()}
+    rows = {row[0]: row for row in claims.table(EARLIER)}
     over_lstm = rows["AoA over an LSTM, eight heads: aoanet_4"]
     assert over_lstm[-1] == "base untrained"
-    assert rows["an LSTM in the decoder, eight heads: aoanet_4"][-1] == "reversed"
+    assert rows["an LSTM in the decoder, eight heads"][-1] == "reversed"
+
+
+def test_settled_effects_have_five_seeds_or_more():
+    heads, *rows = claims.table(SETTLED)
+    seeds = heads.index("seeds")
+    assert rows and all(int(row[seeds]) >= 5 for row in rows)
 
 
 def test_p_values_are_adjusted_for_their_number():
