@@ -17,7 +17,7 @@ INSTALL = install() { $(BIN)/python -m uv pip install "$$@" || \
 install: .venv/installed
 
 run: .venv/installed
-	$(BIN)/python experiments/run.py --model ngsan --resume
+	$(BIN)/python experiments/run.py --config scenes --resume
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile \

@@ -15,13 +15,15 @@ A file of questions is a CSV with two columns, image and question; an image is t
 of a photo or, with --regions, an image id: of a folder that `keras-caption prepare`
 made, or of a .tsv of features.
 
-Prints one line for each question: the answer and how probable it is or, where that is
-less than the threshold that the model was saved with, "(unsure)" after that. With
---n_best, prints a line for each answer: the question's number, from 1, the probability
+Prints one line for each question: the answer and how probable it is. "(unsure)" marks
+answers whose probability is less than the threshold that the model was saved with, and
+those that the detected objects contradict; objects of COCO's categories are counted, and
+where nothing is detected, there is no answer. With --n_best, prints a line for each answer: the question's number, from 1, the probability
 and the answer, between tabs, the best first. Where an image cannot be read, the line is
 empty, and an error is reported.
 """
 
+import argparse
 import functools
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
@@ -41,17 +43,17 @@ from keras_caption.commands.command_line import (
 from keras_caption.commands.detection import (
     add_detector_options,
     add_model_option,
-    default_model,
+    need_detector,
     predictor_of,
 )
 from keras_caption.commands.skipped import Skipped
 
-MODEL = "mcan_photos.keras"
+MODEL = "mcan_photos"
 AT_ONCE = 64  # questions in memory with their images
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption answer", __doc__, imports=True)
+    parser = Parser("keras-caption answer", __doc__, imports=True, check=check)
     parser.add_argument("photo", nargs="?", help="file of a photo")
     parser.add_argument("question", nargs="*", help="questions about this photo")
     add_model_option(parser, MODEL)
@@ -64,6 +66,12 @@ def make_parser() -> Parser:
     )
     add_jit_compile(parser)
     return parser
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raises `InputError` if a package is missing that photos need."""
+    if options.regions is None:
+        need_detector(options.model, options.detector)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -82,7 +90,6 @@ def main(arguments: Sequence[str]) -> int:
     if options.regions and options.detector:
         parser.error("--regions are of features, which need no --detector")
     skipped = Skipped.beside(options.output)
-    options.model = options.model or default_model(MODEL)
     model = kc.models.ClassifierEnsemble(options.model)
     if model.question is None:
         raise kc.InputError(f"{','.join(options.model)} reads no questions.")
@@ -195,20 +202,15 @@ class RowAnswerer:
         """Yields the lines to print."""
         for start in range(0, len(rows), AT_ONCE):
             answers = self._answer(rows[start : start + AT_ONCE], start + 1)
-            for number, best in enumerate(answers, start=start + 1):
+            for number, found in enumerate(answers, start=start + 1):
                 if self.n_best is None:
-                    yield self._line(*best[0]) if best else ""
+                    yield line_of(found)
                     continue
-                for answer, probability in best:
+                for answer, probability in found.best if found else []:
                     yield f"{number}\t{probability:.4f}\t{answer}"
 
-    def _line(self, answer, probability):
-        """An answer and how probable it is."""
-        is_unsure = probability < self.predictor.model.threshold
-        return with_confidence(answer, probability, is_unsure)
-
     def _answer(self, rows, first):
-        """The best answers to some questions; none where the image cannot be read.
+        """Predictions of some questions; `None` where the image cannot be read.
 
         Args:
             rows: List of pairs of an image and a question.
@@ -221,7 +223,7 @@ class RowAnswerer:
                 usable.append(index)
             except kc.InputError as error:
                 self.skipped.add(f"question {first + index}", str(error))
-        best_answers = [[] for _ in rows]
+        answers = [None for _ in rows]
         if usable:
             questions = [rows[index][1] for index in usable]
             tokens = self.predictor.model.question_tokens(questions)
@@ -231,5 +233,14 @@ class RowAnswerer:
             ]
             found = self.predictor.answer(examples, n=self.n_best)
             for index, prediction in zip(usable, found, strict=True):
-                best_answers[index] = prediction.best
-        return best_answers
+                answers[index] = prediction
+        return answers
+
+
+def line_of(found: "kc.serving.Prediction | None") -> str:
+    """What is printed of an answer; nothing where the image cannot be read."""
+    if found is None:
+        return ""
+    if not found.text:
+        return "nothing detected that it knows"
+    return with_confidence(found.text, found.confidence, found.unsure)

@@ -18,6 +18,7 @@ import numpy as np
 
 from keras_caption.arguments import CountOrZero, Positive, check
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.folders import CLIPS, PHOTOS
 from keras_caption.serving.prediction import Prediction
 
 BUSY = (429, 502, 503)  # statuses after which a request may come again
@@ -245,7 +246,7 @@ class Client:
 
     ```python
     client = keras_caption.serving.Client("http://localhost:8501")
-    [caption] = client.texts("ngsan_coco", [pathlib.Path("dog.jpg")])
+    [caption] = client.texts("ngsan_coco", ["dog.jpg"])
     [found] = client.answer("mcan_photos", [{"photo": content, "question": "Why?"}])
     print(found.text, found.confidence)
     ```
@@ -275,8 +276,9 @@ class Client:
         Args:
             model: str, its name.
             records: Iterable of dict, see `keras_caption.serving.Predictor`, in which
-                `photo` and `clip` may be paths too; or of photos, as bytes, path or
-                uint8 array `(height, width, 3)`; or of sentences, as str.
+                `photo` and `clip` may be paths too; or of photos or clips, as path,
+                bytes or uint8 array `(height, width, 3)`; or of sentences, as str. A
+                str that is named as a photo, such as "dog.jpg", is its path.
             n, attention, **options: Of `keras_caption.serving.Predictor.answer`.
             version: int; defaults to the newest.
 
@@ -438,14 +440,30 @@ def path_of(model: str, version: int | None = None) -> str:
 
 def record_of(record: Any) -> dict[str, Any]:
     """A record as the server reads it."""
-    if isinstance(record, str):
+    if isinstance(record, str) and not names_a_file(record):
         record = {"source": record}
     elif not isinstance(record, Mapping):
-        record = {"photo": record}
+        is_path = isinstance(record, str | os.PathLike)
+        name = "clip" if is_path and suffix_of(record) in CLIPS else "photo"
+        record = {name: record}
     return {
         name: to_json(bytes_of(value) if name in ("photo", "clip") else value)
         for name, value in record.items()
     }
+
+
+def names_a_file(text: str) -> bool:
+    """Whether a str is the path of a photo or a clip, and no sentence.
+
+    It ends in a suffix of such files, and is one word or a file that is there.
+    """
+    if suffix_of(text) not in (*PHOTOS, *CLIPS):
+        return False
+    return os.path.isfile(text) or len(text.split()) == 1
+
+
+def suffix_of(path: str | os.PathLike) -> str:
+    return pathlib.PurePath(path).suffix.lower()
 
 
 def bytes_of(file: Any) -> bytes:
