@@ -52,6 +52,9 @@ def report(text: str) -> None:
 class ProgressLines:
     """Prints a line every 30 s: the share done and the time left.
 
+    The time left is that of the items after the first one, in which functions are
+    compiled.
+
     Args:
         iterable, desc, total, unit, leave: Of `progress`.
         done: int, number of items done before.
@@ -73,7 +76,8 @@ class ProgressLines:
         self.total = total
         self.unit = unit
         self.leave = leave
-        self.done = self.before = done
+        self.done = done
+        self.first = None  # the number of items done at first, and when
         self.file = file
         self.begun = self.printed = time.monotonic()
 
@@ -92,6 +96,8 @@ class ProgressLines:
     def update(self, count: int = 1) -> None:
         """Counts items as done, and prints a line if the last is 30 s ago."""
         self.done += count
+        if self.first is None and count:
+            self.first = self.done, time.monotonic()
         if time.monotonic() - self.printed >= EVERY:
             self._print()
 
@@ -111,7 +117,9 @@ class ProgressLines:
             return f"{self.done:,} {self.unit}, {passed}"
         share = self.done / self.total
         line = f"{self.done:,}/{self.total:,} {self.unit} ({share:.0%}), {passed}"
-        if not self.before < self.done < self.total:
+        if not self.first or not self.first[0] < self.done < self.total:
             return line
-        seconds *= (self.total - self.done) / (self.done - self.before)
+        done, begun = self.first
+        seconds = self.printed - begun
+        seconds *= (self.total - self.done) / (self.done - done)
         return f"{line}, {datetime.timedelta(seconds=round(seconds))} left"

@@ -20,6 +20,22 @@ def test_a_line_every_30_seconds_says_the_share_and_the_time_left(
     assert capsys.readouterr().out.splitlines() == lines[: 2 + leave]
 
 
+def test_what_the_first_item_compiles_is_not_expected_of_the_others(
+    monkeypatch, capsys
+):
+    seconds = [0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
+    with ProgressLines(None, "Epoch 1", 250, "steps") as steps:
+        for duration in (60, 1, 29):
+            seconds[0] += duration
+            steps.update()
+    lines = [
+        "Epoch 1: 1/250 steps (0%), after 0:01:00",
+        "Epoch 1: 3/250 steps (1%), after 0:01:30, 1:01:45 left",
+    ]
+    assert capsys.readouterr().out.splitlines() == lines
+
+
 def test_without_a_total_or_an_item_done_nothing_is_promised(monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 0)
     with progress.progress(total=3000, unit="records", leave=False) as records:

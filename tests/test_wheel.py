@@ -14,7 +14,7 @@ from yolox_file import photo, white_yolox
 
 from keras_caption.errors import EXTRAS
 
-OF_PHOTOS = {"PIL", "tensorflow"}
+OF_PHOTOS = {"PIL", "google", "tensorflow"}  # which needs protobuf
 
 
 def files_of(folder):

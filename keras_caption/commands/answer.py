@@ -15,13 +15,15 @@ A file of questions is a CSV with two columns, image and question; an image is t
 of a photo or, with --regions, an image id: of a folder that `keras-caption prepare`
 made, or of a .tsv of features.
 
-Prints one line for each question: the answer and how probable it is or, where that is
-less than the threshold that the model was saved with, "(unsure)" after that. With
---n_best, prints a line for each answer: the question's number, from 1, the probability
-and the answer, between tabs, the best first. Where an image cannot be read, the line is
-empty, and an error is reported.
+Prints one line for each question: the answer and how probable it is. "(unsure)" marks
+answers whose probability is less than the threshold that the model was saved with, and
+those that the detected objects contradict; objects of COCO's categories are counted,
+and where nothing is detected, there is no answer. With --n_best, prints a line for each
+answer: the question's number, from 1, the probability and the answer, between tabs, the
+best first. Where an image cannot be read, the line is empty, and an error is reported.
 """
 
+import argparse
 import functools
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
@@ -41,17 +43,17 @@ from keras_caption.commands.command_line import (
 from keras_caption.commands.detection import (
     add_detector_options,
     add_model_option,
-    default_model,
+    need_detector,
     predictor_of,
 )
 from keras_caption.commands.skipped import Skipped
 
-MODEL = "mcan_photos.keras"
+MODEL = "mcan_photos"
 IMAGES = 64  # in memory for the next questions about them
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption answer", __doc__, imports=True)
+    parser = Parser("keras-caption answer", __doc__, imports=True, check=check)
     parser.add_argument("photo", nargs="?", help="file of a photo")
     parser.add_argument("question", nargs="*", help="questions about this photo")
     add_model_option(parser, MODEL)
@@ -64,6 +66,12 @@ def make_parser() -> Parser:
     )
     add_jit_compile(parser)
     return parser
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raises `InputError` if a package is missing that photos need."""
+    if options.regions is None:
+        need_detector(options.model, options.detector)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -82,7 +90,6 @@ def main(arguments: Sequence[str]) -> int:
     if options.regions and options.detector:
         parser.error("--regions are of features, which need no --detector")
     skipped = Skipped.beside(options.output)
-    options.model = options.model or default_model(MODEL)
     model = kc.models.ClassifierEnsemble(options.model)
     if model.question is None:
         raise kc.InputError(f"{','.join(options.model)} reads no questions.")
@@ -193,23 +200,16 @@ class RowAnswerer:
 
     def __call__(self, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
         """Yields the lines to print."""
-        found = self.predictor.stream(rows, read=self._read, n=self.n_best)
-        for number, prediction in enumerate(found, start=1):
+        predictions = self.predictor.stream(rows, read=self._read, n=self.n_best)
+        for number, prediction in enumerate(predictions, start=1):
             if isinstance(prediction, kc.predict.Fault):
                 self.skipped.add(f"question {number}", prediction.reason)
-                best = []
-            else:
-                best = prediction.best
+                prediction = None
             if self.n_best is None:
-                yield self._line(*best[0]) if best else ""
+                yield line_of(prediction)
                 continue
-            for answer, probability in best:
+            for answer, probability in prediction.best if prediction else []:
                 yield f"{number}\t{probability:.4f}\t{answer}"
-
-    def _line(self, answer, probability):
-        """An answer and how probable it is."""
-        is_unsure = probability < self.predictor.model.threshold
-        return with_confidence(answer, probability, is_unsure)
 
     def _read(self, row, place):
         """The example of a pair of an image and a question."""
@@ -217,3 +217,12 @@ class RowAnswerer:
         [tokens] = self.predictor.model.question_tokens([question])
         values = {**self.read_image(image), "question": tokens}
         return kc.predict.Example(place, values)
+
+
+def line_of(prediction: "kc.predict.Prediction | None") -> str:
+    """What is printed of an answer; nothing where the image cannot be read."""
+    if prediction is None:
+        return ""
+    if not prediction.text:
+        return "nothing detected that it knows"
+    return with_confidence(prediction.text, prediction.confidence, prediction.unsure)

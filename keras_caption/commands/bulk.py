@@ -44,7 +44,7 @@ from keras_caption.commands.detection import (
     DETECTOR,
     add_detector_options,
     add_model_option,
-    default_model,
+    need_detector,
 )
 from keras_caption.progress import report
 
@@ -77,6 +77,8 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
     """Captions, translates or answers records; returns the exit status."""
     parser = parser_of(task)
     options, of_beam = parser.parse_known_intermixed_args(arguments)
+    if task != "translate":
+        need_detector(options.model, options.detector)
     import_library()
     from keras_caption.bulk import Job, run
     from keras_caption.bulk.output import count_faults
@@ -91,7 +93,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         }
     job = Job(
         task,
-        tuple(options.model or default_model(DEFAULTS[task])),
+        tuple(options.model),
         n_best=options.n_best,
         decoding={} if task == "answer" else decoding_of(options),
         imports=tuple(options.imports),

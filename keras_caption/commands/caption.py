@@ -53,7 +53,7 @@ from keras_caption.commands.command_line import (
 from keras_caption.commands.detection import (
     add_detector_options,
     add_model_option,
-    default_model,
+    need_detector,
     predictor_of,
 )
 from keras_caption.commands.skipped import Skipped
@@ -61,12 +61,17 @@ from keras_caption.formats.folders import describe_passed_over
 from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
 
-MODEL = "ngsan_coco.keras"
+MODEL = "ngsan_coco"
 MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption caption", __doc__, imports=True)
+    parser = Parser(
+        "keras-caption caption",
+        __doc__,
+        imports=True,
+        check=lambda options: need_detector(options.model, options.detector),
+    )
     parser.add_argument(
         "files",
         nargs="+",
@@ -128,7 +133,6 @@ def main(arguments: Sequence[str]) -> int:
 def caption(options, outputs):
     """Captions all files; returns the exit status."""
     skipped = Skipped.beside(outputs[0].path if outputs else None)
-    options.model = options.model or default_model(MODEL)
     model = kc.models.Ensemble(options.model)
     if model.source is not None:
         raise kc.InputError(

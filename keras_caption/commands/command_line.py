@@ -36,6 +36,8 @@ class Parser(argparse.ArgumentParser):
         imports: bool, whether the command takes `--import`, for what a user has
             registered: mechanisms, models, datasets, kinds of input.
         needs_library: bool, whether to import the library once arguments are parsed.
+        check: Function of the options, which raises `InputError` before that for what
+            is wrong with them. Defaults to none.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Parser(argparse.ArgumentParser):
         description: str,
         imports: bool = False,
         needs_library: bool = True,
+        check: Callable[[argparse.Namespace], None] | None = None,
         **kwargs: Any,
     ):
         super().__init__(
@@ -54,6 +57,7 @@ class Parser(argparse.ArgumentParser):
             **kwargs,
         )
         self.needs_library = needs_library
+        self.check = check
         if imports:
             self.add_argument(
                 "--import",
@@ -64,6 +68,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, *args, **kwargs):
         options = super().parse_args(*args, **kwargs)
+        self.check and self.check(options)
         if self.needs_library:
             import_library()
             set_jit_compile(options)
@@ -71,6 +76,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_intermixed_args(self, *args, **kwargs):
         options = super().parse_intermixed_args(*args, **kwargs)
+        self.check and self.check(options)
         import_library()
         set_jit_compile(options)
         return options

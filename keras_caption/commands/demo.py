@@ -13,6 +13,7 @@ The page is for this machine only, unless --host is another address, such as 0.0
 anybody who reaches it may then use the models. It needs no network.
 """
 
+import argparse
 import os
 import pathlib
 from collections.abc import Sequence
@@ -20,16 +21,16 @@ from collections.abc import Sequence
 from keras_caption.commands.command_line import Parser, add_jit_compile, names
 from keras_caption.commands.detection import (
     add_detector_options,
-    default_model,
+    need_detector,
     predictor_of,
 )
-from keras_caption.errors import missing_extras
+from keras_caption.errors import missing_extras, need_packages
 
-MODELS = ("ngsan_coco.keras", "mcan_photos.keras")
+MODELS = [["ngsan_coco"], ["mcan_photos"]]
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption demo", __doc__, imports=True)
+    parser = Parser("keras-caption demo", __doc__, imports=True, check=check)
     parser.add_argument("models", nargs="*", type=names, help="saved models or presets")
     add_detector_options(parser)
     parser.add_argument("--host", default="127.0.0.1", help="defaults to 127.0.0.1")
@@ -38,15 +39,22 @@ def make_parser() -> Parser:
     return parser
 
 
+def check(options: argparse.Namespace) -> None:
+    """Raises `InputError` if a package is missing."""
+    need_packages("gradio")
+    options.models = options.models or MODELS
+    for members in options.models:
+        need_detector(members, options.detector)
+
+
 def main(arguments: Sequence[str]) -> None:
     options = make_parser().parse_args(arguments)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when Gradio is imported
     with missing_extras():
         from keras_caption.demo import build_page, launch
         from keras_caption.serving.predictor import Predictor, ensemble_of
-    given = options.models or [default_model(name) for name in MODELS]
     predictors = {}
-    for members in given:
+    for members in options.models:
         model = ensemble_of(members)
         if model.extractor is None and model.categories:
             options.model = members  # that messages name

@@ -1,12 +1,13 @@
 """Options of commands that read photos: the model, and the detector of objects."""
 
 import argparse
-import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 import keras_caption as kc
-from keras_caption.commands import built_in
 from keras_caption.commands.command_line import names, share
+from keras_caption.errors import need_packages
+from keras_caption.formats import built_in
 
 DETECTOR = "dfine_nano_coco"
 CONFIDENCE = {
@@ -17,18 +18,33 @@ CONFIDENCE = {
 
 
 def add_model_option(parser: argparse.ArgumentParser, default: str) -> None:
-    """Adds `--model`; `default` is the name of a file, see `default_model`."""
+    """Adds `--model`; `default` is the name of a model that the package has."""
     parser.add_argument(
         "--model",
         type=names,
+        default=[default],
         help="saved model, run, preset or export, or several separated by commas; "
-        f"defaults to {pathlib.Path(default).stem}",
+        f"defaults to {default}, which the package has",
     )
 
 
-def default_model(name: str) -> list[str]:
-    """Value of `--model` where it is omitted: a model that the package has."""
-    return [str(built_in.FOLDER / name)]
+def need_detector(models: Sequence[str], detector: str | None) -> None:
+    """Raises `InputError` if a model that the package has lacks what it needs.
+
+    That is known before Keras is imported, and any model loaded.
+
+    Args:
+        models: Sequence of str, names of models.
+        detector: str, value of `--detector`, or `None`.
+    """
+    if not {*models} & {*built_in.models()}:
+        return
+    need_packages("PIL", *([] if is_file(detector) else ["keras_hub"]))
+
+
+def is_file(detector):
+    """Whether a detector is a network in a file, which needs no KerasHub."""
+    return detector is not None and detector.endswith(".keras")
 
 
 def add_detector_options(

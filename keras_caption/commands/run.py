@@ -15,7 +15,10 @@ Datasets that are generated, read from annotations or downloaded are prepared on
 the folder that the environment variable TFDS_DATA_DIR names, or ~/tensorflow_datasets.
 """
 
+import os
 import pathlib
+import shutil
+import sys
 from collections.abc import Sequence
 
 import keras_caption as kc
@@ -49,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
     strategy = make_strategy(config["strategy"])
     task = task(config)
     check_needs(task, folders)
-    phases.check_data(task, folders, strategy)
+    phases.check_data(task, folders, strategy, is_shortened(settings))
     if has_accelerator():
         print(describe_devices())
     resume = "the same command" if options.resume else "the command with --resume"
@@ -69,6 +72,11 @@ def main(arguments: Sequence[str]) -> None:
             )
             run_phase(task, directory, strategy, start, options.ensemble)
             start = folder / "best.keras"
+
+
+def is_shortened(settings):
+    """Whether the command line says how many epochs there are, but not of a warm-up."""
+    return "training.epochs" in settings and not any("warmup" in x for x in settings)
 
 
 def folders_of(options, config):
@@ -200,3 +208,18 @@ def finish(task, directory, model, **more):
     for name, content in task.files.items():
         if (directory.folder / name).exists():
             print(f"  {name:22}{content}")
+    program = name_of_program()
+    print(
+        f"\nNext, open {directory.folder / FILE} in a browser, or run\n"
+        f"  {program} caption PHOTO   a captioner of photos, which this package has\n"
+        f"  {program} demo            the same on a page\n"
+        "README.md says how to train on data of your own, and how to serve a model."
+    )
+
+
+def name_of_program():
+    """What `keras-caption` is called in a shell: of a virtual environment, its path."""
+    path = pathlib.Path(sys.executable).with_name("keras-caption")
+    if shutil.which("keras-caption") or not path.exists():
+        return "keras-caption"
+    return os.path.relpath(path)

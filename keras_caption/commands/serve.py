@@ -11,7 +11,16 @@ exists is never taken apart.
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. Beside it, POST :answer takes records of users, and a photo as
-it is; /healthz, /readyz and /metrics are for the machines that watch.
+it is; GET /v1/models lists the models, GET / helps; /healthz, /readyz and /metrics are
+for the machines that watch. The port opens at once; a model answers when it is loaded.
+
+--config FILE reads options of a YAML file, by their names; those of the command line come
+after them:
+
+    models: [ngsan_coco, answers=mcan_photos]
+    detector: yolox_nano.keras
+    host: 0.0.0.0
+    token: ["@/run/secrets/one", "@/run/secrets/two"]
 
 Models are trusted: an export runs its graph, which may read and write files. Requests
 are not: they name no file, and have limits (SECURITY.md).
@@ -32,7 +41,7 @@ from keras_caption.commands.command_line import (
     set_jit_compile,
 )
 from keras_caption.commands.detection import add_detector_options
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.progress import report
 from keras_caption.serving import Limits
 
@@ -43,7 +52,7 @@ def make_parser() -> Parser:
     parser = Parser("keras-caption serve", __doc__, imports=True, needs_library=False)
     limits = Limits()
     parser.add_argument(
-        "models", nargs="+", metavar="MODEL", help="model, or NAME=MODEL"
+        "models", nargs="*", metavar="MODEL", help="model, or NAME=MODEL"
     )
     add_detector_options(parser, "without one, such models read no photos")
     parser.add_argument(
@@ -56,7 +65,20 @@ def make_parser() -> Parser:
     parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 is everywhere")
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument(
-        "--token", help="what requests need as a bearer token; @FILE reads it of a file"
+        "--token",
+        action="append",
+        default=[],
+        help="what requests need as a bearer token; @FILE reads it of a file; may be "
+        "given several times, for several users",
+    )
+    parser.add_argument(
+        "--certificate", metavar="FILE", help="TLS certificate in PEM, for HTTPS"
+    )
+    parser.add_argument(
+        "--key", metavar="FILE", help="its private key in PEM, if in another file"
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="YAML file of options, by these names"
     )
     parser.add_argument(
         "--poll", type=float, default=1.0, help="seconds between looks for new versions"
@@ -82,7 +104,12 @@ def make_parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> None:
-    options = make_parser().parse_args(arguments)
+    of_file, models, rest = read_config(arguments)
+    parser = make_parser()
+    options = parser.parse_args([*of_file, *rest])
+    options.models = [*models, *options.models]
+    if not options.models:
+        parser.error("the following arguments are required: MODEL")
     names = [field.name for field in dataclasses.fields(Limits)]
     limits = Limits(**{name: getattr(options, name) for name in names})
     labels = dict(label_of(text) for text in options.label)
@@ -91,7 +118,8 @@ def main(arguments: Sequence[str]) -> None:
         from keras_caption.serving.server import url_of
 
     set_jit_compile(options)
-    server = Server(limits, token_of(options.token), logs=True)
+    tokens = [token_of(text) for text in options.token]
+    server = Server(limits, tokens, True, options.certificate, options.key)
     for model in options.models:
         name, path = named_path(model)
         server.add(
@@ -100,15 +128,64 @@ def main(arguments: Sequence[str]) -> None:
             options.detector,
             options.confidence,
             labels,
+            later=True,
         )
-    versions = [model.find() for model in server.service.models.values()]
-    if options.detector and not any("photo" in x.model.reads for x in versions):
-        raise InputError(f"No model takes --detector {options.detector}.")
-    server.watch(options.poll)
-    for name in server.service.models:
-        address = url_of(options.host, options.port)
-        report(f"{name} is served at {address}/v1/models/{name}")
-    server.run(options.host, options.port)
+    address = url_of(options.host, options.port, server.scheme)
+
+    def load():
+        server.load()
+        models = server.service.models.values()
+        versions = [x for model in models for x in model.versions.values()]
+        if options.detector and not any("photo" in x.model.reads for x in versions):
+            raise InputError(f"No model takes --detector {options.detector}.")
+        server.watch(options.poll)
+        for name in server.service.models:
+            report(f"{name} is served at {address}/v1/models/{name}")
+
+    server.run(options.host, options.port, load)
+
+
+def read_config(arguments: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Reads the file that `--config` of a command line names.
+
+    Returns:
+        Its options, as a command line has them; its models; and the command line
+        without `--config`.
+
+    Raises:
+        InputError: If the file cannot be read, or is no YAML of options.
+    """
+    parser = Parser("keras-caption serve", "", needs_library=False, add_help=False)
+    parser.add_argument("--config")
+    options, others = parser.parse_known_args(arguments)
+    if options.config is None:
+        return [], [], list(arguments)
+    with missing_extras():
+        import yaml
+
+    try:
+        content = pathlib.Path(options.config).read_text(encoding="utf-8")
+        values = yaml.safe_load(content)
+    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{options.config} cannot be read: {reason}.") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{options.config} should have a value for each option.")
+    read, models = [], []
+    for name, value in values.items():
+        several = value if isinstance(value, list) else [value]
+        for x in several:
+            if not isinstance(x, str | int | float):
+                raise InputError(
+                    f"{options.config}: {name} should be a text or a number, or a list "
+                    "of these."
+                )
+        texts = [str(x).lower() if isinstance(x, bool) else str(x) for x in several]
+        if name == "models":
+            models = texts
+        else:
+            read += [f"--{name}={text}" for text in texts]
+    return read, models, others
 
 
 @contextlib.contextmanager
@@ -136,9 +213,9 @@ def label_of(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def token_of(text: str | None) -> str | None:
+def token_of(text: str) -> str:
     """The token that an option names."""
-    if text is None or not text.startswith("@"):
+    if not text.startswith("@"):
         return text
     try:
         token = pathlib.Path(text[1:]).read_text(encoding="utf-8").strip()

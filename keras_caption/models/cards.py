@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from keras_caption.formats import built_in
 from keras_caption.formats.preset_files import CARD
 from keras_caption.models.input_reader import InputReader
 
@@ -56,6 +57,8 @@ DIGEST = "<!-- keras_caption replaces this card unless it is edited: {} -->\n"
 WRITTEN = re.compile(re.escape(DIGEST).replace(r"\{\}", "(\\w+)").encode() + rb"\Z")
 # As the hubs call metrics.
 METRICS = {"ROUGE-L": "rouge", "CIDEr-D": "cider", "exact": "exact_match"}
+# Where the repository says how the models of the package were made.
+DOCUMENTED = "docs/results/photos.md and docs/results/questions.md of its repository"
 ENGLISH = (
     *("scenes", "moving_scenes", "coco_objects"),
     *("scene_questions", "coco_qa", "vqa", "vqa_coco_qa", "vsr"),
@@ -88,8 +91,8 @@ def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
         parameters=model.count_params(),
         folder=model.name,
         call=call_of(model),
-        training=training_of(run),
-        scores=scores_of(run),
+        training=training_of(run, model.name),
+        scores=scores_of(run, model.name),
         config=json.dumps(config, indent=1, ensure_ascii=False, default=str),
         limits="\n".join(f"- {limit}" for limit in limits_of(model)),
     )
@@ -178,7 +181,9 @@ def call_of(model: InputReader) -> str:
     return model.example_call(images)
 
 
-def training_of(run: Mapping[str, Any]) -> str:
+def training_of(run: Mapping[str, Any], name: str) -> str:
+    if not run and name in built_in.models():
+        return f"By the authors of `keras_caption`: {DOCUMENTED}."
     if not run:
         return (
             "Not recorded: the model was saved outside of a run of `keras-caption run`."
@@ -190,8 +195,10 @@ def training_of(run: Mapping[str, Any]) -> str:
     )
 
 
-def scores_of(run: Mapping[str, Any]) -> str:
+def scores_of(run: Mapping[str, Any], name: str) -> str:
     scores = flat_scores(run)
+    if not scores and name in built_in.models():
+        return f"With intervals, and on photos too: {DOCUMENTED}."
     if not scores:
         return "None recorded."
     rows = [f"| {name} | {score:.4f} |" for name, score in scores.items()]

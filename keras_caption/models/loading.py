@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.hub_presets import loading_preset
-from keras_caption.formats import exports
+from keras_caption.formats import built_in, exports
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
 from keras_caption.formats.preset_files import CARD, is_preset, read_preset
@@ -44,9 +44,12 @@ def file_of(path: str | os.PathLike) -> pathlib.Path:
             return find(WEIGHTS)
     path = pathlib.Path(name)
     if not path.is_dir():
-        if not path.exists():
-            raise InputError(f"There is no saved model {path}.")
-        return path
+        if path.exists():
+            return path
+        if name in built_in.models():
+            return built_in.models()[name]
+        known = " and ".join(built_in.models())
+        raise InputError(f"There is no saved model {path}. The package has {known}.")
     for file in ("best.keras", WEIGHTS, exports.WEIGHTS):
         if (path / file).is_file():
             return path / file
@@ -62,7 +65,8 @@ def load(path: str | os.PathLike) -> "Model":
     Args:
         path: Path of a `.keras` file; of the folder of a run, which has it as
             `best.keras`; of a preset, or its address, see `from_preset`; or of an
-            export, see `keras_caption.serving.export`.
+            export, see `keras_caption.serving.export`. Or the name of a model that the
+            package has, `ngsan_coco` or `mcan_photos`.
 
     Returns:
         `keras_caption.models.Captioner`, `Translator` or `Classifier`.
@@ -79,7 +83,10 @@ def load(path: str | os.PathLike) -> "Model":
         return from_preset(name)
     if file.suffix != ".keras" and exports.is_export(folder := pathlib.Path(name)):
         return _checked(exports.read_export(folder), folder)
-    return _checked(load_keras(file), file)
+    model = _checked(load_keras(file), file)
+    if file.resolve() in {x.resolve() for x in built_in.models().values()}:
+        model.name = file.stem  # not of the preset that it began as
+    return model
 
 
 def from_preset(preset: str | os.PathLike) -> "Model":

@@ -56,12 +56,21 @@ def answer_endpoints(
         inputs, valid = read_served(model.kinds, {**made, **served})
         return answer(inputs, valid & decoded)
 
+    one, several = (None,), (None, count)
+    best = {"best_scores": tf.TensorSpec(several, tf.float32)}
+    texts = {
+        "answers": tf.TensorSpec(one, tf.string),
+        "scores": tf.TensorSpec(one, tf.float32),
+        "best_answers": tf.TensorSpec(several, tf.string),
+        **best,
+    }
+    ids = {"best_ids": tf.TensorSpec(several, tf.int32), **best}
     endpoints = {
-        "features": Endpoint(features, inputs_of(model.kinds)),
-        "tokens": Endpoint(tokens, inputs_of(model.kinds, as_tokens=True)),
+        "features": Endpoint(features, inputs_of(model.kinds), texts),
+        "tokens": Endpoint(tokens, inputs_of(model.kinds, as_tokens=True), ids),
     }
     if model.extractor is not None:
         others = [k for k in model.kinds if k.keys[0] not in model.extractor.made]
         inputs = {**photo_inputs(), **inputs_of(others)}
-        endpoints["photos"] = Endpoint(photos, inputs)
+        endpoints["photos"] = Endpoint(photos, inputs, texts)
     return endpoints

@@ -19,6 +19,7 @@ import numpy as np
 
 from keras_caption.arguments import CountOrZero, Positive, check
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.folders import CLIPS, PHOTOS
 from keras_caption.predict import Prediction
 from keras_caption.settings.options import DecodingOptions
 
@@ -289,7 +290,7 @@ class Client:
 
     ```python
     client = keras_caption.serving.Client("http://localhost:8501")
-    [caption] = client.texts("ngsan_coco", [pathlib.Path("dog.jpg")])
+    [caption] = client.texts("ngsan_coco", ["dog.jpg"])
     [found] = client.answer("mcan_photos", [{"photo": content, "question": "Why?"}])
     print(found.text, found.confidence)
     ```
@@ -424,14 +425,30 @@ def path_of(model: str, version: int | None = None) -> str:
 
 def record_of(record: Any) -> dict[str, Any]:
     """A record as the server reads it."""
-    if isinstance(record, str):
+    if isinstance(record, str) and not names_a_file(record):
         record = {"source": record}
     elif not isinstance(record, Mapping):
-        record = {"photo": record}
+        is_path = isinstance(record, str | os.PathLike)
+        name = "clip" if is_path and suffix_of(record) in CLIPS else "photo"
+        record = {name: record}
     return {
         name: to_json(bytes_of(value) if name in ("photo", "clip") else value)
         for name, value in record.items()
     }
+
+
+def names_a_file(text: str) -> bool:
+    """Whether a str is the path of a photo or a clip, and no sentence.
+
+    It ends in a suffix of such files, and is one word or a file that is there.
+    """
+    if suffix_of(text) not in (*PHOTOS, *CLIPS):
+        return False
+    return os.path.isfile(text) or len(text.split()) == 1
+
+
+def suffix_of(path: str | os.PathLike) -> str:
+    return pathlib.PurePath(path).suffix.lower()
 
 
 def bytes_of(file: Any) -> bytes:

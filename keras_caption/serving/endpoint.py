@@ -43,10 +43,12 @@ class Endpoint:
     Attributes:
         function: Function of the inputs, as keywords, to a dict of tensors.
         inputs: dict from name to `Input`.
+        outputs: dict from name to `tf.TensorSpec`, known without tracing the function.
     """
 
     function: Callable[..., dict[str, Any]]
     inputs: dict[str, Input]
+    outputs: dict[str, tf.TensorSpec]
 
     @property
     def example(self) -> dict[str, tf.Tensor]:

@@ -114,8 +114,17 @@ def generation_endpoints(
         return {"logits": tf.where(valid[:, None, None], logits, float("nan"))}
 
     # === Signatures ===
-    def endpoint(read, answer, inputs):
-        return Endpoint(lambda **served: answer(*read(served), served), inputs)
+    def endpoint(read, answer, inputs, outputs):
+        return Endpoint(lambda **served: answer(*read(served), served), inputs, outputs)
+
+    def outputs(*others, words=True):
+        """Specs of hypotheses, whose dimensions are the batch and `others`."""
+        specs = {
+            "tokens": tf.TensorSpec((None, *others, None), tf.int32),
+            "scores": tf.TensorSpec((None, *others), tf.float32),
+        }
+        text = {model.generated: tf.TensorSpec((None, *others), tf.string)}
+        return {**text, **specs} if words else specs
 
     beam = hypotheses(search_by(options))
     greedy = hypotheses(search_by(options.override(beam_size=1)))
@@ -126,28 +135,40 @@ def generation_endpoints(
     ):
         requested = RequestOptions(own, model.vocabulary)
         answer = hypotheses(search_by(own), requested)
-        answer = answer if name == "search" else best(answer)
-        by_request[name] = in_words(answer), requested.inputs
+        more = requested.inputs
+        if name == "search":
+            by_request[name] = in_words(answer), more, outputs(None)
+        else:
+            by_request[name] = in_words(best(answer)), more, outputs()
 
     inputs = inputs_of(model.kinds)
     tokens = Input((None, None), tf.int32, np.full((1, 2), BOS))
     endpoints = {
-        "features": endpoint(features, in_words(best(beam)), inputs),
-        "greedy": endpoint(features, in_words(best(greedy)), inputs),
-        "n_best": endpoint(features, in_words(beam), inputs),
+        "features": endpoint(features, in_words(best(beam)), inputs, outputs()),
+        "greedy": endpoint(features, in_words(best(greedy)), inputs, outputs()),
+        "n_best": endpoint(features, in_words(beam), inputs, outputs(None)),
         "tokens": endpoint(
-            features, best(beam), inputs_of(model.kinds, as_tokens=True)
+            features,
+            best(beam),
+            inputs_of(model.kinds, as_tokens=True),
+            outputs(words=False),
         ),
-        "logits": endpoint(features, logits, {"tokens": tokens, **inputs}),
+        "logits": endpoint(
+            features,
+            logits,
+            {"tokens": tokens, **inputs},
+            {"logits": tf.TensorSpec((None, None, len(model.vocabulary)), tf.float32)},
+        ),
     }
-    for name, (answer, more) in by_request.items():
-        endpoints[name] = endpoint(features, answer, {**inputs, **more})
+    for name, (answer, more, made) in by_request.items():
+        endpoints[name] = endpoint(features, answer, {**inputs, **more}, made)
     extractor = getattr(model, "extractor", None)
     required = {name for kind in model.kinds for name in kind.required}
     reads_photos = isinstance(extractor, Extractor | ObjectDetector)
     if reads_photos and required <= {*extractor.made}:
         files = photo_inputs()
-        endpoints["photos"] = endpoint(photos, in_words(best(beam)), files)
-        for name, (answer, more) in by_request.items():
-            endpoints[f"photos_{name}"] = endpoint(photos, answer, {**files, **more})
+        endpoints["photos"] = endpoint(photos, in_words(best(beam)), files, outputs())
+        for name, (answer, more, made) in by_request.items():
+            read = {**files, **more}
+            endpoints[f"photos_{name}"] = endpoint(photos, answer, read, made)
     return endpoints

@@ -19,6 +19,11 @@ from keras_caption.features import (
     ClipExtractor,
     ObjectDetector,
 )
+from keras_caption.features.object_answers import (
+    count_of,
+    is_number,
+    is_undetected,
+)
 from keras_caption.features.object_words import several_of_one
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
@@ -251,13 +256,14 @@ class Predictor(RecordPredictor):
         if isinstance(extractor, ObjectDetector) and "scores" in values:
             for i, prediction in enumerate(found):
                 prediction.objects = extractor.objects_of(values, i)
-                if self.model.question is not None:
-                    continue
                 categories = [x["category"] for x in prediction.objects]
-                if several_of_one(prediction.text, categories):
-                    prediction.unsure = True
                 if not categories:
                     found[i] = Prediction(inputs=prediction.inputs)
+                elif self.model.question is not None:
+                    words = words_of(self.model.question, values["question"][i])
+                    compare_with_objects(prediction, " ".join(words), n or 1)
+                elif several_of_one(prediction.text, categories):
+                    prediction.unsure = True
         if attention:
             self._attend(values, read, found)
         return found
@@ -372,6 +378,25 @@ class Predictor(RecordPredictor):
         if "regions" in inputs:
             return self.model.region_names(inputs["regions"])
         return []
+
+
+def compare_with_objects(found: Prediction, question: str, n: int) -> None:
+    """Takes a number of objects from the detections, or doubts what they contradict.
+
+    Args:
+        found: `Prediction` of an answer, with its objects, which is changed.
+        question: str.
+        n: int, number of answers that are wanted.
+    """
+    if counted := count_of(question, found.objects):
+        number, score = counted
+        found.unsure = not is_number(found.text, number)
+        if found.unsure:
+            others = [x for x in found.best if not is_number(x[0], number)]
+            found.text, found.score, found.confidence = str(number), score, score
+            found.best = [(found.text, score), *others][:n]
+    elif is_undetected(found.text, found.objects):
+        found.unsure = True
 
 
 def ensemble_of(model: Any) -> Ensemble | ClassifierEnsemble:

@@ -7,7 +7,7 @@ import json
 import re
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -29,6 +29,25 @@ ADDRESS = re.compile(
     r"(/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
     r"(?P<verb>/metadata|:\w+)?"
 )
+HELP = """\
+This server of keras_caption answers as TensorFlow Serving's REST interface does, and
+about what users have: photos, sentences, questions.
+
+GET  /v1/models                     the models, with the states of their versions
+GET  /v1/models/NAME                one of them; /versions/N and /labels/L are of it
+GET  /v1/models/NAME/metadata       its signatures: what :predict takes and returns
+POST /v1/models/NAME:predict        {"instances": [...]} or {"inputs": {...}}
+POST /v1/models/NAME:answer         a photo as it is, or {"records": [...]}
+GET  /healthz, /readyz, /metrics    whether it lives, whether all models are loaded, and
+                                    numbers for Prometheus
+
+curl --data-binary @photo.jpg HOST/v1/models/NAME:answer
+curl --data-binary @photo.jpg "HOST/v1/models/NAME:answer?question=What+is+it"
+curl -d '{"records": [{"source": "A dog."}], "n": 3, "options": {"beam_size": 5}}' \\
+    HOST/v1/models/NAME:answer
+
+docs/serving.md of keras_caption has the rest.
+"""
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # of a histogram
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -82,7 +101,8 @@ class Rest:
     Args:
         service: `Service`.
         metrics: `Metrics`.
-        token: str, that requests have to have, or `None`.
+        tokens: Sequence of str, of which requests have to have one; empty if any may
+            come.
         log: Function of an event, a str, and facts by keywords.
     """
 
@@ -90,12 +110,12 @@ class Rest:
         self,
         service: Service,
         metrics: Metrics,
-        token: str | None = None,
+        tokens: Sequence[str] = (),
         log: Callable[..., None] = lambda event, **facts: None,
     ):
         self.service = service
         self.metrics = metrics
-        self.token = token
+        self.tokens = [token.encode() for token in tokens]
         self.log = log
         self._running = 0
         self._receiving = 0  # bytes of requests that are not there as a whole
@@ -116,9 +136,13 @@ class Rest:
             ("/healthz", self.health),
             ("/readyz", self.readiness),
             ("/metrics", self.measured),
+            ("/v1/models", self.listed),
+            ("/docs", self.help),
+            ("", self.help),
         ):
             for end in "", "/":
-                app.add_api_route(f"{path}{end}", answer, methods=reading)
+                if path or end:
+                    app.add_api_route(f"{path}{end}", answer, methods=reading)
         app.add_api_route(
             "/v1/models/{address:path}", self.models, methods=[*reading, "POST"]
         )
@@ -130,10 +154,27 @@ class Rest:
         return to_response(200, {"status": "alive"})
 
     async def readiness(self) -> Response:
-        missing = [m.name for m in self.service.models.values() if not m.versions]
-        if missing:
-            return to_response(503, {"error": f"{missing[0]} has no version."})
+        models = self.service.models.values()
+        missing = [model.name for model in models if not model.versions]
+        if missing or not models:
+            waits = f"{missing[0]} has no version." if missing else "There is no model."
+            return to_response(503, {"error": waits})
         return to_response(200, {"status": "ready"})
+
+    async def listed(self, request: Request) -> Response:
+        """The models, with the states of their versions."""
+        try:
+            self._check_token(request)
+        except RefusedError as refused:
+            return refusal(refused)
+        models = [
+            {"name": model.name, "model_version_status": statuses_of(model)}
+            for model in self.service.models.values()
+        ]
+        return to_response(200, {"models": models})
+
+    async def help(self) -> Response:
+        return Response(HELP, media_type="text/plain; charset=utf-8")
 
     async def measured(self, request: Request) -> Response:
         try:
@@ -166,7 +207,7 @@ class Rest:
                 )
             facts["model"] = found["name"]
             facts["verb"] = (found["verb"] or ":status")[1:]
-            response = await self._answer(request, found, facts)
+            response = await self._answer(request, found.groupdict(), facts)
         except RefusedError as refused:
             response = refusal(refused)
         except Exception as error:
@@ -190,6 +231,8 @@ class Rest:
     async def _answer(self, request, found, facts):
         """The response to a request about a known model."""
         model = self.service.models[found["name"]]
+        if found["version"] and not int(found["version"]) and 0 not in model.statuses:
+            found = {**found, "version": None}  # of OpenVINO's clients, the newest
         number = found["version"] and int(found["version"])
 
         def find():
@@ -203,7 +246,7 @@ class Rest:
                 ) from None
 
         if request.method != "POST" and not found["verb"]:
-            return to_response(200, statuses_of(model, found))
+            return to_response(200, {"model_version_status": statuses_of(model, found)})
         verbs = {":predict": self.service.predict, ":answer": self.service.answer}
         if request.method == "POST" and found["verb"] not in verbs:
             raise RefusedError(
@@ -216,7 +259,7 @@ class Rest:
             more = dict(request.query_params), "json" in kind
         try:
             async with asyncio.timeout(self.service.limits.timeout):
-                if request.method != "POST":  # which compiles all signatures
+                if request.method != "POST":  # beside the loop: a model may be loading
                     body = await asyncio.to_thread(metadata_of, model.name, find())
                     return to_response(200, body)
                 content = await self._content(request)
@@ -291,13 +334,12 @@ class Rest:
 
     def _check_token(self, request):
         """Refuses a request without the token, in a time that does not tell it."""
-        if self.token is None:
+        if not self.tokens:
             return
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        is_right = hmac.compare_digest(
-            token.strip().encode("latin-1"), self.token.encode()
-        )
-        if scheme.lower() != "bearer" or not is_right:
+        given = token.strip().encode("latin-1")
+        is_right = [hmac.compare_digest(given, known) for known in self.tokens]
+        if scheme.lower() != "bearer" or not any(is_right):
             raise RefusedError(
                 401, "The token is missing or wrong.", www_authenticate="Bearer"
             )
@@ -362,7 +404,7 @@ def has_verb(found: re.Match) -> bool:
     return (found["verb"] or "").startswith(":")
 
 
-def label_of(found: re.Match) -> str:
+def label_of(found: re.Match | Mapping[str, str | None]) -> str:
     """What an address asks for, as TensorFlow Serving says it."""
     if found["version"]:
         return f"Specific({found['name']}, {found['version']})"
@@ -371,8 +413,11 @@ def label_of(found: re.Match) -> str:
     return f"Latest({found['name']})"
 
 
-def statuses_of(model: ServedModel, found: re.Match) -> dict[str, Any]:
-    """States of the versions that an address asks for, the newest first."""
+def statuses_of(
+    model: ServedModel, found: Mapping[str, str | None] | None = None
+) -> list[dict[str, Any]]:
+    """States of the versions that an address asks for, or of all, the newest first."""
+    found = found or {"label": None, "version": None}
     number = model.labels.get(found["label"]) if found["label"] else found["version"]
     statuses = [
         {
@@ -384,10 +429,10 @@ def statuses_of(model: ServedModel, found: re.Match) -> dict[str, Any]:
         if (not found["version"] and not found["label"])
         or (number is not None and version == int(number))
     ]
-    if not statuses:
+    if not statuses and (found["version"] or found["label"]):
         what = f"version {number}" if found["version"] else f"label {found['label']}"
         raise RefusedError(404, f"Could not find {what} of model {model.name}")
-    return {"model_version_status": statuses}
+    return statuses
 
 
 def metadata_of(name: str, version: Any) -> dict[str, Any]:

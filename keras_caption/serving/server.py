@@ -2,10 +2,11 @@ import contextlib
 import json
 import pathlib
 import socket
+import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import uvicorn
@@ -30,8 +31,11 @@ class Server:
 
     Args:
         limits: `keras_caption.serving.Limits`.
-        token: str, which requests have to have as `Authorization: Bearer TOKEN`; any
-            may come if it is omitted.
+        token: str, which requests have to have as `Authorization: Bearer TOKEN`, or a
+            sequence of several, of which they need one; any may come if it is omitted.
+        certificate: Path of a TLS certificate, and those that it is signed by, in PEM;
+            the server speaks HTTPS then.
+        key: Path of its private key, in PEM, if that is in another file.
         logs: bool, whether to write a line of JSON to standard error for each
             request. No text and no photo of a user stands in it.
 
@@ -47,16 +51,25 @@ class Server:
     """
 
     def __init__(
-        self, limits: Limits | None = None, token: str | None = None, logs: bool = False
+        self,
+        limits: Limits | None = None,
+        token: str | Sequence[str] | None = None,
+        logs: bool = False,
+        certificate: str | None = None,
+        key: str | None = None,
     ):
-        self.token = token
+        tokens = [token] if isinstance(token, str) else list(token or ())
+        self.has_token = bool(tokens)
+        self.certificate = certificate
+        self.key = key
+        check_tls(certificate, key)
         self.logs = logs
         self.metrics = Metrics()
         self.service = Service(
             limits or Limits(),
             lambda name, size: self.metrics.sizes.labels(name).observe(size),
         )
-        self._app = Rest(self.service, self.metrics, token, self.log).app()
+        self._app = Rest(self.service, self.metrics, tokens, self.log).app()
 
     def add(
         self,
@@ -65,6 +78,7 @@ class Server:
         detector: str | None = None,
         confidence: float | None = None,
         labels: dict[str, int] | None = None,
+        later: bool = False,
     ) -> str:
         """Adds a model, loaded and warmed up.
 
@@ -75,6 +89,7 @@ class Server:
             detector, confidence: Of `keras_caption.serving.Predictor`, if the model
                 reads objects.
             labels: dict from the label of a version to its number.
+            later: bool, whether `load` loads it, so that the port may open before.
 
         Returns:
             The name.
@@ -87,27 +102,62 @@ class Server:
             name,
             str(path),
             lambda path: load_predictor(path, detector, confidence),
+            later=later,
             labels=labels,
             log=self.log,
         )
         return name
 
+    def load(self) -> None:
+        """Loads the models that were added for later.
+
+        Raises:
+            InputError: If one cannot be loaded.
+        """
+        self.service.load()
+
     def watch(self, seconds: float) -> None:
         """Looks for new versions in the background, every so many seconds."""
         self.service.watch(seconds)
 
-    def run(self, host: str = "127.0.0.1", port: int = 8501) -> None:
+    def run(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8501,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
         """Serves until the process is asked to end, and finishes what it accepted.
 
         A second SIGINT ends it at once. Signals reach the main thread only: called in
         another one, it serves until the process ends.
 
+        Args:
+            host: str.
+            port: int.
+            prepare: Function that is called in a thread as soon as the port is open,
+                such as `load`. An error of it ends the server.
+
         Raises:
             InputError: If the address is not free.
         """
-        ended = threading.Event()
+        ended, errors = threading.Event(), []
+
+        def prepare_or_end():
+            try:
+                prepare()
+            except BaseException as error:
+                errors.append(error)
+                ended.set()
+
+        preparing = threading.Thread(target=prepare_or_end, daemon=True)
         with setting_when_asked_to_end(ended), self.serving(host, port, ended):
+            if prepare is not None:
+                preparing.start()
             ended.wait()
+        if prepare is not None:  # TensorFlow aborts if it loads at the end
+            preparing.join()
+        if errors:
+            raise errors[0]
 
     @contextlib.contextmanager
     def serving(
@@ -139,7 +189,7 @@ class Server:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         try:
-            yield url_of(host, listening.getsockname()[1])
+            yield url_of(host, listening.getsockname()[1], self.scheme)
         finally:
             server.should_exit = True
             thread.join()
@@ -152,11 +202,16 @@ class Server:
             line = {"time": round(time.time(), 3), "event": event, **facts}
             print(json.dumps(line), file=sys.stderr, flush=True)
 
+    @property
+    def scheme(self) -> str:
+        """`https` with a certificate, else `http`."""
+        return "https" if self.certificate else "http"
+
     def _uvicorn(self, host, listening):
         timeout = self.service.limits.timeout
         app = self._app
         # A stranger's page knows no token.
-        if self.token is None and is_loopback(listening.getsockname()[0]):
+        if not self.has_token and is_loopback(listening.getsockname()[0]):
             app = LocalHosts(app, host)
         config = uvicorn.Config(
             app,
@@ -166,6 +221,8 @@ class Server:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=int(timeout) + 1,
+            ssl_certfile=self.certificate,
+            ssl_keyfile=self.key,
         )
         return uvicorn.Server(config)
 
@@ -206,9 +263,23 @@ class Connection(H11Protocol):
             self.transport.close()
 
 
-def url_of(host: str, port: int) -> str:
+def check_tls(certificate: str | None, key: str | None) -> None:
+    """Raises `InputError` unless a certificate and its key can be used."""
+    if certificate is None:
+        if key is not None:
+            raise InputError(f"The key {key} needs the certificate that it is of.")
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:  # of files that are none in PEM, too
+        files = f"{certificate} and {key}" if key else certificate
+        reason = getattr(error, "strerror", None) or "no certificate and its key in PEM"
+        raise InputError(f"{files} cannot be used for TLS: {reason}.") from None
+
+
+def url_of(host: str, port: int, scheme: str = "http") -> str:
     """The address of a server, in which an IPv6 address has brackets."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def listen(host: str, port: int) -> socket.socket:

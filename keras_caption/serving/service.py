@@ -61,16 +61,23 @@ class Service:
         self._watcher = None
 
     def add(
-        self, name: str, path: str, load: Callable[[str], Any], **more: Any
+        self,
+        name: str,
+        path: str,
+        load: Callable[[str], Any],
+        later: bool = False,
+        **more: Any,
     ) -> None:
         """Adds a model, and loads its versions.
 
         Args:
             name, path, load: Of `ServedModel`.
+            later: bool, whether `load` loads them. Until then no request is answered.
             **more: `labels` and `log` of `ServedModel`.
 
         Raises:
-            InputError: If there is a model of this name, or no version can be loaded.
+            InputError: If there is a model of this name, nothing at its path, or no
+                version that can be loaded.
         """
         if name in self.models:
             raise InputError(f"Two models would have the name {name}.")
@@ -87,12 +94,20 @@ class Service:
             )
 
         model = ServedModel(name, path, load, batcher_of, **more)
-        model.update()
-        if not model.versions:
-            reasons = [status.message for status in model.statuses.values()]
-            raise InputError(f"{path} cannot be served: {reasons[-1]}.")
+        if not later:
+            load_first(model)
         self._readers[name] = ThreadPoolExecutor(os.cpu_count(), f"{name} reader")
-        self.models[name] = model
+        self.models = {**self.models, name: model}  # as a whole: others read it
+
+    def load(self) -> None:
+        """Loads the models that have no version yet, one after the other.
+
+        Raises:
+            InputError: If one has no version that can be loaded.
+        """
+        for model in self.models.values():
+            if not (model.versions or self._closing.is_set()):
+                load_first(model)
 
     def watch(self, seconds: float) -> None:
         """Looks for new versions in the background, every so many seconds."""
@@ -229,6 +244,18 @@ class Service:
                     raise UnavailableError from None
                 continue
             return await asyncio.wrap_future(future)
+
+
+def load_first(model: ServedModel) -> None:
+    """Loads the versions of a model.
+
+    Raises:
+        InputError: If none can be loaded.
+    """
+    model.update()
+    if not model.versions:
+        reasons = [status.message for status in model.statuses.values()]
+        raise InputError(f"{model.path} cannot be served: {[*reasons, ''][-1]}.")
 
 
 def run(model: Any, key: tuple, items: list[Any]) -> list[Any]:

@@ -20,6 +20,8 @@ class Signature:
         trace: Function without arguments that returns the function, a
             `tf.types.experimental.ConcreteFunction` of keywords; called once, when it
             is needed.
+        outputs: dict from name to `tf.TensorSpec`, if they are known without tracing,
+            which takes seconds.
     """
 
     def __init__(
@@ -27,10 +29,12 @@ class Signature:
         inputs: dict[str, tf.TensorSpec],
         defaults: dict[str, np.ndarray],
         trace: Callable[[], Any],
+        outputs: dict[str, tf.TensorSpec] | None = None,
     ):
         self.inputs = inputs
         self.defaults = defaults
         self._trace = trace
+        self._outputs = outputs
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -40,6 +44,8 @@ class Signature:
     @property
     def outputs(self) -> dict[str, tf.TensorSpec]:
         """Specs of the outputs, by name."""
+        if self._outputs is not None:
+            return self._outputs
         with self._lock:
             return self.function.structured_outputs
 

@@ -58,5 +58,8 @@ def signature_of(endpoint: Endpoint) -> Signature:
         name: np.array(x.tensor) for name, x in endpoint.inputs.items() if x.has_default
     }
     return Signature(
-        inputs, defaults, lambda: endpoint.traced().get_concrete_function()
+        inputs,
+        defaults,
+        lambda: endpoint.traced().get_concrete_function(),
+        endpoint.outputs,
     )

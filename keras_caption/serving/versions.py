@@ -4,10 +4,12 @@ import dataclasses
 import pathlib
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from keras_caption.errors import InputError
+from keras_caption.formats import built_in
 from keras_caption.formats.faults import reason_of
 from keras_caption.serving.batcher import Batcher
 
@@ -84,6 +86,11 @@ class ServedModel:
         self._failed = {}  # the state of the files of versions that cannot be loaded
         self._lock = threading.Lock()  # of `update`
         self._is_closed = False
+        is_local = "://" not in path and path not in built_in.models()
+        if is_local and not pathlib.Path(path).exists():
+            raise InputError(
+                f"{path} cannot be served: There is no saved model {path}."
+            )
         if not self._found():
             raise InputError(f"There is no saved model in {path}.")
 
@@ -150,6 +157,8 @@ class ServedModel:
         if self._failed.get(number) == state:
             return False
         self.statuses[number] = Status("LOADING")
+        self.log("version_loading", model=self.name, version=number, path=str(path))
+        begin = time.monotonic()
         try:
             model = self.load(path)
         except Exception as error:  # of TensorFlow or Keras, at files of any content
@@ -163,7 +172,8 @@ class ServedModel:
         version = Version(number, model, self.make_batcher(model))
         self.versions = {**self.versions, number: version}
         self.statuses[number] = Status("AVAILABLE")
-        self.log("version_available", model=self.name, version=number)
+        seconds = round(time.monotonic() - begin, 1)
+        self.log("version_available", model=self.name, version=number, seconds=seconds)
         return True
 
     def _remove(self, number):

@@ -4,7 +4,11 @@ from keras_caption.synthetic.moving_scenes import MovingScenes, MovingScenesConf
 from keras_caption.synthetic.scenes import Scenes, ScenesConfig
 from keras_caption.synthetic.statements import Statements, statements_of
 
+# Names of the built-in datasets, which are generated.
+GENERATED = ("scenes", "moving_scenes", "scene_questions", "scene_sentences")
+
 __all__ = [
+    "GENERATED",
     "MovingScenes",
     "MovingScenesConfig",
     "Scenes",

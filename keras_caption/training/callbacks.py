@@ -14,7 +14,7 @@ from keras_caption.atomic import write_json
 from keras_caption.compilation import PATIENCE
 from keras_caption.errors import InputError
 from keras_caption.formats.runs import SCALE, read_history
-from keras_caption.progress import ProgressLines, progress
+from keras_caption.progress import progress
 
 
 def model_of(trained: Any) -> Any:
@@ -134,10 +134,10 @@ class TranslationValidation(keras.callbacks.Callback):
 
 
 class EpochProgress(keras.callbacks.Callback):
-    """Prints a line every 30 s of an epoch, where no bar shows how far it is.
+    """Shows how far an epoch is: a bar on a terminal, elsewhere a line every 30 s.
 
-    The first step of all, in which the others are compiled, has a line of its own: the
-    time that is left is not that of so many first steps.
+    The first step of all, in which the others are compiled, is not counted: the time
+    that is left is not that of so many first steps.
     """
 
     def on_train_begin(self, logs=None):
@@ -145,19 +145,24 @@ class EpochProgress(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self.desc = f"Epoch {epoch + 1}"
-        self.lines = self._count_from(0)
+        self.shown = self._count_from(0)
 
     def on_train_batch_end(self, batch, logs=None):
         if self.begun is None:
-            self.lines.update()
+            self.shown.update()
             return
         seconds, self.begun = time.monotonic() - self.begun, None
-        self.lines = self._count_from(1)
+        self.shown.close()
         if seconds > PATIENCE:
             print(f"The first step took {seconds:.0f} s, in which it was compiled.")
+        self.shown = self._count_from(1)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.shown.close()
 
     def _count_from(self, done):
-        return ProgressLines(None, self.desc, self.params["steps"], "steps", done=done)
+        steps = self.params["steps"]
+        return progress(None, self.desc, steps, "steps", leave=False, initial=done)
 
 
 class EpochSeeds(keras.callbacks.Callback):

@@ -6,7 +6,6 @@ says what is recorded and where to resume.
 
 import math
 import shutil
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,20 +43,23 @@ COPIES = 2 * 3 + 2 + 1
 GROUP_OF = {"cross-entropy": "training", "self-critical": "self_critical"}
 
 
-def check_data(task: Task, objectives: Iterable[str], strategy: Any) -> None:
+def check_data(
+    task: Task, objectives: Iterable[str], strategy: Any, shortened: bool = False
+) -> None:
     """Raises `InputError` if a phase could not read its data, or not train on them.
 
     Args:
         task: The task.
         objectives: Objectives of the phases.
         strategy: Distribution strategy.
+        shortened: bool, of `check_warmup`.
     """
     trained = [GROUP_OF[objective] for objective in objectives if objective in GROUP_OF]
     for split in ("train", "val", "test") if trained else ("test",):
         task.read(split)
     for group in trained:
         steps = task.steps_per_epoch(group, strategy.num_replicas_in_sync)
-        check_warmup(task.config[group], steps, group)
+        check_warmup(task.config[group], steps, group, shortened)
 
 
 def train_cross_entropy(
@@ -216,10 +218,8 @@ def fit(
     validation = task.validation(model)
     if values.get("average", 1) > 1:
         validation = AveragedValidation(validation, checkpoint, values["average"])
-    callbacks = [StopIfNotFinite(), EpochSeeds(seed), validation]
-    has_bar = sys.stdout.isatty()
-    if not has_bar:
-        callbacks.append(EpochProgress())
+    # Progress before the validation, which has its own.
+    callbacks = [StopIfNotFinite(), EpochSeeds(seed), EpochProgress(), validation]
     if values.get("halved_after"):
         callbacks.append(
             HalveOnPlateau(
@@ -236,7 +236,7 @@ def fit(
         initial_epoch=epoch,
         epochs=epochs,
         steps_per_epoch=task.steps_per_epoch(group, strategy.num_replicas_in_sync),
-        verbose=1 if has_bar else 2,
+        verbose=2,
         callbacks=callbacks,
     )
     if epoch < epochs and steps_done(trainer) == before:

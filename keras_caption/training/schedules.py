@@ -97,13 +97,17 @@ def schedule_of(
     )
 
 
-def check_warmup(values: dict[str, Any], steps_per_epoch: int, where: str) -> None:
+def check_warmup(
+    values: dict[str, Any], steps_per_epoch: int, where: str, shortened: bool = False
+) -> None:
     """Raises `InputError` if a phase ends before the end of its warm-up.
 
     Args:
         values: dict, a group of the configuration, of any task.
         steps_per_epoch: int, number of steps of an epoch.
         where: str, the group's name, for the message.
+        shortened: bool, whether only the phase was made shorter, as for a first try: a
+            note says so instead.
     """
     epochs = values["epochs"]
     steps = epochs * steps_per_epoch
@@ -115,11 +119,15 @@ def check_warmup(values: dict[str, Any], steps_per_epoch: int, where: str) -> No
     ):
         warmup = values.get(name, 0)
         if warmup > count:
-            raise InputError(
+            fault = (
                 f"--config.{where}.{name}={warmup} is more than the {count} {noun} of "
-                "the run, so that it would never reach its learning rate: train for "
-                f"more {noun}, or warm up for fewer."
+                "the run, so that it would never reach its learning rate"
             )
+            if not shortened:
+                raise InputError(
+                    f"{fault}: train for more {noun}, or warm up for fewer."
+                )
+            print(f"note: {fault}")
 
 
 class ScheduledSampling:

@@ -19,10 +19,10 @@ TOKENIZER = kc.text.QuestionTokenizer(["is", "it", "red"])
 QUESTIONS = ["is it, red?", "", "It?"]
 
 
-def make(folder, **more):
+def make(folder, question=TOKENIZER, **more):
     keras.utils.set_random_seed(0)
     sizes = tiny("mcan", num_layers=1, pooling_dim=8, fusion_dim=12, **more)
-    model = kc.models.create("mcan", answers=ANSWERS, question=TOKENIZER, **sizes)
+    model = kc.models.create("mcan", answers=ANSWERS, question=question, **sizes)
     model.save(folder / "best.keras")
     return model
 
@@ -146,3 +146,30 @@ def test_the_model_in_the_box_answers_about_a_photo(tmp_path, capsys):
     for line, (_, probability, answer) in zip(lines, rows[::2], strict=True):
         assert line.startswith(f"{answer} ({float(probability):.0%})")
         assert line.endswith("(unsure)") == (float(probability) < model.threshold)
+
+
+def test_objects_are_counted_and_contradict(tmp_path, capsys):
+    white_yolox(image_size=None).save(tmp_path / "yolox.keras")
+    for name, cells in ("two", [(3, 4), (9, 9)]), ("none", []):
+        Image.fromarray(photo(416, 208, cells)).save(tmp_path / f"{name}.png")
+    detector = kc.features.load_detector(str(tmp_path / "yolox.keras"))
+    found = detector(detector.to_pixels([tmp_path / "two.png"]))
+    [name, _] = [x["category"] for x in detector.objects_of(found, 0)]
+    words = kc.text.QuestionTokenizer([*["what", "how", "many", "is", "it"], f"{name}s"])
+    make(tmp_path, words, categories=list(detector.dimensions), region_dim=80)
+    model = kc.models.load(tmp_path / "best.keras")
+    predictor = kc.serving.Predictor(model, str(tmp_path / "yolox.keras"))
+    content = (tmp_path / "two.png").read_bytes()
+
+    def ask(question, answers, **more):
+        predictor.model.members[0].answers = answers
+        [answer] = predictor([{"photo": content, "question": question}], **more)
+        return answer.text, answer.unsure
+
+    for answer in "two", "2":  # whatever is most probable
+        assert ask(f"How many {name}s?", [answer] * 4) == (answer, False)
+    assert ask(f"How many {name}s?", ["3"] * 4) == ("2", True)
+    assert ask("What is it?", ["zebra"] * 4) == ("zebra", True)
+    flags = "--model", tmp_path, "--detector", tmp_path / "yolox.keras"
+    code, printed, _ = call(capsys, *flags, tmp_path / "none.png", "is it?")
+    assert (code, printed) == (0, "nothing detected that it knows\n")

@@ -8,8 +8,10 @@ import http.server
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -23,9 +25,11 @@ import tensorflow as tf
 
 import keras_caption as kc
 from keras_caption.commands import main
+from keras_caption.commands.serve import make_parser, read_config
 from keras_caption.formats.deadline import check_time
 from keras_caption.serving import Client, Limits, Prediction, Server, ServerError
 from keras_caption.serving.batcher import Batcher
+from keras_caption.serving.client import record_of
 from keras_caption.serving.service import Service
 from keras_caption.serving.signature import Signature
 
@@ -326,6 +330,95 @@ def test_records_and_photos_are_answered(url):
     assert answer.json()["predictions"][0]["text"] == "s"
 
 
+def test_a_server_lists_its_models_and_helps(url):
+    root = url.removesuffix("/v1/models/adder")
+    [listed] = httpx.get(f"{root}/v1/models").json()["models"]
+    state = httpx.get(url).json()["model_version_status"]
+    assert listed == {"name": "adder", "model_version_status": state}
+    for address in root, f"{root}/", f"{root}/docs":
+        assert "POST /v1/models/NAME:answer" in httpx.get(address).text
+    # OpenVINO's clients ask for version 0, the newest.
+    for address in f"{url}/versions/0", f"{url}/versions/0/metadata":
+        assert httpx.get(address).status_code == 200
+    answer = httpx.post(f"{url}/versions/0:predict", json={"instances": [[1, 2]]})
+    assert answer.json()["predictions"][0]["total"] == 3
+
+
+def test_a_server_lives_while_its_models_load(tmp_path, capsys):
+    begun, go = threading.Event(), threading.Event()
+
+    def load(path):
+        begun.set()
+        go.wait(30)
+        return Fake(path)
+
+    (tmp_path / "adder.keras").touch()
+    server = Server(logs=True)
+    path = str(tmp_path / "adder.keras")
+    server.service.add("adder", path, load, later=True, log=server.log)
+    port = free_port()
+    root = f"http://127.0.0.1:{port}"
+
+    def ask():
+        assert begun.wait(30)
+        until_answered(f"{root}/healthz")
+        addresses = "healthz", "readyz", "v1/models/adder"
+        before = [httpx.get(f"{root}/{x}") for x in addresses]
+        refused = httpx.post(f"{root}/v1/models/adder:answer", content=b"p")
+        go.set()
+        until(lambda: httpx.get(f"{root}/readyz").status_code == 200)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return before, refused
+
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(ask)
+        server.run(port=port, prepare=server.load)
+        before, refused = asked.result()
+    assert [answer.status_code for answer in before] == [200, 503, 200]
+    assert before[1].json()["error"] == "adder has no version."
+    assert before[2].json()["model_version_status"][0]["state"] == "LOADING"
+    assert (refused.status_code, refused.json()["error"]) == (
+        503,
+        "adder has no version now.",
+    )
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    loading = [x for x in events if x["event"].startswith("version_")]
+    assert [x["event"] for x in loading[:2]] == ["version_loading", "version_available"]
+    assert loading[0]["path"] == path
+    server = Server()
+    server.service.add("adder", path, lambda path: Fake("bad"), later=True)
+    with pytest.raises(kc.InputError, match=r"cannot be served: Bad weights in a file"):
+        server.run(port=free_port(), prepare=server.load)
+
+
+def test_each_user_has_a_token_and_https(tmp_path):
+    pem = tmp_path / "server.pem"
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl")
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", pem, "-out", tmp_path / "alone.pem"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    pem.write_bytes(pem.read_bytes() + (tmp_path / "alone.pem").read_bytes())
+    more = {"token": ["one", "two"], "certificate": str(pem)}
+    with serve(tmp_path, **more).serving() as url:
+        assert url.startswith("https://127.0.0.1:")
+        trusted = ssl.create_default_context(cafile=pem)
+        for token, status in ("one", 200), ("two", 200), ("three", 401), ("", 401):
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            answer = httpx.get(f"{url}/v1/models", headers=headers, verify=trusted)
+            assert answer.status_code == status
+    with pytest.raises(kc.InputError, match=r"alone.pem cannot be used for TLS: no"):
+        Server(certificate=str(tmp_path / "alone.pem"))
+    with pytest.raises(kc.InputError, match=r"none.pem cannot be used .* No such file"):
+        Server(certificate="none.pem")
+
+
 # === Batches ===
 
 
@@ -565,7 +658,8 @@ def test_a_new_version_takes_over_and_a_bad_one_never_does(tmp_path):
     model.update()  # tried once
     assert model.find() is first
     assert model.statuses[3].message == "Bad weights"
-    assert events == [("version_available", 1), ("version_failed", 3)]
+    loaded = [("version_loading", 1), ("version_available", 1)]
+    assert events == [*loaded, ("version_loading", 3), ("version_failed", 3)]
     (folder / "3" / "bad").unlink()  # its files have changed
     model.update()
     assert model.find().number == 3
@@ -688,6 +782,14 @@ def until_answered(address):
         except httpx.ConnectError:
             time.sleep(0.1)
     raise AssertionError(f"{address} does not answer.")
+
+
+def until(condition):
+    for _ in range(100):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("This does not come true.")
 
 
 # === The client ===
@@ -859,7 +961,42 @@ def test_a_proxy_is_asked_for_other_machines_only(wrong, monkeypatch):
     Client("http://x.org").close()
 
 
+def test_a_name_of_a_photo_is_no_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("my dog.jpg").write_bytes(b"photo")
+    pathlib.Path("walk.MP4").write_bytes(b"clip")
+    assert record_of("my dog.jpg") == {"photo": b64(b"photo")}
+    assert record_of("walk.MP4") == {"clip": b64(b"clip")}
+    for sentence in "A dog.", "A dog runs", "It is called my dog.jpg":
+        assert record_of(sentence) == {"source": sentence}
+    with pytest.raises(kc.InputError, match=r"^dog\.jpg cannot be read: No such file"):
+        record_of("dog.jpg")
+
+
 # === The command ===
+
+
+def test_options_come_of_a_file(tmp_path, monkeypatch):
+    path = tmp_path / "server.yaml"
+    path.write_text("models: [a, b=c]\nport: 80\ntoken: [x, y]\nconfidence: 0.5\n")
+    command = ["d", f"--config={path}", "--port=81"]
+    options, models, rest = read_config(command)
+    assert models == ["a", "b=c"]
+    parsed = make_parser().parse_args([*options, *rest])
+    assert (parsed.port, parsed.token, parsed.models) == (81, ["x", "y"], ["d"])
+    assert parsed.confidence == 0.5
+    monkeypatch.chdir(tmp_path)
+    for content, message in (
+        ("prot: 80", "unrecognized arguments: --prot=80"),
+        ("port: {a: 1}", "port should be a text or a number, or a list of these"),
+        ("- 80", "server.yaml should have a value for each option"),
+        ("port: 'x", "server.yaml cannot be read: while scanning a quoted scalar"),
+        ("port: 80", "required: MODEL"),
+    ):
+        path.write_text(content)
+        with pytest.raises(SystemExit) as end:
+            main(["serve", "--config=server.yaml"])
+        assert message in end.value.code
 
 
 @pytest.mark.parametrize(

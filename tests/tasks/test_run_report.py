@@ -10,6 +10,7 @@ import pytest
 from photo_runs import finished
 
 import keras_caption as kc
+from keras_caption.atomic import write_json
 from keras_caption.results import Attention, Example, Line
 from keras_caption.tasks.run_report import write_report
 
@@ -76,13 +77,41 @@ def test_a_report_of_two_runs_is_read_by_keys(browser, tmp_path):
         assert line.get_attribute("data-line") == "1"
         page.keyboard.press("Escape")
         assert not frames.count()
+        assert page.locator("article:visible").count() == 18 + 12
         page.select_option("select", "worst")
         first = page.locator("article").first
         assert float(first.get_attribute("data-score")) == 0
+        assert page.locator("article:visible").count() == 50
+        page.select_option("select", "given")
+        assert page.locator("article:visible").count() == 30
+        page.fill("input[name=filter]", "ball")
+        assert page.locator("article:visible").count() == 50
         page.fill("input[name=filter]", "no such word")
         assert page.locator("output").inner_text() == "0 of 50"
         page.locator("input").blur()
         page.keyboard.press("ArrowRight")  # there is no word to go to
+
+
+def test_scores_on_generated_data_stand_alone_and_only_of_what_is_counted(tmp_path):
+    run = finished(tmp_path, 30)
+    run.description["config"]["data"]["dataset"] = "scenes"
+    run.scores["statements"] = {"colours": 0.8, "counts": 0.0}
+    counts = {"statements": {"colours": 9, "counts": 0}}
+    outcome = run.task.outcome(None, None)
+    outcome.counts = counts
+    run.task.outcome = lambda *_: outcome
+    epoch = {"epoch": 1, "iterations": 1, "scale": 100, "val_cider": 3.0}
+    write_json(tmp_path / "history.json", [epoch])
+    (tmp_path / "attention.png").write_bytes(b"image")
+    path = tmp_path / "report.html"
+    write_report([run], path)
+    text = path.read_text()
+    assert "NG-SAN" not in text  # the published row of the model is of COCO
+    assert ">colours<" in text
+    assert ">counts<" not in text
+    assert "1 epoch," in text
+    assert 0 < text.index("data:image/png;base64,aW1hZ2U=") < text.index("Scores</h2>")
+    assert "<details><summary>Others, as in the split: 12</summary>" in text
 
 
 def test_words_of_a_source_have_the_share_of_a_word(browser, tmp_path, monkeypatch):

@@ -85,10 +85,13 @@ def evaluate(
     if truth:
         print("\nShare of true statements:")
         for category, (share, count) in truth.items():
-            print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
+            if count:
+                print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
     if objects:
         print(f"\nObjects of COCO: {kc.evaluation.text_of_shares(objects)}")
-    print("\nSome captions, each followed by a person's:")
+    is_generated = builder.name in kc.synthetic.GENERATED
+    author = "one of its references" if is_generated else "a person's"
+    print(f"\nSome captions, each followed by {author}:")
     for image_id in list(captions)[:SHOWN]:
         print(f"  {captions[image_id]}\n      {references[image_id][0]}")
     shares = {category: share for category, (share, _) in truth.items()}

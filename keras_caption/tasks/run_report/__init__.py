@@ -1,5 +1,6 @@
 """The report of a run, or of two runs compared: one page."""
 
+import base64
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from keras_caption.tasks.run_report.shown_examples import shown_examples
 from keras_caption.tasks.run_report.text_statistics import text_statistics
 
 FILE = "report.html"
+PICTURE = "attention.png"
 PANELS = (  # of curves: logs, and what they are
     (("loss", "val_loss"), "loss"),
     (("reward",), "reward"),
@@ -53,6 +55,7 @@ def write_report(runs: Sequence[FinishedRun], path: pathlib.Path) -> None:
     outcomes = [run.task.outcome(run.model, run.folder) for run in runs]
     content = {
         "runs": names,
+        "picture": picture_of(runs),
         **score_table(runs, names),
         "parts": part_tables(runs, outcomes),
         **curves_of(runs, names),
@@ -83,10 +86,19 @@ def about(run: FinishedRun, name: str) -> str:
     if parameters:
         parts.append(f"{parameters / 1e6:.2f}M parameters")
     if run.history:
-        parts.append(f"{len(run.history)} epochs")
+        count = len(run.history)
+        parts.append(f"{count} epoch{'s' * (count > 1)}")
     if run.model is None:
         parts.append("without attention: its model is not at its place")
     return ", ".join(parts)
+
+
+def picture_of(runs: Sequence[FinishedRun]) -> str | None:
+    """The URL of what the model of a run attends to, which holds the image."""
+    path = runs[0].folder / PICTURE
+    if len(runs) > 1 or not path.exists():
+        return None
+    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def curves_of(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, Any]:

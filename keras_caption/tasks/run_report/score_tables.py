@@ -7,6 +7,7 @@ from typing import Any
 from keras_caption.formats.runs import PARTS, UNSCALED
 from keras_caption.papers import TABLES, Published, Table
 from keras_caption.results.examples import Outcome
+from keras_caption.synthetic import GENERATED
 from keras_caption.tasks.run_report.finished_run import OBJECTIVES, FinishedRun
 
 
@@ -51,11 +52,14 @@ def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, 
 def published_rows(run: FinishedRun) -> list[tuple[Table, Published]]:
     """Rows of the papers' tables that are of a run's model, whatever the objective.
 
-    Of the rows of one table, those count that say the most of its settings.
+    Of the rows of one table, those count that say the most of its settings. None is
+    comparable with a run on generated data.
 
     Returns:
         List of pairs of a `keras_caption.papers.Table` and its `Published`.
     """
+    if run.dataset in GENERATED:
+        return []
     found = []
     for table in TABLES.values():
         rows = [x for x in table.rows if is_of_model(x, run)]
@@ -111,6 +115,7 @@ def part_tables(
                 f"{of_part[name]:,}" if name in of_part else "",
             )
             for name in sorted(names, key=lambda name: -of_part.get(name, 0))
+            if of_part.get(name) != 0  # there is none that could be right
         ]
         if rows:
             tables.append({"title": title, "counted": bool(of_part), "rows": rows})
