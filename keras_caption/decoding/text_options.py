@@ -1,6 +1,7 @@
 """Options that are texts, as tokens."""
 
-from collections.abc import Sequence
+import collections
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Int32
@@ -11,6 +12,8 @@ from keras_caption.settings.decoding import Decoding
 from keras_caption.text import PAD, Tokenizer
 
 Phrase = tuple[int, ...]
+# Of forbidden phrases, each as long as the longest: a search compares all at each step.
+MAX_FORBIDDEN = 10**7
 
 
 def can_come(vocabulary: Tokenizer, tokens: Sequence[int]) -> bool:
@@ -73,10 +76,15 @@ def forbidden_tokens(
     """The phrases of `Decoding.forbidden`, int32 `(phrases, longest)`, after PAD.
 
     Raises:
-        InputError: As `forbidden_phrases` raises it.
+        InputError: As `forbidden_phrases` raises it, or if they take too much memory.
     """
     phrases = forbidden_phrases(vocabulary, texts)
     longest = max(map(len, phrases), default=1)
+    if len(phrases) * longest > MAX_FORBIDDEN:
+        raise InputError(
+            f"`forbidden`: {len(phrases):,} phrases of up to {longest:,} tokens have "
+            f"more than {MAX_FORBIDDEN:,} in all."
+        )
     tokens = np.full((len(phrases), longest), PAD, "int32")
     for row, phrase in zip(tokens, phrases, strict=True):
         row[len(row) - len(phrase) :] = phrase
@@ -91,14 +99,15 @@ def required_tokens(vocabulary: Tokenizer, options: Decoding) -> Required:
             begins with the `prefix` can have them, as one is forbidden.
     """
     phrases = phrases_of(vocabulary, "required", options.required)
-    forbidden = forbidden_phrases(vocabulary, options.forbidden)
+    check_number(phrases, options.max_length)
+    forbidden = {*forbidden_phrases(vocabulary, options.forbidden)}
     prefixes = options.prefix
     prefixes = [prefixes] if isinstance(prefixes, str) else {*prefixes}
     for text in prefixes:
         prefix = known_tokens(vocabulary, "prefix", text)
         missing = [phrase for phrase in phrases if not has(prefix, phrase)]
         for phrase in missing:
-            if any(has(phrase, x) for x in forbidden):
+            if not forbidden.isdisjoint(parts_of(phrase)):
                 raise InputError(
                     f"`required`: {vocabulary.to_text([*phrase])!r} is `forbidden`."
                 )
@@ -110,6 +119,26 @@ def required_tokens(vocabulary: Tokenizer, options: Decoding) -> Required:
                 f"`max_length` of {options.max_length}."
             )
     return required_phrases(phrases)
+
+
+def check_number(phrases: Sequence[Phrase], max_length: int) -> None:
+    """Raises `InputError` if phrases of one length need more tokens than there are.
+
+    So few are left that all pairs of them can be compared.
+    """
+    for size, count in collections.Counter(map(len, phrases)).items():
+        if (least := size - 1 + count) > max_length:
+            raise InputError(
+                f"`required`: {least:,} tokens do not fit into a `max_length` of "
+                f"{max_length}."
+            )
+
+
+def parts_of(phrase: Phrase) -> Iterator[Phrase]:
+    """Yields all tokens of a phrase that stand in a row."""
+    for start in range(len(phrase)):
+        for end in range(start + 1, len(phrase) + 1):
+            yield phrase[start:end]
 
 
 def least_length(prefix: Phrase, phrases: Sequence[Phrase]) -> int:

@@ -18,9 +18,10 @@ from keras_caption.demo.proxies import without_proxies
 from keras_caption.demo.uploads import (
     KEPT_SECONDS,
     MAX_BYTES,
-    BoundedUploads,
+    BoundedRequests,
     upload_folder,
     uploaded,
+    uploaded_path,
 )
 from keras_caption.errors import InputError
 from keras_caption.features import film_strip, read_photo
@@ -108,6 +109,8 @@ def build_page(predictors: Mapping[str, Predictor]) -> gr.Blocks:
                 if models:
                     with gr.Tab(title, id=tab):
                         add_tab(tab, models)
+    for block in page.blocks.values():  # any may be sent the address of a file
+        block.async_move_resource_to_block_cache = uploaded_path
     return page
 
 
@@ -125,7 +128,7 @@ def launch(
     Raises:
         InputError: If it cannot be served at this address.
     """
-    middleware = [Middleware(BoundedUploads)]
+    middleware = [Middleware(BoundedRequests)]
     if host == "localhost" or is_loopback(host):
         middleware.insert(0, Middleware(LocalHosts, host))
     page.queue(max_size=WAITING)

@@ -1,9 +1,10 @@
-"""Files that browsers send to the page: where they are, how large, and for how long."""
+"""What browsers send to the page: requests, and uploads, where and for how long."""
 
 import atexit
 import json
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 from typing import Any
@@ -11,10 +12,20 @@ from typing import Any
 import gradio as gr
 
 FOLDER = "GRADIO_TEMP_DIR"  # a variable that Gradio reads
-MAX_BYTES = 100 * 2**20  # of a request: a photo, or a clip of a minute
+MAX_BYTES = 100 * 2**20  # of an upload: a photo, or a clip of a minute
+MAX_ASKED = 2**20  # bytes of another request
 MAX_KEPT = 10 * MAX_BYTES  # of all uploads together
 KEPT_SECONDS = 3600
 NOT_SENT = "There is no such upload: send the file again."
+UPLOAD = "/gradio_api/upload"
+# What the page asks for. Of the rest, some fetches addresses, or runs programs.
+ASKED = re.compile(
+    r"/|/(config|favicon\.ico|manifest\.json|robots\.txt|theme\.css)|"
+    r"/(assets|pwa_icon|static|svelte)(/[^:]*)?|"
+    r"/gradio_api/(app_id|cancel|heartbeat/\w+|info|queue/(data|join|status)|reset|"
+    r"startup-events|upload|upload_progress|file=(?!https?:).*)",
+    re.DOTALL,
+)
 
 
 def upload_folder() -> pathlib.Path:
@@ -40,15 +51,29 @@ def uploaded(payload: Any) -> str | None:
     """
     if payload is None:
         return None
-    path = pathlib.Path(os.path.realpath(str(payload.path)))
+    return path_of(str(payload.path))
+
+
+async def uploaded_path(path: Any) -> str | None:
+    """`uploaded`, where Gradio downloads what is the address of a file."""
+    return None if path is None else path_of(str(path))
+
+
+def path_of(text: str) -> str:
+    """The path of an upload.
+
+    Raises:
+        gradio.Error: See `uploaded`.
+    """
+    path = pathlib.Path(os.path.realpath(text))
     folder = pathlib.Path(os.path.realpath(upload_folder()))
     if folder not in path.parents or not path.is_file():
         raise gr.Error(NOT_SENT, print_exception=False)
     return str(path)
 
 
-class BoundedUploads:
-    """An application of ASGI that takes no long request, and no more than it keeps.
+class BoundedRequests:
+    """An application of ASGI for what the page asks, nothing long, and few uploads.
 
     Args:
         app: Application of ASGI.
@@ -56,11 +81,21 @@ class BoundedUploads:
 
     def __init__(self, app: Any):
         self.app = app
+        self._coming = 0  # bytes of uploads that are not there as a whole
 
     async def __call__(self, scope: dict, receive: Any, send: Any) -> None:
-        problem = self.problem(scope) if scope["type"] == "http" else None
-        if problem is None:
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
+            return
+        path, size = scope["path"].rstrip("/") or "/", size_of(scope)
+        problem = self.problem(path, size)
+        if problem is None:
+            coming = size if path == UPLOAD else 0
+            self._coming += coming
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                self._coming -= coming
             return
         status, text = problem
         body = json.dumps({"error": text, "detail": text}).encode()
@@ -73,17 +108,32 @@ class BoundedUploads:
         await send(begin)
         await send({"type": "http.response.body", "body": body})
 
-    def problem(self, scope: dict) -> tuple[int, str] | None:
-        """Why a request is refused: a status of HTTP and a sentence."""
-        headers = dict(scope["headers"])
-        size = headers.get(b"content-length", b"0")
-        if b"transfer-encoding" in headers or not size.isdigit():
+    def problem(self, path: str, size: int | None) -> tuple[int, str] | None:
+        """Why a request is refused: a status of HTTP and a sentence.
+
+        Args:
+            path: str, that is asked for.
+            size: int, bytes of the request, or `None` if it does not say.
+        """
+        if not ASKED.fullmatch(path):
+            return 404, "The page has nothing there."
+        if size is None:
             return 411, "A request should say how many bytes it has."
-        if int(size) > MAX_BYTES:
-            return 413, f"A file has at most {MAX_BYTES:,} bytes."
-        if scope["path"].rstrip("/").endswith("/upload") and int(size) > free_bytes():
+        most = MAX_BYTES if path == UPLOAD else MAX_ASKED
+        if size > most:
+            return 413, f"There are at most {most:,} bytes in it."
+        if path == UPLOAD and size > free_bytes() - self._coming:
             return 507, "There is no place for more uploads now: try again in a while."
         return None
+
+
+def size_of(scope: dict) -> int | None:
+    """How many bytes a request says that it has, or `None`."""
+    headers = dict(scope["headers"])
+    size = headers.get(b"content-length", b"0")
+    if b"transfer-encoding" in headers or not re.fullmatch(b"[0-9]{1,18}", size):
+        return None
+    return int(size)
 
 
 def free_bytes() -> int:

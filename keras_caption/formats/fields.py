@@ -3,7 +3,6 @@
 import os
 import pathlib
 import re
-import unicodedata
 from collections.abc import Hashable, Iterable
 from typing import Annotated, Any, TypeVar
 
@@ -11,6 +10,7 @@ from pydantic import AfterValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
 
 from keras_caption.errors import InputError
+from keras_caption.text import normalization
 from keras_caption.text.normalization import split_words
 
 Item = TypeVar("Item")
@@ -50,7 +50,7 @@ def nfc(id_: Hashable) -> Hashable:
 
     Names of files that were unpacked on a Mac are in NFD, and lists of them in NFC.
     """
-    return unicodedata.normalize("NFC", id_) if isinstance(id_, str) else id_
+    return normalization.nfc(id_) if isinstance(id_, str) else id_
 
 
 def check_words(text: str) -> str:

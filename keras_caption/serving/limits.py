@@ -4,6 +4,9 @@ import dataclasses
 MAX_ITEMS = 1024
 # Forbidden ones of an example, in a signature.
 MAX_PHRASES = 1000
+# Of a text, of which no model reads more tokens than items. Sorting a row of accents
+# takes TensorFlow the square of their number.
+TEXT_BYTES = 2**16
 
 
 @dataclasses.dataclass(frozen=True)

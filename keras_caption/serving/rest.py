@@ -48,6 +48,7 @@ curl -d '{"records": [{"source": "A dog."}], "n": 3, "options": {"beam_size": 5}
 
 docs/serving.md of keras_caption has the rest.
 """
+VERBS = ("predict", "answer", "metadata", "status")
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # of a histogram
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -206,7 +207,12 @@ class Rest:
                     404, f"Servable not found for request: {label_of(found)}"
                 )
             facts["model"] = found["name"]
-            facts["verb"] = (found["verb"] or ":status")[1:]
+            verb = (found["verb"] or ":status")[1:]
+            if verb not in VERBS:  # else a stranger's would each be counted for ever
+                raise RefusedError(
+                    400, f"{found['name']} has no signature to {verb:.60}."
+                )
+            facts["verb"] = verb
             response = await self._answer(request, found.groupdict(), facts)
         except RefusedError as refused:
             response = refusal(refused)
@@ -248,11 +254,6 @@ class Rest:
         if request.method != "POST" and not found["verb"]:
             return to_response(200, {"model_version_status": statuses_of(model, found)})
         verbs = {":predict": self.service.predict, ":answer": self.service.answer}
-        if request.method == "POST" and found["verb"] not in verbs:
-            raise RefusedError(
-                400,
-                f"{model.name} has no signature to {facts['verb']}.",
-            )
         more = ()
         if found["verb"] == ":answer":
             kind = request.headers.get("content-type", "")

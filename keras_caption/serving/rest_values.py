@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.jpeg_scans import MAX_SCANS, count_scans
-from keras_caption.serving.limits import MAX_ITEMS, MAX_PHRASES
+from keras_caption.serving.limits import MAX_ITEMS, MAX_PHRASES, TEXT_BYTES
 from keras_caption.serving.signature import Signature
 
 DEFAULT = "serving_default"
@@ -80,7 +80,7 @@ def read_request(
 
 
 def check_items(name: str, row: dict[str, np.ndarray]) -> None:
-    """Raises `InputError` unless all that is said of an example's items is of as many.
+    """Raises `InputError` if an example has different numbers of items, or long texts.
 
     Args:
         name: str, what the example is called in the message.
@@ -90,6 +90,9 @@ def check_items(name: str, row: dict[str, np.ndarray]) -> None:
     if len({*sizes.values()}) > 1:
         counts = " and ".join(f"{size} {key}" for key, size in sizes.items())
         raise InputError(f"{name} has {counts}: there should be as many.")
+    for key, value in row.items():
+        if key != FILES and value.dtype == object and len(value.item()) > TEXT_BYTES:
+            raise InputError(f"{name} has a {key} of more than {TEXT_BYTES:,} bytes.")
 
 
 def chosen(names: set[str] | None, signatures: dict[str, Signature]) -> str:

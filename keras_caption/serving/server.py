@@ -220,6 +220,9 @@ class Server:
             log_level="warning",
             access_log=False,
             server_header=False,
+            # Longer than httpx and others keep what they reuse: who sends at that time
+            # would lose the request.
+            timeout_keep_alive=int(HEAD_SECONDS),
             timeout_graceful_shutdown=int(timeout) + 1,
             ssl_certfile=self.certificate,
             ssl_keyfile=self.key,

@@ -24,6 +24,7 @@ NO_WIDTH = "\u200b"  # between words of Khmer and Thai
 DASHES = "\u2044\u2212\u2215"  # beside Unicode's: minus, and slashes of fractions
 APOSTROPHES = "\u00b4\u02bc"  # an accent and a letter that are typed as one
 FULL_WIDTH = range(0xFF01, 0xFF5F)  # of keyboards of East Asia, in the order of ASCII
+MARKS = 30  # in a row, of Unicode's Stream-Safe Text Format (UAX #15)
 # Planes beyond that have punctuation, or what is not seen.
 REST = range(0xFF5F, 0x20000), range(0xE0000, 0xE0200)
 
@@ -40,7 +41,39 @@ def canonical(text: str, lower: bool = False) -> str:
     if not isinstance(text, str):
         raise InputError(f"A text must be a str, received {text!r:.60}.")
     text = text.replace("\0", "")
-    return unicodedata.normalize("NFC", text.lower() if lower else text)
+    return nfc(text.lower() if lower else text)
+
+
+def nfc(text: str) -> str:
+    """Returns a text in Unicode's NFC.
+
+    More marks in a row than any letter has are sorted in parts: Python takes the square
+    of their number for it, and lets no other thread run.
+
+    Args:
+        text: str.
+    """
+    if text.isascii():
+        return text
+    parts, start = [], 0
+    for marks in _many_marks().finditer(text):
+        for end in range(marks.start() + MARKS, marks.end(), MARKS):
+            parts.append(text[start:end])
+            start = end
+    parts.append(text[start:])
+    return "".join(unicodedata.normalize("NFC", part) for part in parts)
+
+
+@functools.cache
+def _many_marks():
+    """What matches more characters in a row than `MARKS` that NFC sorts."""
+    codes = [
+        code
+        for code in range(0x300, 0x20000)
+        if unicodedata.combining(unicodedata.normalize("NFD", chr(code))[0])
+    ]
+    marks = "".join(f"{chr(a)}-{chr(b)}" for a, b in _ranges(codes))
+    return re.compile(f"[{marks}]{{{MARKS + 1},}}")
 
 
 def canonical_in_graph(texts: Any, lower: bool = False, is_nfc: bool = False) -> Any:
@@ -194,15 +227,20 @@ def _folded_classes():
             codes[folded].append(code)
     classes = {}
     for folded, of_folded in codes.items():
-        ranges = []
-        for code in of_folded:
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1][1] = code
-            else:
-                ranges.append([code, code])
-        between = "".join(rf"\x{{{a:x}}}-\x{{{b:x}}}" for a, b in ranges)
+        between = "".join(rf"\x{{{a:x}}}-\x{{{b:x}}}" for a, b in _ranges(of_folded))
         classes[folded] = f"[{between}]"
     return classes
+
+
+def _ranges(codes):
+    """The first and the last of each range of sorted codes without a gap."""
+    ranges = []
+    for code in codes:
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return ranges
 
 
 def one_line(text: str) -> str:

@@ -11,6 +11,7 @@ import keras_caption as kc
 from keras_caption.decoding import Decoding
 from keras_caption.text import BOS
 
+TRIPLES = [*map(" ".join, itertools.product([f"w{i}" for i in range(22)], repeat=3))]
 MISTAKES = [
     ({"top_k": 5}, "`top_k` needs `temperature`"),
     ({"length_margin": 5}, "`length_margin` needs `length_ratio`"),
@@ -28,6 +29,14 @@ MISTAKES = [
     (
         {"required": ["w1 w2"], "prefix": "w3 w4", "max_length": 3},
         "`required`: 2 tokens beside 2 of `prefix` do not fit into a `max_length` of 3",
+    ),
+    (
+        {"required": [f"w{i} w{i + 1}" for i in range(30)]},
+        "`required`: 31 tokens do not fit into a `max_length` of 20",
+    ),
+    (
+        {"forbidden": ["w1 " * 1000, *TRIPLES]},
+        "`forbidden`: 10,649 phrases of up to 1,000 tokens have more than 10,000,000",
     ),
     (
         {"required": ["w1 w1"], "no_repeat_ngram": 1},

@@ -229,6 +229,32 @@ def test_only_what_was_uploaded_is_read(address, tmp_path):
         assert marked.endswith(" because it was not uploaded by a user.")
     clip = ask(address, "Clip", {"path": str(mine)}, "clips", "none", 3, "", "")
     assert "meta" in clip or clip == uploads.NOT_SENT
+    assert httpx.get(f"{address}gradio_api/file={sent}").status_code == 200
+    assert httpx.get(f"{address}gradio_api/file={mine}").status_code == 403
+
+
+def test_no_address_is_fetched_and_nothing_else_is_run(address, monkeypatch):
+    asked = []
+
+    async def fetch(url, *args, **more):
+        asked.append(url)
+        raise ValueError(url)
+
+    monkeypatch.setattr("gradio.processing_utils.async_ssrf_protected_get", fetch)
+    monkeypatch.setattr("gradio.routes.secure_url_stream_response", fetch)
+    url = "https://photos.example/dog.png"
+    file = {"path": url, "url": url, "meta": {"_type": "gradio.FileData"}}
+    rest = ["none", 3, "", ""]
+    assert ask(address, "Photo", file, "one", *rest) == uploads.NOT_SENT
+    assert ask(address, "Sentence", file, "translator", *rest) == uploads.NOT_SENT
+    api = f"{address}gradio_api/"
+    for path in (f"file={url}", f"proxy={url}", "dev/reload", "deep_link", "vibe-code"):
+        assert httpx.get(api + path).status_code == 404
+    for path in ("process_recording", "component_server", "vibe-edit", "run/predict"):
+        assert httpx.post(api + path, json={}).status_code == 404
+    assert not asked
+    long = {"data": ["a" * 2**20], "fn_index": 0, "session_hash": "s"}
+    assert httpx.post(f"{api}queue/join", json=long).status_code == 413
 
 
 def test_pages_of_others_and_long_uploads_are_refused(address, monkeypatch):

@@ -56,7 +56,8 @@ def test_a_gain_over_what_did_not_train_is_none():
 def test_settled_effects_have_five_seeds_or_more():
     heads, *rows = claims.table(SETTLED)
     seeds = heads.index("seeds")
-    assert rows and all(int(row[seeds]) >= 5 for row in rows)
+    assert rows
+    assert all(int(row[seeds]) >= 5 for row in rows)
 
 
 def test_p_values_are_adjusted_for_their_number():

@@ -434,6 +434,7 @@ def test_a_wrong_request_is_no_failure_of_the_server(url, name, rng):
                 ("forbidden", [1], "`forbidden`"),
                 ("prefix", ["w1", "w2"], "`prefix`"),
                 ("prefix", "\ud800", "`prefix`"),
+                ("required", [f"w{i} w1" for i in range(1, 60)] * 99, "required|fit"),
                 ("min_length", "3", "`min_length`"),
                 ("seed", 1, "seed"),
                 ("self", 1, "no decoding option 'self'"),
@@ -441,6 +442,14 @@ def test_a_wrong_request_is_no_failure_of_the_server(url, name, rng):
         ),
         ("predict", {"instances": [fewer]}, "3 regions and 2 boxes"),
         ("predict", {"instances": [words]}, "no input"),
+        (
+            "predict",
+            {
+                "instances": [{**record, "prefix": "w1\u0301\u0316" * 10**5}],
+                "signature_name": "search",
+            },
+            "missing|a prefix of more than 65,536 bytes",
+        ),
         (
             "predict",
             {

@@ -247,6 +247,17 @@ def test_wrong_addresses_are_not_found(url):
         assert answer.status_code == 404
         assert "error" in answer.json()
     assert httpx.get(url.replace("v1", "v2")).json()["error"].startswith("Malformed")
+    root = url.removesuffix("/v1/models/adder")
+    with httpx.Client() as http:
+        counted = len(http.get(f"{root}/metrics").text)
+        for i in range(50):  # which the metrics do not keep
+            assert http.post(f"{url}:verb{i}", json={}).status_code == 400
+            assert http.post(f"{root}/v1/models/none{i}:answer").status_code == 404
+        assert len(http.get(f"{root}/metrics").text) < counted + 10_000
+    head = b"POST /v1/models/adder:answer HTTP/1.1\r\nHost: localhost\r\n"
+    with socket.create_connection(("127.0.0.1", int(root.rpartition(":")[2]))) as raw:
+        raw.sendall(head + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n")
+        assert raw.recv(100).startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 413 "))
 
 
 def test_bodies_of_other_kinds_are_read_or_refused(url):

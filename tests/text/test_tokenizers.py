@@ -2,6 +2,7 @@ import functools
 import os
 import subprocess
 import sys
+import time
 import unicodedata
 
 import keras
@@ -12,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import keras_caption as kc
-from keras_caption.text import BOS, EOS, PAD, UNK
+from keras_caption.text import BOS, EOS, PAD, UNK, normalization
 
 SENTENCES = [
     "Ein großer roter Kreis ist unter dem kleinen Stern.",
@@ -128,6 +129,16 @@ def test_graph_and_python_read_any_text_alike(texts):
             for form in ("NFC", "NFD"):
                 typed = unicodedata.normalize(form, text)
                 assert [*map(as_bytes, read(typed))] == of_text, (name, form)
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0f73", "\u0344\u0316"])
+def test_letters_of_many_marks_take_no_time(marks):
+    begun = time.process_time()
+    for tokenizer in TOKENIZERS.values():
+        tokenizer.to_ids("e" + marks * 100_000)
+    assert time.process_time() - begun < 5  # hours, if they were sorted at once
+    few = unicodedata.normalize("NFD", "e" + (marks * 30)[:30])
+    assert normalization.nfc(few) == unicodedata.normalize("NFC", few)
 
 
 # As telephones, word processors and keyboards of other scripts write: a text, then the
