@@ -52,6 +52,7 @@ def need_tensorflow(what: str) -> None:
 # in a function does so `with missing_extras()`.
 EXTRAS = {
     "PIL": "photos",
+    "ai_edge_litert": "litert",
     "apache_beam": "bulk",
     "av": "data",
     "ctranslate2": "ctranslate2",
@@ -67,6 +68,7 @@ EXTRAS = {
     "markupsafe": "visualization",
     "matplotlib": "visualization",
     "onnx": "onnx",
+    "onnxruntime": "onnx",
     "openvino": "openvino",
     "prometheus_client": "server",
     "pyarrow": "parquet",

@@ -90,7 +90,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.regions and options.detector:
         parser.error("--regions are of features, which need no --detector")
     skipped = Skipped.beside(options.output)
-    model = kc.models.ClassifierEnsemble(options.model)
+    kind = kc.models.ClassifierEnsemble
+    model = kc.models.load_ensemble(options.model, kind)
     if model.question is None:
         raise kc.InputError(f"{','.join(options.model)} reads no questions.")
     model.check_number_of_answers(options.n_best or 1)

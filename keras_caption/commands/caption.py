@@ -133,7 +133,7 @@ def main(arguments: Sequence[str]) -> int:
 def caption(options, outputs):
     """Captions all files; returns the exit status."""
     skipped = Skipped.beside(outputs[0].path if outputs else None)
-    model = kc.models.Ensemble(options.model)
+    model = kc.models.load_ensemble(options.model, kc.models.Ensemble)
     if model.source is not None:
         raise kc.InputError(
             f"{','.join(options.model)} translates sentences: use keras-caption "

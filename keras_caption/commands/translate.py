@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
             parser.error("--stream needs a terminal, and standard output is none")
     sentences, name = source_of(options)
     skipped = Skipped.beside(options.output)
-    model = kc.models.Ensemble(options.model)
+    model = kc.models.load_ensemble(options.model, kc.models.Ensemble)
     if model.source is None:
         raise kc.InputError(f"{','.join(options.model)} translates no sentences.")
     translator = LineTranslator(model, options, name, skipped)

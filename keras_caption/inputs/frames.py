@@ -9,6 +9,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.inputs.input_kind import (
     EXAMPLE_SIZE,
     InputKind,
+    count_valid,
     first_valid,
     has_not_finite,
     not_finite,
@@ -100,6 +101,14 @@ class Frames(InputKind):
             number = keras.KerasTensor((None,), "int32", name="num_frames")
             specs["num_frames"] = number
         return specs
+
+    def to_served(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
+        served = super().to_served(inputs)
+        if "num_frames" in self.served_specs():
+            served["frames"], served["num_frames"] = count_valid(
+                inputs["frames"], inputs["frame_mask"]
+            )
+        return served
 
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Makes a mask of `num_frames`; too great a number makes none valid."""

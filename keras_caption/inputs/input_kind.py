@@ -226,6 +226,17 @@ class InputKind:
         """The model's inputs, as `read` returns them, from those of a signature."""
         return self.own(inputs)
 
+    def to_served(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
+        """The inputs of an exported signature, from those that `complete` returned.
+
+        Texts are tokens.
+        """
+        return {
+            name: ops.convert_to_numpy(inputs[name])
+            for name in self.served_specs()
+            if name in inputs
+        }
+
     def example(self) -> dict[str, np.ndarray]:
         """Inputs of an exported signature for one example, to warm a server up."""
         return {
@@ -282,6 +293,16 @@ def has_not_finite(
     if mask is not None:
         wrong = ops.logical_and(wrong, mask)
     return ops.any(wrong, axis=tuple(range(1, len(values.shape))))
+
+
+def count_valid(
+    values: Num[Tensor, "batch N dim"], mask: Bool[Tensor, "batch N"]
+) -> tuple[Num[np.ndarray, "batch N dim"], Int32[np.ndarray, " batch"]]:
+    """Items with the valid ones first, in their order, and the numbers of these."""
+    values, mask = map(ops.convert_to_numpy, (values, mask))
+    order = np.argsort(~mask, axis=1, kind="stable")
+    values = np.take_along_axis(values, order[..., None], axis=1)
+    return values, mask.sum(axis=1, dtype="int32")
 
 
 def first_valid(number: Int[Tensor, " batch"], size: Any) -> Bool[Tensor, "batch N"]:

@@ -9,6 +9,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.inputs.input_kind import (
     EXAMPLE_SIZE,
     InputKind,
+    count_valid,
     first_valid,
     has_not_finite,
     not_finite,
@@ -140,6 +141,14 @@ class Regions(InputKind):
                 (None,), "int32", name="num_regions"
             )
         return specs
+
+    def to_served(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
+        served = super().to_served(inputs)
+        if "num_regions" in self.served_specs():
+            served["regions"], served["num_regions"] = count_valid(
+                inputs["regions"], inputs["region_mask"]
+            )
+        return served
 
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Makes a mask of `num_regions`; too great a number makes none valid."""

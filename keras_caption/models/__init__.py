@@ -7,8 +7,10 @@ from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.classifier_ensemble import ClassifierEnsemble
+from keras_caption.models.engine_model import EngineModel
 from keras_caption.models.ensemble import Ensemble
 from keras_caption.models.grid_transformer import GridTransformer
+from keras_caption.models.load_ensemble import load_ensemble
 from keras_caption.models.loading import file_of, from_preset, load, upload_preset
 from keras_caption.models.lstm_decoder import LSTMDecoder
 from keras_caption.models.lstm_translator import LSTMTranslator
@@ -40,6 +42,7 @@ __all__ = [
     "Captioner",
     "Classifier",
     "ClassifierEnsemble",
+    "EngineModel",
     "Ensemble",
     "GridTransformer",
     "LSTMDecoder",
@@ -59,6 +62,7 @@ __all__ = [
     "file_of",
     "from_preset",
     "load",
+    "load_ensemble",
     "make_attention",
     "presets",
     "upload_preset",

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.hub_presets import loading_preset
 from keras_caption.formats import built_in, exports
+from keras_caption.formats.engine_files import SUFFIXES, engine_file
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
 from keras_caption.formats.preset_files import CARD, is_preset, read_preset
 from keras_caption.models.cards import write_card
+from keras_caption.models.engine_model import read_engine
 from keras_caption.models.task_model import TaskModel
 
 if TYPE_CHECKING:  # which all import this module
@@ -43,6 +45,8 @@ def file_of(path: str | os.PathLike) -> pathlib.Path:
         with loading_preset(name, {}):
             return find(WEIGHTS)
     path = pathlib.Path(name)
+    if file := engine_file(path):
+        return file
     if not path.is_dir():
         if path.exists():
             return path
@@ -64,12 +68,14 @@ def load(path: str | os.PathLike) -> "Model":
 
     Args:
         path: Path of a `.keras` file; of the folder of a run, which has it as
-            `best.keras`; of a preset, or its address, see `from_preset`; or of an
-            export, see `keras_caption.serving.export`. Or the name of a model that the
-            package has, `ngsan_coco` or `mcan_photos`.
+            `best.keras`; of a preset, or its address, see `from_preset`; of an export,
+            see `keras_caption.serving.export`; or of a file for LiteRT, ONNX Runtime or
+            OpenVINO, or its folder, see `keras_caption.serving.export_engine`. Or the
+            name of a model that the package has, `ngsan_coco` or `mcan_photos`.
 
     Returns:
-        `keras_caption.models.Captioner`, `Translator` or `Classifier`.
+        `keras_caption.models.Captioner`, `Translator` or `Classifier`; or, of another
+        engine, a model that generates or answers as they do.
 
     Raises:
         InputError: If there is none at `path`, or a file is damaged, see
@@ -79,6 +85,8 @@ def load(path: str | os.PathLike) -> "Model":
     if "://" in name:
         return from_preset(name)
     file = file_of(name)
+    if file.suffix in SUFFIXES:
+        return read_engine(file)
     if file.name == WEIGHTS:
         return from_preset(name)
     if file.suffix != ".keras" and exports.is_export(folder := pathlib.Path(name)):

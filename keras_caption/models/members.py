@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor
+from keras_caption.models.engine_model import EngineModel
 from keras_caption.models.loading import load
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.text.tokenizer import have_same_ids
@@ -52,6 +53,8 @@ class Members(PhotoReader):
             if not isinstance(member, self.member_type):
                 kind = type(member).__name__
                 raise InputError(f"{who} is a {kind}, not a {self.noun}.")
+            if isinstance(member, EngineModel):
+                raise InputError(f"{who} runs on another engine, and alone.")
             self.check_member(member, who)
             for name in ("source", "question"):
                 if not have_same_ids(getattr(member, name), getattr(self, name)):

@@ -14,8 +14,11 @@ import tensorflow as tf
 from keras_caption.arguments import check
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.engine_files import DESCRIPTION
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
+from keras_caption.models.engine_model import description_of
+from keras_caption.serving.answers import BEST
 from keras_caption.serving.endpoint import Endpoint
 from keras_caption.serving.signatures import endpoints_of
 from keras_caption.text import (
@@ -36,7 +39,8 @@ EXPORTED = (CARD, "model.*", *(f"{name}.*" for name in TEXTS))
 README = """\
 # {name}
 
-A model of class `{kind}` for {engine}, in float32. In this folder:
+A model of class `{kind}` for {engine}, in float32. `keras_caption.models.load` and the
+commands of keras_caption take this folder as a model. Without keras_caption, in it:
 
 ```python
 {code}
@@ -80,8 +84,9 @@ def export_engine(
     options, to the same tokens. Batch size, numbers of regions and lengths of sentences
     are free. These formats have no strings: no photos, no options of a request, and
     texts are tokens, which `vocabulary.json` (of subwords, `vocabulary.spm`) has in
-    words; `README.md` shows how the model is loaded and run. The folder appears whole
-    or not at all.
+    words; `README.md` shows how the model is loaded and run, and
+    `keras_caption.models.load` reads the folder as a model. The folder appears whole or
+    not at all.
 
     Args:
         model: Of `keras_caption.serving.export`.
@@ -101,6 +106,8 @@ def export_engine(
         for name in TEXTS:
             if texts := getattr(model, name, None):
                 write_texts(texts, partial / name)
+        description = json.dumps(description_of(model, BEST), ensure_ascii=False)
+        (partial / DESCRIPTION).write_text(description, encoding="utf-8")
         card = card_of(model, endpoint, engine)
         (partial / CARD).write_text(card, encoding="utf-8")
 

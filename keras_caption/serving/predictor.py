@@ -1,6 +1,5 @@
 import collections.abc
 import functools
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -27,7 +26,7 @@ from keras_caption.features.object_answers import (
 from keras_caption.features.object_words import several_of_one
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
-from keras_caption.models import ClassifierEnsemble, Ensemble, load
+from keras_caption.models import EngineModel, load_ensemble
 from keras_caption.models.answering import Answering
 from keras_caption.predict import Example, Prediction, RecordPredictor
 from keras_caption.predict.predictor import FILES
@@ -65,7 +64,7 @@ class Predictor(RecordPredictor):
         confidence: float in [0, 1], least score of an object, see there.
 
     Attributes:
-        model: `keras_caption.models.Ensemble` or `ClassifierEnsemble`.
+        model: `keras_caption.models.Ensemble`, `ClassifierEnsemble` or `EngineModel`.
 
     Raises:
         InputError: If a model cannot be loaded, or it takes no detector.
@@ -86,7 +85,7 @@ class Predictor(RecordPredictor):
         confidence: float | None = None,
     ):
         super().__init__()
-        self.model = ensemble_of(model)
+        self.model = load_ensemble(model)
         if detector is not None:
             add_detector(self.model, detector, confidence)
 
@@ -193,7 +192,12 @@ class Predictor(RecordPredictor):
 
     @functools.cached_property
     def signatures(self) -> dict[str, Signature]:
-        """Those of an exported model, by name; each is compiled when it is needed."""
+        """Those of an exported model, by name; each is compiled when it is needed.
+
+        What another engine runs has none.
+        """
+        if isinstance(self.model, EngineModel):
+            return {}
         return signatures_of(self.model)
 
     def warm_up(self) -> None:
@@ -212,7 +216,8 @@ class Predictor(RecordPredictor):
             photo = self.read({"photo": photo, **others})
             self.answer([photo, photo])  # first, as one alone would run eagerly
             self.answer([photo])
-        self.signatures[DEFAULT].warm_up()
+        if DEFAULT in self.signatures:
+            self.signatures[DEFAULT].warm_up()
 
     def _larger(self, record):
         """A record of one item more, where their number is free."""
@@ -311,7 +316,7 @@ class Predictor(RecordPredictor):
             return
         if not isinstance(options.get("prefix", ""), str):
             raise InputError("`prefix` should be one text, which all begin with.")
-        decoding = self.model.decoding.override(**options)
+        decoding = self.model.decoding_of(n, options)
         check_texts(self.model.vocabulary, decoding)
 
     def _predictions(self, best):
@@ -345,8 +350,8 @@ class Predictor(RecordPredictor):
         """Adds to the predictions of a batch what their words attend to."""
         model = self.model
         if isinstance(model, Answering):
-            member = model.members[0]
-            if len(model.members) > 1 or not hasattr(member, "attention"):
+            member, *others = getattr(model, "members", [model])
+            if others or not hasattr(member, "attention"):
                 raise InputError(f"The model '{model.name}' has no attention to show.")
             kind = next(kind for kind in model.kinds if kind.keys[0] == "regions")
             weights = np.swapaxes(np.asarray(member.attention(encoded)), 1, 2)
@@ -397,16 +402,6 @@ def compare_with_objects(found: Prediction, question: str, n: int) -> None:
             found.best = [(found.text, score), *others][:n]
     elif is_undetected(found.text, found.objects):
         found.unsure = True
-
-
-def ensemble_of(model: Any) -> Ensemble | ClassifierEnsemble:
-    """A model, several, or their files, as an ensemble, see `Predictor`."""
-    if isinstance(model, Ensemble | ClassifierEnsemble):
-        return model
-    members = model if isinstance(model, list | tuple) else [model]
-    members = [load(x) if isinstance(x, str | os.PathLike) else x for x in members]
-    answers = any(isinstance(member, Answering) for member in members)
-    return (ClassifierEnsemble if answers else Ensemble)(members)
 
 
 def words_of(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:

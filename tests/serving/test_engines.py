@@ -7,6 +7,8 @@ import keras
 import numpy as np
 import pytest
 from conftest import random_images, tiny
+from PIL import Image
+from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.commands import main
@@ -59,6 +61,11 @@ def test_engines_generate_the_same_tokens(
     names, lines = run(tmp_path / "engine", images, monkeypatch, capsys)
     np.testing.assert_array_equal(names["tokens"], [*tokens, [0] * 5])
     assert lines == [*map(vocabulary.decode, tokens), ""]
+    loaded = kc.models.load(tmp_path / "engine")  # without its program
+    batch = {name: x[:3] for name, x in images.items()}
+    found, scores = loaded.generate_tokens(batch)
+    np.testing.assert_array_equal(found, tokens)
+    np.testing.assert_allclose(scores, model.generate_tokens(batch)[1], atol=1e-4)
     alone = {name: x[2:3, :3] for name, x in images.items()}  # the others are padding
     names, _ = run(tmp_path / "engine", alone, monkeypatch, capsys)
     np.testing.assert_array_equal(names["tokens"], tokens[2:3])
@@ -75,7 +82,87 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     source = {"source": model.to_batch(sentences)["source"]}
     _, lines = run(tmp_path / "engine", source, monkeypatch, capsys)
     assert lines == model.generate(sentences)
+    loaded = kc.models.load(tmp_path / "engine" / "model.tflite")
+    sentences += ["", "w3 w9"]
+    assert loaded.translate(sentences) == model.translate(sentences)
+    options = {"n": 2}, {"max_length": 4}, {"attention": True}, {"stream": True}
+    for option in options:
+        with pytest.raises(
+            kc.InputError, match=r"holds the whole search: .*(fixed|grow)"
+        ):
+            list(loaded.generate(sentences[:2], **option))
+    with pytest.raises(kc.InputError, match="runs on another engine, and alone"):
+        kc.models.Ensemble([loaded, loaded])
+    (tmp_path / "sentences").write_text("\n".join(sentences))
+    model.save(tmp_path / "model.keras")
+    for name in "engine", "model.keras":
+        command = ["translate", str(tmp_path / name)]
+        command += [f"--input={tmp_path / 'sentences'}"]
+        command += [f"--output={tmp_path / name}.txt"]
+        with pytest.raises(SystemExit):
+            main(command)
+    expected = (tmp_path / "model.keras.txt").read_text()
+    assert (tmp_path / "engine.txt").read_text() == expected
+    (tmp_path / "engine" / "model.json").write_text('{"name": "x"}')
+    with pytest.raises(kc.InputError, match="engine is damaged: KeyError"):
+        kc.models.load(tmp_path / "engine")
     assert any("@@" in word for word in words.words)
+
+
+@pytest.mark.parametrize("engine", ["onnx", "litert"])
+def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, rng):
+    for package in PACKAGES[engine]:
+        pytest.importorskip(package)
+    categories = list(kc.features.CATEGORIES)
+    objects = {"categories": categories, "region_dim": 80}
+    words = kc.text.Vocabulary(["dog", "a", "two"])
+    model = kc.models.create(
+        "ngsan", vocabulary=words, **tiny("ngsan") | objects | SHORT
+    )
+    model.threshold = 0.25
+    white_yolox(image_size=None).save(tmp_path / "yolox.keras")
+    kc.serving.export_engine(model, tmp_path / "engine", engine)
+    model.save(tmp_path / "model.keras")
+    photos = [photo(104, 52, cells) for cells in ([(1, 2)], [], [(3, 2), (0, 1)])]
+    for i, pixels in enumerate(photos):
+        Image.fromarray(pixels).save(tmp_path / f"{i}.png")
+    written = []
+    for name in "engine", "model.keras":
+        command = ["caption", *(str(tmp_path / f"{i}.png") for i in range(3))]
+        command += [
+            f"--model={tmp_path / name}",
+            f"--detector={tmp_path / 'yolox.keras'}",
+        ]
+        with pytest.raises(SystemExit) as end:
+            main(command)
+        assert not end.value.code
+        written.append(capsys.readouterr().out)
+    assert written[0] == written[1]
+    assert "1.png: nothing detected" in written[0]
+
+    images = random_images(rng, 3, 4)
+    sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 1, "feedforward_dim": 8}
+    if engine == "litert":  # which has no LSTM of encoders
+        return
+    asked = kc.text.QuestionTokenizer(["what", "is"])
+    answers = [f"a{i}" for i in range(9)]
+    answerer = kc.models.create(
+        "mcan", question=asked, answers=answers, region_dim=6, **sizes
+    )
+    kc.serving.export_engine(answerer, tmp_path / "answers", engine)
+    loaded = kc.models.load(tmp_path / "answers")
+    given = {"regions": images["regions"], "region_mask": images["region_mask"]}
+    questions = ["what is", "", "is it"]
+    expected = answerer.answer_n_best(given, questions, 5)
+    for ours, theirs in zip(
+        loaded.answer_n_best(given, questions, 5), expected, strict=True
+    ):
+        assert [text for text, _ in ours] == [text for text, _ in theirs]
+        np.testing.assert_allclose(
+            [p for _, p in ours], [p for _, p in theirs], atol=1e-5
+        )
+    with pytest.raises(kc.InputError, match="has 5 answers"):
+        loaded.answer_n_best(given, questions, 6)
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path, captioner, monkeypatch, capfd):

@@ -1,0 +1,108 @@
+"""Files of LiteRT, ONNX Runtime and OpenVINO, and what a folder says of one."""
+
+import json
+import os
+import pathlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.faults import reason_of
+
+DESCRIPTION = "model.json"
+FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
+SUFFIXES = {name.removeprefix("model"): engine for engine, name in FILES.items()}
+
+Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
+
+
+def engine_file(path: str | os.PathLike) -> pathlib.Path | None:
+    """The file of an engine that a path names: it itself, or that of its folder."""
+    path = pathlib.Path(path)
+    if path.suffix in SUFFIXES and path.is_file():
+        return path
+    if (path / DESCRIPTION).is_file():
+        return next((path / x for x in FILES.values() if (path / x).is_file()), None)
+    return None
+
+
+def read_description(file: pathlib.Path) -> dict[str, Any]:
+    """What `keras_caption.serving.export_engine` wrote of a model beside its file.
+
+    Raises:
+        InputError: If there is nothing, or it is damaged.
+    """
+    path = file.with_name(DESCRIPTION)
+    try:
+        description = json.loads(path.read_bytes())
+    except OSError:
+        raise InputError(
+            f"{file} has no {DESCRIPTION} beside it: export the model again."
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {reason_of(error)}.") from None
+    if not isinstance(description, dict):
+        raise InputError(f"{path} is damaged: it should be an object.")
+    return description
+
+
+def open_engine(file: pathlib.Path) -> Run:
+    """Loads a file of an engine, on all cores of the CPU.
+
+    Returns:
+        Function of a dict of arrays to a dict of arrays, which threads may share.
+
+    Raises:
+        InputError: If the file is damaged, or the package of the engine is missing.
+    """
+    engine = SUFFIXES[file.suffix]
+    with missing_extras():
+        try:
+            run = OPENERS[engine](str(file))
+        except ModuleNotFoundError:
+            raise
+        except Exception as error:  # of an engine, of any class
+            raise InputError(f"{file} cannot be read: {reason_of(error)}.") from None
+    lock = threading.Lock()
+
+    def run_alone(inputs):
+        with lock:
+            return run(inputs)
+
+    return run_alone
+
+
+def open_litert(path: str) -> Run:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(path, num_threads=os.cpu_count())
+    run = interpreter.get_signature_runner()
+    return lambda inputs: run(**inputs)
+
+
+def open_onnx(path: str) -> Run:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def open_openvino(path: str) -> Run:
+    import openvino
+
+    precision = {"INFERENCE_PRECISION_HINT": "f32"}  # CPUs may take less otherwise
+    model = openvino.compile_model(path, "CPU", precision)
+    names = [output.get_any_name() for output in model.outputs]
+
+    def run(inputs):
+        outputs = model(inputs)
+        return {name: outputs[name] for name in names}
+
+    return run
+
+
+OPENERS = {"openvino": open_openvino, "onnx": open_onnx, "litert": open_litert}

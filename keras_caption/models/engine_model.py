@@ -1,0 +1,187 @@
+import pathlib
+from typing import Any
+
+import keras
+import numpy as np
+from jaxtyping import Int
+from keras import ops
+
+from keras_caption.arguments import Tensor
+from keras_caption.decoding import Decoding
+from keras_caption.errors import InputError
+from keras_caption.formats.engine_files import open_engine, read_description
+from keras_caption.models.answering import Answering
+from keras_caption.models.generation import Generated, Generation
+from keras_caption.models.photo_reader import PhotoReader
+from keras_caption.models.sentence_reader import SentenceReader
+from keras_caption.text import Tokenizer
+
+TEXTS = ("vocabulary", "source", "question")
+
+
+class EngineModel(PhotoReader):
+    """Base of models that LiteRT, ONNX Runtime or OpenVINO runs.
+
+    `keras_caption.serving.export_engine` writes their files, and
+    `keras_caption.models.load` reads them. They read, answer and generate as the model
+    in Keras does, with its options of decoding, which are in the graph. They cannot be
+    trained, nor be members of ensembles of several.
+
+    Args:
+        file: Path of the engine's file, beside its description.
+
+    Raises:
+        InputError: If a file is damaged, or the engine's package is missing.
+    """
+
+    variables = ()
+
+    def __init__(self, file: pathlib.Path):
+        described = read_description(file)
+        try:
+            self.name = str(described["name"])
+            self.categories = described.get("categories")
+            self.threshold = float(described["threshold"])
+            self.ignored_inputs = map(str, described["ignored_inputs"])
+            self.input_specs = {
+                name: keras.KerasTensor((None, *shape), dtype, name=name)
+                for name, (shape, dtype) in described["inputs"].items()
+            }
+            for name in TEXTS:
+                setattr(self, name, tokenizer_of(described.get(name)))
+            self._describe(described)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{file.parent} is damaged: {error!r:.200}.") from None
+        self.extractor = None
+        self._run_engine = open_engine(file)
+
+    def _describe(self, described: dict[str, Any]) -> None:
+        """Takes what a subclass has further out of the description."""
+
+    def outputs(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
+        """What the engine returns.
+
+        Args:
+            inputs: dict of tensors, as `read` returns it.
+        """
+        served = {}
+        for kind in self.kinds:
+            served |= kind.to_served(inputs)
+        return self._run_engine({n: np.ascontiguousarray(x) for n, x in served.items()})
+
+
+class EngineGenerator(SentenceReader, EngineModel, Generation):
+    """A captioner or translator in a file of an engine, see `EngineModel`."""
+
+    def _describe(self, described: dict[str, Any]) -> None:
+        self.generated = described["generated"]
+        self.decoding = Decoding(**described["decoding"])
+
+    def decoding_of(self, n: int | None, options: dict[str, Any]) -> Decoding:
+        changed = self.decoding.override(**options)
+        if changed != self.decoding or (n or 1) > 1:
+            name = min(options, default="n") if (n or 1) == 1 else "n"
+            raise InputError(
+                f"The file of '{self.name}' holds the whole search: `{name}` is fixed."
+            )
+        return changed
+
+    def encode(self, inputs: dict[str, Tensor]) -> Any:
+        raise InputError(
+            f"The file of '{self.name}' holds the whole search: it shows neither "
+            "attention nor texts while they grow."
+        )
+
+    def generate_batch(
+        self,
+        inputs: dict[str, Tensor],
+        places: Int[np.ndarray, " size"],
+        n: int | None,
+        options: Decoding,
+        attention: bool = False,
+    ) -> list[Generated]:
+        """Generates captions of one batch, see `Generation.generate_batch`."""
+        if attention:
+            self.encode(inputs)
+        outputs = self.outputs(inputs)
+        tokens, scores = outputs["tokens"], outputs["scores"]
+        masks = [kind.memory_mask(inputs) for kind in self.kinds]
+        for mask in (ops.convert_to_numpy(x) for x in masks if x is not None):
+            # Where nothing is detected, there is no text, and no fault of options.
+            scores = np.where(mask.any(axis=1), scores, 0.0)
+        self._check_scores(scores, places, options)
+        return [
+            (row[None], score[None], [None])
+            for row, score in zip(tokens, scores, strict=True)
+        ]
+
+
+class EngineAnswerer(EngineModel, Answering):
+    """A model that answers questions, in a file of an engine, see `EngineModel`."""
+
+    def _describe(self, described: dict[str, Any]) -> None:
+        self.answers = [str(answer) for answer in described["answers"]]
+        self.most = int(described["most"])
+
+    def check_number_of_answers(self, n: int) -> None:
+        super().check_number_of_answers(n)
+        if n > self.most:
+            raise InputError(f"The file of '{self.name}' has {self.most} answers.")
+
+    def answer_batch(
+        self, inputs: dict[str, Tensor], n: int
+    ) -> list[list[tuple[str, float]]]:
+        """Answers one batch of questions, see `Answering.answer_batch`."""
+        outputs = self.outputs(inputs)
+        return [
+            [(self.answers[i], float(p)) for i, p in zip(*best, strict=True)][:n]
+            for best in zip(outputs["best_ids"], outputs["best_scores"], strict=True)
+        ]
+
+
+def read_engine(file: pathlib.Path) -> EngineGenerator | EngineAnswerer:
+    """The model of an engine's file, see `EngineModel`."""
+    answers = "answers" in read_description(file)
+    return (EngineAnswerer if answers else EngineGenerator)(file)
+
+
+def description_of(model: Any, most: int) -> dict[str, Any]:
+    """What a file of an engine does not hold of a model, for JSON.
+
+    Args:
+        model: Of `keras_caption.serving.export_engine`.
+        most: int, answers of a question that the file has.
+    """
+    described = {
+        "name": model.name,
+        "inputs": {
+            name: (spec.shape[1:], keras.backend.standardize_dtype(spec.dtype))
+            for name, spec in model.input_specs.items()
+        },
+        "ignored_inputs": model.ignored_inputs,
+        "threshold": getattr(model, "threshold", 0.0),
+        "categories": getattr(model, "categories", None),
+    }
+    for name in TEXTS:
+        text = getattr(model, name, None)
+        if text is not None:
+            kind = keras.saving.get_registered_name(type(text))
+            described[name] = {"class": kind, "config": text.get_config()}
+    if isinstance(model, Answering):
+        return described | {"answers": model.answers, "most": most}
+    decoding = model.decoding.get_config()
+    return described | {"generated": model.generated, "decoding": decoding}
+
+
+def tokenizer_of(described: dict[str, Any] | None) -> Tokenizer | None:
+    """The tokenizer that a description has, if any.
+
+    Raises:
+        ValueError: If it is no tokenizer that Keras knows by name.
+    """
+    if described is None:
+        return None
+    kind = keras.saving.get_registered_object(described["class"])
+    if kind is None or not issubclass(kind, Tokenizer):
+        raise ValueError(f"{described['class']!r:.60} is no tokenizer")
+    return kind.from_config(described["config"])

@@ -1,0 +1,39 @@
+import os
+from typing import Any
+
+from keras_caption.models.answering import Answering
+from keras_caption.models.classifier_ensemble import ClassifierEnsemble
+from keras_caption.models.engine_model import EngineModel
+from keras_caption.models.ensemble import Ensemble
+from keras_caption.models.generation import Generation
+from keras_caption.models.loading import load
+
+
+def load_ensemble(
+    models: Any, kind: type[Ensemble | ClassifierEnsemble] | None = None
+) -> Ensemble | ClassifierEnsemble | EngineModel:
+    """A model, several, or their files, as what predicts: an ensemble.
+
+    What another engine runs stays alone.
+
+    Args:
+        models: A model or an ensemble of `keras_caption.models`; or what
+            `keras_caption.models.load` takes; or a list of that.
+        kind: Class of the ensemble. Defaults to that of the models.
+
+    Raises:
+        InputError: If a model cannot be loaded, or is of another kind, or they cannot
+            be members of one ensemble.
+    """
+    if isinstance(models, Ensemble | ClassifierEnsemble):
+        return models
+    members = models if isinstance(models, list | tuple) else [models]
+    members = [load(x) if isinstance(x, str | os.PathLike) else x for x in members]
+    if kind is None:
+        answers = any(isinstance(member, Answering) for member in members)
+        kind = ClassifierEnsemble if answers else Ensemble
+    mixin = Generation if kind is Ensemble else Answering
+    is_alone = len(members) == 1 and isinstance(members[0], EngineModel)
+    if is_alone and isinstance(members[0], mixin):
+        return members[0]
+    return kind(members)
