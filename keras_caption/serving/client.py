@@ -273,7 +273,8 @@ class Client:
 
     Where the server is busy, or the connection is lost, a request comes again, after a
     time that doubles. Its methods are those of `AsyncClient`, which there are
-    coroutines. A client may be shared by threads, and used where an event loop runs, as in a notebook.
+    coroutines. A client may be shared by threads, and used where an event loop runs, as
+    in a notebook.
 
     Args:
         url: str, such as `"http://localhost:8501"`. A server of this machine is asked
