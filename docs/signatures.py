@@ -111,7 +111,7 @@ def stub_of_class(kind):
         for item in node.body:
             if isinstance(item, ast.FunctionDef) and item.name == "__init__":
                 yield from constructor(node)
-            elif isinstance(item, ast.FunctionDef):
+            elif isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
                 yield without_body(item)
             elif isinstance(item, ast.AnnAssign):
                 yield item

@@ -27,6 +27,7 @@ NORMS = {
     "N-SAN": "instance",
     "centred only": "instance_centre",
     "scaled only": "instance_scale",
+    # With --import experiments/papers/noise.py.
     "noisy": "instance_noisy",
     "noise alone": "noise",
     "three distinct or more": "instance_distinct",

@@ -1,22 +1,10 @@
 from typing import Any, Unpack
 
 import keras
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from keras import ops
 
-from keras_caption.arguments import (
-    CountOrZero,
-    KerasOptions,
-    NotNegative,
-    Shape,
-    Tensor,
-    check,
-)
-
-# Items are distinct whose squared distance is above this share of the mean of their
-# squared norms: it is 2 for orthogonal vectors, and 0.22 for two equal vectors of which
-# dropout zeroed a tenth each.
-DISTINCT = 0.5
+from keras_caption.arguments import KerasOptions, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -34,8 +22,7 @@ class InstanceNormalization(keras.layers.Layer):
     a set of one valid item is 0, and so is its output (or `beta`, if affine).
     Statistics are computed in float32 whatever the dtype policy.
 
-    The paper gives no epsilon. All further arguments are ours: they take NSA apart, or
-    leave it out where a set is too small for statistics.
+    The paper gives no epsilon. `centred` and `scaled` are ours: they take NSA apart.
 
     Args:
         affine: bool, whether to learn a gain and an offset per channel. Defaults to
@@ -43,11 +30,6 @@ class InstanceNormalization(keras.layers.Layer):
         epsilon: float, added to the variance. Defaults to 1e-5, ours.
         centred: bool, whether to subtract the mean. Defaults to `True`.
         scaled: bool, whether to divide by the deviation. Defaults to `True`.
-        noise: float, at each training step all items are multiplied by 1 + u and
-            shifted by v, sampled per channel from -`noise` to `noise`: the shift that
-            normalization takes away, put back at random. Defaults to 0.
-        min_distinct: int, number of distinct items below which an example is not
-            normalized. Defaults to 0, all are.
 
     Call arguments:
         inputs: float `(batch, items, channels)`.
@@ -68,22 +50,14 @@ class InstanceNormalization(keras.layers.Layer):
         epsilon: float = 1e-5,
         centred: bool = True,
         scaled: bool = True,
-        noise: float = 0.0,
-        min_distinct: int = 0,
         **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(**kwargs)
-        check(NotNegative, noise=noise)
-        check(CountOrZero, min_distinct=min_distinct)
         self.supports_masking = True
         self.affine = affine
         self.epsilon = epsilon
         self.centred = centred
         self.scaled = scaled
-        self.noise = noise
-        self.min_distinct = min_distinct
-        if noise:
-            self.seed_generator = keras.random.SeedGenerator()
 
     def build(self, input_shape: Shape) -> None:
         if self.affine:
@@ -95,7 +69,6 @@ class InstanceNormalization(keras.layers.Layer):
         self,
         inputs: Float[Tensor, "batch items channels"],
         mask: Bool[Tensor, "batch items"] | None = None,
-        training: bool = False,
     ) -> Float[Tensor, "batch items channels"]:
         items = ops.cast(inputs, "float32")
         if mask is None:
@@ -116,19 +89,9 @@ class InstanceNormalization(keras.layers.Layer):
             x = x * ops.rsqrt(variance + self.epsilon)
         if self.affine:
             x = x * ops.cast(self.gamma, "float32") + ops.cast(self.beta, "float32")
-        if self.noise and training:
-            x = x * (1 + self._noise(inputs)) + self._noise(inputs)
-        if self.min_distinct:
-            few = distinct_items(items, mask) < self.min_distinct
-            x = ops.where(ops.reshape(few, (-1, 1, 1)), items, x)
-        if mask is not None and (self.affine or self.noise):
+        if mask is not None and self.affine:
             x = ops.where(valid, x, 0.0)
         return ops.cast(x, inputs.dtype)
-
-    def _noise(self, inputs):
-        return keras.random.uniform(
-            (inputs.shape[-1],), -self.noise, self.noise, seed=self.seed_generator
-        )
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return input_shape
@@ -140,24 +103,4 @@ class InstanceNormalization(keras.layers.Layer):
             "epsilon": self.epsilon,
             "centred": self.centred,
             "scaled": self.scaled,
-            "noise": self.noise,
-            "min_distinct": self.min_distinct,
         }
-
-
-def distinct_items(
-    items: Float[Tensor, "batch items channels"],
-    mask: Bool[Tensor, "batch items"] | None,
-) -> Int[Tensor, " batch"]:
-    """Number of valid items that differ from all earlier ones, see `DISTINCT`."""
-    products = ops.matmul(items, ops.swapaxes(items, 1, 2))
-    norms = ops.diagonal(products, axis1=1, axis2=2)
-    norms = (ops.expand_dims(norms, 1) + ops.expand_dims(norms, 2)) / 2
-    # |a - b|^2 = |a|^2 + |b|^2 - 2 a b
-    alike = 2 * (norms - products) <= DISTINCT * norms
-    if mask is None:
-        mask = ops.ones_like(items[..., 0], dtype="bool")
-    alike = ops.logical_and(alike, ops.expand_dims(mask, 1))
-    earlier = ops.any(ops.tril(ops.cast(alike, "int32"), -1) > 0, axis=-1)
-    new = ops.logical_and(mask, ops.logical_not(earlier))
-    return ops.sum(ops.cast(new, "int32"), axis=1)

@@ -14,19 +14,12 @@ from keras_caption.layers.instance_normalization import InstanceNormalization
 # and keyword arguments of any layer; `epsilon` too, if one is chosen.
 NORMS = {
     "instance": lambda affine, **kwargs: InstanceNormalization(affine, **kwargs),
-    # Ours: what of instance normalization matters? Its two steps, and its constancy.
+    # Ours: its two steps.
     "instance_centre": lambda affine, **kwargs: InstanceNormalization(
         affine, scaled=False, **kwargs
     ),
     "instance_scale": lambda affine, **kwargs: InstanceNormalization(
         affine, centred=False, **kwargs
-    ),
-    "instance_noisy": lambda affine, **kwargs: InstanceNormalization(
-        affine, noise=0.5, **kwargs
-    ),
-    # Ours: of one or two distinct items, statistics mean nothing.
-    "instance_distinct": lambda affine, **kwargs: InstanceNormalization(
-        affine, min_distinct=3, **kwargs
     ),
     "batch": lambda affine, **kwargs: keras.layers.BatchNormalization(
         center=affine, scale=affine, **kwargs

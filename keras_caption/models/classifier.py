@@ -61,7 +61,7 @@ class Classifier(Answering, TaskModel):
     ```
     """
 
-    hub_task = ("visual-question-answering",) * 2
+    hub_task = "visual-question-answering", "visual-question-answering"
 
     def __init__(
         self,

@@ -9,7 +9,6 @@ import ast
 import functools
 import inspect
 import operator
-import textwrap
 from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -172,8 +171,9 @@ def _fixed(init, names):
     Of code that has no source, as that of `exec`, none are known.
     """
     try:
-        parsed = ast.parse(textwrap.dedent(inspect.getsource(init)))
-    except (OSError, SyntaxError):
+        source = inspect.getsource(init)
+        parsed = ast.parse(f"if True:\n{source}" if source[0].isspace() else source)
+    except (OSError, SyntaxError, TypeError):
         return set()
     fixed = set()
     for node in ast.walk(parsed):

@@ -7,7 +7,7 @@ import os
 import pathlib
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.hub_presets import loading_preset
@@ -16,17 +16,14 @@ from keras_caption.formats.engine_files import SUFFIXES, engine_file
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
 from keras_caption.formats.preset_files import CARD, is_preset, read_preset
+from keras_caption.models.captioner import Captioner
 from keras_caption.models.cards import write_card
+from keras_caption.models.classifier import Classifier
 from keras_caption.models.engine_model import read_engine
 from keras_caption.models.task_model import TaskModel
+from keras_caption.models.translator import Translator
 
-if TYPE_CHECKING:  # which all import this module
-    from keras_caption.models.captioner import Captioner
-    from keras_caption.models.classifier import Classifier
-    from keras_caption.models.translator import Translator
-
-    Model: TypeAlias = Captioner | Translator | Classifier
-
+Model: TypeAlias = Captioner | Translator | Classifier
 ADDRESS = re.compile(
     r"hf://[\w.-]+/[\w.-]+|kaggle://[\w.-]+/[\w.-]+/keras/[\w.-]+(/\d+)?"
 )
@@ -63,7 +60,7 @@ def file_of(path: str | os.PathLike) -> pathlib.Path:
     )
 
 
-def load(path: str | os.PathLike) -> "Model":
+def load(path: str | os.PathLike) -> Model:
     """Loads a saved model of any task and form.
 
     Args:
@@ -97,7 +94,7 @@ def load(path: str | os.PathLike) -> "Model":
     return model
 
 
-def from_preset(preset: str | os.PathLike) -> "Model":
+def from_preset(preset: str | os.PathLike) -> Model:
     """Loads a model from a preset, as `TaskModel.save_to_preset` saves it.
 
     Args:

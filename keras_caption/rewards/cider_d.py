@@ -14,7 +14,7 @@ from keras_caption.rewards.document_frequencies import (
     check_references,
 )
 from keras_caption.rewards.ngrams import (
-    check_tokens,
+    by_image,
     has_key,
     ngram_keys,
     occurrences,
@@ -127,17 +127,9 @@ class CiderD(keras.layers.Layer):
         captions: Int[Tensor, "batch*C T"],
         references: Int[Tensor, "batch R T_reference"],
     ) -> Float32[Tensor, " batch*C"]:
-        check_tokens("captions", captions, "(batch * C, T)")
-        check_tokens("references", references, "(batch, R, T)")
-        captions = ops.cast(captions, "int32")
-        references = ops.cast(references, "int32")
-        valid = ops.cast(ops.any(references != PAD, axis=-1), "float32")
-        if not self.include_eos:
-            captions = ops.where(captions == EOS, PAD, captions)
-            references = ops.where(references == EOS, PAD, references)
-        captions = ops.reshape(
-            captions, (ops.shape(references)[0], -1, ops.shape(captions)[-1])
-        )
+        given = references
+        captions, references = by_image(captions, references, self.include_eos)
+        valid = ops.cast(ops.any(given != PAD, axis=-1), "float32")
         ours, theirs = self._weigh(captions), self._weigh(references)
 
         shared = occurrences(ours, theirs) * ops.expand_dims(ours["idf"], -1)

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
-from keras_caption.text import PAD
+from keras_caption.text import EOS, PAD
 
 ORDERS = 4  # n-grams of one to four tokens
 
@@ -65,13 +65,37 @@ def repetitions(high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def check_tokens(name: str, tokens: Tensor, shape: str) -> None:
-    """Raises `ValueError` unless tokens are integers of the rank of a shape."""
+    """Raises `InputError` unless tokens are integers of the rank of a shape."""
     dtype = keras.backend.standardize_dtype(tokens.dtype)
     if len(tokens.shape) != shape.count(",") + 1 or "int" not in dtype:
         raise InputError(
             f"`{name}` must be integer tokens of shape {shape}. Received: {dtype} of "
             f"shape {tuple(tokens.shape)}"
         )
+
+
+def by_image(
+    captions: Tensor, references: Tensor, include_eos: bool
+) -> tuple[Tensor, Tensor]:
+    """Captions by image, int32 `(batch, C, T)`, and references, with or without EOS.
+
+    Args:
+        captions: int `(batch * C, T)`.
+        references: int `(batch, R, T')`.
+        include_eos: bool, whether EOS stays; else it becomes PAD.
+
+    Raises:
+        InputError: If they are no tokens of these shapes.
+    """
+    check_tokens("captions", captions, "(batch * C, T)")
+    check_tokens("references", references, "(batch, R, T)")
+    captions, references = (ops.cast(x, "int32") for x in (captions, references))
+    if not include_eos:
+        captions, references = (
+            ops.where(x == EOS, PAD, x) for x in (captions, references)
+        )
+    shape = ops.shape(references)[0], -1, ops.shape(captions)[-1]
+    return ops.reshape(captions, shape), references
 
 
 def has_key(tokens: Tensor) -> Tensor:

@@ -6,13 +6,13 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.rewards.ngrams import (
-    check_tokens,
+    by_image,
     has_key,
     ngram_keys,
     occurrences,
     repetitions,
 )
-from keras_caption.text import EOS, PAD
+from keras_caption.text import PAD
 
 
 class SentenceBleu(keras.layers.Layer):
@@ -63,16 +63,7 @@ class SentenceBleu(keras.layers.Layer):
         captions: Int[Tensor, "batch*C T"],
         references: Int[Tensor, "batch R T_reference"],
     ) -> Float32[Tensor, " batch*C"]:
-        check_tokens("captions", captions, "(batch * C, T)")
-        check_tokens("references", references, "(batch, R, T)")
-        captions = ops.cast(captions, "int32")
-        references = ops.cast(references, "int32")
-        if not self.include_eos:
-            captions = ops.where(captions == EOS, PAD, captions)
-            references = ops.where(references == EOS, PAD, references)
-        captions = ops.reshape(
-            captions, (ops.shape(references)[0], -1, ops.shape(captions)[-1])
-        )
+        captions, references = by_image(captions, references, self.include_eos)
         scores = precision(captions, references) * brevity(captions, references)
         have_keys = ops.logical_and(
             ops.all(has_key(captions), axis=-1),

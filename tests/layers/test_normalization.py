@@ -42,45 +42,11 @@ def test_registered_norms_take_nsa_apart(rng):
         "instance": (row - row.mean(0)) / deviation,
         "instance_centre": row - row.mean(0),
         "instance_scale": row / deviation,
-        "instance_noisy": (row - row.mean(0)) / deviation,
     }.items():
         norm = MultiHeadAttention(2, 4, query_norm=name, norm_epsilon=0.25).query_norm
         out = np.array(norm(x, mask=mask))
         np.testing.assert_allclose(out[1, :4], expected, atol=1e-5, err_msg=name)
         assert not out[1, 4:].any(), name
-
-
-def test_noise_scales_and_shifts_all_items_of_a_step(rng):
-    x = rng.normal(size=(2, 7, 5)).astype("float32")
-    mask = np.arange(7) < np.array([[7], [4]])
-    noisy = InstanceNormalization(noise=0.5)
-    plain, first, second = (
-        np.array(noisy(x, mask=mask, training=training))[mask]
-        for training in (False, True, True)
-    )
-    assert np.abs(first - second).max() > 0.01
-    for channel in range(5):
-        gain, offset = np.polyfit(plain[:, channel], first[:, channel], 1)
-        assert 0.5 <= gain <= 1.5
-        assert abs(offset) <= 0.5
-        fitted = gain * plain[:, channel] + offset
-        np.testing.assert_allclose(first[:, channel], fitted, atol=1e-5)
-
-
-def test_few_distinct_items_are_not_normalized(rng):
-    a, b, c = np.eye(3, dtype="float32") * 4
-    near = a + np.float32(0.1)
-    x = np.stack([[a, near, b, a, c], [a, b, c, a, near]])
-    mask = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], bool)  # the first has no c
-    norm = MultiHeadAttention(1, 3, query_norm="instance_distinct").query_norm
-    out, expected = np.array(norm(x, mask=mask)), InstanceNormalization()(x, mask=mask)
-    np.testing.assert_allclose(out[0, :4], x[0, :4])
-    np.testing.assert_allclose(out[1], expected[1], atol=1e-6)
-    # Dropout of a tenth makes equal items no distinct ones.
-    items = rng.normal(size=64) * (rng.random((1, 9, 64)) > 0.1) / 0.9
-    items = items.astype("float32")
-    norm = InstanceNormalization(min_distinct=2)
-    np.testing.assert_allclose(norm(items), items)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -119,5 +85,5 @@ def test_norms_by_name_with_and_without_affine(rng):
                 np.size(w) for w in layer.key_norm.trainable_weights
             )
     assert counts == {(n, a): 16 * a for n, a in counts}
-    with pytest.raises(InputError, match="'instance_distinct', 'batch', 'layer'"):
+    with pytest.raises(InputError, match="'instance_scale', 'batch', 'layer'"):
         MultiHeadAttention(2, 4, query_norm="group")
