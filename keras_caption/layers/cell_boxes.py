@@ -20,6 +20,7 @@ class CellBoxes(keras.layers.Layer):
     """
 
     def __init__(self, **kwargs: Any):
+        # No autocast: half precision cannot tell the borders of narrow cells apart.
         super().__init__(autocast=False, **kwargs)
 
     def call(

@@ -12,9 +12,9 @@ from keras_caption.arguments import (
     check,
 )
 
-# Items are distinct whose squared distance is above this share of the mean of their
-# squared norms: it is 2 for orthogonal vectors, and 0.22 for two equal vectors of which
-# dropout zeroed a tenth each.
+# Two items are distinct if their squared distance is above this fraction of the mean of
+# their squared norms. Orthogonal vectors reach 2; two equal vectors of which dropout
+# zeroed a tenth each reach 0.22.
 DISTINCT = 0.5
 
 
@@ -33,8 +33,8 @@ class InstanceNormalization(keras.layers.Layer):
     a set of one valid item is 0, and so is its output (or `beta`, if affine).
     Statistics are computed in float32 whatever the dtype policy.
 
-    The paper gives no epsilon. All further arguments are ours: they take NSA apart, or
-    leave it out where a set is too small for statistics.
+    The paper gives no epsilon. The other arguments are ours: they ablate the steps of
+    NSA, or skip it where a set is too small for statistics.
 
     Args:
         affine: bool, whether to learn a gain and an offset per channel. Defaults to
@@ -42,11 +42,11 @@ class InstanceNormalization(keras.layers.Layer):
         epsilon: float, added to the variance. Defaults to 1e-5, ours.
         centred: bool, whether to subtract the mean. Defaults to `True`.
         scaled: bool, whether to divide by the deviation. Defaults to `True`.
-        noise: float, at each training step all items are multiplied by 1 + u and
-            shifted by v, sampled per channel from -`noise` to `noise`: the shift that
-            normalization takes away, put back at random. Defaults to 0.
+        noise: float, range of the noise. Each training step multiplies all items by
+            1 + u and adds v, both uniform per channel in [-`noise`, `noise`]: a random
+            shift in place of the one that normalization removes. Defaults to 0.
         min_distinct: int, number of distinct items below which an example is not
-            normalized. Defaults to 0, all are.
+            normalized. Defaults to 0: all examples are.
 
     Call arguments:
         inputs: float `(batch, items, channels)`.
@@ -98,13 +98,15 @@ class InstanceNormalization(keras.layers.Layer):
     ) -> Float[Tensor, "batch items channels"]:
         items = ops.cast(inputs, "float32")
         if mask is None:
-            # Not `ops.moments`: on PyTorch it loses all digits where the mean is large.
+            # Not `ops.moments`: on PyTorch it loses all digits when the mean is large.
             x = items - ops.mean(items, axis=1, keepdims=True)
             variance = ops.mean(ops.square(x), axis=1, keepdims=True)
         else:
             valid = ops.expand_dims(mask, -1)
             count = ops.sum(ops.cast(valid, "float32"), axis=1, keepdims=True)
+            # A set without valid items divides 0 by 1, not by 0.
             count = ops.maximum(count, 1.0)
+            # `where`, not a product: padding may hold NaN or infinity.
             items = ops.where(valid, items, 0.0)
             mean = ops.sum(items, axis=1, keepdims=True) / count
             x = ops.where(valid, items - mean, 0.0)
@@ -120,6 +122,7 @@ class InstanceNormalization(keras.layers.Layer):
         if self.min_distinct:
             few = distinct_items(items, mask) < self.min_distinct
             x = ops.where(ops.reshape(few, (-1, 1, 1)), items, x)
+        # Offset and noise have moved padding away from 0.
         if mask is not None and (self.affine or self.noise):
             x = ops.where(valid, x, 0.0)
         return ops.cast(x, inputs.dtype)
@@ -148,8 +151,8 @@ def distinct_items(
     items: Float[Tensor, "batch items channels"],
     mask: Bool[Tensor, "batch items"] | None,
 ) -> Int[Tensor, " batch"]:
-    """Number of valid items that differ from all earlier ones, see `DISTINCT`."""
-    products = ops.matmul(items, ops.swapaxes(items, 1, 2))
+    """Counts the valid items that differ from all earlier ones, see `DISTINCT`."""
+    products = ops.matmul(items, ops.swapaxes(items, 1, 2))  # (batch, items, items)
     norms = ops.diagonal(products, axis1=1, axis2=2)
     norms = (ops.expand_dims(norms, 1) + ops.expand_dims(norms, 2)) / 2
     # |a - b|^2 = |a|^2 + |b|^2 - 2 a b
