@@ -15,9 +15,9 @@ from keras_caption.inputs.input_kind import (
     not_finite,
 )
 
-MAX_FRAMES = 1024  # of a video: attention takes its square
-BAR = 0.3  # height of the greatest bar below a film strip, of the height of that
-MAX_LABELS = 20  # times below a film strip
+MAX_FRAMES = 1024  # of a video; attention takes memory for its square
+BAR = 0.3  # height of a bar of weight 1, as a fraction of the film strip's height
+MAX_LABELS = 20  # labels with times below a film strip
 
 
 class Frames(InputKind):
@@ -29,9 +29,9 @@ class Frames(InputKind):
     | `times` | float `(batch, T)` | seconds from the video's start; optional |
     | `frame_mask` | bool `(batch, T)` | True where valid; optional |
 
-    Models read the order of the frames, and no `times`: these are shown in figures. A
+    Models read the order of the frames, not their `times`, which only figures show. A
     video has at most `MAX_FRAMES` valid frames. Exported models take `num_frames`,
-    int32 `(batch,)`, in place of a mask: frames from there on are padding.
+    int32 `(batch,)`, instead of a mask: later frames are padding.
     """
 
     keys = ("frames", "times", "frame_mask")
@@ -57,7 +57,7 @@ class Frames(InputKind):
         return inputs
 
     def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Adds a mask, and zeros in padded frames."""
+        """Adds a mask, and sets padded frames to zero."""
         inputs = self.own(inputs)
         mask = valid_frames(inputs)
         frames = ops.where(ops.expand_dims(mask, -1), inputs["frames"], 0.0)
@@ -78,7 +78,7 @@ class Frames(InputKind):
         }
 
     def before_padding(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Adds a mask where there is none."""
+        """Adds a mask if there is none."""
         if "frames" not in inputs or "frame_mask" in inputs:
             return inputs
         return {**inputs, "frame_mask": np.ones(len(inputs["frames"]), "bool")}
@@ -105,13 +105,13 @@ class Frames(InputKind):
         return specs
 
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Makes a mask of `num_frames`; too great a number makes none valid."""
-        own = self.own(inputs)
+        """Makes a mask from `num_frames`; a number above T makes no frame valid."""
+        tensors = self.own(inputs)
         if "num_frames" in inputs:
-            size = ops.shape(own["frames"])[1]
-            own["frame_mask"] = first_valid(inputs["num_frames"], size)
-        # Videos that are too long take no more memory than shows that they are.
-        return {name: values[:, : MAX_FRAMES + 1] for name, values in own.items()}
+            size = ops.shape(tensors["frames"])[1]
+            tensors["frame_mask"] = first_valid(inputs["num_frames"], size)
+        # One frame more than allowed is enough for the fault, and bounds the memory.
+        return {name: x[:, : MAX_FRAMES + 1] for name, x in tensors.items()}
 
     def example(self) -> dict[str, np.ndarray]:
         example = super().example()
@@ -124,7 +124,7 @@ class Frames(InputKind):
         return np.full((48, 48 * inputs["frames"].shape[1], 3), 100, "uint8")
 
     def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch T 4"]:
-        """The frames of a film strip, in columns of one width."""
+        """Returns the frames of a film strip, columns of equal width."""
         batch, count = inputs["frames"].shape[:2]
         left = np.arange(count) / count
         low, high = np.zeros(count), np.ones(count)
@@ -140,15 +140,15 @@ class Frames(InputKind):
     ) -> None:
         """Shows the weight of every frame as a bar below it.
 
-        The image is a film strip: T columns of one width, a frame in each. Times, if
-        known, are written below.
+        The image is a film strip of T columns of equal width. Times, if known, are
+        written below.
         """
         height, width = size
         foot = height * (1 + BAR) - 0.5
         panel.set(xlim=(-0.5, width - 0.5), ylim=(foot, -0.5))
         column = width / len(weights)
         centres = (np.arange(len(weights)) + 0.5) * column - 0.5
-        bars = -BAR * height * weights  # upwards, where y grows downwards
+        bars = -BAR * height * weights  # upwards: y grows downwards
         panel.bar(centres, bars, 0.8 * column, foot, color="#1b4f8a")
         borders = np.arange(1, len(weights)) * width / len(weights) - 0.5
         panel.vlines(borders, -0.5, height - 0.5, "white", linewidth=1, zorder=2)
@@ -161,7 +161,7 @@ class Frames(InputKind):
 
 
 def valid_frames(inputs: dict[str, Tensor]) -> Bool[Tensor, "batch T"]:
-    """Which frames are valid: those of the mask, all without one.
+    """Returns which frames are valid: those of the mask, or all without a mask.
 
     Returns:
         bool `(batch, T)`.

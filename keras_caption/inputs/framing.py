@@ -8,8 +8,8 @@ from keras_caption.errors import missing_extras
 FRAMES = 3  # items that are framed in figures
 LABELLED = 0.25  # weight of an item that is labelled too
 COLOUR = "#b3123c"
-# Where labels stand in their frames: others than the greatest elsewhere, so that those
-# of objects that lie within each other do not cover each other.
+# Corners of the labels in their frames, by rank of the weight. Different corners keep
+# the labels of nested objects apart.
 CORNERS = ("left", "top"), ("left", "bottom"), ("right", "bottom")
 
 
@@ -20,7 +20,7 @@ def frame_boxes(
     weights: Float[np.ndarray, " M"],
     size: tuple[int, int],
 ) -> None:
-    """Frames the boxes of the greatest weights in a figure, and labels them.
+    """Draws and labels the boxes with the greatest weights in a figure.
 
     Args:
         panel: `matplotlib.axes.Axes` that shows the image.
@@ -33,6 +33,7 @@ def frame_boxes(
         from matplotlib.patches import Rectangle
 
     height, width = size
+    # Drawn in ascending order, so that the greatest weight is on top.
     greatest = np.argsort(weights)[::-1][:FRAMES]
     for item, (side, end) in reversed([*zip(greatest, CORNERS, strict=False)]):
         x1, y1, x2, y2 = boxes[item] * [width, height, width, height]
