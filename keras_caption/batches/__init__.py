@@ -1,4 +1,4 @@
-"""From examples of images, questions and sentences to the batches that models take."""
+"""Batches for models, made from examples of images, questions and sentences."""
 
 from keras_caption.batches.answers import build_answers, soft_scores
 from keras_caption.batches.pipeline import (

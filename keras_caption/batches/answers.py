@@ -1,4 +1,4 @@
-"""The answers that a model chooses from, and how right each is."""
+"""The answers that a model chooses from, and the soft scores of answers."""
 
 import collections
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ from keras_caption.text.answers import normalize_answer, share_of_credit
 def build_answers(questions: Iterable[Question], min_count: int = 1) -> list[str]:
     """Builds the list of answers that a model chooses from.
 
-    Counts the main answer of every question; those of VQA, which ten annotators
-    answered, are normalized first. For VQA, answers that occur more than 8 times in
-    train and val (`min_count=9`) are the 3,129 of MCAN.
+    Counts the main answer of every question. Answers of VQA, where ten annotators
+    answered each question, are normalized first; those that occur more than 8 times in
+    train and val (`min_count=9`) are the 3,129 answers of MCAN.
 
     Args:
         questions: Iterable of `keras_caption.formats.question.Question`.
@@ -43,15 +43,15 @@ def build_answers(questions: Iterable[Question], min_count: int = 1) -> list[str
 
 
 def soft_scores(question: Question) -> dict[str, float]:
-    """How right each answer to a question is.
+    """Computes the soft scores of the answers to a question.
 
     Args:
         question: `keras_caption.formats.question.Question`.
 
     Returns:
-        dict from answer to its score: 1 for the only answer; or, if ten annotators
-        answered, from each of their normalized answers to 0.3, 0.6, 0.9 or 1, for one,
-        two, three or more of them, which is its accuracy.
+        dict from answer to score. The only answer to a question scores 1. If ten
+        annotators answered, each normalized answer scores its accuracy: 0.3, 0.6, 0.9
+        or 1 if one, two, three or more of them gave it.
     """
     if len(question.answers) == 1:
         return {question.answers[0]: 1.0}

@@ -1,4 +1,4 @@
-"""Examples of captioning datasets, whatever they are made from."""
+"""Examples of captioning datasets: their TFDS features and references."""
 
 from typing import Any
 
@@ -73,13 +73,14 @@ def caption_features(features: dict[str, Any]) -> Any:
 
 
 def _vectors(dim, dtype):
-    """Feature vectors, `(N, dim)`."""
+    """Makes the TFDS feature of vectors, `(N, dim)`."""
+    # `tf.train.Example` holds floats of 32 bits; other types are stored as bytes.
     encoding = "none" if dtype == np.float32 else "bytes"
     return tfds.features.Tensor(shape=(None, dim), dtype=dtype, encoding=encoding)
 
 
 def in_half_precision(features: Any, name: str) -> np.ndarray:
-    """Converts features to half precision, in which prepared datasets store them.
+    """Converts features to half precision, the type of prepared datasets.
 
     Args:
         features: float array.

@@ -1,4 +1,4 @@
-"""Padding of batches to few shapes, for each of which XLA compiles a step."""
+"""Padding of batches to few shapes: XLA compiles a step for each shape."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from keras_caption.compilation import SIZES, round_up
 def padded_to_few_shapes(
     batch: dict[str, tf.Tensor], **shapes: tuple[int | None, ...]
 ) -> dict[str, tf.Tensor]:
-    """A batch with zeros behind its tensors, which are padding to all that read them.
+    """Pads the tensors of a batch with zeros behind, which all readers ignore.
 
     Args:
-        batch: dict of tensors; sizes that are not known when a pipeline is made are
+        batch: dict of tensors. Sizes that are unknown when the pipeline is built are
             rounded up, see `keras_caption.compilation.round_up`.
-        **shapes: By name, what tensors have instead: tuples of int, or of `None` for a
-            size that is rounded up.
+        **shapes: Shapes of tensors by name, tuples of int, or of `None` for a size that
+            is rounded up. They replace the shapes of the tensors.
     """
     return {
         name: pad(values, shapes.get(name, tuple(values.shape)))
@@ -27,12 +27,12 @@ def padded_to_few_shapes(
 def pad(
     values: tf.Tensor, shape: tuple[Any, ...], greatest: int | None = None
 ) -> tf.Tensor:
-    """A tensor with zeros behind it.
+    """Pads a tensor with zeros behind.
 
     Args:
         values: Tensor.
         shape: tuple of int, int32 scalars, and `None` for sizes that are rounded up.
-        greatest: int, what these are at most. Defaults to any.
+        greatest: int, upper bound of the rounded sizes. Defaults to `None`, no bound.
     """
     now = tf.shape(values)
     sizes = tf.stack(
@@ -51,8 +51,9 @@ def pad(
 
 
 def round_up_in_graph(size: tf.Tensor) -> tf.Tensor:
-    """What `keras_caption.compilation.round_up` returns, of an int32 scalar."""
+    """Computes `keras_caption.compilation.round_up` of an int32 scalar in a graph."""
     greatest = SIZES[-1]
+    # A table of all small sizes: `round_up` is Python, which a graph cannot call.
     rounded = tf.constant([round_up(x) for x in range(greatest + 1)])
     beyond = (size + greatest - 1) // greatest * greatest
     return tf.where(

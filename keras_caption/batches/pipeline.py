@@ -1,4 +1,4 @@
-"""From prepared examples to the batches that models take."""
+"""Batches for captioners, made from prepared examples."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -13,27 +13,27 @@ from keras_caption.errors import InputError
 from keras_caption.inputs import of_example
 from keras_caption.text import BOS, EOS, PAD, Tokenizer, Vocabulary, teacher_forcing
 
-# Examples that are shuffled among each other: all of a small dataset that is kept in
-# memory; of one that is not, so many.
+# Numbers of examples in the shuffle buffer: in a cached dataset, which is in memory
+# anyway, and in one that is read anew each epoch.
 CACHED_SHUFFLE_BUFFER, SHUFFLE_BUFFER = 10_000, 1_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchOptions:
-    """How `train_batches` makes batches.
+    """Options of `train_batches`.
 
     Attributes:
-        captions_per_image: int, number of captions of every image; an image with more
-            shows others each epoch, one with fewer repeats some.
-        max_words: int, at which longer captions are cut: a number of tokens, words or
-            characters.
-        seed: int, of the order of the examples.
-        cache: bool, whether to keep all that is read in memory. If not, each epoch
-            reads the examples anew, and shuffles them within a window of 1,000: what
-            `keras_caption.prepare.prepare_photos` writes has been shuffled before.
-        few_shapes: bool, whether to pad batches to few shapes, for each of which XLA
-            compiles a step: captions to `max_words`, and numbers of regions, frames and
-            captions to those that `keras_caption.compilation.round_up` returns.
+        captions_per_image: int, number of captions of every image. An image with more
+            captions shows others each epoch; one with fewer repeats some.
+        max_words: int, greatest number of tokens (words, subwords or characters) of a
+            caption; longer captions are truncated.
+        seed: int, seed of the order of the examples.
+        cache: bool, whether to keep the examples in memory. If not, each epoch reads
+            them anew, and shuffles them within a window of 1,000: datasets that
+            `keras_caption.prepare.prepare_photos` writes are shuffled already.
+        few_shapes: bool, whether to pad batches to few shapes, as XLA compiles a step
+            for each: captions to `max_words`, and numbers of regions, frames and
+            captions to sizes that `keras_caption.compilation.round_up` returns.
 
     Raises:
         InputError: If a number is out of range.
@@ -62,12 +62,12 @@ def train_batches(
     first_epoch: int = 0,
     keep: Sequence[str] = (),
 ) -> tf.data.Dataset:
-    """Endless batches for training, epoch after epoch in another order.
+    """Makes endless training batches, in another order each epoch.
 
-    What an epoch holds depends on the options and the epoch's number alone, so that a
-    run resumed at epoch k sees what an uninterrupted one does. An incomplete last
-    batch of an epoch is dropped. A batch serves cross-entropy, and self-critical
-    training, which reads nothing of it but the inputs.
+    The batches of an epoch depend on the options and the epoch's number alone, so that
+    a run resumed at epoch k sees the same batches as an uninterrupted one. The
+    incomplete last batch of an epoch is dropped. Batches serve both cross-entropy and
+    self-critical training, which reads the inputs only.
 
     Args:
         examples: Finite tf.data dataset of examples, see
@@ -75,21 +75,22 @@ def train_batches(
         vocabulary: `keras_caption.text.Tokenizer` of the captions.
         batch_size: int, number of images.
         options: `BatchOptions`. Defaults to those of the papers.
-        inputs: Names of what the model reads of an image, such as its `input_specs`;
-            others are skipped. Defaults to all that `keras_caption.inputs` knows.
-        first_epoch: int, number of the epoch to begin with.
-        keep: Names of further tensors of an example that batches hold, padded with
-            zeros, such as what a reward reads. Defaults to none.
+        inputs: Names of the model's inputs, such as its `input_specs`; other features
+            of an image are dropped. Defaults to all inputs of `keras_caption.inputs`.
+        first_epoch: int, number of the first epoch.
+        keep: Names of further tensors of an example, such as those that a reward reads;
+            batches hold them padded with zeros. Defaults to none.
 
     Returns:
         tf.data dataset of inputs, targets and weights, see
-        `keras_caption.text.teacher_forcing`. The inputs are a dict: what models read,
-        see `keras_caption.inputs`; `tokens` int32 `(B, C, T)`, and all captions of
-        the images, without BOS, as `references` int32 `(B, R, T')`; sizes are the
-        largest of the batch.
+        `keras_caption.text.teacher_forcing`. The inputs are a dict of the model's
+        inputs, see `keras_caption.inputs`; `tokens`, int32 `(B, C, T)`; and
+        `references`, int32 `(B, R, T')`, all captions of the images, without BOS. Sizes
+        are the largest of the batch.
 
     Raises:
-        InputError: If a number is out of range, or the examples do not make a batch.
+        InputError: If a number is out of range, or there are fewer examples than a
+            batch has.
 
     Example:
 
@@ -102,7 +103,7 @@ def train_batches(
     options = options or BatchOptions()
     check(Count, batch_size=batch_size)
     check(CountOrZero, first_epoch=first_epoch)
-    count = int(examples.cardinality())  # negative if it is not known
+    count = int(examples.cardinality())  # negative if unknown
     if 0 <= count < batch_size:
         raise InputError(f"{count} examples do not make a batch of {batch_size}.")
     tokens_of = _tokenizer(vocabulary, options.max_words)
@@ -120,12 +121,14 @@ def train_batches(
     def batches_of_epoch(epoch):
         def choose(example):
             captions = example["tokens"]
+            # The captions of an image take turns: the window moves by one each epoch.
             chosen = epoch + tf.range(options.captions_per_image, dtype=tf.int64)
             chosen = chosen % tf.shape(captions, tf.int64)[0]
             tokens = tf.gather(captions, chosen)
             return {**example, "tokens": tokens, "references": captions[:, 1:]}
 
-        # Of this graph alone: the order depends on no seed set elsewhere.
+        # The global seed of this graph only, so that no seed set elsewhere changes the
+        # order.
         tf.random.set_seed(options.seed + 1)
         order = prepared.shuffle(window, seed=epoch)
         return _training_batches(
@@ -141,15 +144,16 @@ def train_batches(
 def endless(
     batches_of_epoch: Callable[[Any], tf.data.Dataset], first_epoch: int
 ) -> tf.data.Dataset:
-    """The batches of one epoch after the other.
+    """Concatenates the batches of all epochs, without end.
 
     Args:
-        batches_of_epoch: Function of the number of an epoch, int64 scalar.
-        first_epoch: int, number of the epoch to begin with.
+        batches_of_epoch: Function from the number of an epoch, int64 scalar, to a
+            dataset.
+        first_epoch: int, number of the first epoch.
     """
     epochs = tf.data.Dataset.counter(first_epoch)
     batches = epochs.flat_map(batches_of_epoch).prefetch(tf.data.AUTOTUNE)
-    # Several workers share each batch, not the files that it comes from.
+    # Shard by batch, not by file: several workers share each batch.
     shared = tf.data.Options()
     shared.experimental_distribute.auto_shard_policy = (
         tf.data.experimental.AutoShardPolicy.DATA
@@ -158,34 +162,37 @@ def endless(
 
 
 def distributed(strategy: Any, part_of_batches: Callable[[int, int], Any]) -> Any:
-    """Batches for `fit` under a distribution strategy, of which each replica has parts.
+    """Distributes batches to replicas, which each take a part of every batch.
 
-    The parts of a batch may differ in their shapes: padding is that of each part.
+    Parts of a batch may have different shapes: each part is padded by itself.
 
     Args:
         strategy: `tf.distribute.Strategy`, or `None` for one device.
-        part_of_batches: Function of the number of a part, from 0, and of the number of
-            parts, to an endless tf.data dataset of this part of every batch.
+        part_of_batches: Function from the index of a part and the number of parts to an
+            endless tf.data dataset of this part of every batch.
+
+    Returns:
+        A dataset for `fit`.
     """
     count = strategy.num_replicas_in_sync if strategy else 1
     if count == 1:
         return part_of_batches(0, 1)
 
-    def of_worker(context):
-        own = count // context.num_input_pipelines
-        first = context.input_pipeline_id * own
-        parts = [part_of_batches(first + i, count) for i in range(own)]
-        # Its replicas take turns.
+    def worker_batches(context):
+        replicas = count // context.num_input_pipelines
+        first = context.input_pipeline_id * replicas
+        parts = [part_of_batches(first + i, count) for i in range(replicas)]
+        # The strategy gives consecutive elements to the replicas of a worker in turn.
         return tf.data.Dataset.choose_from_datasets(
-            parts, tf.data.Dataset.range(own).repeat()
+            parts, tf.data.Dataset.range(replicas).repeat()
         )
 
-    return strategy.distribute_datasets_from_function(of_worker)
+    return strategy.distribute_datasets_from_function(worker_batches)
 
 
 @tf.autograph.experimental.do_not_convert  # it fails for pydantic
 def grouped(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
-    """Groups of batches, for `keras_caption.training.AccumulatingTrainer`.
+    """Groups batches for `keras_caption.training.AccumulatingTrainer`.
 
     Args:
         batches: tf.data dataset of batches, of any shapes.
@@ -207,12 +214,13 @@ def grouped(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
 def reference_tokens(
     examples: tf.data.Dataset, vocabulary: Tokenizer, max_words: int = 16
 ) -> np.ndarray:
-    """All captions of every image, as self-critical rewards count them.
+    """Tokenizes all captions of every image, for self-critical rewards.
 
     Args:
         examples: Finite tf.data dataset of examples.
         vocabulary: `keras_caption.text.Tokenizer` of the captions.
-        max_words: int, at which longer captions are cut, a number of tokens.
+        max_words: int, greatest number of tokens of a caption; longer ones are
+            truncated.
 
     Returns:
         int32 `(images, R, T)`: tokens and EOS, then PAD.
@@ -230,20 +238,21 @@ def reference_batches(
     inputs: Any = None,
     few_shapes: bool = False,
 ) -> tf.data.Dataset:
-    """Batches of images with all their captions, for the loss of a split.
+    """Makes batches of images with all their captions, for the loss of a split.
 
     Args:
         examples: Finite tf.data dataset of examples.
         vocabulary: `keras_caption.text.Tokenizer` of the captions.
         batch_size: int, number of images; the last batch may have fewer.
-        max_words: int, at which longer captions are cut, a number of tokens.
-        inputs: Of `train_batches`.
-        few_shapes: bool, see `BatchOptions`; an incomplete last batch is filled up by
-            images whose captions are padding alone.
+        max_words: int, greatest number of tokens of a caption; longer ones are
+            truncated.
+        inputs: See `train_batches`.
+        few_shapes: bool, see `BatchOptions`; an incomplete last batch is filled up with
+            images whose captions are all padding.
 
     Returns:
-        tf.data dataset of inputs, targets and weights, as of `train_batches`. Images
-        with fewer captions than others have some of padding alone.
+        tf.data dataset of inputs, targets and weights, see `train_batches`. Images with
+        fewer captions than others have captions that are all padding.
     """
     tokens_of = _tokenizer(vocabulary, max_words)
     prepared = examples.map(
@@ -257,12 +266,12 @@ def reference_batches(
 def image_batches(
     examples: tf.data.Dataset, batch_size: int, inputs: Any = None
 ) -> tf.data.Dataset:
-    """Batches of images for captioning, in the order of the examples.
+    """Makes batches of images to caption, in the order of the examples.
 
     Args:
         examples: tf.data dataset of examples.
         batch_size: int, number of images; the last batch may have fewer.
-        inputs: Of `train_batches`.
+        inputs: See `train_batches`.
 
     Returns:
         tf.data dataset of dicts: `image_id` int64 `(B,)`, and the inputs as of
@@ -277,13 +286,13 @@ def image_batches(
 
 
 def in_float32(batch: dict[str, Any]) -> dict[str, Any]:
-    """A batch with its tensors of half precision in float32."""
+    """Casts the half-precision tensors of a batch to float32."""
     halves = {k: tf.cast(x, tf.float32) for k, x in batch.items() if x.dtype == tf.half}
     return {**batch, **halves}
 
 
 def _tokenizer(vocabulary, max_words):
-    """Function from an example to the tokens of its captions, int32 `(R, T)`."""
+    """Makes a function from an example to its captions' tokens, int32 `(R, T)`."""
     check(Count, max_words=max_words)
 
     def tokens_of(example):
@@ -299,21 +308,20 @@ def _tokenizer(vocabulary, max_words):
 
 
 def _training_batches(examples, batch_size, longest, **options):
-    """Batches of inputs, targets and weights.
+    """Makes batches of inputs, targets and weights.
 
     Args:
         examples: tf.data dataset of dicts with `tokens`, int32 `(C, T)`.
         batch_size: int, number of examples.
-        longest: int, greatest number of tokens of a caption without BOS and EOS, to
-            which all are padded, with other sizes rounded up; 0 for as little padding
-            as a batch needs.
-        **options: Of `tf.data.Dataset.padded_batch`.
+        longest: int, number of tokens, without BOS and EOS, to which all captions are
+            padded, while other sizes are rounded up; or 0 for minimal padding.
+        **options: Options of `tf.data.Dataset.padded_batch`.
     """
 
     def with_targets(batch):
         batch = in_float32(batch)
         if longest:
-            captions = {"tokens": longest + 2, "references": longest + 1}
+            captions = {"tokens": longest + 2, "references": longest + 1}  # no BOS
             shapes = {
                 name: (batch_size, *values.shape[1:-1], captions[name])
                 if name in captions
@@ -321,7 +329,7 @@ def _training_batches(examples, batch_size, longest, **options):
                 for name, values in batch.items()
             }
             batch = padded_to_few_shapes(batch, **shapes)
-        else:  # without positions that are padding in all rows
+        else:  # drop positions that are padding in all rows
             used = tf.reduce_any(batch["tokens"] != PAD, axis=(0, 1))
             length = tf.reduce_sum(tf.cast(used, tf.int32))
             batch["tokens"] = batch["tokens"][:, :, :length]

@@ -1,4 +1,4 @@
-"""From questions and the examples of images to the batches that models take."""
+"""Batches for models of questions, made from questions and examples of images."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,21 +23,21 @@ from keras_caption.text.questions import MAX_TOKENS
 
 
 class EncodedQuestions:
-    """Questions as arrays of numbers, to join with the features of their images.
+    """Encoded questions, to be joined with the features of their images.
 
     Args:
         questions: Sequence of `keras_caption.formats.question.Question`.
         tokens: int32 `(questions, T)`, token ids, then PAD, see
             `keras_caption.models.Classifier.question_tokens`.
-        answers: List of str, the answers of the model. Others are no targets: a
+        answers: List of str, the answers of the model. Other answers are ignored: a
             question whose answers are all unknown has targets of zeros.
         images: tf.data dataset of examples, see
-            `keras_caption.datasets.region_features`, with all images that the questions
-            are about; others are skipped.
-        inputs: Names of what the model reads of an image, such as its `input_specs`.
-        few_shapes: bool, whether to pad training batches to few shapes, for each of
-            which XLA compiles a step: questions to the greatest length, and numbers of
-            regions to those that `keras_caption.compilation.round_up` returns.
+            `keras_caption.datasets.region_features`, which include all images that the
+            questions are about; others are skipped.
+        inputs: Names of the model's inputs of an image, such as its `input_specs`.
+        few_shapes: bool, whether to pad training batches to few shapes, as XLA compiles
+            a step for each: questions to the greatest length, and numbers of regions to
+            sizes that `keras_caption.compilation.round_up` returns.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class EncodedQuestions:
         self._few_shapes = few_shapes
         self._images = images
         self._num_answers = len(answers)
-        # In the order of their images, to find those of one by bisection.
+        # Sorted by image, so that bisection finds the questions of an image.
         image_ids = np.array([q.image_id for q in questions], "int64")
         self._order = np.argsort(image_ids, kind="stable")
         self._image_ids = tf.constant(image_ids[self._order])
@@ -66,6 +66,7 @@ class EncodedQuestions:
             else []
             for i in self._order
         ]
+        # (questions, answers, 2): id and score, padded with id -1.
         most = max(map(len, known), default=0)
         padded = [row + [(-1, 0.0)] * (most - len(row)) for row in known]
         padded = np.array(padded, "float32").reshape(len(known), most, 2)
@@ -83,28 +84,28 @@ class EncodedQuestions:
         cache: bool = True,
         curriculum: Mapping[str, int] | None = None,
     ) -> tf.data.Dataset:
-        """Endless batches for training, epoch after epoch in another order.
+        """Makes endless training batches, in another order each epoch.
 
-        What an epoch holds depends on `seed` and the epoch's number alone, so that a
-        run resumed at epoch k sees what an uninterrupted one does. Each question is
-        asked once in every epoch; an incomplete last batch is dropped. While a
-        curriculum withholds some, the others are asked again, so that all epochs have
-        the same number of batches. No more than a window of images and one of
-        questions are in memory, unless `cache`.
+        The batches of an epoch depend on `seed` and the epoch's number alone, so that a
+        run resumed at epoch k sees the same batches as an uninterrupted one. Each
+        question is asked once in every epoch; an incomplete last batch is dropped.
+        While a curriculum withholds questions, the others are asked again, so that all
+        epochs have the same number of batches. Without `cache`, no more than a window
+        of images and a window of questions are in memory.
 
         Args:
             batch_size: int, number of questions.
             seed: int.
-            first_epoch: int, number of the epoch to begin with.
+            first_epoch: int, number of the first epoch.
             cache: bool, whether to keep the features of all images in memory. If not,
                 each epoch reads them anew.
-            curriculum: dict from kinds of questions to the number of the first epoch
-                that asks them. Others are asked from epoch 0 on.
+            curriculum: dict from kind of question to the number of the first epoch that
+                asks such questions. Other kinds are asked from epoch 0 on.
 
         Returns:
-            tf.data dataset of inputs and targets: a dict of what the model reads,
-            `question` int32 `(B, T)` and the inputs of the image, see
-            `keras_caption.inputs`; and soft scores, float32 `(B, answers)`.
+            tf.data dataset of inputs and targets. Inputs are a dict of `question`,
+            int32 `(B, T)`, and the inputs of the image, see `keras_caption.inputs`;
+            targets are soft scores, float32 `(B, answers)`.
 
         Raises:
             InputError: If the curriculum names a kind that no question has, or leaves
@@ -126,7 +127,8 @@ class EncodedQuestions:
             return inputs, self._targets(row)
 
         def batches_of_epoch(epoch):
-            # Of this graph alone: the order depends on no seed set elsewhere.
+            # The global seed of this graph only, so that no seed set elsewhere changes
+            # the order.
             tf.random.set_seed(seed + 1)
             order = images.shuffle(window, seed=epoch).flat_map(self._of_image)
             if curriculum:
@@ -138,14 +140,14 @@ class EncodedQuestions:
         return endless(batches_of_epoch, first_epoch)
 
     def batches(self, batch_size: int) -> tf.data.Dataset:
-        """Batches to answer, each question once, in the order of the images.
+        """Makes batches to answer, each question once, in the order of the images.
 
         Args:
             batch_size: int, number of questions; the last batch may have fewer.
 
         Returns:
-            tf.data dataset of inputs, as of `train_batches`, and the numbers of the
-            questions in the sequence that they came from, int64 `(B,)`.
+            tf.data dataset of inputs, see `train_batches`, and the indices of the
+            questions in the original sequence, int64 `(B,)`.
         """
         images = self._images.map(self._prepare, tf.data.AUTOTUNE)
         batches = self._batches(images.flat_map(self._of_image), batch_size, False)
@@ -153,7 +155,7 @@ class EncodedQuestions:
         return batches.map(lambda inputs, row: (inputs, tf.gather(order, row)))
 
     def _asked_from(self, curriculum):
-        """The first epoch of each question, int64, in the order of the images."""
+        """Returns the first epoch of each question, int64, in the order of images."""
         kinds = sorted(set(self._kinds))
         for kind, first in curriculum.items():
             if kind not in kinds:
@@ -168,7 +170,7 @@ class EncodedQuestions:
         return tf.constant(first, tf.int64)
 
     def _prepare(self, example):
-        """What is read of an image, and the first and the last of its questions."""
+        """Returns the inputs of an image, and the range of its questions."""
         image_id = example["image_id"][None]
         first, end = (
             tf.searchsorted(self._image_ids, image_id, side, tf.int64)[0]
@@ -178,9 +180,9 @@ class EncodedQuestions:
 
     @staticmethod
     def _of_image(image, first, end):
-        """The image with each of its questions; the features are not copied."""
-        of_all = tf.data.Dataset.from_tensors(image).repeat()
-        return tf.data.Dataset.zip(of_all, tf.data.Dataset.range(first, end))
+        """Pairs an image with each of its questions, without copies of features."""
+        images = tf.data.Dataset.from_tensors(image).repeat()
+        return tf.data.Dataset.zip(images, tf.data.Dataset.range(first, end))
 
     def _batches(self, asked, batch_size, drop_remainder):
         def complete(image, row):

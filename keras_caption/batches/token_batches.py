@@ -1,4 +1,4 @@
-"""From pairs of sentences to batches of similar length, with a budget of tokens."""
+"""Batches of sentence pairs of similar length, with a budget of tokens."""
 
 import itertools
 
@@ -20,16 +20,16 @@ class TokenizedPairs:
         pairs: Finite tf.data dataset of dicts with `source` and `target`, string
             scalars, as those of `ParallelText.read`.
         source_tokenizer, target_tokenizer: Tokenizers; they may be the same.
-        max_length: int, greatest number of tokens of either sentence, with EOS. Pairs
-            that are longer are dropped, and counted.
-        few_shapes: bool, whether batches have few shapes, for each of which XLA
-            compiles a step: sentences are padded to lengths that
-            `keras_caption.compilation.round_up` returns, and there are as many as fit.
-            The batch of the shortest has some pairs of the next one.
+        max_length: int, greatest number of tokens of either sentence, with EOS. Longer
+            pairs are dropped and counted.
+        few_shapes: bool, whether batches have few shapes, as XLA compiles a step for
+            each: sentences are padded to lengths that
+            `keras_caption.compilation.round_up` returns, and a batch has as many as
+            fit. The batch of the shortest pairs is filled up with pairs of the next.
 
     Attributes:
         lengths: int NumPy `(pairs,)`, number of tokens of the longer sentence.
-        dropped: int, number of pairs that are longer than `max_length`.
+        dropped: int, number of pairs longer than `max_length`.
 
     Raises:
         InputError: If no pair is left.
@@ -69,7 +69,7 @@ class TokenizedPairs:
     def steps_per_epoch(
         self, tokens_per_batch: int, group: int = 1, replicas: int = 1
     ) -> int:
-        """Number of batches of an epoch, or of groups of them, see `batches`."""
+        """Returns the number of batches, or of groups of them, in an epoch."""
         return len(self._places(tokens_per_batch, group, replicas)) // group
 
     def batches(
@@ -80,28 +80,28 @@ class TokenizedPairs:
         group: int = 1,
         part: tuple[int, int] = (0, 1),
     ):
-        """Endless batches of sentences of similar length, epoch after epoch.
+        """Makes endless batches of sentence pairs of similar length.
 
-        Pairs are sorted by length, those of one length in random order, and cut into
-        batches, which come in random order. An epoch that ended with its longest
-        sentences would leave a model that translates at too great a length.
+        Pairs are sorted by length, in random order within a length, and cut into
+        batches, which come in random order: if an epoch ended with the longest
+        sentences, the model's translations would be too long.
 
-        What an epoch holds depends on `seed` and the epoch's number alone, so that a
-        run resumed at epoch k sees what an uninterrupted one does. Each pair is in one
-        batch of every epoch.
+        The batches of an epoch depend on `seed` and the epoch's number alone, so that a
+        run resumed at epoch k sees the same batches as an uninterrupted one. Each pair
+        is in one batch of every epoch.
 
         Args:
-            tokens_per_batch: int, most tokens of a batch, padding included, in the
-                source or in the target, whichever are more.
+            tokens_per_batch: int, greatest number of tokens of a batch, padding
+                included, in the source or in the target, whichever has more.
             seed: int.
-            first_epoch: int, number of the epoch to begin with.
-            group: int, number of batches that `AccumulatingTrainer` makes one update
-                of. An epoch has whole groups: the largest batches are halved until it
-                does. Defaults to 1, no groups.
-            part: Pair of int, which part of each batch to take, from 0, and of how
-                many: of as many parts as there are replicas, each has its own. Every
-                part has a pair: the last batches have some of those before if need be.
-                Defaults to all of it.
+            first_epoch: int, number of the first epoch.
+            group: int, number of batches in an update of `AccumulatingTrainer`. The
+                largest batches are halved until the number of batches in an epoch is a
+                multiple of it. Defaults to 1, no groups.
+            part: Pair of int, the index of the part of each batch to take, and the
+                number of parts, one for each replica. Every part has at least one pair:
+                the last batches take pairs of earlier ones if necessary. Defaults to
+                the whole batch.
 
         Returns:
             tf.data dataset of inputs, targets and weights, see
@@ -150,11 +150,11 @@ class TokenizedPairs:
         return endless(batches_of_epoch, first_epoch)
 
     def _places(self, tokens_per_batch, group, parts=1):
-        """The batches of groups, of pairs sorted by length.
+        """Cuts the pairs, sorted by length, into batches.
 
         Returns:
-            int32 `(batches, 3)`, the places of a batch's first pair and behind its
-            last, and the number of tokens of its longest sentence.
+            int32 `(batches, 3)`: for each batch, the index of its first pair, the index
+            after its last pair, and the number of tokens of its longest sentence.
         """
         check(Count, tokens_per_batch=tokens_per_batch, group=group)
         if tokens_per_batch < parts * self.max_length:
@@ -176,20 +176,21 @@ class TokenizedPairs:
         return np.array(places, "int32")
 
 
-# === Batches of pairs sorted by length: first, end and longest sentence of each ===
+# === Batches of pairs sorted by length, each as (first, end, longest sentence) ===
 
 
 def least_padded_batches(
     lengths: list[int], tokens_per_batch: int, group: int, parts: int
 ) -> list[tuple[int, int, int]]:
-    """Batches that are cut where they are full, each pair in one of them.
+    """Cuts batches where they are full; each pair is in one batch.
 
-    Of groups, the largest batches are halved until there are as many as they need.
+    The largest batches are halved until the number of batches is a multiple of `group`.
     """
     total, starts = len(lengths), [0]
     for i, length in enumerate(lengths):
         if (i + 1 - starts[-1]) * length > tokens_per_batch:
             starts.append(i)
+    # Backwards, starts move so far ahead that each batch has a pair for every part.
     latest = total - parts
     for i in reversed(range(len(starts))):
         starts[i] = max(0, min(starts[i], latest))
@@ -206,16 +207,16 @@ def least_padded_batches(
 def full_batches(
     lengths: list[int], tokens_per_batch: int, group: int, parts: int
 ) -> list[tuple[int, int, int]]:
-    """Batches of as many pairs as sentences of a rounded length leave room for.
+    """Cuts batches that are full at the rounded length of their longest sentence.
 
-    They are cut from the longest pairs on. Of groups, the largest batches are halved
-    until there are as many as they need.
+    Cuts from the longest pairs on. The largest batches are halved until the number of
+    batches is a multiple of `group`.
     """
     places, end = [], len(lengths)
     while end:
         longest = round_up(lengths[end - 1])
         rows = max(tokens_per_batch // longest // parts, 1) * parts
-        if rows > end and places:  # as the batch of the next longer ones
+        if rows > end and places:  # too few pairs: the shape of the batch before
             first, last, longest = places[-1]
             rows = end = last - first
         first = max(0, end - rows)
@@ -230,6 +231,6 @@ def full_batches(
 
 
 def to_ragged(rows):
-    """Rows of different lengths, NumPy arrays, as a ragged tensor."""
+    """Converts NumPy arrays of different lengths to a ragged tensor."""
     rows = list(rows)
     return tf.RaggedTensor.from_row_lengths(np.concatenate(rows), [*map(len, rows)])

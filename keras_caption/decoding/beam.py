@@ -19,16 +19,17 @@ from keras_caption.text import BOS, EOS, PAD
 class Beam(Search):
     """Beam search, see `keras_caption.decoding.beam_search`.
 
-    A finished hypothesis leaves its place to the next best one, and joins the best
-    finished ones; the search ends once no unfinished hypothesis can join them any
-    more. PAD and BOS are never chosen, nor UNK if not allowed. The memory is shared by
-    the hypotheses of an example; only what the decoder keeps per sequence is reordered.
+    A finished hypothesis leaves its place in the beam and joins the best finished
+    hypotheses. The search ends once no unfinished hypothesis can become one of them.
+    PAD and BOS are never chosen, nor UNK unless it is allowed. The hypotheses of an
+    example share its memory; only the decoder's cache is reordered.
 
-    An example has `groups` beams, each of them a row of the tensors in `values`. These
-    are, of `places` unfinished hypotheses of each beam, `"tokens"`, their
-    `"scores"`, which they are ranked by, and `"log_probs"`; the same of the `width`
-    best finished ones, `"done"`; and `"rows"`, those of the decoder's `"cache"` that
-    the hypotheses continue.
+    An example has `groups` beams; each beam is a row of the tensors in `values`:
+
+    - `"tokens"`, `"scores"` (the ranking) and `"log_probs"` of the `places` unfinished
+      hypotheses of each beam;
+    - `"done"`, a dict of the same three for the `width` best finished hypotheses;
+    - `"rows"`, the rows of the decoder's `"cache"` that the hypotheses continue.
     """
 
     def __init__(
@@ -43,6 +44,8 @@ class Beam(Search):
 
     def begin(self, state: dict[str, Any]) -> dict[str, Any]:
         beams, length = batch_size(state) * self.groups, self.options.max_length
+        # All places hold the empty hypothesis at first: only one may be continued, or
+        # the beam would hold copies.
         only_first = ops.where(ops.arange(self.places) == 0, 0.0, NEG_INF)
         return {
             "tokens": ops.zeros((beams, self.places, length), "int32"),
@@ -59,6 +62,8 @@ class Beam(Search):
         }
 
     def is_unfinished(self, values: dict[str, Any]) -> Any:
+        # An upper bound of the final ranks of unfinished hypotheses: scores only fall,
+        # and the penalty of lengths is greatest at the greatest length.
         longest = float(self.options.max_length)
         best = self._rank(ops.max(values["scores"], axis=1), longest, values)
         worst = ops.min(self._rank_all(values["done"], values), axis=1)
@@ -67,7 +72,8 @@ class Beam(Search):
     def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
         length = self.options.max_length
         # === Probabilities of the next token ===
-        # The cache is reordered right before it is written to: nothing else holds it.
+        # The cache is reordered right before `step` writes to it, when no other tensor
+        # holds it.
         rows = values["rows"]
         cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), values["cache"])
         flat_tokens = ops.reshape(values["tokens"], (-1, length))
@@ -78,8 +84,9 @@ class Beam(Search):
         log_probs = token_log_probs(logits, self.options)
         scores = self.scores_of(log_probs, flat_tokens, index, values)
 
-        # === The best hypotheses, one token longer ===
+        # === Best hypotheses, one token longer ===
         longer = self.extend(values, scores, log_probs)
+        # Places within a beam, (beams, places), become rows of all beams.
         first_rows = ops.arange(ops.shape(longer["from"])[0]) * self.places
         rows = ops.reshape(longer.pop("from") + ops.expand_dims(first_rows, 1), (-1,))
         tokens = ops.take(flat_tokens, rows, axis=0)
@@ -89,7 +96,8 @@ class Beam(Search):
             ops.arange(length) == index, ops.expand_dims(added, 2), tokens
         )
 
-        # === Finished hypotheses leave the beam, and compete with those before ===
+        # === Finished hypotheses compete with those finished before ===
+        # At the last position a hypothesis ends without EOS.
         ends = ops.logical_or(added == EOS, index == length - 1)
         ended = {
             "tokens": tokens,
@@ -100,13 +108,13 @@ class Beam(Search):
             ),
             "log_probs": longer["log_probs"],
         }
-        both = side_by_side(values["done"], ended)
+        both = concatenate(values["done"], ended)
         return {
             **values,
             **longer,
             "tokens": tokens,
             "scores": ops.where(ends, NEG_INF, longer["scores"]),
-            "done": self._best_of(both, self.width, values),
+            "done": self._keep_best(both, self.width, values),
             "rows": rows,
             "cache": state["cache"],
         }
@@ -114,23 +122,23 @@ class Beam(Search):
     def extend(
         self, values: dict[str, Any], scores: Any, log_probs: Any
     ) -> dict[str, Any]:
-        """The best hypotheses of each beam, one token longer.
+        """Extends the best hypotheses of each beam by a token.
 
         Args:
-            values: dict, those before.
-            scores, log_probs: float32 `(beams * places, vocabulary_size)`, of the next
-                token.
+            values: dict, the search's values before this step.
+            scores, log_probs: float32 `(beams * places, vocabulary_size)`, scores and
+                log-probabilities of the next token.
 
         Returns:
-            dict of `scores`, `log_probs`, `added`, the token, and `from`, the place of
-            the hypothesis before, each `(beams, places)`.
+            dict of `scores`, `log_probs`, `added` (the next token) and `from` (the
+            place of the hypothesis that it extends), each `(beams, places)`.
         """
-        # Those of a beam are among the best tokens of each hypothesis before.
+        # The best hypotheses of a beam use the `width` best tokens of a place at most.
         width = self.width
         per_row = min(width, log_probs.shape[-1])
         scores, added = best_tokens(scores, per_row)
         log_probs = take_tokens(log_probs, added)
-        scores = ops.reshape(scores, (-1, width, per_row))
+        scores = ops.reshape(scores, (-1, width, per_row))  # (beams, places, tokens)
         scores = ops.expand_dims(values["scores"], 2) + scores
         log_probs = ops.reshape(log_probs, (-1, width, per_row))
         log_probs = ops.expand_dims(values["log_probs"], 2) + log_probs
@@ -143,37 +151,37 @@ class Beam(Search):
             "scores": scores,
             "log_probs": log_probs,
             "added": ops.take_along_axis(added, chosen, axis=1),
-            "from": chosen // per_row,
+            "from": chosen // per_row,  # a flat index counts the tokens of all places
         }
 
     def is_complete(self, longer: dict[str, Any]) -> Any:
-        """Whether hypotheses that `extend` returned may end, bool."""
+        """Returns which hypotheses that `extend` returned may end, bool or `True`."""
         return True
 
     def results(self, values: dict[str, Any]) -> tuple[Any, Any]:
         done = values["done"]
         if self.groups > 1:
-            done = self._of_examples(done, values)
+            done = self._merge_beams(done, values)
         is_finished = is_hypothesis(done["scores"])
         tokens = ops.where(ops.expand_dims(is_finished, 2), done["tokens"], PAD)
         return tokens, ops.where(is_finished, done["log_probs"], NEG_INF)
 
     def best_so_far(self, values: dict[str, Any]) -> Any:
         unfinished = {name: values[name] for name in values["done"]}
-        both = self._of_examples(side_by_side(values["done"], unfinished), values)
+        both = self._merge_beams(concatenate(values["done"], unfinished), values)
         return both["tokens"][:, 0]
 
-    def _of_examples(self, hypotheses, values):
-        """The best hypotheses of all beams of each example."""
+    def _merge_beams(self, hypotheses, values):
+        """Returns the best hypotheses among all beams of each example."""
         count = self.groups * hypotheses["scores"].shape[1]
         together = {
             name: ops.reshape(x, (-1, count, *x.shape[2:]))
             for name, x in hypotheses.items()
         }
-        return self._best_of(together, self.options.beam_size, values)
+        return self._keep_best(together, self.options.beam_size, values)
 
-    def _best_of(self, hypotheses, count, values):
-        """The best `count` hypotheses of each row."""
+    def _keep_best(self, hypotheses, count, values):
+        """Returns the `count` best hypotheses of each row."""
         best = ops.top_k(self._rank_all(hypotheses, values), count)[1]
         return {
             "tokens": ops.take_along_axis(
@@ -184,19 +192,21 @@ class Beam(Search):
         }
 
     def _rank_all(self, hypotheses, values):
+        """Returns the ranks of hypotheses, by score and number of tokens."""
         lengths = ops.sum(ops.cast(hypotheses["tokens"] != PAD, "float32"), axis=-1)
         return self._rank(hypotheses["scores"], lengths, values)
 
     def _rank(self, scores, lengths, values):
+        """Divides scores by a penalty of lengths, that of Wu et al., 2016."""
         power = self.option("length_penalty", values)
         if "length_penalty" in values["per_example"]:  # a row for each place
             power = ops.reshape(power, (ops.shape(scores)[0], -1))[:, :1]
             power = ops.reshape(power, (-1, *[1] * (len(scores.shape) - 1)))
         offset = self.options.length_offset
         penalty = ((offset + lengths) / (offset + 1.0)) ** power
-        return scores / ops.maximum(penalty, 1e-9)  # free places have no length
+        return scores / ops.maximum(penalty, 1e-9)  # free places have length 0
 
 
-def side_by_side(some: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    """Hypotheses of two lots as one, of the same beams."""
-    return {n: ops.concatenate([some[n], others[n]], axis=1) for n in some}
+def concatenate(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Concatenates two sets of hypotheses of the same beams."""
+    return {n: ops.concatenate([first[n], second[n]], axis=1) for n in first}

@@ -22,17 +22,17 @@ def beam_search(
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
-        memory: What the decoder starts from.
-        options: `Decoding`; those of sampling are not read. Defaults to `Decoding()`.
+        memory: The encoder's output, which the decoder's `start` takes.
+        options: `Decoding`; sampling options are ignored. Defaults to `Decoding()`.
         per_example: dict of tensors, see `keras_caption.decoding.search.Search`.
-        required: Phrases that have to come, see
+        required: Phrases that every sequence must contain, see
             `keras_caption.decoding.constrained_beam.required_phrases`, or `None`.
 
     Returns:
-        Tokens, int32 `(batch, beam_size, max_length)`, from the first to
-        EOS, then PAD, the best sequence first; and their log-probabilities, EOS
-        included, never normalized, float32 `(batch, beam_size)`. If there are fewer
-        sequences, the last are PAD only, their log-probability -1e9.
+        A pair. Tokens, int32 `(batch, beam_size, max_length)`: the best sequence first,
+        each up to EOS, then PAD. And log-probabilities, float32 `(batch, beam_size)`,
+        EOS included, not normalized by length. If fewer sequences exist, the last rows
+        are all PAD, with log-probability -1e9.
     """
     return make_beam(decoder, options, per_example, required).run(memory)
 
@@ -43,7 +43,7 @@ def make_beam(
     per_example: dict[str, Tensor] | None,
     required: Required | None,
 ) -> Beam:
-    """The beam of the options, see `beam_search`."""
+    """Makes the beam search that the options ask for, see `beam_search`."""
     options = options or Decoding()
     if required is not None:
         return ConstrainedBeam(decoder, options, per_example, required)

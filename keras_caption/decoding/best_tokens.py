@@ -3,25 +3,24 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 
-GROUP_SIZE = 16  # tokens, of a group that has one maximum
+GROUP_SIZE = 16  # tokens; the search compares the maxima of groups first
 
 
 def best_tokens(
     scores: Float[Tensor, "rows vocabulary_size"], count: int
 ) -> tuple[Float[Tensor, "rows count"], Int32[Tensor, "rows count"]]:
-    """The best tokens of each row, as `ops.top_k` finds them, in a quarter of the time.
+    """Finds the best tokens of each row as `ops.top_k` does, four times as fast.
 
-    They are in the `count` groups with the greatest maxima: any other group has that
-    many tokens before it that are at least as good. Of equal tokens the first is taken,
-    as groups stay in their order.
+    The best tokens are in the `count` groups with the greatest maxima: for any other
+    group, those `count` maxima are at least as good as all of its tokens. Ties go to
+    the smaller token, as groups stay in order.
 
     Args:
         scores: float `(rows, vocabulary_size)`.
         count: int, number of tokens.
 
     Returns:
-        Their scores, the best first, float, and the tokens, int32, each
-        `(rows, count)`.
+        Scores, float, the best first, and tokens, int32, each `(rows, count)`.
     """
     size = scores.shape[-1]
     groups = -(-size // GROUP_SIZE)
@@ -31,8 +30,9 @@ def best_tokens(
     if padding := groups * GROUP_SIZE - size:
         scores = ops.pad(scores, ((0, 0), (0, padding)), constant_values=-float("inf"))
     rows = ops.expand_dims(ops.arange(ops.shape(scores)[0]), 1)
-    members = ops.reshape(scores, (-1, GROUP_SIZE))  # of all rows' groups
+    members = ops.reshape(scores, (-1, GROUP_SIZE))  # (rows * groups, GROUP_SIZE)
     maxima = ops.reshape(ops.max(members, axis=1), (-1, groups))
+    # Sorted: `top_k` then prefers the smaller of equal tokens.
     chosen = ops.sort(ops.cast(ops.top_k(maxima, count)[1], "int32"), axis=1)
     candidates = ops.take(members, rows * groups + chosen, axis=0)
     candidates = ops.reshape(candidates, (-1, count * GROUP_SIZE))

@@ -15,14 +15,15 @@ from keras_caption.text import EOS
 
 
 class Required(NamedTuple):
-    """Phrases that have to come, see `required_phrases`.
+    """Phrases that sequences must contain, see `required_phrases`.
 
     Attributes:
-        tokens: int32 `(symbols - 1,)`, the tokens of all phrases, each once.
-        progress: int32 `(phrases, states, symbols)`: of a phrase of whose tokens the
-            first p end a sequence, the number of those that end it after one more
-            token, each of `tokens` or, as the last symbol, any other; all of them, once
-            the phrase has come.
+        tokens: int32 `(symbols - 1,)`, the distinct tokens of all phrases. They are the
+            first symbols; the last symbol stands for every other token.
+        progress: int32 `(phrases, states, symbols)`, a transition table: if a sequence
+            ends with the first p tokens of a phrase, `progress[phrase, p, symbol]` is
+            the number of tokens of the phrase that it ends with after the symbol. Once
+            a phrase is complete, its state stays at its length.
     """
 
     tokens: Int32[Tensor, " symbols-1"]
@@ -30,20 +31,21 @@ class Required(NamedTuple):
 
 
 class ConstrainedBeam(Beam):
-    """Beam search for sequences that have all of some phrases.
+    """Beam search for sequences that contain all required phrases.
 
-    There is a bank of `beam_size` places for each number of the phrases' tokens that a
-    hypothesis can have, so that those with many never compete with those with few.
-    Only hypotheses with all of them end.
+    The progress of a hypothesis is the number of required tokens that it has matched.
+    Each number has a bank of `beam_size` places of its own, so that hypotheses with
+    much progress do not compete with those with little. A hypothesis may end only when
+    all phrases are complete.
 
     Args:
-        decoder, options, per_example: Of `Search`.
+        decoder, options, per_example: See `Search`.
         required: `Required`.
 
     Reference:
         Hokamp and Liu, "Lexically Constrained Decoding for Sequence Generation Using
-        Grid Beam Search", ACL 2017. There a phrase is begun and then continued; here
-        any tokens that complete it count, as of one phrase within another.
+        Grid Beam Search", ACL 2017. There, a hypothesis starts a phrase and continues
+        it; here, any tokens that complete a phrase count, also if phrases overlap.
     """
 
     def __init__(
@@ -67,15 +69,19 @@ class ConstrainedBeam(Beam):
     def extend(
         self, values: dict[str, Any], scores: Any, log_probs: Any
     ) -> dict[str, Any]:
-        # Of the tokens in no phrase, which all lead a hypothesis to one bank, only the
-        # best can stay in it.
+        # Candidates of a hypothesis: all tokens of phrases, and the `width` best other
+        # tokens. Those lead it to one bank, which keeps no more than `width` of them.
         size, tokens = scores.shape[-1], self.required.tokens
-        every = ops.arange(size, dtype=tokens.dtype)
-        in_phrases = ops.any(ops.expand_dims(every, 1) == tokens, axis=1)
+        all_tokens = ops.arange(size, dtype=tokens.dtype)
+        in_phrases = ops.any(ops.expand_dims(all_tokens, 1) == tokens, axis=1)
         symbols = ops.arange(self.symbols)
+        # Bank of each hypothesis after each symbol: (beams, places, symbols), then one
+        # row for each place.
         banks = ops.sum(self._progress(values["progress"], symbols), axis=2)
         banks = ops.reshape(banks, (-1, self.symbols))
-        early = ops.logical_and(every == EOS, banks[:, -1:] < self.banks - 1)
+        # EOS is not required, so that it is the last symbol: too early before the last
+        # bank.
+        early = ops.logical_and(all_tokens == EOS, banks[:, -1:] < self.banks - 1)
         others = ops.where(ops.logical_or(in_phrases, early), NEG_INF, scores)
         count = min(self.width, size)
         best, best_ids = best_tokens(others, count)
@@ -84,7 +90,7 @@ class ConstrainedBeam(Beam):
         scores = ops.concatenate([ops.take(scores, tokens, axis=1), best], axis=1)
         symbols = ops.minimum(ops.arange(self.symbols - 1 + count), self.symbols - 1)
 
-        # === The best of each bank, among the candidates of all places ===
+        # === Best hypotheses of each bank, among the candidates of all places ===
         candidates = symbols.shape[0]
         flat = -1, self.places * candidates
 
@@ -114,15 +120,17 @@ class ConstrainedBeam(Beam):
         }
 
     def _progress(self, progress, symbols):
-        """How far phrases have come after one more token.
+        """Looks up the progress of phrases after one more token.
 
         Args:
-            progress: int32 `(beams, places, phrases)`, before it.
+            progress: int32 `(beams, places, phrases)`, before the token.
             symbols: int32 `(symbols,)`, or `(beams, places, 1)`.
 
         Returns:
             int32 `(beams, places, phrases, symbols)`.
         """
+        # One look-up in a flat table: an index of three axes would need a gather of
+        # pairs.
         phrases = ops.arange(self.phrases) * self.banks
         states = ops.expand_dims((phrases + progress) * self.symbols, 3)
         if len(symbols.shape) == 3:
@@ -135,22 +143,26 @@ class ConstrainedBeam(Beam):
 
 
 def required_phrases(phrases: Sequence[Sequence[int]]) -> Required:
-    """Phrases that have to come, and how far each has come after each token.
+    """Builds the transition table of phrases that sequences must contain.
+
+    Each phrase has the states of the Knuth-Morris-Pratt algorithm.
 
     Args:
-        phrases: Sequence of sequences of int, tokens.
+        phrases: Sequence of phrases, each a sequence of tokens.
     """
     phrases = [*map(tuple, phrases)]
     tokens = [*dict.fromkeys(token for phrase in phrases for token in phrase)]
     states = sum(map(len, phrases)) + 1
     table = np.zeros((len(phrases), states, len(tokens) + 1), "int32")
     for row, phrase in zip(table, phrases, strict=True):
+        # A complete phrase stays complete, whatever follows.
         row[len(phrase) :] = len(phrase)
-        for done in range(len(phrase)):
+        for matched in range(len(phrase)):
             for token in {*phrase}:
-                text = (*phrase[:done], token)
-                row[done, tokens.index(token)] = next(
+                text = (*phrase[:matched], token)
+                row[matched, tokens.index(token)] = next(
                     n
+                    # The longest beginning of the phrase that the text ends with.
                     for n in range(len(text), -1, -1)
                     if text[len(text) - n :] == phrase[:n]
                 )

@@ -9,8 +9,9 @@ from keras_caption.decoding.search import is_hypothesis
 class DiverseBeam(Beam):
     """Beam search in groups that avoid each other's tokens.
 
-    At each step the groups take their turns: a token loses `diversity` for each
-    hypothesis of an earlier group that has just been given it.
+    At each step the groups choose their tokens one after the other. The score of a
+    token falls by `diversity` for each hypothesis of an earlier group that chose it at
+    this step.
 
     Reference:
         Vijayakumar et al., "Diverse Beam Search for Improved Description of Complex
@@ -23,23 +24,25 @@ class DiverseBeam(Beam):
         size, shape = scores.shape[-1], (-1, self.groups, self.width)
         scores = ops.reshape(scores, (*shape, size))
         log_probs = ops.reshape(log_probs, (*shape, size))
-        groups, taken = [], ops.zeros_like(scores[:, 0, :1])
+        # How many hypotheses of earlier groups chose each token, (batch, 1, tokens).
+        groups, counts = [], ops.zeros_like(scores[:, 0, :1])
         for number in range(self.groups):
             before = {
                 name: ops.reshape(values[name], shape)[:, number]
                 for name in ("scores", "log_probs")
             }
-            avoiding = scores[:, number] - self.options.diversity * taken
+            penalized = scores[:, number] - self.options.diversity * counts
             longer = super().extend(
                 before,
-                ops.reshape(avoiding, (-1, size)),
+                ops.reshape(penalized, (-1, size)),
                 ops.reshape(log_probs[:, number], (-1, size)),
             )
             groups.append(longer)
+            # Free places choose tokens too, which count for nothing.
             tokens = ops.one_hot(longer["added"], size, dtype=scores.dtype)
-            lives = ops.cast(is_hypothesis(longer["scores"]), scores.dtype)
-            own = ops.sum(tokens * ops.expand_dims(lives, 2), axis=1, keepdims=True)
-            taken = taken + own
+            is_used = ops.cast(is_hypothesis(longer["scores"]), scores.dtype)
+            tokens = tokens * ops.expand_dims(is_used, 2)
+            counts = counts + ops.sum(tokens, axis=1, keepdims=True)
         return {
             name: ops.reshape(ops.stack([g[name] for g in groups], 1), (-1, self.width))
             for name in groups[0]

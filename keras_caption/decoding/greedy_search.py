@@ -14,20 +14,20 @@ def greedy_search(
     options: Decoding | None = None,
     per_example: dict[str, Tensor] | None = None,
 ) -> tuple[Int32[Tensor, "batch max_length"], Float32[Tensor, " batch"]]:
-    """Generates sequences of the most probable token at every step.
+    """Generates sequences by choosing the most probable token at every step.
 
-    PAD and BOS are never chosen, nor UNK if not allowed.
+    PAD and BOS are never chosen, nor UNK unless it is allowed.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
-        memory: What the decoder starts from.
-        options: `Decoding`; those of a beam and of sampling are not read. Defaults to
+        memory: The encoder's output, which the decoder's `start` takes.
+        options: `Decoding`; options of beams and of sampling are ignored. Defaults to
             `Decoding()`.
         per_example: dict of tensors, see `keras_caption.decoding.search.Search`.
 
     Returns:
-        Tokens, int32 `(batch, max_length)`, from the first to EOS, then PAD;
-        and the log-probability of each sequence, EOS included, float32 `(batch,)`.
+        Tokens, int32 `(batch, max_length)`, up to EOS, then PAD; and the
+        log-probability of each sequence, EOS included, float32 `(batch,)`.
     """
     return GreedySearch(decoder, options or Decoding(), per_example).run(memory)
 

@@ -1,4 +1,4 @@
-"""What the options of decoding change in the probabilities of the next token."""
+"""How options of decoding change the scores of the next token."""
 
 import dataclasses
 from typing import Any
@@ -11,19 +11,22 @@ from keras_caption.settings.decoding import Decoding
 from keras_caption.text import BOS, EOS, PAD, UNK
 
 # Tokens that are never generated, UNK unless it is allowed. Their probability is not
-# given to other tokens unless that is asked for, so that scores stay the model's own.
+# given to other tokens, unless `renormalize` asks for that, so that scores are the
+# model's log-probabilities.
 FORBIDDEN = (PAD, BOS, UNK)
+# Finite: a sum of several stays a number, where infinities could become NaN.
 NEG_INF = -1e9
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(Decoding)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Where sequences are, one for each row.
+    """State of the sequences at a step of a search, one sequence for each row.
 
     Attributes:
-        log_probs: float32 `(rows, vocabulary_size)`, of the next token.
-        tokens: int32 `(rows, length)`, of which the first `index` are generated.
+        log_probs: float32 `(rows, vocabulary_size)`, log-probabilities of the next
+            token.
+        tokens: int32 `(rows, length)`; the first `index` tokens are generated.
         index: int scalar, position of the next token.
     """
 
@@ -36,7 +39,7 @@ class Step:
         return self.log_probs.shape[-1]
 
     def only(self, tokens: Int[Tensor, "rows 1"]) -> Float32[Tensor, "rows size"]:
-        """Scores of which each row has one token to choose."""
+        """Returns scores that leave each row one token to choose."""
         is_token = ops.arange(self.vocabulary_size) == tokens
         return ops.where(is_token, self.log_probs, NEG_INF)
 
@@ -44,15 +47,15 @@ class Step:
 def choosing_scores(
     step: Step, options: Decoding, per_example: dict[str, Tensor]
 ) -> Float32[Tensor, "rows vocabulary_size"]:
-    """Scores that next tokens are chosen by.
+    """Computes the scores by which the next tokens are chosen.
 
-    They are the log-probabilities, but for tokens that the options change or forbid.
+    A score is the log-probability of a token, unless an option changes or forbids it.
 
     Args:
         step: `Step`.
         options: `Decoding`.
-        per_example: dict of tensors, see `keras_caption.decoding.search.Search`, one
-            value for each row.
+        per_example: dict of tensors with a value for each row, see
+            `keras_caption.decoding.search.Search`.
 
     Returns:
         float32 `(rows, vocabulary_size)`.
@@ -62,6 +65,7 @@ def choosing_scores(
     )
     for name, rule in RULES.items():
         value = per_example.get(name, getattr(options, name, None))
+        # A default changes nothing: the graph does without its rule.
         if name in per_example or value != DEFAULTS.get(name):
             scores = rule(scores, value, step)
     return scores
@@ -70,7 +74,7 @@ def choosing_scores(
 def token_log_probs(
     logits: Float32[Tensor, "rows vocabulary_size"], options: Decoding
 ) -> Float32[Tensor, "rows vocabulary_size"]:
-    """Log-probabilities of next tokens, which scores of sequences are sums of.
+    """Computes the log-probabilities of next tokens; their sum scores a sequence.
 
     Args:
         logits: float32 `(rows, vocabulary_size)`.
@@ -82,17 +86,17 @@ def token_log_probs(
 
 
 def forbidden_log_probs(vocabulary_size, allow_unk=False):
-    """`(vocabulary_size,)`: to be added to log-probabilities before choosing."""
+    """Returns `(vocabulary_size,)`, added to log-probabilities before a choice."""
     tokens = ops.arange(vocabulary_size)
-    never = [x for x in FORBIDDEN if x != UNK or not allow_unk]
+    excluded = [x for x in FORBIDDEN if x != UNK or not allow_unk]
     forbidden = ops.any(
-        ops.expand_dims(tokens, 1) == ops.convert_to_tensor(never), axis=1
+        ops.expand_dims(tokens, 1) == ops.convert_to_tensor(excluded), axis=1
     )
     return ops.where(forbidden, NEG_INF, 0.0)
 
 
 def column(value: Any) -> Any:
-    """A number, or one for each row, to be broadcast to tokens."""
+    """Makes a value for each row broadcast over tokens; a single number stays."""
     return value if isinstance(value, int | float) else ops.expand_dims(value, 1)
 
 
@@ -100,6 +104,7 @@ def column(value: Any) -> Any:
 
 
 def penalize_repetition(scores: Tensor, penalty: Any, step: Step) -> Tensor:
+    # Log-probabilities are negative: a penalty above 1 lowers them.
     seen = tokens_among(step.tokens, step.vocabulary_size)
     return ops.where(seen, scores * column(penalty), scores)
 
@@ -112,14 +117,15 @@ def block_ngrams(scores: Tensor, size: int, step: Step) -> Tensor:
 def forbid_phrases(
     scores: Tensor, phrases: Int[Tensor, "rows phrases longest"], step: Step
 ) -> Tensor:
-    """Forbids the last token of phrases, of which PAD precedes the shorter ones."""
-    first, last = phrases[..., :-1], phrases[..., -1]
+    """Forbids the last token of a phrase after its first ones; PAD pads in front."""
+    first, last = phrases[..., :-1], phrases[..., -1]  # (rows, phrases, length)
     length = ops.shape(first)[-1]
     places = step.index - length + ops.arange(length)
+    # The tokens before this one, PAD before the first: (rows, 1, length).
     before = ops.take(step.tokens, ops.maximum(places, 0), axis=1)
     before = ops.expand_dims(ops.where(places < 0, PAD, before), 1)
-    comes = ops.all(ops.logical_or(first == PAD, first == before), axis=-1)
-    ends = tokens_among(ops.where(comes, last, PAD), step.vocabulary_size)
+    matches = ops.all(ops.logical_or(first == PAD, first == before), axis=-1)
+    ends = tokens_among(ops.where(matches, last, PAD), step.vocabulary_size)
     return ops.where(ends, NEG_INF, scores)
 
 
@@ -130,7 +136,7 @@ def forbid_early_end(scores: Tensor, min_length: Any, step: Step) -> Tensor:
 
 
 def end_at_limit(scores: Tensor, limits: Int[Tensor, " rows"], step: Step) -> Tensor:
-    at_limit = step.index >= column(limits) - 1
+    at_limit = step.index >= column(limits) - 1  # limits include EOS
     return ops.cond(  # at most steps no row is at its limit
         ops.any(at_limit),
         lambda: ops.where(at_limit, step.only(EOS), scores),
@@ -145,7 +151,8 @@ def continue_prefix(
     return ops.where(token == PAD, scores, step.only(token))
 
 
-# By option, or what else an example has; a later one goes before those above it.
+# Rules by option, or by another key of `per_example`. They run in this order: a later
+# rule overrides earlier ones, so that a prefix may hold what they forbid.
 RULES = {
     "repetition_penalty": penalize_repetition,
     "no_repeat_ngram": block_ngrams,
@@ -162,18 +169,18 @@ def repeated_ngrams(
     size: int,
     vocabulary_size: int,
 ) -> Bool[Tensor, "rows vocabulary_size"]:
-    """Tokens that would repeat an n-gram, bool `(rows, vocabulary_size)`.
+    """Finds the tokens that would repeat an n-gram, bool `(rows, vocabulary_size)`.
 
     Args:
-        tokens: int `(rows, length)`, of which the first `index` are generated.
+        tokens: int `(rows, length)`; the first `index` tokens are generated.
         index: int scalar, position of the next token.
-        size: int n, number of tokens of an n-gram.
+        size: int, the n of n-grams.
         vocabulary_size: int, number of tokens.
     """
     starts = max(tokens.shape[1] - size + 1, 0)
-    # n-grams that are complete before the next token,
+    # An n-gram, by its start, is repeated if it is complete before the next token,
     same = ops.arange(size - 1, size - 1 + starts) < index
-    # and begin with the n - 1 tokens before it.
+    # and if it begins with the n - 1 tokens before the next token.
     for offset in range(size - 1):
         place = ops.maximum(index - (size - 1) + offset, 0)
         last = ops.expand_dims(ops.take(tokens, place, axis=1), 1)
@@ -185,11 +192,11 @@ def repeated_ngrams(
 def tokens_among(
     ids: Int[Tensor, "rows count"], vocabulary_size: int
 ) -> Bool[Tensor, "rows vocabulary_size"]:
-    """Which tokens are among the ids of a row, bool `(rows, vocabulary_size)`."""
+    """Finds the tokens among the ids of a row, bool `(rows, vocabulary_size)`."""
     rows = ops.shape(ids)[0]
     first = ops.expand_dims(ops.arange(rows, dtype=ids.dtype), 1) * vocabulary_size
     places = ops.reshape(first + ids, (-1, 1))
-    # Not a comparison with all tokens, which takes their number for each id.
+    # A scatter takes one write per id; a comparison would take the whole vocabulary.
     ones = ops.ones_like(places[:, 0], dtype="float32")
-    found = ops.scatter(places, ones, (rows * vocabulary_size,))
-    return ops.reshape(found, (-1, vocabulary_size)) > 0
+    counts = ops.scatter(places, ones, (rows * vocabulary_size,))
+    return ops.reshape(counts, (-1, vocabulary_size)) > 0

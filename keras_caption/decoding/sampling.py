@@ -22,24 +22,24 @@ def sample(
     """Samples sequences token by token.
 
     PAD, BOS and UNK are never sampled. A token is sampled by inverting the cumulative
-    distribution at a uniform number. The caller generates all uniform numbers, so
-    that this is a pure function.
+    distribution at a uniform number. The caller supplies the uniform numbers, which
+    makes this a pure function.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
-        memory: What the decoder starts from.
-        numbers: float32 `(batch * C, max_length)`, uniform in [0, 1), as of
-            `keras.random.uniform`, for C sequences of each example, next to each other.
-        options: `Decoding`; those of a search and the seed are not read. Defaults to a
+        memory: The encoder's output, which the decoder's `start` takes.
+        numbers: float32 `(batch * C, max_length)`, uniform in [0, 1), for C sequences
+            of each example. The sequences of an example are adjacent.
+        options: `Decoding`; options of searches and the seed are ignored. Defaults to a
             `temperature` of 1.
         per_example: dict of tensors, see `keras_caption.decoding.search.Search`.
-        first_is_greedy: bool, whether the first sequence of each example is the greedy
-            one instead, in the same pass.
+        first_is_greedy: bool, whether the first sequence of each example is decoded
+            greedily instead, in the same pass. Defaults to `False`.
 
     Returns:
-        Tokens, int32 `(batch * C, max_length)`, from the first to EOS, then
-        PAD; and the log-probability of each sequence under the model itself (before
-        temperature and cut-off), EOS included, float32 `(batch * C,)`.
+        Tokens, int32 `(batch * C, max_length)`, up to EOS, then PAD; and the
+        log-probability of each sequence under the model, before temperature and
+        truncation, EOS included, float32 `(batch * C,)`.
     """
     options = options or Decoding(temperature=1.0)
     search = Sampling(decoder, options, numbers, per_example, first_is_greedy)
@@ -89,12 +89,15 @@ def policy(
     top_k: Any = None,
     top_p: Any = None,
 ) -> Float[Tensor, "... vocabulary_size"]:
-    """Log-probabilities of the sampling distribution, `(..., vocabulary_size)`.
+    """Computes log-probabilities of the sampling distribution.
 
     Args:
-        logits: `(..., vocabulary_size)`, normalized or not.
-        temperature, top_k, top_p: Of `Decoding`; or, of logits `(rows,
-            vocabulary_size)`, tensors `(rows,)`.
+        logits: float `(..., vocabulary_size)`, normalized or not.
+        temperature, top_k, top_p: See `Decoding`. With logits
+            `(rows, vocabulary_size)`, each may be a tensor `(rows,)`.
+
+    Returns:
+        float `(..., vocabulary_size)`.
     """
     size = logits.shape[-1]
     log_probs = logits + forbidden_log_probs(size)
@@ -105,15 +108,16 @@ def policy(
         place = column(ops.minimum(top_k, size) - 1)
         least = ops.take_along_axis(ops.top_k(log_probs, size)[0], place, axis=-1)
         log_probs = ops.where(log_probs < least, NEG_INF, log_probs)
-    # From the best one down, so that no temperature makes all of them infinite; and a
-    # high one does not raise what is forbidden.
+    # Relative to the best score, so that a low temperature cannot make all scores
+    # infinite. Forbidden tokens are set again, as a high temperature raises them.
     best = ops.max(log_probs, axis=-1, keepdims=True)
-    warmer = (log_probs - best) / column(temperature)
+    scaled = (log_probs - best) / column(temperature)
     allowed = is_hypothesis(log_probs)
-    log_probs = ops.log_softmax(ops.where(allowed, warmer, NEG_INF))
+    log_probs = ops.log_softmax(ops.where(allowed, scaled, NEG_INF))
     if top_p is None:
         return log_probs
-    # Those before which less than top_p has come; all for 1, however sums are rounded.
+    # Nucleus: a token is kept while the tokens before it sum to less than `top_p`. The
+    # case of 1 is explicit, since rounded sums may reach 1 before the last token.
     best = ops.top_k(log_probs, size)[0]
     before = ops.cumsum(ops.exp(best), axis=-1) - ops.exp(best)
     top_p = column(top_p)
@@ -123,11 +127,10 @@ def policy(
 
 
 def sample_tokens(log_probs, numbers):
-    """Samples tokens: those at which cumulative distributions pass uniform numbers.
+    """Samples tokens by inverting cumulative distributions at uniform numbers.
 
-    The distribution is that of groups of tokens, and then of the tokens of a group: a
-    cumulative sum over a whole vocabulary takes XLA a millisecond on a GPU, as long as
-    all else of a step.
+    A group of tokens is sampled first, then a token of the group: a cumulative sum over
+    a whole vocabulary takes XLA a millisecond on a GPU, as long as the rest of a step.
 
     Args:
         log_probs: `(rows, vocabulary_size)`.
@@ -137,39 +140,42 @@ def sample_tokens(log_probs, numbers):
         int32 `(rows,)`.
     """
     size = log_probs.shape[-1]
-    group_size = math.isqrt(size - 1) + 1
+    group_size = math.isqrt(size - 1) + 1  # the least cost of both sums
     groups = -(-size // group_size)
     probabilities = ops.exp(log_probs)
     if padding := groups * group_size - size:
         probabilities = ops.pad(probabilities, ((0, 0), (0, padding)))
-    members = ops.reshape(probabilities, (-1, group_size))  # of all rows' groups
+    members = ops.reshape(probabilities, (-1, group_size))  # (rows * groups, size)
     sums = ops.reshape(ops.sum(members, axis=1), (-1, groups))
-    group, rest = passed(sums, numbers * ops.sum(sums, axis=1))
+    # Rounded probabilities may not sum to 1: the numbers are scaled by their sum.
+    group, rest = invert(sums, numbers * ops.sum(sums, axis=1))
     rows = ops.arange(ops.shape(group)[0], dtype="int32")
-    token, _ = passed(ops.take(members, rows * groups + group, axis=0), rest)
+    token, _ = invert(ops.take(members, rows * groups + group, axis=0), rest)
     return group * group_size + token
 
 
-def passed(masses, targets):
-    """The places at which cumulative sums of masses pass targets.
+def invert(masses, targets):
+    """Finds where cumulative sums of masses exceed targets.
 
     Args:
         masses: float `(rows, count)`, at least 0.
         targets: float `(rows,)`.
 
     Returns:
-        The places, int32 `(rows,)`, of masses above 0, however sums are rounded; and
-        the targets less the masses before these places.
+        Indices, int32 `(rows,)`, whose masses are above 0, however sums are rounded;
+        and the targets minus the masses before the indices.
     """
     cumulative = ops.cumsum(masses, axis=-1)
     targets = ops.expand_dims(targets, 1)
+    # The second condition stops at the last mass above 0, if rounding puts a target at
+    # the total.
     is_before = ops.logical_and(cumulative <= targets, cumulative < cumulative[:, -1:])
     before = ops.max(ops.where(is_before, cumulative, 0.0), axis=-1)
     return ops.sum(ops.cast(is_before, "int32"), axis=-1), targets[:, 0] - before
 
 
 def sequences_per_example(state, rows):
-    """Number of sequences of each example, of all rows; an int if it is known."""
+    """Computes the number of sequences per example, an int if it is known."""
     examples = batch_size(state)
     if isinstance(examples, int):
         return rows // max(examples, 1)

@@ -23,17 +23,18 @@ def scheduled_sampling(
 ) -> Int32[Tensor, "batch*C T"]:
     """Replaces some tokens of sequences by samples from the model.
 
-    From left to right each token but the first is replaced, with `probability`, by
-    one sampled from the model's predictions after the tokens before it, replaced
-    ones included. Training on these shows a model the consequences of its mistakes.
+    From left to right, each token but the first is replaced with `probability`. The
+    replacement is sampled from the model's prediction after the earlier tokens, with
+    their replacements. Training on such inputs exposes a model to its own mistakes.
 
     Args:
         decoder: Has `start(memory, length)` and `step(tokens, state, index)`.
-        memory: What the decoder starts from.
-        tokens: int32 `(batch * C, T)`, C sequences of each example, next to each other,
-            from BOS on.
-        coins, numbers: float32 `(batch * C, T)`, uniform in [0, 1): whether a token
-            is replaced, and by which.
+        memory: The encoder's output, which the decoder's `start` takes.
+        tokens: int32 `(batch * C, T)`, from BOS on, C sequences of each example. The
+            sequences of an example are adjacent.
+        coins: float32 `(batch * C, T)`, uniform in [0, 1): a token is replaced if its
+            number is below `probability`.
+        numbers: float32 `(batch * C, T)`, uniform in [0, 1), to sample replacements.
         probability: float scalar.
 
     Returns:
@@ -56,8 +57,9 @@ def scheduled_sampling(
         last = ops.take(inputs, index, axis=1)
         logits, new_state = decoder.step(last, {**state, "cache": cache}, index)
         sampled = sample_tokens(policy(logits), ops.take(numbers, index, axis=1))
-        here = ops.logical_and(positions == index + 1, replaced)
-        inputs = ops.where(here, ops.expand_dims(sampled, 1), inputs)
+        # The prediction at `index` is for the next position.
+        is_replaced = ops.logical_and(positions == index + 1, replaced)
+        inputs = ops.where(is_replaced, ops.expand_dims(sampled, 1), inputs)
         return index + 1, inputs, new_state["cache"]
 
     return ops.while_loop(is_unfinished, next_step, (0, tokens, first_cache))[1]

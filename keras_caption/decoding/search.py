@@ -10,21 +10,24 @@ from keras_caption.settings.decoding import Decoding
 
 
 class Search(abc.ABC):
-    """A way to generate sequences, as steps of one token each.
+    """Base class of searches, which generate sequences in steps of one token.
 
-    Between steps, a search keeps `values`, a nested structure of tensors of constant
-    shapes, with `"tokens"`, the decoder's `"cache"` and `"per_example"` among them.
+    Between steps, a search keeps `values`: a nested structure of tensors with constant
+    shapes, which has the keys `"tokens"`, `"cache"` (the decoder's) and
+    `"per_example"`.
 
     Args:
         decoder: Has `start(memory, length) -> state` and
             `step(tokens, state, index) -> (logits, state)`.
-        options: `Decoding`; of texts only those that `per_example` has as tokens.
-        per_example: dict of tensors `(batch, ...)`, what differs from example to
-            example: `"limits"`, int `(batch,)`, greatest numbers of tokens, EOS
-            included; `"prefix"`, int `(batch, max_length)`, then PAD; `"forbidden"`,
-            int `(batch, phrases, longest)`, after PAD; and in place of the options of
-            these names, `"min_length"`, `"length_penalty"`, `"repetition_penalty"`,
-            `"temperature"`, `"top_k"` and `"top_p"`, `(batch,)`.
+        options: `Decoding`. Options that are text are ignored: their tokens are in
+            `per_example`.
+        per_example: dict of tensors `(batch, ...)`, values that differ between
+            examples: `"limits"`, int `(batch,)`, greatest numbers of tokens, EOS
+            included; `"prefix"`, int `(batch, max_length)`, padded behind;
+            `"forbidden"`, int `(batch, phrases, longest)`, padded in front; and
+            `"min_length"`, `"length_penalty"`, `"repetition_penalty"`, `"temperature"`,
+            `"top_k"` and `"top_p"`, each `(batch,)`, which replace the options of these
+            names.
     """
 
     def __init__(
@@ -39,38 +42,38 @@ class Search(abc.ABC):
 
     @abc.abstractmethod
     def begin(self, state: dict[str, Any]) -> dict[str, Any]:
-        """The values before the first step.
+        """Returns the values before the first step.
 
         Args:
-            state: The decoder's, as `start` returned it.
+            state: State of the decoder, as its `start` returned it.
         """
 
     @abc.abstractmethod
     def is_unfinished(self, values: dict[str, Any]) -> Bool[Tensor, ""]:
-        """Whether there is another step to take, bool scalar."""
+        """Returns whether another step is needed, bool scalar."""
 
     @abc.abstractmethod
     def next_step(
         self, memory: Any, index: Int[Tensor, ""], values: dict[str, Any]
     ) -> Any:
-        """The values after one more step.
+        """Returns the values after one more step.
 
         Args:
-            memory: The part of the decoder's state that stays.
-            index: int scalar, position of the token that is generated.
-            values: dict, the values before.
+            memory: The constant part of the decoder's state.
+            index: int scalar, position of the token to generate.
+            values: dict, the values before the step.
         """
 
     @abc.abstractmethod
     def results(self, values: dict[str, Any]) -> tuple[Tensor, Tensor]:
-        """Tokens and log-probabilities of what was generated."""
+        """Returns tokens and log-probabilities of the generated sequences."""
 
     @abc.abstractmethod
     def best_so_far(self, values: dict[str, Any]) -> Int32[Tensor, "batch max_length"]:
-        """The tokens of the best sequence of each example, finished or not."""
+        """Returns the best sequence of each example so far, finished or not."""
 
     def start(self, encoded: Any) -> tuple[Any, dict[str, Any]]:
-        """The decoder's memory of what it starts from, and the first values."""
+        """Returns the decoder's memory of an encoder's output, and the first values."""
         state = self.decoder.start(encoded, length=self.options.max_length)
         return state["memory"], self.begin(state)
 
@@ -78,12 +81,14 @@ class Search(abc.ABC):
         """Takes all steps, in one graph.
 
         Args:
-            encoded: What the decoder starts from.
+            encoded: The encoder's output, which the decoder's `start` takes.
 
         Returns:
             `results`.
         """
         memory, first = self.start(encoded)
+        # The memory is a constant of the loop: only `values` is carried from step to
+        # step.
         _, values = ops.while_loop(
             lambda index, values: self.is_unfinished(values),
             lambda index, values: (index + 1, self.next_step(memory, index, values)),
@@ -95,34 +100,34 @@ class Search(abc.ABC):
     def scores_of(
         self, log_probs: Tensor, tokens: Tensor, index: Any, values: dict[str, Any]
     ) -> Tensor:
-        """Scores that next tokens are chosen by, see `choosing_scores`."""
+        """Computes the scores by which tokens are chosen, see `choosing_scores`."""
         step = Step(log_probs, tokens, index)
         return choosing_scores(step, self.options, values["per_example"])
 
     def option(self, name: str, values: dict[str, Any]) -> Any:
-        """The value of an option, or the values of the rows."""
+        """Returns the value of an option, or a tensor with a value for each row."""
         return values["per_example"].get(name, getattr(self.options, name))
 
 
 def is_hypothesis(scores: Float32[Tensor, "..."]) -> Any:
-    """Which scores are those of sequences, not of free places or without a token."""
-    return scores > NEG_INF / 2
+    """Tells scores of sequences from those of free places or forbidden tokens."""
+    return scores > NEG_INF / 2  # a sum with NEG_INF is not NEG_INF exactly
 
 
 def batch_size(state: dict[str, Any]) -> Any:
-    """Number of rows of a decoder's state."""
+    """Returns the number of rows of a decoder's state."""
     return ops.shape(tree.flatten(state["cache"])[0])[0]
 
 
 def repeat_rows(values: Any, times: Any) -> Any:
-    """Repeats the rows of all tensors, next to each other."""
+    """Repeats each row of all tensors; copies of a row are adjacent."""
     return tree.map_structure(lambda x: ops.repeat(x, times, axis=0), values)
 
 
 def chosen_log_probs(
     log_probs: Float[Tensor, "... vocabulary_size"], tokens: Int[Tensor, "..."]
 ) -> Float[Tensor, "..."]:
-    """Log-probabilities of tokens.
+    """Looks up the log-probabilities of tokens.
 
     Args:
         log_probs: float `(..., vocabulary_size)`.
@@ -131,17 +136,17 @@ def chosen_log_probs(
     Returns:
         float `(...)`.
     """
-    of_rows = ops.reshape(log_probs, (-1, log_probs.shape[-1]))
-    chosen = take_tokens(of_rows, ops.reshape(tokens, (-1, 1)))
+    flat = ops.reshape(log_probs, (-1, log_probs.shape[-1]))
+    chosen = take_tokens(flat, ops.reshape(tokens, (-1, 1)))
     return ops.reshape(chosen, ops.shape(tokens))
 
 
 def take_tokens(
     values: Float[Tensor, "rows vocabulary_size"], tokens: Int[Tensor, "rows count"]
 ) -> Float[Tensor, "rows count"]:
-    """Values of some tokens of each row, as `ops.take_along_axis` finds them.
+    """Takes the values of some tokens of each row, like `ops.take_along_axis`.
 
-    In TensorFlow that copies all values; this is one look-up in them.
+    In TensorFlow, `take_along_axis` copies all values; this is a single look-up.
 
     Args:
         values: float `(rows, vocabulary_size)`.

@@ -16,9 +16,9 @@ from keras_caption.text import BOS, EOS, PAD
 
 
 class TokenByToken(Search):
-    """Generates one sequence for each row, choosing one token at every step.
+    """Generates one sequence for each row by choosing one token at every step.
 
-    Its values are `"tokens"`, their `"log_probs"`, and `"last"`, the last tokens.
+    Its values include `"log_probs"`, of the sequences, and `"last"`, their last tokens.
     """
 
     @abc.abstractmethod
@@ -59,29 +59,30 @@ class TokenByToken(Search):
         log_probs = token_log_probs(logits, self.options)
         scores = self.scores_of(log_probs, tokens, index, values)
         chosen = ops.cast(self.choose(scores, index, values), "int32")
+        # All tokens may be forbidden: such a sequence ends, and has no log-probability.
         is_allowed = is_hypothesis(chosen_log_probs(scores, chosen))
         added = ops.where(is_allowed, chosen_log_probs(log_probs, chosen), NEG_INF)
-        done = finished(last)
-        goes_on = ops.logical_and(is_allowed, ops.logical_not(done))
-        chosen = ops.where(goes_on, chosen, PAD)
+        is_done = finished(last)
+        continues = ops.logical_and(is_allowed, ops.logical_not(is_done))
+        chosen = ops.where(continues, chosen, PAD)
         is_next = ops.arange(self.options.max_length) == index
         return {
             **values,
             "last": chosen,
             "tokens": ops.where(is_next, ops.expand_dims(chosen, 1), tokens),
-            "log_probs": values["log_probs"] + ops.where(done, 0.0, added),
+            "log_probs": values["log_probs"] + ops.where(is_done, 0.0, added),
             "cache": state["cache"],
         }
 
     def results(self, values: dict[str, Any]) -> tuple[Any, Any]:
-        found = is_hypothesis(values["log_probs"])
-        tokens = ops.where(ops.expand_dims(found, 1), values["tokens"], PAD)
-        return tokens, ops.where(found, values["log_probs"], NEG_INF)
+        exists = is_hypothesis(values["log_probs"])
+        tokens = ops.where(ops.expand_dims(exists, 1), values["tokens"], PAD)
+        return tokens, ops.where(exists, values["log_probs"], NEG_INF)
 
     def best_so_far(self, values: dict[str, Any]) -> Any:
         return values["tokens"]
 
 
 def finished(last):
-    """Whether sequences whose last tokens are `last` are finished."""
-    return ops.logical_or(last == EOS, last == PAD)
+    """Returns which sequences with these last tokens are finished."""
+    return ops.logical_or(last == EOS, last == PAD)  # PAD follows EOS

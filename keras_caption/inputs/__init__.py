@@ -1,4 +1,4 @@
-"""What models read: one class for each kind of input, and nobody else names a kind.
+"""Inputs of models: one class for each kind, and no other code names a kind.
 
 A kind of your own is a subclass of `InputKind`, added to `KINDS`.
 """
@@ -58,19 +58,19 @@ def kinds_of(
     ignored: tuple[str, ...] = (),
     tokenizers: dict[str, Tokenizer | None] | None = None,
 ) -> list[InputKind]:
-    """Finds the kinds of input that a model reads, by the names of its inputs.
+    """Finds the kinds of input of a model, by the names of its inputs.
 
     Args:
         specs: dict of symbolic inputs, as a functional encoder's `input`.
         ignored: Names of inputs that the model takes, but does not depend on.
-        tokenizers: dict from the names of inputs that are text to their
-            `keras_caption.text.Tokenizer`, if the model has it.
+        tokenizers: dict from the names of text inputs to their
+            `keras_caption.text.Tokenizer`, or to `None` if the model has none.
 
     Returns:
         List of `InputKind`, in the order of `KINDS`.
 
     Raises:
-        InputError: If the inputs are no dict, or one of them is of no kind.
+        InputError: If the inputs are not a dict, or an input is of no known kind.
     """
     if not isinstance(specs, dict):
         raise InputError(
@@ -95,12 +95,12 @@ def kinds_of(
 
 
 def of_example(example: dict[str, Any], names: Any = None) -> dict[str, Any]:
-    """Takes what models read out of an example of a dataset.
+    """Takes the inputs of models from an example of a dataset.
 
     Args:
         example: dict of TensorFlow tensors.
-        names: Names of the inputs that are wanted, as a model's `input_specs`.
-            Defaults to all.
+        names: Names of the inputs to take, such as a model's `input_specs`. Defaults to
+            all.
 
     Returns:
         dict of tensors without batch dimension.
@@ -112,7 +112,7 @@ def of_example(example: dict[str, Any], names: Any = None) -> dict[str, Any]:
 
 
 def sizes_of(features: dict[str, Any]) -> dict[str, int]:
-    """Arguments of models that a dataset decides, such as `region_dim`.
+    """Returns arguments of models that a dataset decides, such as `region_dim`.
 
     Args:
         features: TFDS features of the dataset.

@@ -27,9 +27,9 @@ class Frames(InputKind):
     | `times` | float `(batch, T)` | seconds from the video's start; optional |
     | `frame_mask` | bool `(batch, T)` | True where valid; optional |
 
-    Models read the order of the frames, and no `times`: these are shown in figures. A
+    Models read the order of the frames, not their `times`, which only figures show. A
     video has at most `MAX_FRAMES` valid frames. Exported models take `num_frames`,
-    int32 `(batch,)`, in place of a mask: frames from there on are padding.
+    int32 `(batch,)`, instead of a mask: later frames are padding.
     """
 
     keys = ("frames", "times", "frame_mask")
@@ -55,7 +55,7 @@ class Frames(InputKind):
         return inputs
 
     def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Adds a mask, and zeros in padded frames."""
+        """Adds a mask, and sets padded frames to zero."""
         inputs = self.own(inputs)
         mask = valid_frames(inputs)
         frames = ops.where(ops.expand_dims(mask, -1), inputs["frames"], 0.0)
@@ -76,7 +76,7 @@ class Frames(InputKind):
         }
 
     def before_padding(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Adds a mask where there is none."""
+        """Adds a mask if there is none."""
         if "frames" not in inputs or "frame_mask" in inputs:
             return inputs
         return {**inputs, "frame_mask": np.ones(len(inputs["frames"]), "bool")}
@@ -111,13 +111,13 @@ class Frames(InputKind):
         return served
 
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Makes a mask of `num_frames`; too great a number makes none valid."""
-        own = self.own(inputs)
+        """Makes a mask from `num_frames`; a number above T makes no frame valid."""
+        tensors = self.own(inputs)
         if "num_frames" in inputs:
-            size = ops.shape(own["frames"])[1]
-            own["frame_mask"] = first_valid(inputs["num_frames"], size)
-        # Videos that are too long take no more memory than shows that they are.
-        return {name: values[:, : MAX_FRAMES + 1] for name, values in own.items()}
+            size = ops.shape(tensors["frames"])[1]
+            tensors["frame_mask"] = first_valid(inputs["num_frames"], size)
+        # One frame more than allowed is enough for the fault, and bounds the memory.
+        return {name: x[:, : MAX_FRAMES + 1] for name, x in tensors.items()}
 
     def example(self) -> dict[str, np.ndarray]:
         example = super().example()
@@ -130,7 +130,7 @@ class Frames(InputKind):
         return np.full((48, 48 * inputs["frames"].shape[1], 3), 100, "uint8")
 
     def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch T 4"]:
-        """The frames of a film strip, in columns of one width."""
+        """Returns the frames of a film strip, columns of equal width."""
         batch, count = inputs["frames"].shape[:2]
         left = np.arange(count) / count
         low, high = np.zeros(count), np.ones(count)
@@ -139,7 +139,7 @@ class Frames(InputKind):
 
 
 def valid_frames(inputs: dict[str, Tensor]) -> Bool[Tensor, "batch T"]:
-    """Which frames are valid: those of the mask, all without one.
+    """Returns which frames are valid: those of the mask, or all without a mask.
 
     Returns:
         bool `(batch, T)`.

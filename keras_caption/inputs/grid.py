@@ -13,7 +13,7 @@ class Grid(InputKind):
     |---|---|---|
     | `grid` | float `(batch, height, width, grid_dim)` | features, all of them valid |
 
-    A memory of it holds its cells row by row.
+    A memory of a grid holds its cells row by row.
     """
 
     keys = ("grid",)
@@ -33,7 +33,7 @@ class Grid(InputKind):
         return {"grid": keras.Input((grid_height, grid_width, grid_dim), name="grid")}
 
     def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch cells 4"]:
-        """The cells, row by row."""
+        """Returns the boxes of the cells, row by row."""
         batch, rows, columns = inputs["grid"].shape[:3]
         y, x = np.divmod(np.arange(rows * columns), columns)
         cells = np.stack([x, y, x + 1, y + 1], axis=1) / [columns, rows, columns, rows]

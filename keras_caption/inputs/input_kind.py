@@ -9,15 +9,15 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
 
-EXAMPLE_SIZE = 36  # of free dimensions of an example, such as the number of regions
+EXAMPLE_SIZE = 36  # of unknown dimensions of an example, such as the number of regions
 
 
 class InputKind:
-    """One kind of input that models read: all that is known about it.
+    """A kind of input of models: its tensors, masks, padding, serving and figures.
 
-    The base class describes one dense tensor of numbers, such as a grid of features.
+    The base class describes a dense tensor of numbers, such as a grid of features.
     A kind of your own is a subclass with `keys`, and a list entry:
-    `keras_caption.inputs.KINDS.append(MyKind)`. It overrides what differs:
+    `keras_caption.inputs.KINDS.append(MyKind)`. It overrides the methods that differ:
 
     - `optional`, `read`, `complete`, `memory_mask`, `faults`: how a batch is validated
       and masked, for Python and exported graphs alike;
@@ -27,20 +27,20 @@ class InputKind:
     - `areas`, `blank`: where attention over it is shown. A figure of another look is
       registered in `keras_caption.visualization.DRAWINGS`.
 
-    An instance describes what one model reads of this kind.
+    An instance describes the inputs of this kind of one model.
 
     Attributes:
         keys: tuple of str, names of its tensors in batches, datasets and models. The
             first is required: an encoder with an input of this name reads the kind.
-        sizes: tuple of str, the arguments of models that are the last dimensions of
-            the first tensor: datasets decide them.
-        noun: str, what one row of a batch is called in messages.
-        greatest: int, greatest number of items that padding makes, or `None`.
+        sizes: tuple of str, arguments of models that equal the last dimensions of the
+            first tensor; a dataset decides them.
+        noun: str, name of one row of a batch in messages.
+        greatest: int, greatest number of items after padding, or `None`.
 
     Args:
         specs: dict of the model's symbolic inputs; those of other kinds are ignored.
         ignored: Names of inputs that the model takes, but does not depend on.
-        tokenizer: `keras_caption.text.Tokenizer` of inputs that are text, or `None`.
+        tokenizer: `keras_caption.text.Tokenizer` of a text input, or `None`.
     """
 
     keys: tuple[str, ...] = ()
@@ -69,11 +69,11 @@ class InputKind:
         return [name for name in self.specs if name not in self.optional]
 
     def own(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Those of several tensors that are the model's inputs of this kind."""
+        """Selects the tensors that are inputs of the model and of this kind."""
         return {name: tensors[name] for name in self.specs if name in tensors}
 
     def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
-        """Takes this kind's inputs out of a batch, and checks their shapes.
+        """Takes the inputs of this kind from a batch, and checks their shapes.
 
         Args:
             batch: dict of tensors; those of other kinds are ignored.
@@ -99,13 +99,13 @@ class InputKind:
         return inputs
 
     def check_counts(self, inputs: dict[str, Tensor]) -> None:
-        """Checks that there are as many rows of every tensor as of the first.
+        """Checks that all tensors have as many items as the first one.
 
         Args:
             inputs: dict of tensors `(batch, N, ...)`.
 
         Raises:
-            InputError: If they differ in their batch size or in N.
+            InputError: If tensors differ in their batch size or in N.
         """
         first = self.keys[0]
         for name in inputs:
@@ -128,18 +128,18 @@ class InputKind:
         return self.own(inputs)
 
     def memory_mask(self, inputs: dict[str, Tensor]) -> Bool[Tensor, "batch M"] | None:
-        """The mask of a memory that holds one item for each item of this input.
+        """Returns the mask of a memory that holds one item for each item of the input.
 
         Args:
             inputs: dict of tensors, as `complete` returns it.
 
         Returns:
-            bool `(batch, M)`, True where valid, or `None` if all items always are.
+            bool `(batch, M)`, True for valid items, or `None` if all are always valid.
         """
         return None
 
     def lengths(self, inputs: dict[str, Tensor]) -> Int32[Tensor, " batch"]:
-        """Numbers of tokens of the inputs, to which outputs are in proportion.
+        """Counts the tokens of the inputs, for limits in proportion to them.
 
         Args:
             inputs: dict of tensors, as `complete` returns it.
@@ -148,14 +148,14 @@ class InputKind:
             int32 `(batch,)`.
 
         Raises:
-            InputError: If inputs of this kind are no text.
+            InputError: If inputs of this kind are not text.
         """
         raise InputError(
             f"`length_ratio` is for models of text; this one reads {self.keys[0]}."
         )
 
     def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
-        """Finds the examples of a batch that no model can predict anything from.
+        """Finds the examples of a batch that no model can read.
 
         Args:
             inputs: dict of tensors, as `read` returns it.
@@ -176,26 +176,26 @@ class InputKind:
             inputs: dict of arrays without batch dimension, of this kind.
 
         Returns:
-            dict of arrays, with a mask, say.
+            dict of arrays, with a mask for instance.
         """
         return inputs
 
     @property
     def padded_inputs(self) -> list[str]:
-        """Names of the model's inputs, `(batch, N, ...)`, that zeros are padding of.
+        """Names of the model's inputs, `(batch, N, ...)`, for which zeros are padding.
 
-        `padded` in `keras_caption/inputs/reading.py` appends such items, so that
-        batches have few shapes. Empty if this kind has no padding.
+        `keras_caption.inputs.padded` appends zeros to them, so that batches have few
+        shapes. Empty if this kind has no padding.
         """
         return []
 
     @classmethod
     def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
-        """Takes what models read out of an example of a dataset.
+        """Takes the inputs of models from an example of a dataset.
 
         Args:
             example: dict of TensorFlow tensors.
-            names: Container of the names that are wanted.
+            names: Container of the names of the inputs to take.
 
         Returns:
             dict of tensors without batch dimension; batches pad them with zeros.
@@ -205,7 +205,7 @@ class InputKind:
 
     @classmethod
     def sizes_of(cls, features: dict[str, Any]) -> dict[str, int]:
-        """Arguments of models that a dataset decides.
+        """Returns the arguments of models that a dataset decides.
 
         Args:
             features: TFDS features of the dataset.
@@ -219,11 +219,11 @@ class InputKind:
         return dict(zip(cls.sizes, dims, strict=True))
 
     def served_specs(self) -> dict[str, keras.KerasTensor]:
-        """Inputs of an exported signature, a dict of symbolic tensors."""
+        """Returns the inputs of an exported signature, a dict of symbolic tensors."""
         return dict(self.specs)
 
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The model's inputs, as `read` returns them, from those of a signature."""
+        """Converts inputs of a signature to the model's, as `read` returns them."""
         return self.own(inputs)
 
     def to_served(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
@@ -238,7 +238,7 @@ class InputKind:
         }
 
     def example(self) -> dict[str, np.ndarray]:
-        """Inputs of an exported signature for one example, to warm a server up."""
+        """Makes inputs of a signature for one example, to warm a server up."""
         return {
             name: np.zeros(
                 [1, *(EXAMPLE_SIZE if s is None else s for s in spec.shape[1:])],
@@ -259,32 +259,33 @@ class InputKind:
         return np.full((128, 128, 3), 255, "uint8")
 
     def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch M 4"] | None:
-        """Where the items of a memory are on the image that shows them.
+        """Returns the boxes of a memory's items on the image that shows them.
 
         Args:
-            inputs: dict of tensors, as `complete` returns it, and others that the
-                examples have, such as `boxes`.
+            inputs: dict of tensors, as `complete` returns it, with further tensors of
+                the examples, such as `boxes`.
 
         Returns:
             float `(batch, M, 4)`, x1, y1, x2, y2 divided by the image's width and
-            height; or `None` if the items are no parts of an image.
+            height; or `None` if the items are not parts of an image.
         """
         return None
 
 
 def not_finite(name: str) -> str:
-    """The problem of values that are NaN or infinite, as a phrase."""
+    """Returns the problem of NaN or infinite values, as a phrase."""
     return f"has {name} that are not finite numbers"
 
 
 def has_not_finite(
     values: Num[Tensor, "batch ..."], mask: Tensor | None = None
 ) -> Bool[Tensor, " batch"]:
-    """Which examples have values that are NaN or infinite.
+    """Finds the examples with values that are NaN or infinite.
 
     Args:
         values: Tensor `(batch, ...)`.
-        mask: Optional bool, broadcast to the values; others are ignored.
+        mask: bool, broadcastable to the values, True for values to check. Defaults to
+            `None`, all.
 
     Returns:
         bool `(batch,)`.

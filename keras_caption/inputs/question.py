@@ -16,9 +16,9 @@ class QuestionText(Text):
     | `question` | int `(batch, T)` | tokens of a question, then PAD |
 
     A server takes `question` as strings, `(batch,)`, if the model has a tokenizer. At
-    most 14 tokens are read. A question without a token is read as one unknown word: its
-    answer depends on the image alone. (MCAN's code reads 14 tokens of PAD; the answer
-    would depend on how far a batch is padded.)
+    most 14 tokens are read. A question without tokens is read as one unknown word, so
+    that its answer depends on the image alone. (MCAN's code reads 14 tokens of PAD;
+    here the answer would then depend on the padding of a batch.)
     """
 
     keys = ("question",)

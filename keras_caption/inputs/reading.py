@@ -1,6 +1,6 @@
-"""What models read: taken out of a batch, validated and completed.
+"""Inputs of models: taken from a batch, validated and completed.
 
-Written once for all kinds of input and all models, in Python and in exported graphs.
+The same code serves all kinds of input and all models, in Python and exported graphs.
 """
 
 import collections.abc
@@ -20,7 +20,7 @@ from keras_caption.inputs.input_kind import InputKind
 
 
 def missing_inputs(kinds: list[InputKind], batch: Any) -> list[str]:
-    """Names of required inputs that a batch lacks."""
+    """Returns the names of required inputs that a batch lacks."""
     required = [name for kind in kinds for name in kind.required]
     return [name for name in required if batch.get(name) is None]
 
@@ -32,14 +32,14 @@ def read(
     check: bool = False,
     first: int = 0,
 ) -> dict[str, Tensor]:
-    """Takes what a model reads out of a batch, completed with masks.
+    """Takes the inputs of a model from a batch, and completes them with masks.
 
     Args:
-        kinds: List of `InputKind`, what the model reads.
+        kinds: List of `InputKind` of the model.
         batch: dict of arrays or tensors; other keys are ignored.
         model_name: str, for messages.
-        check: bool, whether to check the values too, not only the shapes.
-        first: int, the first example's place in all input, for messages.
+        check: bool, whether to check values as well as shapes. Defaults to `False`.
+        first: int, index of the first example in the whole input, for messages.
 
     Returns:
         dict of tensors, the encoder's inputs.
@@ -77,7 +77,7 @@ def to_tensor(name: str, values: Any) -> Tensor:
     """Converts numbers to a tensor.
 
     Raises:
-        InputError: If they are not numbers, or lists of different lengths.
+        InputError: If the values are not numbers, or are lists of different lengths.
     """
     try:
         tensor = ops.convert_to_tensor(values)
@@ -93,19 +93,19 @@ def to_tensor(name: str, values: Any) -> Tensor:
 
 
 def complete(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Completes what the kinds' `read` returned: the encoder's inputs."""
+    """Completes the inputs that `read` of the kinds returned, for the encoder."""
     return {name: x for kind in kinds for name, x in kind.complete(inputs).items()}
 
 
 def padded(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Appends items of padding, up to numbers that `round_up` returns.
+    """Appends padding, up to the numbers of items that `round_up` returns.
 
     Args:
-        kinds: List of `InputKind`, what the model reads.
+        kinds: List of `InputKind` of the model.
         inputs: dict of tensors, as `complete` returns it, of known shapes.
 
     Returns:
-        dict of tensors that predictions are the same of.
+        dict of tensors. Predictions do not change.
     """
     inputs = dict(inputs)
     for kind in kinds:
@@ -123,10 +123,10 @@ def padded(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Tenso
 def find_faults(
     kinds: list[InputKind], inputs: dict[str, Tensor]
 ) -> dict[str, Bool[Tensor, " batch"]]:
-    """Finds the examples that no model can predict anything from.
+    """Finds the examples that no model can read.
 
     Args:
-        kinds: List of `InputKind`, what the model reads.
+        kinds: List of `InputKind` of the model.
         inputs: dict of tensors, as the kinds' `read` returns it.
 
     Returns:
@@ -139,17 +139,17 @@ def find_faults(
 def check_values(
     kinds: list[InputKind], inputs: dict[str, Tensor], ids: Any = None, first: int = 0
 ) -> None:
-    """Checks that every example of a batch can be predicted from.
+    """Checks that a model can read every example of a batch.
 
     Args:
-        kinds: List of `InputKind`, what the model reads.
+        kinds: List of `InputKind` of the model.
         inputs: dict of tensors, as the kinds' `read` returns it.
         ids: Ids of the examples, for messages, or `None`.
-        first: int, the first example's place in all input, for messages.
+        first: int, index of the first example in the whole input, for messages.
 
     Raises:
-        InputError: If there is none, the inputs have different numbers of examples,
-            or an example has a fault, see `find_faults`.
+        InputError: If the batch is empty, if inputs have different numbers of examples,
+            or if an example has a fault, see `find_faults`.
     """
     noun = kinds[0].noun
     counts = {name: len(values) for name, values in inputs.items()}
@@ -172,15 +172,15 @@ def check_values(
 def read_served(
     kinds: list[InputKind], served: dict[str, Tensor]
 ) -> tuple[dict[str, Tensor], Bool[Tensor, " batch"]]:
-    """Takes what a model reads out of the inputs of an exported signature.
+    """Takes the inputs of a model from those of an exported signature.
 
     Args:
-        kinds: List of `InputKind`, what the model reads.
+        kinds: List of `InputKind` of the model.
         served: dict of tensors, the signature's inputs.
 
     Returns:
-        dict of tensors, as `read` returns it, with zeros in place of examples that
-        have a fault; and which examples have none, bool `(batch,)`.
+        dict of tensors, as `read` returns it, with zeros in place of examples that have
+        a fault; and bool `(batch,)`, True for examples without a fault.
     """
     inputs = {}
     for kind in kinds:

@@ -15,8 +15,8 @@ from keras_caption.inputs.input_kind import (
     not_finite,
 )
 
-# How far a box may reach out of its image, in units of the image's sides: rounding,
-# and half a pixel. A box in pixels reaches further.
+# How far a box may exceed its image, as a fraction of the image's sides: enough for
+# rounding and half a pixel, too little for a box in pixels.
 BOX_MARGIN = 0.01
 
 
@@ -29,11 +29,11 @@ class Regions(InputKind):
     | `boxes` | float `(batch, N, 4)` | x1, y1, x2, y2, divided by width and height |
     | `region_mask` | bool `(batch, N)` | True where valid; optional |
 
-    A region is valid if its mask, if given, is True and its box has an area. Boxes
-    that were padded with zeros have none, and neither have those padded with any other
-    single number, as TensorFlow Serving does. Models that do not depend on boxes need
-    none; if they are given a mask, it alone counts. Exported, they take
-    `num_regions`, int32 `(batch,)`, in place of boxes.
+    A region is valid if its box has an area and its mask, if given, is True. Boxes
+    padded with zeros have no area, nor do boxes padded with any other single number, as
+    TensorFlow Serving pads them. Models that do not depend on boxes need none; for
+    them, a mask alone decides if there is one. Such models, exported, take
+    `num_regions`, int32 `(batch,)`, instead of boxes.
     """
 
     keys = ("regions", "boxes", "region_mask")
@@ -55,7 +55,7 @@ class Regions(InputKind):
 
     @property
     def reads_boxes(self) -> bool:
-        """Whether predictions depend on the boxes."""
+        """Whether predictions of the model depend on boxes."""
         return "boxes" in self.specs and "boxes" not in self.ignored
 
     @property
@@ -70,10 +70,10 @@ class Regions(InputKind):
         return inputs
 
     def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Adds mask and boxes, with zeros in padded rows.
+        """Adds mask and boxes, and sets padded rows to zero.
 
         If no box of an image has an area, as in training data without boxes, the mask
-        alone counts.
+        alone decides.
         """
         inputs = self.own(inputs)
         if "region_mask" not in self.specs:
@@ -81,8 +81,8 @@ class Regions(InputKind):
         regions, boxes = inputs["regions"], inputs.get("boxes")
         mask = valid_regions(**inputs)
         no_area = ~ops.any(mask, axis=1, keepdims=True)
-        of_mask = valid_regions(regions, None, inputs.get("region_mask"))
-        mask = ops.where(no_area, of_mask, mask)
+        mask_alone = valid_regions(regions, None, inputs.get("region_mask"))
+        mask = ops.where(no_area, mask_alone, mask)
         if boxes is None:
             boxes = ops.zeros((*ops.shape(regions)[:2], 4))
         valid = ops.expand_dims(mask, -1)
@@ -114,7 +114,7 @@ class Regions(InputKind):
         return {**faults, not_finite("regions"): wrong}
 
     def before_padding(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Adds a mask where there is neither one nor boxes."""
+        """Adds a mask if there are neither a mask nor boxes."""
         if "regions" not in inputs or {"boxes", "region_mask"} & {*inputs}:
             return inputs
         return {**inputs, "region_mask": np.ones(len(inputs["regions"]), "bool")}
@@ -151,12 +151,12 @@ class Regions(InputKind):
         return served
 
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Makes a mask of `num_regions`; too great a number makes none valid."""
-        own = self.own(inputs)
+        """Makes a mask from `num_regions`; a number above N makes no region valid."""
+        tensors = self.own(inputs)
         if "num_regions" in inputs:
-            size = ops.shape(own["regions"])[1]
-            own["region_mask"] = first_valid(inputs["num_regions"], size)
-        return own
+            size = ops.shape(tensors["regions"])[1]
+            tensors["region_mask"] = first_valid(inputs["num_regions"], size)
+        return tensors
 
     def example(self) -> dict[str, np.ndarray]:
         example = super().example()
@@ -167,7 +167,7 @@ class Regions(InputKind):
         return example
 
     def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch N 4"] | None:
-        """The boxes, if there are any."""
+        """Returns the boxes, or `None` if there are none."""
         boxes = inputs.get("boxes")
         return None if boxes is None else ops.convert_to_numpy(boxes)
 
@@ -177,9 +177,9 @@ def valid_regions(
     boxes: Float[Tensor, "batch N 4"] | None = None,
     region_mask: Bool[Tensor, "batch N"] | None = None,
 ) -> Bool[Tensor, "batch N"]:
-    """Which regions are valid: those of the mask whose box has an area.
+    """Returns which regions are valid: the mask is True and the box has an area.
 
-    Without a mask or without boxes, these make no region invalid.
+    A missing mask, or missing boxes, make no region invalid.
 
     Returns:
         bool `(batch, N)`.
@@ -191,5 +191,6 @@ def valid_regions(
     if boxes is None:
         return mask
     flat = ops.any(boxes[..., :2] == boxes[..., 2:], axis=-1)
+    # NaN in a box must stay visible to `faults`: such a region counts as valid.
     flat = ops.logical_and(flat, ops.all(ops.isfinite(boxes), axis=-1))
     return ops.logical_and(mask, ~flat)

@@ -8,7 +8,7 @@ from keras_caption.inputs.input_kind import InputKind
 from keras_caption.text import EOS, PAD
 
 EXAMPLE = "a"
-MAX_TOKENS = 1024  # of a sentence, EOS included: attention takes its square
+MAX_TOKENS = 1024  # of a sentence with EOS; attention takes memory for its square
 
 
 class Text(InputKind):
@@ -19,8 +19,8 @@ class Text(InputKind):
     | `source` | int `(batch, S)` | tokens of a sentence, to EOS, then PAD |
 
     A server takes `source` as strings, `(batch,)`, if the model has a tokenizer. A
-    sentence has at most `MAX_TOKENS` tokens, EOS included; no memory is taken for
-    longer ones.
+    sentence has at most `MAX_TOKENS` tokens, EOS included; longer ones are refused
+    before they take memory.
     """
 
     keys = ("source",)
@@ -51,7 +51,7 @@ class Text(InputKind):
     def unknown_tokens(
         self, tokens: Int[Tensor, "batch T"]
     ) -> dict[str, Bool[Tensor, " batch"]]:
-        """The fault of tokens that the tokenizer lacks, see `faults`."""
+        """Finds tokens that the tokenizer lacks, see `faults`."""
         if self.tokenizer is None:
             return {}
         is_known = ops.logical_and(tokens >= 0, tokens < len(self.tokenizer))
@@ -75,6 +75,7 @@ class Text(InputKind):
             return {"source": inputs["source"][:, : MAX_TOKENS + 1]}
         import tensorflow as tf
 
+        # With EOS, one token more than allowed: enough for the fault, and bounded.
         tokens = self.tokenizer.tokenize(inputs["source"])[:, :MAX_TOKENS]
         tokens = tf.concat([tokens, tf.fill((tokens.nrows(), 1), EOS)], axis=1)
         return {"source": tokens.to_tensor(PAD)}

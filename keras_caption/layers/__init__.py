@@ -1,4 +1,4 @@
-"""The attention mechanisms, and the blocks that they are used in."""
+"""Attention mechanisms, and the blocks that use them."""
 
 from keras_caption.layers.additive_score import AdditiveScore
 from keras_caption.layers.area_attention import AreaAttention

@@ -13,8 +13,8 @@ class AdditiveScore(keras.layers.Layer):
 
         e_tm = v^T tanh(q_t + k_m)
 
-    for each head, where q and k are the projections that the attention makes. It needs
-    memory for a vector of every pair of a query and a key.
+    for each head, where q and k are projected queries and keys. It takes memory for a
+    vector per pair of query and key.
 
     Fills the `score` socket of `MultiHeadAttention`.
 
@@ -42,6 +42,7 @@ class AdditiveScore(keras.layers.Layer):
         queries: Float[Tensor, "batch heads T key_dim"],
         keys: Float[Tensor, "batch heads M key_dim"],
     ) -> Float[Tensor, "batch heads T M"]:
+        # (batch, heads, T, M, key_dim)
         hidden = ops.tanh(ops.expand_dims(queries, 3) + ops.expand_dims(keys, 2))
-        vectors = ops.cast(self.vectors, self.compute_dtype)
+        vectors = ops.cast(self.vectors, self.compute_dtype)  # v, (heads, key_dim)
         return ops.einsum("bhtmd,hd->bhtm", hidden, vectors)

@@ -9,7 +9,7 @@ from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
-# Added to variances, as in the released code.
+# Added to variances before the square root, as in the released code.
 VARIANCE_EPSILON = 1e-6
 
 
@@ -28,15 +28,15 @@ class AreaMemory(keras.layers.Layer):
 
     areas; on a grid, the product of the numbers of both directions.
 
-    The sum of an area is that of the area one row lower plus that of a row: one
-    addition for each area, whatever its size, as with a summed-area table (Algorithms
-    1 and 2), but without subtractions, so that nothing cancels. Deviations are
-    computed the same way: where two parts of n and m items with means a and b become
-    one,
+    The sum over an area is the sum over an area of one row less plus the sum over its
+    last row: one addition for each area, whatever its size, as with a summed-area table
+    (Algorithms 1 and 2), but without subtractions, so that nothing cancels. Squared
+    deviations are joined in the same way: for two parts of n and m items with means a
+    and b,
 
         M = M_n + M_m + (a - b)^2 n m / (n + m)
 
-    is the sum of the squared deviations. The released code's
+    is the sum of squared deviations of their union. The released code's
     `E[x^2] - E[x]^2` loses all digits where the mean is large.
 
     Fills the `memory` socket of `MultiHeadAttention`.
@@ -49,7 +49,8 @@ class AreaMemory(keras.layers.Layer):
         combined_features: bool, whether keys are those of Eq. 9 instead of means.
             Defaults to `False`.
         mean_values: bool, whether the value of an area is the mean of its items'
-            values, which is ours, not their sum (Eq. 4). Defaults to `False`.
+            values instead of their sum (Eq. 4). The paper has no means of values.
+            Defaults to `False`.
 
     Call arguments:
         keys, values: float `(batch, heads, L, dim)`.
@@ -113,18 +114,18 @@ class AreaMemory(keras.layers.Layer):
         mask: Bool[Tensor, "#batch #T L"] | None = None,
     ) -> tuple[Tensor, ...]:
         if self.mean_values:
-            of_areas = self._average(values)
+            area_values = self._average(values)
         else:
-            of_areas = self._flatten(self._grow(values, add))
+            area_values = self._flatten(self._grow(values, add))
         combine = self._combine if self.combined_features else self._average
-        areas = combine(keys)
+        area_keys = combine(keys)
         if mask is None:
-            return areas, of_areas
-        # The mask as features of the items, with a channel for each query; in float,
-        # as TensorFlow rolls no bool on GPUs.
+            return area_keys, area_values
+        # The mask becomes features of the items, (batch, 1, L, T): a channel for each
+        # query. TensorFlow has no kernel that rolls bool on GPUs, hence float32.
         allowed = ops.cast(ops.swapaxes(mask, 1, 2), "float32")
         allowed = self._flatten(self._grow(ops.expand_dims(allowed, 1), both))
-        return areas, of_areas, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2) > 0
+        return area_keys, area_values, ops.swapaxes(ops.squeeze(allowed, 1), 1, 2) > 0
 
     def share(
         self, weights: Float[Tensor, "batch heads T areas"], length: int
@@ -138,6 +139,7 @@ class AreaMemory(keras.layers.Layer):
         Returns:
             Weights of the items, float `(batch, heads, T, L)`.
         """
+        # An area's row of this matrix, (1, 1, areas, L), is 1 at its items.
         items = ops.eye(length, dtype=weights.dtype)
         members = self._flatten(self._grow(ops.reshape(items, (1, 1, length, -1)), add))
         return ops.matmul(weights, members / ops.sum(members, axis=-1, keepdims=True))
@@ -156,10 +158,11 @@ class AreaMemory(keras.layers.Layer):
         Returns:
             Biases of the areas, float `(batch, heads, T, areas)`.
         """
+        # `_average` takes items on axis 2, and queries as channels.
         return ops.swapaxes(self._average(ops.swapaxes(bias, 2, 3)), 2, 3)
 
     def _average(self, items):
-        """Means of the items of areas, of keys those of Eq. 3."""
+        """Means over the items of every area (Eq. 3)."""
         means = {
             (height, width): total / (height * width)
             for (height, width), total in self._grow(items, add).items()
@@ -167,8 +170,9 @@ class AreaMemory(keras.layers.Layer):
         return self._flatten(means)
 
     def _combine(self, keys):
-        """Keys of areas by Eq. 9, from statistics in float32."""
+        """Computes the keys of areas by Eq. 9, from statistics in float32."""
         x = ops.cast(keys, "float32")
+        # A single item is its own mean, and deviates by 0.
         statistics = self._grow((x, ops.zeros_like(x)), merge)
         features = {}
         for (height, width), (mean, squares) in statistics.items():
@@ -181,6 +185,7 @@ class AreaMemory(keras.layers.Layer):
                     self.width_embeddings[width - 1],
                 )
             ]
+            # (batch, heads, rows, columns, 2 * dim + 2 * (dim // 2))
             features[height, width] = ops.concatenate([mean, std, *embeddings], axis=-1)
         features = ops.cast(self._flatten(features), keys.dtype)
         return self.key_dense(self.hidden_dense(features))
@@ -204,10 +209,10 @@ class AreaMemory(keras.layers.Layer):
             columns = self.grid_width or length
             return ops.reshape(x, (batch, heads, rows, columns, dim))
 
-        # Parts that lie side by side are rolled onto each other; areas that would
-        # cross the border are cut off at the end. Slices of slices have shapes that
-        # JAX cannot compare where the number of items is unknown.
-        def moved(x, rows, columns):
+        # Rolling brings adjacent parts to the same position; areas that cross the
+        # border are cut off at the end. Slices of slices would have shapes that JAX
+        # cannot compare when the number of items is unknown.
+        def roll(x, rows, columns):
             return tree.map_structure(
                 lambda y: ops.roll(y, (-rows, -columns), axis=(2, 3)), x
             )
@@ -215,27 +220,29 @@ class AreaMemory(keras.layers.Layer):
         items = tree.map_structure(on_grid, items)
         areas = {(1, 1): items}
         for width in range(2, self.max_width + 1):
-            right = moved(items, 0, width - 1)
+            # An area of one row is a narrower area and the item to its right.
+            right = roll(items, 0, width - 1)
             areas[1, width] = join(areas[1, width - 1], right, width - 1, 1)
         for height in range(2, self.max_height + 1):
             for width in range(1, self.max_width + 1):
+                # A higher area is an area of one row less and the row below it.
                 upper, lower = areas[height - 1, width], areas[1, width]
-                lower = moved(lower, height - 1, 0)
+                lower = roll(lower, height - 1, 0)
                 areas[height, width] = join(upper, lower, (height - 1) * width, width)
 
-        # In TensorFlow, indexing has a gradient ten times as slow as that of `slice`.
-        def inside(x, height, width):
+        # In TensorFlow, the gradient of indexing is ten times slower than of `slice`.
+        def crop(x, height, width):
             batch, heads, rows, columns, dim = ops.shape(x)
             rows, columns = positions(rows, height), positions(columns, width)
             return ops.slice(x, (0, 0, 0, 0, 0), (batch, heads, rows, columns, dim))
 
         return {
-            size: tree.map_structure(lambda x, size=size: inside(x, *size), area)
+            size: tree.map_structure(lambda x, size=size: crop(x, *size), area)
             for size, area in areas.items()
         }
 
     def _flatten(self, areas):
-        """All areas in one row, `(batch, heads, areas, dim)`."""
+        """Concatenates the areas of all sizes, to `(batch, heads, areas, dim)`."""
         rows = []
         for area in areas.values():
             batch, heads, _, _, dim = ops.shape(area)
@@ -254,8 +261,8 @@ class AreaMemory(keras.layers.Layer):
 
 
 def positions(length: int | Tensor, size: int) -> int | Tensor:
-    """Number of positions of a window of `size` in `length` items, at least 0."""
-    # Unlike `max`, indexing also takes lengths that are unknown to the backend.
+    """Counts the positions of a window of `size` in `length` items, at least 0."""
+    # Unlike Python's `max`, indexing works for lengths unknown when a graph is traced.
     return ops.shape(ops.arange(length)[size - 1 :])[0]
 
 
@@ -265,14 +272,14 @@ def add(a: Tensor, b: Tensor, *_: int) -> Tensor:
 
 
 def both(a: Tensor, b: Tensor, *_: int) -> Tensor:
-    """1 where a query may attend to both parts, or else 0."""
+    """Returns 1 where a query may attend to both parts, else 0."""
     return a * b
 
 
 def merge(
     a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor], n: int, m: int
 ) -> tuple[Tensor, Tensor]:
-    """Mean and sum of squared deviations of the union of parts of n and m items."""
+    """Merges means and sums of squared deviations of parts of n and m items."""
     (mean_a, squares_a), (mean_b, squares_b) = a, b
     difference = mean_b - mean_a
     mean = mean_a + difference * (m / (n + m))

@@ -16,10 +16,10 @@ class AttentionOnAttention(keras.layers.Layer):
         G = sigmoid(W_g [v; q] + b_g)          (Eq. 4, the attention gate)
         AoA(v, q) = G * I                      (Eq. 5)
 
-    with q the query and v the vector that attention computed for it. In the paper q is
-    the projected query (Eq. 6, 7 and 14); here, as in the released code, it is the
-    query before its projection. Fills the `gate` socket of `MultiHeadAttention`, which
-    then has no output projection of its own.
+    with q the query and v the attended vector. In the paper q is the projected query
+    (Eq. 6, 7 and 14); here, as in the released code, it is the query before its
+    projection. Fills the `gate` socket of `MultiHeadAttention`, with
+    `output_projection=False`: W_i takes its place.
 
     Args:
         dropout: float, dropout rate of [v; q]. Defaults to 0.
@@ -62,6 +62,7 @@ class AttentionOnAttention(keras.layers.Layer):
     def call(
         self, attended: Float[Tensor, "... value_dim"], query: Float[Tensor, "... dim"]
     ) -> Float[Tensor, "... dim"]:
+        # W_i and W_g are one matrix, so that [v; q] is multiplied once.
         both = ops.concatenate([attended, query], axis=-1)
         information, gate = ops.split(self.dense(self.dropout_layer(both)), 2, axis=-1)
         return information * ops.sigmoid(gate)

@@ -16,8 +16,8 @@ class AttentionPooling(keras.layers.Layer):
         a = softmax(W_2 Dropout(ReLU(W_1 x_i + b_1)) + b_2)    over the valid items i
         y = W sum_i a_i x_i + b
 
-    Without a valid item, the weights are uniform. MCAN's released code calls it
-    "AttFlat"; this is the one with a single glimpse.
+    Without a valid item, the weights are uniform. It is "AttFlat" of MCAN's released
+    code, with a single glimpse.
 
     Args:
         hidden_dim: int, size of the hidden layer of the weights.
@@ -71,10 +71,12 @@ class AttentionPooling(keras.layers.Layer):
         | tuple[Float[Tensor, "batch output_dim"], Float32[Tensor, "batch N"]]
     ):
         scores = self.score_dense(self.dropout_layer(self.hidden_dense(inputs)))
+        # (batch, N), in float32, which holds MASKED_SCORE.
         scores = ops.cast(ops.squeeze(scores, -1), "float32")
         if mask is not None:
             scores = ops.where(mask, scores, MASKED_SCORE)
         weights = ops.softmax(scores)
+        # (batch, 1, N) times (batch, N, dim): the weighted sum as a matrix product.
         row = ops.expand_dims(ops.cast(weights, inputs.dtype), 1)
         pooled = self.output_dense(ops.squeeze(ops.matmul(row, inputs), 1))
         return (pooled, weights) if return_attention_scores else pooled

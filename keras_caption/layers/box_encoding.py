@@ -16,9 +16,8 @@ class BoxEncoding(keras.layers.Layer):
     The absolute counterpart of `GeometryBias`, the baseline of the paper's
     Table 4. Centre, width and height of a box are each encoded by sines and cosines
     of geometrically growing wavelengths, as token positions are in a Transformer.
-    Where paper and code differ: the paper says neither which channels encode what nor
-    the unit; here each of the four numbers, in percent of the image, gets a quarter of
-    the channels.
+    The paper gives neither the order of channels nor the unit; here each of the four
+    numbers, in percent of the image, takes a quarter of the channels.
 
     Args:
         max_wavelength: float, the longest wavelength, in percent of the image.
@@ -60,9 +59,10 @@ class BoxEncoding(keras.layers.Layer):
         geometry = ops.concatenate(
             [(corners_min + corners_max) / 2, corners_max - corners_min], axis=-1
         )
-        channels = inputs.shape[-1] // 8
+        channels = inputs.shape[-1] // 8  # of the sines of one number, or its cosines
         step = -math.log(self.max_wavelength) / channels
         frequencies = ops.exp(step * ops.arange(channels, dtype="float32"))
+        # In percent of the image; (batch, N, 4, dim / 8).
         angles = 100.0 * ops.expand_dims(geometry, -1) * frequencies
         encoding = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         encoding = ops.reshape(encoding, (-1, ops.shape(boxes)[1], 8 * channels))

@@ -21,9 +21,9 @@ class CoAttentionBlock(KnownOutput):
         x = Norm(x + Dropout(GuidedAttention(x, memory)))      (optional)
         x = Norm(x + Dropout(FeedForward(x)))
 
-    Without guided attention it is MCAN's block over words (SA), with it that over
-    regions (SGA). As in the released code, `Norm` is `UnbiasedLayerNormalization`, and
-    the feed-forward part has dropout after its ReLU too.
+    Without guided attention it is MCAN's block over words (SA), with it MCAN's block
+    over regions (SGA). As in the released code, `Norm` is `UnbiasedLayerNormalization`,
+    and the feed-forward part has dropout after its ReLU too.
 
     Args:
         attention: `keras_caption.layers.MultiHeadAttention`, with any sockets filled.
@@ -61,6 +61,7 @@ class CoAttentionBlock(KnownOutput):
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
         **kwargs: Unpack[KerasOptions],
     ):
+        # No autocast: boxes stay in float32; `call` casts the other inputs.
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
         self.attention = attention

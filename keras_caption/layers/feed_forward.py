@@ -14,10 +14,10 @@ from keras_caption.layers.unbiased_layer_normalization import (
 ACTIVATIONS = {
     "relu": "relu",
     "swish": "silu",
-    # Keras's own, by name, is an approximation.
+    # Keras's "gelu" is an approximation by tanh; this one is exact.
     "gelu": lambda x: ops.gelu(x, approximate=False),
 }
-# Make the norm of a branch from its epsilon and keywords of any layer.
+# Functions that make the norm of a branch from epsilon and a layer's keywords.
 BLOCK_NORMS = {
     "layer": lambda epsilon, **kwargs: keras.layers.LayerNormalization(
         epsilon=epsilon, **kwargs
@@ -40,8 +40,8 @@ class FeedForward(keras.layers.Layer):
             `"glorot_uniform"`.
         norm_position: str, `"post"` or `"pre"`. Defaults to `"post"`.
         norm: str, kind of `LayerNorm`, one of `BLOCK_NORMS`. Defaults to `"layer"`.
-        norm_epsilon: float, what it adds to the variance. Defaults to 1e-3. Of
-            `"unbiased"` it is always 1e-6, added to the deviation.
+        norm_epsilon: float, added to the variance by `"layer"`. Defaults to 1e-3.
+            `"unbiased"` ignores it and adds 1e-6 to the standard deviation.
         activation: str, f, one of `ACTIVATIONS`. Defaults to `"relu"`.
         activation_dropout: float, dropout rate of the hidden layer. Defaults to 0.
 
@@ -52,7 +52,7 @@ class FeedForward(keras.layers.Layer):
         float `(..., dim)`.
 
     Raises:
-        InputError: If there is no such activation, norm or position of it.
+        InputError: If the activation, the norm or its position is unknown.
     """
 
     def __init__(

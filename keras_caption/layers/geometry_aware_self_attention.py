@@ -23,9 +23,9 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
         key_dim: int, size of a query and a key per head.
         bias: Layer for the `bias` socket. Defaults to a `GeometryBias` of `kind`,
             `geometry_dim` and `signed`.
-        kind: `"content_independent"`, `"query"`, `"key"`, or several joined by
-            `"+"`: what the bias depends on besides the geometry. Defaults to
-            `"query"`.
+        kind: str, what the bias depends on besides the geometry:
+            `"content_independent"`, `"query"`, `"key"`, or several joined by `"+"`.
+            Defaults to `"query"`.
         geometry_dim: int, size of the geometry vector G_ij (d_g), which the paper
             leaves open. Defaults to 80, see `GeometryBias`.
         signed: bool, whether the geometry tells left from right and above from below,

@@ -11,18 +11,18 @@ from keras_caption.layers.matrix_dense import MatrixDense
 
 GEOMETRIES = ("content_independent", "query", "key")
 
-# d_g, which the paper does not give: inferred from its numbers of parameters. With 80,
-# NG-SAN has 41.51M, printed as 41.5M; and FC (Eq. 9) with a w_g (Eq. 11) that heads
-# share have 4 * (5 * 80 + 80) = 1,920 in four blocks, the "about 2k" of section 5.4.
+# d_g, which the paper does not give, is inferred from its parameter counts. With 80,
+# NG-SAN has 41.51M parameters, printed as 41.5M; FC (Eq. 9) with a w_g (Eq. 11) that
+# heads share has 4 * (5 * 80 + 80) = 1,920 in four blocks, "about 2k" in section 5.4.
 GEOMETRY_DIM = 80
-# The least side, as a share of the image's, is well below a pixel: only degenerate
-# boxes are clamped. The least distance is in sides of the box.
+# The smallest side, as a fraction of the image's side, is well below a pixel: only
+# degenerate boxes are clamped. The smallest distance is a fraction of the box's side.
 MIN_SIDE = 1e-4
 MIN_DISTANCE = 1e-3
-# Distance, as a share of the image's side, at which a direction has half its length.
+# Distance, as a fraction of the image's side, at which a direction has half length.
 FADING = 0.02
-# Of the sines and cosines of signed offsets, in radians for an image's side: that of
-# the lowest is monotone over the image, that of the highest turns twice.
+# Frequencies of the sines and cosines of signed offsets, in radians per image side. The
+# lowest sine is monotone over the image, the highest completes two periods.
 FREQUENCIES = np.pi / 2 * 2.0 ** np.arange(4)
 
 
@@ -34,27 +34,27 @@ def relative_geometry(
         f_ij = (log(|x_i - x_j| / w_i), log(|y_i - y_j| / h_i),
                 log(w_i / w_j), log(h_i / h_j))
 
-    with (x, y) the centre, w and h the sides of a box. Both ratios of distances are
-    clamped at 1e-3, so that the diagonal and boxes with the same centre stay finite;
-    sides are clamped at 1e-4, so that boxes of width 0 do. The paper gives neither
-    clamp.
+    with (x, y) the centre, w and h the sides of a box. Relative distances are clamped
+    to at least 1e-3, which keeps the diagonal and boxes with the same centre finite;
+    sides are clamped to at least 1e-4, which keeps boxes of width 0 finite. The paper
+    gives neither clamp.
 
     Absolute distances do not say which box is left of, or above, the other. A signed
     geometry, which is ours, appends the direction of the offset d = (dx, dy) from the
-    centre of box i to that of j, in shares of the image's sides, and the offset itself:
+    centre of box i to that of j, in fractions of the image's sides, and the offset:
 
         u   = d / (|d| + 0.02)
         s_ij = (u_x, u_y, u_x^2 - u_y^2, 2 u_x u_y,
                 sin(f dx), sin(f dy), cos(f dx), cos(f dy)),  f = pi / 2, pi, 2 pi, 4 pi
 
     The first four are cosine and sine of the direction's angle and of twice the angle,
-    which separates beside from above; near a distance of 0, where a direction means
-    nothing, they fade to 0, without a jump.
+    which separates "beside" from "above". They fade to 0 continuously as the distance
+    approaches 0, where a direction means nothing.
 
     Args:
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
-        signed: bool, whether to append these. Defaults to `False`, the paper's
+        signed: bool, whether to append s_ij. Defaults to `False`, the paper's
             geometry.
 
     Returns:
@@ -77,13 +77,13 @@ def relative_geometry(
 
 
 def signed_geometry(offset):
-    """The parts of s_ij, a list of float `(batch, N, N, ...)`, of offsets dx and dy."""
+    """Returns the parts of s_ij, a list of float `(batch, N, N, ...)`, from offsets."""
     squares = ops.sum(ops.square(offset), axis=-1, keepdims=True)
-    # The square root has no gradient at 0.
+    # The gradient of the square root is infinite at 0, on the diagonal.
     distance = ops.sqrt(ops.maximum(squares, MIN_SIDE**2))
     direction = offset / (distance + FADING)
     x, y = ops.split(direction, 2, axis=-1)
-    # A product of this shape, and not `einsum`, is what LiteRT can run.
+    # (batch, N, N, 2, frequencies), as a product: LiteRT cannot run an `einsum` here.
     angles = ops.expand_dims(offset, -1) * ops.convert_to_tensor(FREQUENCIES, "float32")
     shape = (*ops.shape(offset)[:3], 2 * len(FREQUENCIES))
     angles = ops.reshape(angles, shape)
@@ -105,11 +105,11 @@ class GeometryBias(keras.layers.Layer):
 
     where w is a vector per head, and q' and k' are projections, per head, of the
     attention layer's input. Biases of several kinds are added up. The paper gives the
-    equations for one head; that heads share G_ij, and that each has w, q' and k' of its
-    own, is ours, as are the biases in FC, q' and k', and that phi is not divided by
-    `sqrt(d)`, as Q K^T is.
+    equations for one head. Choices of ours: heads share G_ij, but each has its own w,
+    q' and k'; FC and the projections to q' and k' have biases; and phi, unlike Q K^T,
+    is not divided by `sqrt(d)`.
 
-    With a signed geometry, which is ours, f_ij also has the signs that Eq. 8 takes away
+    A signed geometry, which is ours, appends the direction that Eq. 8 discards
     (`relative_geometry`).
 
     Fills the `bias` socket of `keras_caption.layers.MultiHeadAttention`.
@@ -184,6 +184,7 @@ class GeometryBias(keras.layers.Layer):
 
     def build(self, query_shape: Shape, key_shape: Shape, boxes_shape: Shape) -> None:
         batch, items = boxes_shape[:2]
+        # f_ij has 4 numbers; s_ij a direction of 4, and sine and cosine of x and y.
         features = 4 + (4 + 4 * len(FREQUENCIES)) * self.signed
         self.geometry_dense.build((batch, items, items, features))
         if "query" in self._kinds:
@@ -222,7 +223,7 @@ class GeometryBias(keras.layers.Layer):
         return self._content_independent(self.geometry_dense(relative))
 
     def _content_independent(self, geometry):
-        bias = self.content_independent_dense(geometry)
+        bias = self.content_independent_dense(geometry)  # (batch, N, N, heads)
         return ops.transpose(bias, (0, 3, 1, 2))
 
     def compute_mask(self, query: Tensor, previous_mask: Any = None) -> None:

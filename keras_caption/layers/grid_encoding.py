@@ -43,6 +43,7 @@ class GridEncoding(keras.layers.Layer):
         _, height, width, dim = ops.shape(inputs)
 
         def encode(length):
+            # Only the shape of its input matters to the encoding.
             return self.positions(ops.zeros((1, length, dim // 2), inputs.dtype))
 
         shape = (1, height, width, dim // 2)

@@ -72,13 +72,15 @@ class InstanceNormalization(keras.layers.Layer):
     ) -> Float[Tensor, "batch items channels"]:
         items = ops.cast(inputs, "float32")
         if mask is None:
-            # Not `ops.moments`: on PyTorch it loses all digits where the mean is large.
+            # Not `ops.moments`: on PyTorch it loses all digits when the mean is large.
             x = items - ops.mean(items, axis=1, keepdims=True)
             variance = ops.mean(ops.square(x), axis=1, keepdims=True)
         else:
             valid = ops.expand_dims(mask, -1)
             count = ops.sum(ops.cast(valid, "float32"), axis=1, keepdims=True)
+            # A set without valid items divides 0 by 1, not by 0.
             count = ops.maximum(count, 1.0)
+            # `where`, not a product: padding may hold NaN or infinity.
             items = ops.where(valid, items, 0.0)
             mean = ops.sum(items, axis=1, keepdims=True) / count
             x = ops.where(valid, items - mean, 0.0)

@@ -14,12 +14,12 @@ class LengthTemperature(keras.layers.Layer):
         sqrt(length + key_dim)
 
     instead of `sqrt(key_dim)`: the more keys, the flatter the softmax over them
-    (Eq. 2). The paper does not say what masks change. Here, keys that a causal mask
-    hides from some queries count; padding does not, so that captions do not depend on
-    the other examples of a batch.
+    (Eq. 2). The paper does not say which masked keys count. Here, a key that a causal
+    mask hides from some queries counts; padding does not, so that captions do not
+    depend on the other examples of a batch.
 
-    The cache of a decoder holds only the keys so far. For its steps to agree with
-    teacher forcing, give its self-attention a constant `length`.
+    A decoder's cache holds only the keys of earlier steps. Give its self-attention a
+    constant `length`, so that cached steps agree with teacher forcing.
 
     Fills the `temperature` socket of `MultiHeadAttention`.
 
@@ -56,6 +56,7 @@ class LengthTemperature(keras.layers.Layer):
         elif mask is None:
             length = ops.cast(ops.shape(keys)[2], "float32")
         else:
+            # A key counts if any query may attend to it: (batch, M).
             attended = ops.cast(ops.any(mask, axis=1), "float32")
             length = ops.reshape(ops.sum(attended, axis=-1), (-1, 1, 1, 1))
         return ops.sqrt(length + keys.shape[-1])

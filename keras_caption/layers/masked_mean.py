@@ -7,7 +7,7 @@ from keras_caption.arguments import Tensor
 def masked_mean(
     items: Float[Tensor, "batch M dim"], mask: Bool[Tensor, "batch M"] | None = None
 ) -> Float[Tensor, "batch dim"]:
-    """The mean of the valid items; zeros if there are none.
+    """Computes the mean of the valid items; zeros if there are none.
 
     Args:
         items: float `(batch, M, dim)`.
@@ -19,5 +19,6 @@ def masked_mean(
     if mask is None:
         return ops.mean(items, axis=1)
     valid = ops.expand_dims(ops.cast(mask, items.dtype), -1)
+    # An example without valid items divides 0 by 1, not by 0.
     count = ops.maximum(ops.sum(valid, axis=1), 1.0)
     return ops.sum(items * valid, axis=1) / count

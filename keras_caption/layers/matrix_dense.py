@@ -9,14 +9,14 @@ from keras_caption.arguments import KerasOptions, Tensor
 
 @keras.saving.register_keras_serializable("keras_caption")
 class MatrixDense(keras.layers.Dense):
-    """`keras.layers.Dense` that reshapes its input to a matrix, for speed.
+    """A `keras.layers.Dense` that reshapes its input to a matrix, for speed.
 
-    The result is the same. TensorFlow fuses the product of two matrices, the bias and
-    the activation to one operation; after a product of higher rank, as in Keras's
-    layer, they remain three. On other backends it is Keras's layer.
+    The result is the same. TensorFlow fuses matrix product, bias and activation into
+    one operation, but not after a product of higher rank, which Keras's layer computes.
+    On other backends the layer is Keras's.
 
-    Its initializer is a copy of the one given, since all calls of one that has no seed
-    give the same values: several layers may be given the same.
+    The layer clones its initializer. Every call of the same unseeded initializer object
+    returns the same values, so that layers sharing one would start with equal weights.
     """
 
     def __init__(
@@ -26,6 +26,7 @@ class MatrixDense(keras.layers.Dense):
         kernel_initializer: Any = "glorot_uniform",
         **kwargs: Unpack[KerasOptions],
     ):
+        # See the class: an initializer object may be shared by several layers.
         if isinstance(kernel_initializer, keras.Initializer):
             kernel_initializer = kernel_initializer.clone()
         super().__init__(
@@ -37,6 +38,7 @@ class MatrixDense(keras.layers.Dense):
     ) -> Float[Tensor, "... units"]:
         if keras.backend.backend() != "tensorflow":
             return super().call(inputs, training=training)
+        # (..., dim) -> (rows, dim): the product of two matrices that TensorFlow fuses.
         outputs = super().call(
             ops.reshape(inputs, (-1, inputs.shape[-1])), training=training
         )

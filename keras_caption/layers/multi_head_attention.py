@@ -15,7 +15,8 @@ from keras_caption.layers.sockets import (
     normalize,
 )
 
-# Replaces the scores of masked items, in float32.
+# Replaces the scores of masked items. Finite, so that the softmax of a fully masked row
+# is uniform instead of NaN; scores are float32, in which it does not overflow.
 MASKED_SCORE = -1e9
 
 
@@ -40,15 +41,16 @@ class MultiHeadAttention(keras.layers.Layer):
     | `temperature` | `temperature(keys, mask=mask)` -> divisor of the scores |
     | `gate` | `gate(attended, query)` -> `(batch, T, dim)` |
 
-    If `mask` is `None`, `memory` may return keys and values only. Combined with a
-    `bias`, it needs a method `average` that turns biases of items into biases of what
-    it returns, see `keras_caption.layers.AreaMemory`. Norms and temperatures whose
-    `call` has no `mask` are called without it. Such a norm sees padding too: use one
-    that normalizes each item by itself, such as RMS normalization, or inputs without
-    padding.
+    If `mask` is `None`, `memory` may return keys and values only. A `memory` needs two
+    methods: `average`, which turns biases of items into biases of the items that
+    `memory` returns, if there is a `bias`; and `share`, which turns attention weights
+    of those back into weights of the items, for figures. See
+    `keras_caption.layers.AreaMemory`. Norms and temperatures whose `call` has no `mask`
+    are called without it. Such a norm sees padding too: use one that normalizes each
+    item by itself, such as RMS normalization, or inputs without padding.
 
     The layer can be called as a whole, or in the steps that a decoder's cache needs:
-    `project` makes keys and values, `items` applies the `memory` socket to them, and
+    `project` computes keys and values, `items` applies the `memory` socket to them, and
     `attend` attends to the result.
 
     Args:
@@ -61,40 +63,40 @@ class MultiHeadAttention(keras.layers.Layer):
             `None`.
         norm_affine: bool, whether norms given by name learn a gain and an offset.
             Defaults to `False`.
-        norm_epsilon: float, what norms given by name add to the variance. Defaults to
-            `None`, their own.
+        norm_epsilon: float, added to the variance by norms given by name. Defaults to
+            `None`, the default of the norm.
         score: Layer that computes the scores of queries and keys, each
             `(batch, heads, items, key_dim)`, such as
             `keras_caption.layers.AdditiveScore`. Defaults to `None`, the products
             divided by the temperature.
         bias: Layer that computes a bias of the scores. Defaults to `None`, no bias.
-        memory: Layer that turns keys and values into those attended to. Defaults to
-            `None`, the keys and values themselves.
+        memory: Layer that replaces the keys and values attended to. Defaults to
+            `None`, the projected keys and values.
         temperature: Layer that computes the divisor of the scores. Defaults to
             `None`, `sqrt(key_dim)`.
-        gate: Layer that combines the attended vectors with the queries. Defaults to
-            `None`, the attended vectors.
+        gate: Layer that combines the attended vectors with the inputs `query`. Defaults
+            to `None`, the attended vectors alone.
         output_projection: bool, whether a linear layer (W_o) mixes the heads.
             Defaults to `True`.
-        value_projection: bool, whether a linear layer (W_v) makes the values. If not,
-            they are the items themselves, whose size `num_heads` divides. Defaults to
-            `True`.
-        query_projection: bool, whether a linear layer (W_q) makes the queries. If not,
-            they are the inputs themselves, of size `num_heads * key_dim`. Defaults to
-            `True`.
+        value_projection: bool, whether a linear layer (W_v) projects the values. If
+            `False`, values are the items themselves, whose size must be divisible by
+            `num_heads`. Defaults to `True`.
+        query_projection: bool, whether a linear layer (W_q) projects the queries. If
+            `False`, queries are the inputs themselves, whose size must be
+            `num_heads * key_dim`. Defaults to `True`.
         kernel_initializer: Keras initializer, or its name, of W_q, W_k and W_v.
             Defaults to `"glorot_uniform"`.
-        value_initializer: The same of W_v alone. Defaults to `kernel_initializer`.
-        output_initializer: The same of W_o.
+        value_initializer: Initializer of W_v. Defaults to `kernel_initializer`.
+        output_initializer: Initializer of W_o. Defaults to `"glorot_uniform"`.
 
     Call arguments:
         query: float `(batch, T, dim)`.
-        value: float `(batch, M, value_dim)`, which keys and values are projections
-            of. Defaults to `query` (self-attention).
+        value: float `(batch, M, value_dim)`, the items to attend to. Defaults to
+            `query` (self-attention).
         query_mask: bool `(batch, T)`, True for valid items, for the norm of the
             queries. Defaults to `None`, all valid.
-        value_mask: bool `(batch, M)`, True for valid items, the only ones attended
-            to. Defaults to `query_mask` in self-attention, else to `None`, all valid.
+        value_mask: bool `(batch, M)`, True for valid items; others are not attended to.
+            Defaults to `query_mask` in self-attention, else to `None`, all valid.
         attention_mask: bool, broadcastable to `(batch, T, M)`, True where a query may
             attend to an item. Defaults to `None`, everywhere.
         boxes: float `(batch, M, 4)`, for the `bias` socket.
@@ -102,8 +104,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Returns:
         float `(batch, T, dim)`; with `return_attention_scores`, a pair of it and the
-        weights, float32 `(batch, num_heads, T, M)`, or of M' items with a `memory`. A
-        fully masked query attends uniformly; its output stays finite.
+        weights, float32 `(batch, num_heads, T, M)`, with a `memory` over its M' items.
+        A fully masked query attends uniformly; its output stays finite.
 
     Raises:
         InputError: If a norm has an unknown name, a score is given beside a
@@ -175,7 +177,7 @@ class MultiHeadAttention(keras.layers.Layer):
                 ("value", value_initializer or kernel_initializer),
             )
         )
-        # The order of assignments is that of the weights.
+        # The order of assignments is the order of the weights in saved models.
         self.query_dense = query_dense if query_projection else None
         self.key_dense = key_dense
         self.value_dense = value_dense if value_projection else None
@@ -241,7 +243,7 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def _bias(self, query, value, boxes):
-        """Bias of the scores of what `items` returns, or `None`."""
+        """Computes the bias of the scores over what `items` returns, or `None`."""
         if self.bias is None:
             return None
         if boxes is None:
@@ -252,6 +254,7 @@ class MultiHeadAttention(keras.layers.Layer):
         bias = self.bias(query, value, boxes)
         if self.memory is None:
             return bias
+        # In float32: a mean over many items loses digits in half precision.
         return self.memory.average(ops.cast(bias, "float32"))
 
     def project(
@@ -294,6 +297,7 @@ class MultiHeadAttention(keras.layers.Layer):
         """
         if self.memory is None:
             return keys, values, mask
+        # A memory may return no mask if it is given none.
         keys, values, *masks = self.memory(keys, values, mask)
         return keys, values, masks[0] if masks else None
 
@@ -330,16 +334,19 @@ class MultiHeadAttention(keras.layers.Layer):
             queries = self.query_dense(query)
         queries = normalize(queries, self.query_norm, query_mask)
         queries = self._split_heads(queries)
+        # (batch, heads, T, M'). Softmax in float32: half precision overflows at 65,504,
+        # and MASKED_SCORE is beyond it.
         scores = ops.cast(self._scores(queries, keys, mask), "float32")
         if bias is not None:
             scores = scores + ops.cast(bias, "float32")
         if mask is not None:
+            # After the bias, which must not lift a masked score; (batch, 1, T, M').
             scores = ops.where(ops.expand_dims(mask, 1), scores, MASKED_SCORE)
         weights = ops.softmax(scores)
         attended = ops.matmul(
             ops.cast(self.dropout_layer(weights), values.dtype), values
         )
-        attended = ops.transpose(attended, (0, 2, 1, 3))
+        attended = ops.transpose(attended, (0, 2, 1, 3))  # (batch, T, heads, dim)
         values_dim = self.num_heads * values.shape[-1]
         attended = ops.reshape(attended, (-1, ops.shape(query)[1], values_dim))
         if self.output_projection:
@@ -349,10 +356,12 @@ class MultiHeadAttention(keras.layers.Layer):
         return (attended, weights) if return_attention_scores else attended
 
     def _scores(self, queries, keys, mask):
-        """Scores before bias and mask, `(batch, num_heads, T, items)`."""
+        """Computes scores before bias and mask, `(batch, num_heads, T, items)`."""
         if self.score is not None:
             return self.score(queries, keys)
         if self.temperature is None:
+            # Scale the queries, (batch, heads, T, key_dim), not the scores, of which
+            # there are more.
             queries = queries * (self.key_dim**-0.5)
         else:
             temperature = call_with_mask(self.temperature, keys, mask)
@@ -362,7 +371,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def item_weights(
         self, weights: Float[Tensor, "batch num_heads T items"], length: int
     ) -> Float[Tensor, "batch num_heads T M"]:
-        """Attention weights of the M items, from those of what `items` returned.
+        """Converts attention weights over what `items` returned to weights of M items.
 
         The weight of an area is shared evenly among its items.
 

@@ -9,11 +9,11 @@ from keras_caption.arguments import KerasOptions, Shape, Tensor
 
 @keras.saving.register_keras_serializable("keras_caption")
 class ProductScore(keras.layers.Layer):
-    """Scores of plain dot-product attention: products that nothing divides.
+    """Scores of plain dot-product attention, without a temperature.
 
         e_tm = q_t^T k_m
 
-    for each head, where q and k are what the attention makes of queries and keys.
+    for each head, where q and k are projected queries and keys.
 
     Fills the `score` socket of `MultiHeadAttention`.
 
@@ -34,7 +34,7 @@ class ProductScore(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, queries_shape: Shape, keys_shape: Shape) -> None:
-        """Makes nothing: the `build` of Keras itself takes the shape of one input."""
+        """Creates no weights. Keras's own `build` takes the shape of one input only."""
 
     def call(
         self,

@@ -20,7 +20,8 @@ class RefiningBlock(KnownOutput):
         x = x + Dropout(Attention(LayerNorm(x)))
         x = x + Dropout(FeedForward(LayerNorm(x)))     (optional)
 
-    The paper's Eq. 7 normalizes after the sum; this is the order of its released code.
+    The paper's Eq. 7 normalizes after the sum; the released code, as here, before the
+    attention.
 
     Args:
         attention: `keras_caption.layers.MultiHeadAttention`, with any sockets filled;

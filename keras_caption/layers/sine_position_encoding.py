@@ -9,7 +9,7 @@ from keras_caption.arguments import KerasOptions, Tensor
 
 @keras.saving.register_keras_serializable("keras_caption")
 class SinePositionEncoding(keras.layers.Layer):
-    """The sinusoidal encoding of positions, to be added to embeddings.
+    """Sinusoidal encoding of positions, to be added to embeddings.
 
     Vaswani et al., "Attention Is All You Need", NeurIPS 2017, Section 3.5: channels
     `2 i` and `2 i + 1` of position p are the sine and the cosine of
@@ -25,6 +25,7 @@ class SinePositionEncoding(keras.layers.Layer):
 
     def __init__(self, **kwargs: Unpack[KerasOptions]):
         super().__init__(**kwargs)
+        # It has no weights, and thus no `build`.
         self.built = True
 
     def call(
@@ -35,6 +36,7 @@ class SinePositionEncoding(keras.layers.Layer):
         shape = ops.shape(inputs)
         channels = ops.arange(shape[-1])
         positions = ops.cast(ops.arange(shape[-2]) + start_index, self.compute_dtype)
+        # Channels 2 i and 2 i + 1 share the frequency 10000^(-2 i / dim).
         exponents = ops.cast(channels // 2 * 2, self.compute_dtype) / ops.cast(
             shape[-1], self.compute_dtype
         )

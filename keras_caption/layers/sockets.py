@@ -10,8 +10,8 @@ from keras_caption.arguments import Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.instance_normalization import InstanceNormalization
 
-# Makes a normalization layer from `affine`, whether it learns a gain and an offset,
-# and keyword arguments of any layer; `epsilon` too, if one is chosen.
+# Functions that make a normalization layer from `affine`, whether it learns a gain and
+# an offset, and from a layer's keyword arguments, with `epsilon` if the user chose one.
 NORMS = {
     "instance": lambda affine, **kwargs: InstanceNormalization(affine, **kwargs),
     # Ours: its two steps.
@@ -41,8 +41,8 @@ def make_norm(
     Args:
         identifier: The name, a layer or `None`.
         affine: bool, whether it learns a gain and an offset.
-        epsilon: float, added to the variance, or `None` for the layer's own.
-        **kwargs: Of any layer, such as `dtype` and `name`.
+        epsilon: float, added to the variance, or `None` for the layer's default.
+        **kwargs: Further arguments of the layer, such as `dtype` and `name`.
 
     Raises:
         InputError: If the name is not one of `NORMS`.
@@ -60,7 +60,7 @@ def make_norm(
 
 
 def build_once(layer: keras.layers.Layer | None, *shapes: Shape) -> None:
-    """Builds a layer given by the user as its first call would, unless it is built.
+    """Builds a user's layer as its first call would, unless it is built.
 
     Keras's contract: a `build` of one argument takes the shape of the first input;
     in a `build` of several, `x_shape` is the shape of the input `x` of `call`. A layer
@@ -77,7 +77,7 @@ def build_once(layer: keras.layers.Layer | None, *shapes: Shape) -> None:
         layer.build(shapes[0])
         return
     inputs = inspect.signature(layer.call).parameters
-    # `call` may have further, optional inputs, whose shapes are not given.
+    # Not strict: `call` may have further, optional inputs without shapes here.
     named = zip((f"{name}_shape" for name in inputs), shapes, strict=False)
     layer.build(**{name: shape for name, shape in named if name in expected})
 
@@ -104,7 +104,7 @@ def normalize(
 def combine_masks(
     value_mask: Tensor | None, attention_mask: Tensor | None
 ) -> Tensor | None:
-    """Combines masks `(batch, M)` of items and `(batch, T, M)` of their queries."""
+    """Combines masks of items, `(batch, M)`, and of pairs, `(batch, T, M)`."""
     if value_mask is None:
         return attention_mask
     value_mask = ops.expand_dims(value_mask, 1)

@@ -7,19 +7,19 @@ from keras_caption.layers.feed_forward import BLOCK_NORMS, FeedForward
 
 
 class TransformerBlock(keras.layers.Layer):
-    """What the blocks of Transformer encoders and decoders share.
+    """Base class of Transformer encoder and decoder blocks.
 
-    The feed-forward part, and where branches are normalized: post-norm, as in the
-    paper, or pre-norm, as in tensor2tensor. The output of the last pre-norm block is
-    not normalized: a model does that behind it.
+    It holds the feed-forward part, and decides where branches are normalized:
+    post-norm, as in the paper, or pre-norm, as in tensor2tensor. A pre-norm block does
+    not normalize its output: a model normalizes that of the last block.
 
     Args:
         feedforward_dim: int, size of the hidden layer of the feed-forward part.
         dropout: float, dropout rate of all residual branches. Defaults to 0.1.
         kernel_initializer: Keras initializer, or its name, of the feed-forward part.
             Defaults to `"glorot_uniform"`.
-        norm_position, norm, norm_epsilon, activation, activation_dropout: Of
-            `FeedForward`; the first three hold for attention too.
+        norm_position, norm, norm_epsilon, activation, activation_dropout: See
+            `FeedForward`; the first three apply to attention branches too.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class TransformerBlock(keras.layers.Layer):
         )
 
     def before(self, norm: keras.layers.Layer, x: Tensor) -> Tensor:
-        """What a branch reads."""
+        """Returns the input of a branch, normalized if pre-norm."""
         return norm(x) if self.norm_position == "pre" else x
 
     def after(self, norm: keras.layers.Layer, x: Tensor) -> Tensor:
-        """The sum of a branch and its input, as the next branch takes it."""
+        """Returns the sum of a branch and its input, normalized if post-norm."""
         return x if self.norm_position == "pre" else norm(x)
 
     def get_config(self) -> dict[str, Any]:

@@ -24,13 +24,13 @@ class TransformerDecoderBlock(TransformerBlock):
         x = x + Dropout(FeedForward(LayerNorm(x)))
 
     Several sequences may share one memory, as the five training captions of an image
-    and the hypotheses of a beam search do: the batch size of `inputs` is then a
-    multiple of the memory's, the sequences of one memory are next to each other, and
-    the memory's keys and values are computed once, not once per sequence.
+    and the hypotheses of a beam search do. The batch size of `inputs` is then a
+    multiple of the memory's, the sequences of one memory are adjacent, and the memory's
+    keys and values are computed once, not once per sequence.
 
     A sequence is either given as a whole (`call`) or decoded one position at a time:
-    `read_memory` computes the memory's keys and values, `empty_cache` makes a cache of
-    the sequence's own, and `step` fills it.
+    `read_memory` computes the memory's keys and values, `empty_cache` makes a cache for
+    the sequence's keys and values, and `step` fills it.
 
     Args:
         self_attention, cross_attention: `keras_caption.layers.MultiHeadAttention`,
@@ -39,7 +39,7 @@ class TransformerDecoderBlock(TransformerBlock):
         dropout: float, dropout rate of the three residual branches. Defaults to 0.1.
         kernel_initializer: Keras initializer, or its name, of the feed-forward part.
             Defaults to `"glorot_uniform"`.
-        norm_position, norm, norm_epsilon, activation, activation_dropout: As of
+        norm_position, norm, norm_epsilon, activation, activation_dropout: See
             `TransformerEncoderBlock`.
 
     Call arguments:
@@ -96,7 +96,7 @@ class TransformerDecoderBlock(TransformerBlock):
         ]
     ):
         positions = ops.arange(ops.shape(inputs)[1])
-        causal = ops.expand_dims(positions, 1) >= positions
+        causal = ops.expand_dims(positions, 1) >= positions  # (T, T)
         attended = self.self_attention(
             self.before(self.self_norm, inputs),
             attention_mask=ops.expand_dims(causal, 0),
@@ -119,7 +119,7 @@ class TransformerDecoderBlock(TransformerBlock):
     def empty_cache(self, batch_size: int, length: int) -> tuple[Tensor, Tensor]:
         """Makes a cache of keys and values with room for `length` positions.
 
-        They come in reverse: the newest one is the first.
+        Positions are stored in reverse: the newest one is the first.
         """
         attention = self.self_attention
         shape = (batch_size, attention.num_heads, length, attention.key_dim)
@@ -146,13 +146,14 @@ class TransformerDecoderBlock(TransformerBlock):
         attention = self.self_attention
         read = self.before(self.self_norm, inputs)
         new = attention.project(read)
-        # The newest position is the first: attention does not depend on their order,
-        # and in TensorFlow, writing to any other one copies the cache too, but slower.
+        # The newest position is the first. Attention does not depend on the order, and
+        # in TensorFlow a write at another place copies the cache too, but slower.
         cache = tuple(
             ops.concatenate([n, c[:, :, :-1]], axis=2)
             for n, c in zip(new, cache, strict=True)
         )
         positions = ops.arange(ops.shape(cache[0])[2])
+        # In reverse order, the first index + 1 places are filled.
         past = ops.reshape(positions <= index, (1, 1, -1))
         keys, values, mask = attention.items(*cache, past)
         attended = attention.attend(read, keys, values, mask=mask)
@@ -160,10 +161,12 @@ class TransformerDecoderBlock(TransformerBlock):
         return x, cache
 
     def _after_self_attention(self, inputs, attended, items):
+        """Computes the rest of the block, and the weights of the cross-attention."""
         x = self.after(self.self_norm, inputs + self.self_dropout(attended))
         keys, values, mask = items
         length, dim = ops.shape(x)[1], x.shape[-1]
-        # The queries of all sequences that share a memory become one row.
+        # Sequences that share a memory become one row of queries:
+        # (batch * C, T, dim) -> (batch, C * T, dim).
         queries = self.before(self.cross_norm, x)
         queries = ops.reshape(queries, (ops.shape(keys)[0], -1, dim))
         attended, scores = self.cross_attention.attend(

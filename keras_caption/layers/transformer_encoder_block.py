@@ -29,13 +29,13 @@ class TransformerEncoderBlock(KnownOutput, TransformerBlock):
         kernel_initializer: Keras initializer, or its name, of the feed-forward part.
             Defaults to `"glorot_uniform"`.
         norm_position: str, where branches are normalized, `"post"` or `"pre"`. Defaults
-            to `"post"`. Behind the last pre-norm block a model normalizes once more.
+            to `"post"`. A model normalizes the output of the last pre-norm block.
         norm: str, kind of `LayerNorm`: `"layer"`, or `"unbiased"`, which is an
             `UnbiasedLayerNormalization`. Defaults to `"layer"`.
-        norm_epsilon: float, what `"layer"` adds to the variance. Defaults to 1e-3.
-        activation: str, of the feed-forward part: `"relu"`, `"swish"` or `"gelu"`.
-            Defaults to `"relu"`.
-        activation_dropout: float, dropout rate behind it. Defaults to 0.
+        norm_epsilon: float, added to the variance by `"layer"`. Defaults to 1e-3.
+        activation: str, activation of the feed-forward part: `"relu"`, `"swish"` or
+            `"gelu"`. Defaults to `"relu"`.
+        activation_dropout: float, dropout rate after the activation. Defaults to 0.
 
     Call arguments:
         inputs: float `(batch, N, dim)`.
@@ -83,6 +83,7 @@ class TransformerEncoderBlock(KnownOutput, TransformerBlock):
         Float[Tensor, "batch N dim"]
         | tuple[Float[Tensor, "batch N dim"], Float32[Tensor, "batch num_heads N N"]]
     ):
+        # `autocast=False` keeps boxes in float32; the other inputs are cast here.
         inputs = ops.cast(inputs, self.compute_dtype)
         attended, scores = self.attention(
             self.before(self.attention_norm, inputs),

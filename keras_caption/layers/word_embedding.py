@@ -20,9 +20,9 @@ class WordEmbedding(keras.layers.Layer):
     Args:
         vocabulary_size: int, number of tokens.
         dim: int, size of an embedding.
-        scaled: bool, whether embeddings are scaled. Those that are not learn as fast
-            as an optimizer's rate says; pretrained ones should not be. Defaults to
-            True.
+        scaled: bool, whether embeddings are multiplied by `sqrt(dim)`, which
+            multiplies the effective learning rate too. Pretrained embeddings should
+            not be scaled. Defaults to `True`.
 
     Call arguments:
         tokens: int `(...)`.
@@ -47,6 +47,7 @@ class WordEmbedding(keras.layers.Layer):
     def build(self, tokens_shape: Shape) -> None:
         self.embeddings = self.add_weight(
             (self.vocabulary_size, self.dim),
+            # Scaled embeddings then begin with a standard deviation of 1.
             initializer=keras.initializers.RandomNormal(stddev=1 / self.scale),
             name="embeddings",
         )
@@ -55,14 +56,14 @@ class WordEmbedding(keras.layers.Layer):
         return ops.take(self.embeddings * self.scale, tokens, axis=0)
 
     def look_up(self, tokens: Int[Tensor, "..."]) -> Float[Tensor, "... dim"]:
-        """Returns what a call does, with a sparse gradient."""
+        """Returns the embeddings of tokens as a call does, with a sparse gradient."""
         rows = ops.cast(ops.take(self.embeddings, tokens, axis=0), self.compute_dtype)
         return rows * self.scale
 
     def output_table(self) -> Float[Tensor, "dim vocabulary_size"]:
-        """Returns the embeddings as columns, whose products with x score all tokens.
+        """Returns the embeddings as columns, for tied output weights.
 
-        To transpose them takes time: a loop does it once, before its steps.
+        The transposition takes time: a decoding loop calls this once, before its steps.
         """
         return ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
 

@@ -13,7 +13,7 @@ class AnswerCrossEntropy(keras.losses.Loss):
 
         loss = - sum_i (s_i log sigmoid(z_i) + (1 - s_i) log(1 - sigmoid(z_i)))
 
-    for scores s and logits z. It is the mean over the examples of a batch, where MCAN's
+    for scores s and logits z. It is averaged over the examples of a batch; MCAN's
     released code takes the sum.
 
     Args:
@@ -40,12 +40,13 @@ class AnswerCrossEntropy(keras.losses.Loss):
 
 
 def answer_loss(multi_label: bool) -> keras.losses.Loss:
-    """The loss of a `keras_caption.models.Classifier`, of scores of answers.
+    """Makes the loss of a `keras_caption.models.Classifier`.
 
     Args:
-        multi_label: bool, the classifier's: `AnswerCrossEntropy`, or else
-            `keras.losses.CategoricalCrossentropy` of logits. In the latter, a question
-            whose answer is unknown, with scores of 0, has no loss.
+        multi_label: bool, attribute of the classifier. If `True`, the loss is
+            `AnswerCrossEntropy`; if `False`, `keras.losses.CategoricalCrossentropy` of
+            logits, for which a question with an unknown answer, all of whose scores are
+            0, has no loss.
     """
     if multi_label:
         return AnswerCrossEntropy()

@@ -22,21 +22,21 @@ class SequenceCrossEntropy(keras.losses.Loss):
 
         q(target token) = 1 - s
         q(PAD) = q(BOS) = 0, which are never targets
-        q(any other token) = s / (V - 3), EOS and UNK among them
+        q(any other token) = s / (V - 3), including EOS and UNK
 
     and the loss is `- sum_i q_i log p_i`. It equals the Kullback-Leibler divergence of
     AoANet's released code, whose vocabulary has one token for PAD, BOS and EOS, up to
-    the entropy of q, a constant. (`keras.losses.CategoricalCrossentropy` adds s / V to
-    all tokens, the target token included.)
+    the entropy of q, a constant. (`keras.losses.CategoricalCrossentropy` gives s / V to
+    all tokens, including the target token.)
 
     Args:
-        label_smoothing: float in [0, 1), the share s of the probability that goes to
-            tokens other than the target. Defaults to 0.
+        label_smoothing: float in [0, 1), the probability s of all tokens other than the
+            target. Defaults to 0.
         name: str, name of the loss.
         **kwargs: Further arguments of `keras.losses.Loss`.
 
     Raises:
-        InputError: If the share is out of range, or a batch has no targets.
+        InputError: If `label_smoothing` is out of range, or a batch has no targets.
 
     Call arguments:
         y_true: int `(..., T)`, target tokens.
@@ -91,37 +91,39 @@ def smoothed_cross_entropy(
 ) -> Float[Tensor, " N"]:
     """Cross-entropy of each token, see `SequenceCrossEntropy`.
 
-    Its gradient by the logits is p - q. Logits are the largest tensor of a training
-    step: of their size, only exp(logits) is made and kept for the gradient, where
-    differentiation of `keras.ops.categorical_crossentropy` takes q and p.
+    The gradient with respect to the logits is p - q. Logits are the largest tensor of a
+    training step; the only other tensor of their size here is exp(logits), which is
+    kept for the gradient. `keras.ops.categorical_crossentropy` would keep q and p.
 
     Args:
         targets: int32 `(N,)`.
         logits: float `(N, vocabulary_size)`.
-        label_smoothing: float, the share of other tokens.
+        label_smoothing: float, the probability of all tokens other than the target.
 
     Returns:
         float `(N,)`.
     """
     vocabulary_size = logits.shape[-1]
     other = label_smoothing / (vocabulary_size - 3) if label_smoothing else 0.0
-    # q, but for the target's own share.
+    # q, except at the target; 3 tokens (PAD, BOS, the target) have no part of s.
     others = ops.where(ops.arange(vocabulary_size) >= EOS, other, 0.0)
     others = ops.cast(others, logits.dtype)
     targets = ops.expand_dims(targets, 1)
 
     @ops.custom_gradient
     def loss(logits):
+        # The usual shift: exp cannot overflow.
         greatest = ops.max(logits, axis=-1, keepdims=True)
         exp = ops.exp(logits - greatest)
         total = ops.sum(exp, axis=-1, keepdims=True)
-        of_target = ops.take_along_axis(logits, targets, axis=-1)
+        target_logits = ops.take_along_axis(logits, targets, axis=-1)
         losses = greatest + ops.log(total)
-        losses -= (1 - label_smoothing - other) * of_target
+        losses -= (1 - label_smoothing - other) * target_logits
         if label_smoothing:
             losses -= ops.matmul(logits, ops.expand_dims(others, 1))
 
         def gradient(*args, upstream=None):
+            # Backends pass the upstream gradient by position or by keyword.
             upstream = args[0] if upstream is None else upstream
             upstream = ops.expand_dims(upstream, 1)
             scale = upstream / total
@@ -130,6 +132,7 @@ def smoothed_cross_entropy(
             result = exp * scale
             if label_smoothing:
                 result -= upstream * others
+            # Only the target's element of p - q differs: (row, target) is overwritten.
             rows = ops.expand_dims(ops.arange(ops.shape(targets)[0]), 1)
             indices = ops.concatenate([rows, targets], axis=1)
             return ops.scatter_update(result, indices, at_target[:, 0])
@@ -142,11 +145,11 @@ def smoothed_cross_entropy(
 def average_one(weights: Tensor) -> Tensor:
     """Scales weights so that their mean over the positions of all replicas is 1.
 
-    As in Keras's mean of a loss, every replica has the same weight in that mean, even
-    if it has fewer positions than others.
+    As in Keras, every replica has the same weight in that mean, even if it has fewer
+    positions than the others.
     """
     weights = ops.cast(weights, "float32")
     positions = ops.cast(ops.size(weights), "float32")
     _, replicas = place_among_replicas()
-    share = sum_over_replicas(ops.sum(weights)) / (replicas * positions)
-    return weights / ops.maximum(share, 1e-9)
+    mean = sum_over_replicas(ops.sum(weights)) / (replicas * positions)
+    return weights / ops.maximum(mean, 1e-9)

@@ -22,9 +22,9 @@ from keras_caption.rewards.ngrams import (
 )
 from keras_caption.text import EOS, PAD
 
-SIGMA = 6.0
-# TensorFlow has no int32 variables on GPUs, and JAX no int64 by default. What is looked
-# up in them is int32 on both.
+SIGMA = 6.0  # of the Gaussian penalty of lengths, as in pycocoevalcap
+# Type of the look-up tables. TensorFlow has no int32 variables on GPUs, and JAX has no
+# int64 by default; the values looked up are cast to int32 on both.
 TABLE_DTYPE = "int64" if keras.backend.backend() == "tensorflow" else "int32"
 
 
@@ -37,10 +37,10 @@ class CiderD(keras.layers.Layer):
 
         sum_g min(h_g, r_g) r_g idf_g^2 / (|h idf| |r idf|) exp(-d^2 / (2 * 6^2))
 
-    where d is the difference of their numbers of bigrams; averaged over n and over
-    references, times 10. It equals pycocoevalcap's `Cider` on the same tokens and
-    document frequencies. It compiles with XLA: no strings, no Python, no sparse
-    tensors.
+    where d is the difference of their numbers of bigrams; it is averaged over n and
+    over references, and multiplied by 10. It equals pycocoevalcap's `Cider` on the same
+    tokens and document frequencies. It compiles with XLA: no strings, no Python, no
+    sparse tensors.
 
     Self-critical training counts EOS as a token of the n-grams, which rewards complete
     endings; the evaluation metric does not.
@@ -51,14 +51,14 @@ class CiderD(keras.layers.Layer):
         **kwargs: Further arguments of `keras.layers.Layer`.
 
     Call arguments:
-        captions: int `(batch * C, T)`, C captions for each image, next to each other:
-            tokens, EOS, then PAD. A caption that was truncated has no EOS.
+        captions: int `(batch * C, T)`, C adjacent captions for each image: tokens, EOS,
+            then PAD. A caption that was truncated has no EOS.
         references: int `(batch, R, T')`, in the same format. References that are all
             PAD are padding.
 
     Returns:
         float32 `(batch * C,)`; NaN if a token of the caption or of its references is
-        not from 0 to 46,339, since its n-grams have no keys.
+        outside 0 to 46,339, as its n-grams have no keys.
 
     Example:
 
@@ -95,7 +95,7 @@ class CiderD(keras.layers.Layer):
         include_eos: bool = True,
         **kwargs: Any,
     ) -> Self:
-        """Makes the reward with the document frequencies of references.
+        """Builds the reward from the document frequencies of references.
 
         Args:
             references: int array `(images, R, T)`, tokens below 46,340, EOS, then PAD.
@@ -132,17 +132,22 @@ class CiderD(keras.layers.Layer):
         valid = ops.cast(ops.any(given != PAD, axis=-1), "float32")
         ours, theirs = self._weigh(captions), self._weigh(references)
 
+        # r_g idf_g of each n-gram of a caption, (images, 4, C, T, R).
         shared = occurrences(ours, theirs) * ops.expand_dims(ours["idf"], -1)
         clipped = ops.minimum(ops.expand_dims(ours["weight"], -1), shared)
+        # A repeated n-gram is one term of the sum.
         products = ops.where(ops.expand_dims(ours["first"], -1), clipped * shared, 0.0)
         norms = ops.expand_dims(ours["norm"], -1) * ops.expand_dims(theirs["norm"], 2)
+        # (images, 4, C, R). A caption without n-grams has norm 0, and cosine 0.
         cosines = ops.sum(products, axis=3) / ops.where(norms > 0, norms, 1.0)
+        # pycocoevalcap measures lengths in bigrams, not in tokens.
         gap = ops.expand_dims(ours["bigrams"], -1) - ops.expand_dims(
             theirs["bigrams"], 1
         )
         penalty = ops.exp(-ops.square(gap) / (2 * SIGMA**2))
         scores = 10.0 * ops.mean(cosines, axis=1) * penalty
         valid = ops.expand_dims(valid, 1)
+        # An image may have no references at all.
         count = ops.maximum(ops.sum(valid, axis=-1), 1.0)
         scores = ops.sum(scores * valid, axis=-1) / count
         have_keys = ops.logical_and(
@@ -154,8 +159,8 @@ class CiderD(keras.layers.Layer):
     def _weigh(self, tokens):
         """Weighs the n-grams of captions `(images, C, T)` by tf-idf.
 
-        Returns a dict of `(images, 4, C, T)`, a value for each n and position, but
-        `norm` `(images, 4, C)` and `bigrams` `(images, C)`.
+        Returns a dict of tensors `(images, 4, C, T)`, a value for each n and position,
+        and of `norm`, `(images, 4, C)`, and `bigrams`, `(images, C)`.
         """
         high, low = (ops.swapaxes(keys, 1, 2) for keys in ngram_keys(tokens))
         count, first = repetitions(high, low)
@@ -173,13 +178,14 @@ class CiderD(keras.layers.Layer):
         }
 
     def _document_frequency(self, high, low):
-        """Number of images with each n-gram, at least 1."""
+        """Looks up the number of images with each n-gram, at least 1."""
 
         def look_up(table, places):
             return ops.cast(ops.take(table, places, axis=0), "int32")
 
         start = look_up(self.starts, bucket_of(high, low, self.buckets))
         frequency = ops.ones_like(high)
+        # All entries of the fullest bucket are compared: a loop of constant length.
         for probe in range(self.probes):
             entry = look_up(self.entries, start + probe)
             match = ops.logical_and(entry[..., 0] == high, entry[..., 1] == low)

@@ -13,17 +13,17 @@ from keras_caption.formats.document_frequencies import read_document_frequencies
 from keras_caption.rewards.ngrams import MAX_WORDS, ngram_keys
 from keras_caption.text import PAD, Vocabulary
 
-# Number of images whose n-grams are counted at once, to bound the memory.
+# Images whose n-grams are counted at once, which bounds the memory.
 CHUNK = 5000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DocumentFrequencies:
-    """Document frequencies: for each n-gram, the number of images with it.
+    """Document frequencies: the number of images that have an n-gram.
 
     Attributes:
         keys: int32 `(ngrams, 2)`, the n-grams, see `ngram_keys`.
-        counts: int32 `(ngrams,)`, at least 1, the numbers of images.
+        counts: int32 `(ngrams,)`, at least 1, the number of images of each n-gram.
         images: int, number of images of the corpus.
     """
 
@@ -46,11 +46,12 @@ class DocumentFrequencies:
         ngrams, counts = np.zeros(0, "int64"), np.zeros(0, "int64")
         for start in range(0, len(references), CHUNK):
             chunk = references[start : start + CHUNK]
+            # Both halves of a key in one int64, which NumPy sorts; (images, n-grams).
             high, low = (k.astype("int64") for k in ngram_keys(chunk, np))
             keys = ((high << 32) | low).reshape(len(chunk), -1)
             keys.sort(axis=1)
             first = keys != 0
-            first[:, 1:] &= keys[:, 1:] != keys[:, :-1]  # counts once per image
+            first[:, 1:] &= keys[:, 1:] != keys[:, :-1]  # once per image
             keys, new_counts = np.unique(keys[first], return_counts=True)
             ngrams, index = np.unique(np.append(ngrams, keys), return_inverse=True)
             counts = np.bincount(index, np.append(counts, new_counts)).astype("int64")
@@ -114,8 +115,10 @@ def check_references(references: Any) -> np.ndarray:
 
 
 def bucket_of(high: Tensor, low: Tensor, buckets: int, xp: Any = ops) -> Tensor:
-    """The bucket of an n-gram's key, below `buckets`, which is a power of two."""
-    mixed = high * -1640531535 + low * 1540483477  # wraps around
+    """Hashes the key of an n-gram to a bucket below `buckets`, a power of two."""
+    # Multiplicative hashing: odd constants near 2^32 divided by the golden ratio, and
+    # of MurmurHash; the shift brings high bits down to the mask.
+    mixed = high * -1640531535 + low * 1540483477  # int32, wraps around
     mixed = xp.bitwise_xor(mixed, xp.right_shift(mixed, 15))
     return xp.bitwise_and(mixed, buckets - 1)
 
@@ -123,10 +126,10 @@ def bucket_of(high: Tensor, low: Tensor, buckets: int, xp: Any = ops) -> Tensor:
 class FrequencyTable:
     """A hash table of document frequencies for look-ups in the graph.
 
-    N-grams are sorted by a hash of their keys, their bucket. A look-up compares as
-    many entries as the fullest bucket has. The table takes 12 bytes for each n-gram
-    and 4 for each bucket; the number of buckets is the number of n-grams, rounded up
-    to a power of two.
+    N-grams are sorted by bucket, the hash of their keys. A look-up compares as many
+    entries as the fullest bucket has. The table takes 12 bytes for each n-gram and 4
+    for each bucket; the number of buckets is the number of n-grams, rounded up to a
+    power of two.
 
     Args:
         frequencies: `DocumentFrequencies`.
@@ -135,7 +138,7 @@ class FrequencyTable:
         buckets: int, number of buckets.
         probes: int, number of entries that a look-up compares.
         starts: int32 `(buckets,)`, index of the first entry of each bucket.
-        entries: int32 `(ngrams + probes, 3)`, key and count of the n-grams, padded.
+        entries: int32 `(ngrams + probes, 3)`, keys and counts of n-grams, padded.
     """
 
     def __init__(self, frequencies: DocumentFrequencies):

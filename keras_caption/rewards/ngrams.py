@@ -9,7 +9,7 @@ from keras_caption.text import EOS, PAD
 
 ORDERS = 4  # n-grams of one to four tokens
 
-# The greatest vocabulary size for which the keys below fit into 31 bits.
+# The greatest vocabulary size whose keys fit into 31 bits: 46,340^2 < 2^31.
 MAX_WORDS = 46_340
 
 
@@ -24,8 +24,8 @@ def ngram_keys(tokens: Tensor, xp: Any = ops) -> tuple[Tensor, Tensor]:
         xp: `keras.ops` or `numpy`. Defaults to `keras.ops`.
 
     Returns:
-        A pair of int32 `(..., 4, T)`, for n from 1 to 4 and every position; both are 0
-        if no n-gram of length n begins there.
+        A pair of int32 `(..., 4, T)`, keys for n from 1 to 4 and every position; both
+        are 0 if no n-gram of length n starts there.
     """
     length = xp.shape(tokens)[-1]
     no_padding = [(0, 0)] * (len(tokens.shape) - 1)
@@ -33,7 +33,7 @@ def ngram_keys(tokens: Tensor, xp: Any = ops) -> tuple[Tensor, Tensor]:
     shifted = [padded[..., i : i + length] for i in range(ORDERS)]
     highs, lows = [], []
     for order in range(1, ORDERS + 1):
-        exists = shifted[order - 1] != PAD
+        exists = shifted[order - 1] != PAD  # its last token
         a, b, c, d = (
             xp.where(exists, shifted[i], 0) if i < order else xp.zeros_like(tokens)
             for i in range(ORDERS)
@@ -44,14 +44,14 @@ def ngram_keys(tokens: Tensor, xp: Any = ops) -> tuple[Tensor, Tensor]:
 
 
 def repetitions(high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
-    """Counts each n-gram in its own text.
+    """Counts how often each n-gram of a text occurs in that text.
 
     Args:
         high, low: int32 `(..., T)`, keys of the n-grams of each position.
 
     Returns:
-        float32 `(..., T)`, how often the n-gram occurs; and bool `(..., T)`, whether
-        this is the first time.
+        float32 `(..., T)`, how often the n-gram of each position occurs; and bool
+        `(..., T)`, whether the position is its first occurrence.
     """
     repeated = ops.logical_and(
         ops.expand_dims(high, -1) == ops.expand_dims(high, -2),
@@ -99,7 +99,7 @@ def by_image(
 
 
 def has_key(tokens: Tensor) -> Tensor:
-    """Whether tokens are in the range for which n-grams have keys."""
+    """Returns which tokens are in the range for which n-grams have keys."""
     return ops.logical_and(tokens >= 0, tokens < MAX_WORDS)
 
 
@@ -107,8 +107,8 @@ def occurrences(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> Tensor:
     """Counts the n-grams of each caption in each reference.
 
     Args:
-        ours: dict with the keys of the captions' n-grams, `high` and `low`.
-        theirs: The same of the references.
+        ours: dict of `high` and `low`, keys of the captions' n-grams.
+        theirs: dict of `high` and `low`, keys of the references' n-grams.
 
     Returns:
         float32 `(images, 4, C, T, R)`.
@@ -120,6 +120,7 @@ def occurrences(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> Tensor:
             ops.reshape(keys, (images, orders, count * length)), axis
         )
 
+    # (images, 4, C * T, R * T'): captions and references in one comparison each.
     same = ops.logical_and(
         flat(ours["high"], 3) == flat(theirs["high"], 2),
         flat(ours["low"], 3) == flat(theirs["low"], 2),

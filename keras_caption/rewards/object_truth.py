@@ -13,19 +13,20 @@ from keras_caption.text import PAD, Vocabulary
 
 
 class ObjectTruth(keras.layers.Layer):
-    """Whether captions name the objects that are there, computed in the graph.
+    """Rewards captions that name objects of their image, computed in the graph.
 
-    A mention of a noun says that there is one object, in the plural that there are two.
-    Let s be the sum of these numbers over the mentions in a caption, d_c that over the
-    different nouns of a category c of COCO, and n_c how many objects of it there are:
-    the number of the image's regions of c, or, where that is more, the largest d_c of
-    its references. Let e be the mean of sum_c d_c over the references. The reward is
+    A noun in the singular states one object, in the plural two. Let s be the number of
+    objects that all mentions in a caption state, d_c the number that distinct nouns of
+    a category c of COCO state, and n_c the number of objects of c in the image: the
+    number of regions of c or, if greater, the largest d_c of its references. Let e be
+    the mean of sum_c d_c over the references. The reward is
 
         (2 t - s) / max(s, e, 1),  t = sum_c min(d_c, n_c)
 
-    the true mentions less the others, as a share of all, or of those that people
-    make: of a share alone the maximum is the shortest and safest caption. A noun that
-    is said again earns nothing more. The reward is 0 if a caption names nothing.
+    the true mentions minus the false ones, divided by the number of all mentions or, if
+    greater, of those in a reference. (Divided by all mentions alone, the shortest and
+    safest caption would score best.) A repeated noun earns nothing. The reward is 0 if
+    a caption names no object.
     `keras_caption.features.object_words` lists the words that name a category. It
     compiles with XLA: no strings, no Python.
 
@@ -34,16 +35,16 @@ class ObjectTruth(keras.layers.Layer):
         **kwargs: Further arguments of `keras.layers.Layer`.
 
     Attributes:
-        reads: Names of what the reward reads of a batch, besides references.
+        reads: Names of the tensors of a batch that the reward takes with references.
 
     Call arguments:
-        captions: int `(batch * C, T)`, C captions for each image, next to each other:
-            tokens, EOS, then PAD.
+        captions: int `(batch * C, T)`, C adjacent captions for each image: tokens, EOS,
+            then PAD.
         references: int `(batch, R, T')`, in the same format. References that are all
             PAD are padding.
         regions: float `(batch, N, 80)`, one-hot categories of the image's objects, in
-            the order of `keras_caption.features.CATEGORIES`. A region that is all
-            zeros is none.
+            the order of `keras_caption.features.CATEGORIES`. A region of zeros is
+            padding.
 
     Returns:
         float32 `(batch * C,)`, from -1 to 1.
@@ -63,11 +64,11 @@ class ObjectTruth(keras.layers.Layer):
         super().__init__(dtype="float32", trainable=False, **kwargs)
         self.vocabulary = vocabulary
         number = {word: i for i, word in enumerate(vocabulary.words)}
-        nouns = {noun: 1 + i for i, noun in enumerate(CATEGORY)}  # 0 is none
+        nouns = {noun: 1 + i for i, noun in enumerate(CATEGORY)}  # 0: not a noun
         self.category = np.zeros((len(nouns), len(CATEGORIES)), "float32")
         for noun, row in zip(nouns, self.category, strict=True):
             row[CATEGORIES.index(CATEGORY[noun])] = 1.0
-        # Of each word: the noun that it is, and the least number of objects it says.
+        # For each word: the noun that it is, and the number of objects that it states.
         self.noun = np.zeros(len(number), "int32")
         self.number = np.ones(len(number), "float32")
         pairs, number_of_pair = [], []
@@ -78,7 +79,7 @@ class ObjectTruth(keras.layers.Layer):
             objects = 2.0 if phrase in PLURALS else 1.0
             if len(tokens) == 1:
                 self.noun[tokens[0]], self.number[tokens[0]] = nouns[noun], objects
-            else:  # there are no names of three words
+            else:  # no name has three words
                 pairs.append((*tokens, nouns[noun]))
                 number_of_pair.append(objects)
         self.pairs = np.array(pairs, "int32").reshape(-1, 3)
@@ -97,12 +98,12 @@ class ObjectTruth(keras.layers.Layer):
         named, stated = self.count(captions)
         named = ops.reshape(named, (batch, -1, len(CATEGORIES)))
         stated = ops.reshape(stated, (batch, -1))
-        by_people, _ = self.count(references)
+        referenced, _ = self.count(references)
         regions = ops.cast(regions, "float32")
-        there = ops.maximum(ops.sum(regions, axis=1), ops.max(by_people, axis=1))
-        true = ops.sum(ops.minimum(named, ops.expand_dims(there, 1)), axis=-1)
+        present = ops.maximum(ops.sum(regions, axis=1), ops.max(referenced, axis=1))
+        true = ops.sum(ops.minimum(named, ops.expand_dims(present, 1)), axis=-1)
         valid = ops.cast(ops.any(references != PAD, axis=-1), "float32")
-        expected = ops.sum(by_people, axis=(1, 2)) / ops.maximum(
+        expected = ops.sum(referenced, axis=(1, 2)) / ops.maximum(
             ops.sum(valid, axis=-1), 1.0
         )
         least = ops.maximum(ops.expand_dims(expected, 1), 1.0)
@@ -111,14 +112,14 @@ class ObjectTruth(keras.layers.Layer):
     def count(
         self, tokens: Int[Tensor, "... T"]
     ) -> tuple[Float32[Tensor, "... 80"], Float32[Tensor, "..."]]:
-        """How many objects texts name.
+        """Counts the objects that texts state.
 
         Args:
             tokens: int `(..., T)`.
 
         Returns:
-            Of each category by different nouns, float32 `(..., 80)`, and by all
-            mentions, float32 `(...)`.
+            Numbers stated by distinct nouns of each category, d_c, float32 `(..., 80)`;
+            and by all mentions, s, float32 `(...)`.
         """
         tokens = ops.cast(tokens, "int32")
         no_padding = [(0, 0)] * (len(tokens.shape) - 1)
@@ -130,13 +131,15 @@ class ObjectTruth(keras.layers.Layer):
         )
         pair = ops.sum(ops.where(is_pair, noun_of_pair, 0), axis=-1)
         number = ops.sum(ops.where(is_pair, self.number_of_pair, 0.0), axis=-1)
-        # The second word of a name is none itself: a hot dog is no dog. None begins
-        # another name either.
+        # The second word of a name is not a noun of its own: a hot dog is no dog. Nor
+        # does any second word begin another name.
         within = ops.pad(pair[..., :-1], [*no_padding, (1, 0)]) > 0
         noun = ops.where(within, 0, ops.take(self.noun, tokens))
         noun = ops.where(pair > 0, pair, noun)
         number = ops.where(pair > 0, number, ops.take(self.number, tokens))
         one_hot = ops.one_hot(noun, len(self.category) + 1, dtype="float32")[..., 1:]
-        of_nouns = one_hot * ops.expand_dims(number, -1)
-        named = ops.matmul(ops.max(of_nouns, axis=-2), self.category)
-        return named, ops.sum(of_nouns, axis=(-2, -1))
+        numbers = one_hot * ops.expand_dims(number, -1)
+        # The maximum over positions counts a repeated noun once; then nouns are summed
+        # by category.
+        named = ops.matmul(ops.max(numbers, axis=-2), self.category)
+        return named, ops.sum(numbers, axis=(-2, -1))

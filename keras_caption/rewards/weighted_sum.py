@@ -18,7 +18,7 @@ class WeightedSum(keras.layers.Layer):
         **kwargs: Further arguments of `keras.layers.Layer`.
 
     Attributes:
-        reads: Names of what the rewards read of a batch, besides references.
+        reads: Names of the tensors of a batch that rewards take with references.
 
     Call arguments:
         captions: int `(batch * C, T)`, C captions for each image.
@@ -29,8 +29,8 @@ class WeightedSum(keras.layers.Layer):
         float32 `(batch * C,)`.
 
     Raises:
-        InputError: If there are no rewards, not as many weights as rewards, or a weight
-            that is not finite in float32, or rounded to 0.
+        InputError: If there are no rewards, if the numbers of rewards and weights
+            differ, or if a weight is not finite in float32 or rounds to 0.
 
     Example:
 
@@ -77,5 +77,5 @@ class WeightedSum(keras.layers.Layer):
 
 
 def reads_of(reward: Callable) -> tuple[str, ...]:
-    """Names of what a reward reads of a batch, besides references."""
+    """Names of the tensors of a batch that a reward takes, beside references."""
     return getattr(reward, "reads", ())

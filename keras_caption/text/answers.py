@@ -3,20 +3,19 @@
 import functools
 import re
 
-# Deleted or replaced by spaces, in this order.
+# Characters that are deleted or replaced by spaces, in this order.
 PUNCTUATION = ';/[]"{}()=+\\_-><@`,?!'
 COMMA_IN_NUMBER = re.compile(r"\d,\d")
-# The official expression is meant to look at what precedes the period too; it is
-# mistyped, so that only what follows counts.
+# The official expression should look at the character before the period too, but has a
+# typo: only the character after it counts.
 PERIOD = re.compile(r"\.(?!\d)")
-MOST_PERIODS = 32  # re.UNICODE, which the official code passes as the count
+MOST_PERIODS = 32  # the official code passes re.UNICODE, 32, as the count
 
 ARTICLES = ("a", "an", "the")
 NUMBERS = "zero one two three four five six seven eight nine ten"
 DIGITS = {"none": "0"} | {word: str(i) for i, word in enumerate(NUMBERS.split())}
 
-# The official table has these contractions, each under the keys that lack one of its
-# apostrophes.
+# Contractions of the official table, whose keys lack one of the apostrophes.
 CONTRACTED = """
 ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've
 hasn't haven't he'd he'd've he's how'd how'll how's isn't it'd it'd've it'll ma'am
@@ -47,7 +46,7 @@ def normalize_answer(answer: str) -> str:
         answer: str.
 
     Returns:
-        str; it is empty if nothing is left, as of `"the"`.
+        str; empty if nothing is left, as for `"the"`.
 
     Example:
 
@@ -72,19 +71,19 @@ def normalize_answer(answer: str) -> str:
 
 
 def strip_answer(answer: str) -> str:
-    """An answer in one line, without white space at its ends."""
+    """Puts an answer on one line, without white space at its ends."""
     return answer.replace("\n", " ").replace("\t", " ").strip()
 
 
 def share_of_credit(matches: int) -> float:
-    """The accuracy of VQA for an answer that so many of ten annotators gave.
+    """Computes the VQA accuracy of an answer that `matches` of ten annotators gave.
 
-    Each annotator is left out in turn; an answer counts fully if three of the other
-    nine gave it, or in proportion if fewer did:
+    Each annotator is left out in turn. An answer scores 1 if at least three of the
+    other nine gave it, and in proportion if fewer did:
 
         sum_i min(matches among the others / 3, 1) / 10
 
-    which is 0, 0.3, 0.6, 0.9, or 1 for four matches and more. It is the soft score
-    that models are trained on, too.
+    which is 0, 0.3, 0.6 or 0.9 for zero to three matches, and 1 for four or more. It is
+    also the soft score that models are trained on.
     """
     return min(3 * matches, 10) / 10

@@ -23,11 +23,11 @@ UNKNOWN = "\ufffd"
 
 @keras.saving.register_keras_serializable("keras_caption")
 class CharacterTokenizer(Tokenizer):
-    """Tokenizer of Unicode characters, with bytes for all that it does not know.
+    """Tokenizer of Unicode characters, with bytes for unknown characters.
 
     Ids 4 to 259 are the bytes 0 to 255; the characters follow in the order given. A
-    character that is not among them is tokenized as the bytes of its UTF-8 encoding,
-    so that nothing is unknown and every text is decoded as it was, in Unicode's NFC.
+    character that is not among them becomes the bytes of its UTF-8 encoding, so that
+    nothing is unknown and every text is decoded exactly, in Unicode's NFC.
 
     Args:
         characters: Iterable of distinct str of one character each.
@@ -36,8 +36,8 @@ class CharacterTokenizer(Tokenizer):
         words: List of str, what each token id stands for, special tokens included.
 
     Raises:
-        InputError: If they are no list, or an element is not one character, or occurs
-            twice.
+        InputError: If `characters` is not a list, or if an element is not a single
+            character or occurs twice.
 
     Example:
 
@@ -114,7 +114,8 @@ class CharacterTokenizer(Tokenizer):
             canonical_in_graph(texts), "UTF-8", errors="replace"
         )
         ids = self._table.lookup(characters.values)
-        # Of each character, its id or those of its bytes: one of the two rows is empty.
+        # For each character, a row with its id and a row with the ids of its bytes, one
+        # of which is empty.
         known = tf.ragged.boolean_mask(ids[:, None], (ids >= 0)[:, None])
         unknown = tf.where(ids >= 0, "", characters.values)
         encoded = tf.ragged.map_flat_values(byte_ids, tf.strings.bytes_split(unknown))
@@ -136,6 +137,7 @@ class CharacterTokenizer(Tokenizer):
     def _table(self):
         import tensorflow as tf
 
+        # Outside the graph that is being traced: all graphs share one table.
         with tf.init_scope():
             return tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
@@ -150,7 +152,7 @@ class CharacterTokenizer(Tokenizer):
 
 
 def byte_ids(values: Any) -> Any:
-    """Ids of bytes, int32 `(N,)`, from strings of one byte each, `(N,)`."""
+    """Converts strings of one byte each, `(N,)`, to ids, int32 `(N,)`."""
     import tensorflow as tf
 
     codes = tf.reshape(tf.io.decode_raw(values, "uint8"), (-1,))

@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 from keras_caption.errors import InputError, missing_extras
 
-# What separates words in a graph: hyphen, slash and all that `str.isspace` calls space.
+# Separators of words in a graph: hyphen, slash and all characters of `str.isspace`.
 SPACES = r"\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}"
 SEPARATORS = rf"[-/{SPACES}]"
 # All control characters but tabs, Unicode's line and paragraph separators, and
 # surrogates, which UTF-8 cannot encode.
 NOT_ON_A_LINE = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Which characters are punctuation: those of ASCII, as in vocabularies that version 0.1
-# saved, which keep their tokens; or all of Unicode, see `fold`.
+# Which characters are punctuation: those of ASCII, or all of Unicode, see `fold`.
+# Vocabularies saved by version 0.1 keep `"ascii"`, and with it their tokens.
 Punctuation = Literal["ascii", "unicode"]
-# Letters whose lower case in a graph depends on the language of the process: without a
-# dot in Turkish and Azerbaijani, with one dot more in Lithuanian.
+# Letters whose lower case in a graph depends on the locale of the process: Turkish and
+# Azerbaijani drop the dot of i, Lithuanian adds one.
 LOCAL_LETTERS = "IJ\u00cc\u00cd\u0128\u012e\u0130"
 JOINERS = "\u200c\u200d"  # within words of Bengali, Persian and other scripts
 NO_WIDTH = "\u200b"  # between words of Khmer and Thai
@@ -30,9 +30,9 @@ REST = range(0xFF5F, 0x20000), range(0xE0000, 0xE0200)
 
 
 def canonical(text: str, lower: bool = False) -> str:
-    """Returns a text as all tokenizers read it: in Unicode's NFC, without NUL.
+    """Converts a text to the form that tokenizers read: Unicode's NFC, without NUL.
 
-    So a letter and its accent are one character, however they were typed.
+    In NFC, a letter and its accent are one character, however they were typed.
 
     Args:
         text: str.
@@ -82,13 +82,14 @@ def canonical_in_graph(texts: Any, lower: bool = False, is_nfc: bool = False) ->
     Args:
         texts: string `(batch,)`, TensorFlow tensor in UTF-8.
         lower: bool, whether to make them lower case.
-        is_nfc: bool, whether they are in NFC already: then the graph needs no
+        is_nfc: bool, whether the texts are in NFC already; the graph then needs no
             TensorFlow Text.
     """
     import tensorflow as tf
 
     texts = tf.strings.regex_replace(texts, r"\x00", "")
     if lower:
+        # `tf.strings.lower` follows the locale; Python's `lower` does not.
         for letter in LOCAL_LETTERS:
             texts = tf.strings.regex_replace(texts, letter, letter.lower())
         texts = tf.strings.lower(texts, "utf-8")
@@ -136,7 +137,7 @@ def normalize_in_graph(
 
     Args:
         texts: string `(batch,)`, TensorFlow tensor in UTF-8.
-        is_nfc: bool, whether they are in NFC, see `canonical_in_graph`.
+        is_nfc: bool, see `canonical_in_graph`.
         punctuation: str, see `Punctuation`.
 
     Returns:
@@ -159,12 +160,12 @@ def normalize_in_graph(
 
 
 def fold(text: str) -> str:
-    """Returns a text whose punctuation is that of ASCII.
+    """Replaces Unicode punctuation by ASCII punctuation.
 
-    Full-width forms, also of letters and digits, are those of ASCII, and dashes
-    hyphens; other punctuation, such as curly quotes, is an apostrophe, which the rules
-    of captions and questions delete. Characters that are not seen are deleted, except
-    for the joiners within words; a space without width is a space.
+    Full-width forms, of letters and digits too, become ASCII, and dashes become
+    hyphens. Other punctuation, such as curly quotes, becomes an apostrophe, which the
+    rules of captions and questions delete. Invisible characters are deleted, except for
+    joiners within words; a zero-width space becomes a space.
 
     Args:
         text: str.
@@ -216,7 +217,7 @@ def fold_in_graph(texts: Any) -> Any:
 
 @functools.cache
 def _folded_classes():
-    """What `_folded` makes of characters, and regular expressions of these.
+    """Maps each result of `_folded` to a regular expression of its characters.
 
     Not Unicode's classes: TensorFlow's tables may be of another version than Python's.
     """
@@ -246,7 +247,7 @@ def _ranges(codes):
 def one_line(text: str) -> str:
     """Replaces characters that may end a line by spaces.
 
-    They are those of `str.splitlines`, at which the PTB tokenizer splits lines too, and
-    other control characters; a model of characters may generate them.
+    These are the line ends of `str.splitlines`, at which the PTB tokenizer splits too,
+    and other control characters, which a character-level model may generate.
     """
     return NOT_ON_A_LINE.sub(" ", text)

@@ -15,8 +15,8 @@ from keras_caption.text.normalization import (
 )
 from keras_caption.text.vocabulary import Vocabulary
 
-MAX_TOKENS = 14  # of a question; MCAN's code cuts longer ones
-# British and American spellings of words that people ask about photos with.
+MAX_TOKENS = 14  # of a question; MCAN's code truncates longer ones
+# British and American spellings of words in questions about photos.
 SPELLINGS = (
     ("aeroplane", "airplane"),
     ("aeroplanes", "airplanes"),
@@ -40,15 +40,14 @@ class QuestionTokenizer(Vocabulary):
 
     Words are in lower case; the characters `. , ' ! ? " ( ) * # : ;` are deleted, and
     so is punctuation beyond ASCII, such as curly quotes; hyphens, dashes and slashes
-    separate words. The first 14 words are kept. A word of which
-    only another spelling is known, such as `colour` or `color`, is read as that. A
-    question has neither BOS nor EOS: `to_ids` gives its tokens, and `tokenize` those
-    of a batch.
+    separate words. The first 14 words are kept. If only the other spelling of a word is
+    known, such as `color` for `colour`, the word is read as that spelling. A question
+    has neither BOS nor EOS: `to_ids` returns its tokens, `tokenize` those of a batch.
 
     Args:
         words: Iterable of distinct str without white space, without the special
             tokens.
-        punctuation: Of `Vocabulary`.
+        punctuation: See `Vocabulary`.
 
     Raises:
         InputError: If a word is not a str, is empty, has white space or occurs twice.

@@ -20,7 +20,7 @@ from keras_caption.text.tokenizer import (
 )
 
 BYTES = 256
-# SentencePiece also needs one piece for text; its numbers have 32 bits.
+# SentencePiece needs at least one further piece, and its numbers have 32 bits.
 VocabularySize = Annotated[int, Field(gt=len(SPECIAL_TOKENS) + BYTES, lt=2**31)]
 
 
@@ -28,18 +28,18 @@ VocabularySize = Annotated[int, Field(gt=len(SPECIAL_TOKENS) + BYTES, lt=2**31)]
 class SubwordTokenizer(Tokenizer):
     """Tokenizer of subwords by byte-pair encoding, a SentencePiece model.
 
-    Text is normalized as SentencePiece does it: Unicode's NFKC, and single spaces.
+    SentencePiece normalizes text: Unicode's NFKC, and single spaces.
     Characters that were not in the training text are tokenized as bytes, so that
     nothing is unknown.
 
     Args:
         model: str, the SentencePiece model in base64, with the ids of special tokens
             as here. `build` makes one.
-        size: int, number of tokens. Pieces of the model from there on are UNK, as
-            those that a converted model has no embedding of. Defaults to all.
+        size: int, number of tokens. Later pieces of the model become UNK, such as those
+            without an embedding in a converted model. Defaults to `None`, all pieces.
 
     Raises:
-        InputError: If it is no such model.
+        InputError: If `model` is not a SentencePiece model with these special tokens.
 
     Example:
 
@@ -149,7 +149,7 @@ class SubwordTokenizer(Tokenizer):
         return self._in_graph().detokenize(ids)
 
     def trackables(self) -> Any:
-        # A module follows its list, as saving traces functions, which adds to it.
+        # A `tf.Module` tracks its list; saving traces functions, which append to it.
         if self._traced is None:
             import tensorflow as tf
 
@@ -158,10 +158,10 @@ class SubwordTokenizer(Tokenizer):
         return self._traced
 
     def _in_graph(self):
-        """A new TensorFlow tokenizer, kept if a graph captures it.
+        """Makes a TensorFlow tokenizer, which is kept if a graph captures it.
 
-        Not one for good: setting TensorFlow's random seed destroys the resource of an
-        earlier one, which a kernel owns.
+        It is not cached: setting TensorFlow's random seed destroys the resource of an
+        earlier tokenizer, which a kernel owns.
         """
         with missing_extras():
             import tensorflow as tf

@@ -10,16 +10,16 @@ from keras_caption.text.tokenizer import PAD
 def teacher_forcing(
     batch: dict[str, Tensor],
 ) -> tuple[dict[str, Tensor], Int[Tensor, "... T-1"], Bool[Tensor, "... T-1"]]:
-    """Turns a captioning batch into inputs, targets and weights for `fit`.
+    """Converts a captioning batch to inputs, targets and weights for `fit`.
 
     Args:
         batch: dict of arrays or tensors with `tokens`, int `(..., T)`, from BOS to
             EOS, then PAD. Other keys stay in the inputs.
 
     Returns:
-        Inputs, the batch with all tokens but the last; targets, int `(..., T - 1)`, all
-        tokens but the first; and weights, bool `(..., T - 1)`, True for valid targets,
-        False for padding.
+        Inputs, the batch with `tokens` without the last one; targets, int
+        `(..., T - 1)`, the tokens without the first one; and weights, bool
+        `(..., T - 1)`, True for valid targets, False for padding.
 
     Raises:
         InputError: If the batch holds no `tokens`.

@@ -1,4 +1,4 @@
-"""What all tokenizers share: special tokens, and both ways in Python and in graphs.
+"""The base class of tokenizers, in Python and in graphs, and the special tokens.
 
 Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (unknown), whatever the tokenizer.
 """
@@ -20,37 +20,37 @@ class Tokenizer(abc.ABC):
     """Base of tokenizers: turns text into token ids and back.
 
     `encode` and `decode` take one text in Python, without TensorFlow. `tokenize` and
-    `detokenize` take a batch inside a TensorFlow graph, and give the same. All read
-    text in Unicode's NFC. Text yields no special token but UNK: `"<eos>"` is a word as
-    any other.
+    `detokenize` take a batch inside a TensorFlow graph, and return the same. All
+    normalize text to Unicode's NFC. Text yields no special token except UNK: `"<eos>"`
+    is an ordinary word.
 
     A subclass implements `__len__`, `to_ids`, `to_text`, `tokenize`, `join_pieces`
-    and `trackables`. It is registered with Keras, and its config holds all it knows:
-    so it is saved within a model.
+    and `trackables`. It is registered with Keras, and its config is its complete state,
+    so that Keras saves it with a model.
 
     Attributes:
-        asset: Tuple of the argument that holds most of what it knows, and of the name
-            of the file that a preset has it in: lines of a `.txt`, or the bytes of a
-            SentencePiece model; or `None`, for a tokenizer without such a file.
+        asset: Tuple of the argument that holds the vocabulary, and of the name of its
+            file in a preset: lines of a `.txt`, or the bytes of a SentencePiece model.
+            `None` for a tokenizer without such a file.
     """
 
     asset: ClassVar[tuple[str, str] | None] = None
 
     @abc.abstractmethod
     def __len__(self) -> int:
-        """Vocabulary size, special tokens included."""
+        """Returns the vocabulary size, special tokens included."""
 
     @abc.abstractmethod
     def to_ids(self, text: str) -> list[int]:
-        """Token ids of a text, without BOS and EOS."""
+        """Converts a text to token ids, without BOS and EOS."""
 
     @abc.abstractmethod
     def to_text(self, ids: list[int]) -> str:
-        """Text of token ids, none of which is PAD, BOS or EOS."""
+        """Converts token ids, without PAD, BOS and EOS, to text."""
 
     @abc.abstractmethod
     def tokenize(self, texts: Any) -> Any:
-        """Token ids of a batch of texts, without BOS and EOS.
+        """Converts a batch of texts to token ids, without BOS and EOS.
 
         Args:
             texts: string `(batch,)`, TensorFlow tensor in UTF-8.
@@ -60,16 +60,16 @@ class Tokenizer(abc.ABC):
         """
 
     def tokenize_nfc(self, texts: Any) -> Any:
-        """Returns what `tokenize` does, of texts that are in Unicode's NFC.
+        """Tokenizes texts that are in Unicode's NFC already.
 
-        Tokenizers of words then need no TensorFlow Text: an exported captioner runs
-        where there is only TensorFlow.
+        Word tokenizers then need no TensorFlow Text: an exported captioner needs
+        TensorFlow alone.
         """
         return self.tokenize(texts)
 
     @abc.abstractmethod
     def join_pieces(self, ids: Any) -> Any:
-        """Texts of token ids, none of which is PAD, BOS or EOS.
+        """Converts a batch of token ids, without PAD, BOS and EOS, to texts.
 
         Args:
             ids: int32 `(batch, None)`, ragged.
@@ -80,27 +80,27 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def trackables(self) -> Any:
-        """What a SavedModel must track of `tokenize` and `detokenize`, once traced."""
+        """Returns the resources of traced graphs that a SavedModel must track."""
 
     def is_known(self, token: int) -> bool:
-        """Whether a token id stands for something of the text the tokenizer knows."""
+        """Returns whether a token id stands for known text: not UNK, not a byte."""
         return token > UNK
 
     def is_space(self, token: int) -> bool:
-        """Whether a token id stands for white space alone."""
+        """Returns whether a token id stands for white space alone."""
         return False
 
     def shares_ids(self, other: "Tokenizer") -> bool:
-        """Whether a token id stands for the same with another tokenizer."""
+        """Returns whether another tokenizer has the same meaning for every id."""
         return self == other
 
     def encode(self, text: str, max_tokens: int | None = None) -> list[int]:
-        """Token ids of a text, from BOS to EOS.
+        """Converts a text to token ids, from BOS to EOS.
 
         Args:
             text: str.
-            max_tokens: int, the text is cut after so many tokens; if omitted, it is
-                not.
+            max_tokens: int, number of tokens after which the text is truncated.
+                Defaults to `None`, no truncation.
 
         Returns:
             A list of int.
@@ -108,7 +108,7 @@ class Tokenizer(abc.ABC):
         return [BOS, *self.to_ids(text)[:max_tokens], EOS]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Text of token ids up to the first EOS.
+        """Converts token ids up to the first EOS to text.
 
         Args:
             tokens: Sequence of int. PAD, BOS and what follows the first EOS are
@@ -118,7 +118,7 @@ class Tokenizer(abc.ABC):
             str.
 
         Raises:
-            InputError: If a token is not one of the tokenizer's.
+            InputError: If a token id is not in the vocabulary.
         """
         ids = []
         for token in tokens:
@@ -134,11 +134,11 @@ class Tokenizer(abc.ABC):
         return self.to_text(ids)
 
     def as_decoded(self, text: str) -> str:
-        """A reference as `decode` would write it, to score decoded text against."""
+        """Normalizes a reference like decoded text, which is scored against it."""
         return canonical(text)
 
     def detokenize(self, tokens: Any) -> Any:
-        """Texts of a batch of token ids, each up to its first EOS.
+        """Converts a batch of token ids, each up to its first EOS, to texts.
 
         Args:
             tokens: int `(batch, T)`, TensorFlow tensor.
@@ -160,7 +160,7 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
-        """Arguments of the constructor."""
+        """Returns the arguments of the constructor."""
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -168,7 +168,7 @@ class Tokenizer(abc.ABC):
 
 
 def have_same_ids(first: Any, second: Any) -> bool:
-    """Whether tokenizers, or lists of answers, mean the same by each id.
+    """Returns whether tokenizers, or lists of answers, assign the same ids.
 
     Args:
         first, second: `Tokenizer`, list of str, or `None`.
@@ -179,11 +179,11 @@ def have_same_ids(first: Any, second: Any) -> bool:
 
 
 def check_strings(values: Iterable[str], noun: str) -> Iterable[str]:
-    """Returns what should be a list of str; raises `InputError` if it is no list.
+    """Raises `InputError` unless values are an iterable of str; returns them.
 
     Args:
-        values: What a user gave.
-        noun: str, what the values are called in the message.
+        values: Argument of a user.
+        noun: str, name of the values in the message.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{noun} must be a list of str, received {values!r:.60}.")
@@ -191,5 +191,5 @@ def check_strings(values: Iterable[str], noun: str) -> Iterable[str]:
 
 
 def is_unicode(text: Any) -> bool:
-    """Whether a value is a str that can be saved: without half of a surrogate pair."""
+    """Returns whether a value is a str that UTF-8 can encode, without surrogates."""
     return isinstance(text, str) and not SURROGATE.search(text)

@@ -24,7 +24,7 @@ from keras_caption.text.tokenizer import (
 
 @keras.saving.register_keras_serializable("keras_caption")
 class Vocabulary(Tokenizer):
-    """Tokenizer of captions: the words that a model knows, and their token ids.
+    """Tokenizer of captions by words.
 
     Ids 0 to 3 are PAD, BOS (beginning), EOS (end) and UNK (unknown words); the words
     follow in the given order. `len` is the vocabulary size, special tokens included.
@@ -33,8 +33,8 @@ class Vocabulary(Tokenizer):
     Args:
         words: Iterable of distinct str without white space, without the special
             tokens.
-        punctuation: str, which characters are punctuation: `"unicode"`, or `"ascii"`,
-            as of vocabularies that were saved without it.
+        punctuation: str, which characters are punctuation: `"unicode"`, or `"ascii"` as
+            in vocabularies saved by version 0.1. Defaults to `"unicode"`.
 
     Attributes:
         words: List of str, the word of each token id, special tokens included.
@@ -100,12 +100,12 @@ class Vocabulary(Tokenizer):
 
     @staticmethod
     def split(text: str, punctuation: Punctuation = "unicode") -> list[str]:
-        """Words of a text."""
+        """Splits a text into normalized words."""
         return split_words(text, punctuation)
 
     @staticmethod
     def join(words: list[str]) -> str:
-        """Text of words."""
+        """Joins words to a text."""
         return " ".join(words)
 
     def __len__(self) -> int:
@@ -135,7 +135,7 @@ class Vocabulary(Tokenizer):
         return self.look_up(tf.strings.split(texts))
 
     def look_up(self, words: Any) -> Any:
-        """Token ids of words in a TensorFlow graph.
+        """Looks up the token ids of words in a TensorFlow graph.
 
         Args:
             words: string `(batch, None)`, ragged.
@@ -157,7 +157,7 @@ class Vocabulary(Tokenizer):
     def normalize_in_graph(
         texts: Any, is_nfc: bool = False, punctuation: Punctuation = "unicode"
     ) -> Any:
-        """Texts whose words, as `split` gives them, are separated by spaces."""
+        """Normalizes texts to the words of `split`, separated by spaces."""
         return normalize_in_graph(texts, is_nfc, punctuation)
 
     def trackables(self) -> Any:
@@ -167,6 +167,7 @@ class Vocabulary(Tokenizer):
     def _table(self):
         import tensorflow as tf
 
+        # Outside the graph that is being traced: all graphs share one table.
         with tf.init_scope():
             return tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
@@ -186,7 +187,7 @@ class Vocabulary(Tokenizer):
 
 
 def check_words(words: Iterable[str]) -> list[str]:
-    """Returns the words as a list, in NFC; raises `InputError` if one is no word."""
+    """Returns words as a list, in NFC; raises `InputError` if one is not a word."""
     checked = []
     for index, word in enumerate(check_strings(words, "Words")):
         text = canonical(word) if is_unicode(word) else ""

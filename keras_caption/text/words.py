@@ -12,7 +12,7 @@ from keras_caption.text.normalization import (
 )
 from keras_caption.text.vocabulary import Vocabulary
 
-# Ends a piece of a word that goes on, as subword-nmt writes it.
+# Suffix of a piece that continues in the next token, as subword-nmt writes it.
 CONTINUED = "@@"
 JOINT = rf"{CONTINUED}( |$)"
 
@@ -21,9 +21,8 @@ JOINT = rf"{CONTINUED}( |$)"
 class WordTokenizer(Vocabulary):
     """Tokenizer of text whose tokens are separated by white space.
 
-    For text that has been tokenized before. In byte-pair encoded text, a piece that
-    ends in `@@` belongs to the word of the next one: they are joined in what `decode`
-    returns.
+    It reads text that was tokenized before. In byte-pair encoded text, a piece that
+    ends in `@@` belongs to the word of the next piece; `decode` joins them.
 
     Args:
         words: List of distinct str without white space, without the special tokens.

@@ -1,4 +1,4 @@
-"""Training: losses, schedules, callbacks, phases, and what a run records."""
+"""Training: losses, schedules, callbacks, phases, and the records of a run."""
 
 from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
 from keras_caption.replicas import sum_over_replicas

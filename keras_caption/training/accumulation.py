@@ -11,20 +11,20 @@ from keras_caption.replicas import sum_over_replicas
 
 
 class AccumulatingTrainer(ReplicaTraining, keras.Model):
-    """Training of a model by updates of several batches each.
+    """Trains a model by updates that accumulate the gradients of several batches.
 
     An update descends the mean loss over all valid tokens of its batches, however
-    unevenly they are distributed, as that of one batch with all their examples does.
-    (`gradient_accumulation_steps` of Keras averages the means of the batches, in which
-    a token of a small batch weighs more.) The batches are computed one after the other,
-    in less memory than one large batch; the compiled step holds each of them, so that
-    it takes longer to compile the more they are.
+    unevenly tokens are distributed among them: it equals the update of one batch that
+    holds all the examples. (Keras's `gradient_accumulation_steps` averages the means of
+    batches, in which a token of a small batch weighs more.) Batches are computed one
+    after the other, which takes less memory than one large batch. The compiled step
+    unrolls them, so that compilation takes longer with more batches.
 
-    An update is one step: no gradient is left over between two steps, or at the end of
-    an epoch. Logged is the mean of `loss` over all tokens of the epoch.
+    An update is one step: no gradient is carried over between steps or epochs. The log
+    `loss` is the mean over all tokens of the epoch.
 
-    It trains with `fit`, with the model's optimizer and loss; `compile` replaces them
-    for both.
+    Train with `fit`, which uses the model's optimizer and loss; `compile` replaces them
+    in both the trainer and the model.
 
     Args:
         model: The model, whose loss is a mean over its targets.
@@ -32,8 +32,8 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
     Raises:
         InputError: If Keras runs on another backend than TensorFlow.
 
-    A step takes a tuple of batches, each of inputs, targets and, if some of the targets
-    do not count, weights, see `keras_caption.batches.grouped`.
+    A step takes a tuple of batches, each of inputs, targets and, optionally, weights of
+    the targets, see `keras_caption.batches.grouped`.
 
     Example:
 
@@ -67,6 +67,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
         batches = [keras.utils.unpack_x_y_sample_weight(batch) for batch in batches]
         counts = [sum_over_replicas(count_targets(*batch)) for batch in batches]
         total = ops.maximum(sum(counts), 1e-9)
+        # Loss scaling of half precision; 1 in float32.
         scale = self.optimizer.scale_loss(1.0)
 
         def loss_of(inputs, targets, weights, share):
@@ -77,18 +78,21 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
         variables = self.trainable_variables
         loss, gradients = 0.0, [ops.zeros_like(v) for v in variables]
         for batch, count in zip(batches, counts, strict=True):
-            # One batch after the other: no two are in memory at once.
+            # Without this order, XLA and TensorFlow may run all batches at once, with
+            # the activations of all in memory.
             with tf.control_dependencies(gradients):
-                of_part, part = self.gradients(loss_of, *batch, count / total)
-            gradients = [x + y for x, y in zip(gradients, of_part, strict=True)]
-            loss = loss + part
+                batch_gradients, batch_loss = self.gradients(
+                    loss_of, *batch, count / total
+                )
+            gradients = [x + y for x, y in zip(gradients, batch_gradients, strict=True)]
+            loss = loss + batch_loss
         self.optimizer.apply(gradients, variables)
         self.tracker.update_state(sum_over_replicas(loss), sample_weight=total)
         return {"loss": self.tracker.result()}
 
 
 def count_targets(inputs: Any, targets: Any, weights: Tensor | None) -> Tensor:
-    """What a batch counts in the mean over several: its valid targets, float32."""
+    """Counts the valid targets of a batch, its weight in an update, float32."""
     if weights is not None:
         return ops.sum(ops.cast(weights, "float32"))
     return ops.cast(sum(map(ops.size, tree.flatten(targets))), "float32")

@@ -18,7 +18,7 @@ class AnswerValidation(keras.callbacks.Callback):
 
     Args:
         questions: Sequence of `keras_caption.datasets.Question` with known answers.
-        encoded: `keras_caption.batches.EncodedQuestions` of the same.
+        encoded: `keras_caption.batches.EncodedQuestions` of these questions.
     """
 
     def __init__(self, questions: Sequence[Question], encoded: Any):
@@ -40,12 +40,12 @@ class AnswerValidation(keras.callbacks.Callback):
 def answer_questions(
     model: Any, questions: Sequence[Question], encoded: Any
 ) -> dict[int, str]:
-    """Answers questions.
+    """Answers questions by the most probable answer.
 
     Args:
         model: `keras_caption.models.Classifier`, or an ensemble of them.
         questions: Sequence of `keras_caption.datasets.Question`.
-        encoded: `keras_caption.batches.EncodedQuestions` of the same.
+        encoded: `keras_caption.batches.EncodedQuestions` of these questions.
 
     Returns:
         dict from question id to answer, in the order of the questions.
@@ -58,4 +58,5 @@ def answer_questions(
     ):
         answers = model.answer(inputs, batch_size=BATCH_SIZE)
         answer_of |= dict(zip(numbers.numpy().tolist(), answers, strict=True))
+    # Batches come in the order of images, the answers in that of the questions.
     return {q.question_id: answer_of[number] for number, q in enumerate(questions)}

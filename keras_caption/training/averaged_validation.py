@@ -13,19 +13,20 @@ from keras_caption.training.callbacks import Checkpoint, model_of
 
 
 class AveragedValidation(keras.callbacks.Callback):
-    """Validates and keeps the mean of the weights of the last epochs.
+    """Validates and saves the mean of the weights of the last epochs.
 
-    At the end of every epoch it writes the weights to `weights/epoch_N.npz` in the
-    folder of the run, and removes those that no later epoch needs. The mean of the
-    last `count` epochs, or of those there are, is validated, and `checkpoint` keeps it
-    as `best.keras` if it is the best. Training itself continues from its own weights.
+    At the end of every epoch, the callback writes the weights to `weights/epoch_N.npz`
+    in the folder of the run, and removes files that no later epoch needs. It validates
+    the mean of the last `count` epochs, or of fewer at the start; `checkpoint` saves
+    the mean as `best.keras` if it scores best. Training continues from the weights of
+    the last epoch.
 
-    A resumed run reads the files, and averages what an uninterrupted run does.
+    A resumed run reads the files, and computes the same means as an uninterrupted one.
 
     Args:
         validation: Callback that adds scores of the model to the logs of an epoch.
-        checkpoint: `Checkpoint` of the run, a later callback.
-        count: int, number of epochs.
+        checkpoint: `Checkpoint` of the run, which must be a later callback.
+        count: int, number of epochs to average.
     """
 
     def __init__(
@@ -43,29 +44,31 @@ class AveragedValidation(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         model = model_of(self.model)
-        own = model.get_weights()
-        mean = self._mean(epoch, own)
+        weights = model.get_weights()
+        mean = self._mean(epoch, weights)
         model.set_weights(mean)
         try:
             self.validation.on_epoch_end(epoch, logs)
         finally:
-            model.set_weights(own)
+            model.set_weights(weights)
         self.checkpoint.validated = mean
 
-    def _mean(self, epoch, own):
-        """The mean of the weights of the last epochs, this one among them."""
+    def _mean(self, epoch, weights):
+        """Saves the weights of an epoch; returns the mean of the last epochs."""
         with replacing(self._file(epoch)) as partial, open(partial, "wb") as file:
-            np.savez(file, **{str(i): weight for i, weight in enumerate(own)})
+            np.savez(file, **{str(i): weight for i, weight in enumerate(weights)})
+        # The mean of this epoch does not need it, nor do later ones.
         self._file(epoch - self.count).unlink(missing_ok=True)
-        sums = [weight.astype("float64") for weight in own]
+        # Sums in float64: float32 would lose digits of the mean.
+        sums = [weight.astype("float64") for weight in weights]
         earlier = range(max(0, epoch - self.count + 1), epoch)
         for number in earlier:
-            for total, weight in zip(sums, self._read(number, own), strict=True):
+            for total, weight in zip(sums, self._read(number, weights), strict=True):
                 total += weight
         count = len(earlier) + 1
         return [
             (x / count).astype(weight.dtype)
-            for x, weight in zip(sums, own, strict=True)
+            for x, weight in zip(sums, weights, strict=True)
         ]
 
     def _read(self, epoch: int, like: list[Any]) -> list[Any]:

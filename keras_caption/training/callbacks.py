@@ -18,17 +18,17 @@ from keras_caption.progress import progress
 
 
 def model_of(trained: Any) -> Any:
-    """The model that is trained: a trainer's, such as `SelfCritical`, or itself."""
+    """Returns the model that a trainer such as `SelfCritical` trains, or the model."""
     return getattr(trained, "model", trained)
 
 
 def steps_done(model: Any) -> int:
-    """The number of steps that a model's optimizer has taken, int."""
+    """Returns the number of steps that a model's optimizer has taken, int."""
     return int(ops.convert_to_numpy(model.optimizer.iterations))
 
 
 class OutputNote:
-    """Prints, once, that a model's outputs are empty, all alike, or repeat themselves.
+    """Prints a note, once, if a model's outputs are empty, equal or repetitive.
 
     A call takes the arguments of `keras_caption.evaluation.note_on_outputs`.
     """
@@ -54,8 +54,8 @@ class CaptionValidation(keras.callbacks.Callback):
     Args:
         batches: Iterable of dicts with `image_id` beside the model's inputs.
         references: dict from image id to a list of str.
-        beam_size: int, beam width; 1, greedy search, is the fastest.
-        characters: bool, of `keras_caption.evaluation.cider`.
+        beam_size: int, beam width. Defaults to 1, greedy search, the fastest.
+        characters: bool, see `keras_caption.evaluation.cider`.
         loss: Function without arguments that returns the loss, a float, such as
             `ValidationLoss`. If omitted, no loss is added.
     """
@@ -84,8 +84,8 @@ class CaptionValidation(keras.callbacks.Callback):
         captions = model.caption(batches, beam_size=self.beam_size)
         score = cider(captions, self.references, self.characters)
         logs["val_cider"] = SCALE * score
-        one_of_each = [self.references[image_id][0] for image_id in captions]
-        self.note([*captions.values()], one_of_each, "validation captions")
+        first_references = [self.references[image_id][0] for image_id in captions]
+        self.note([*captions.values()], first_references, "validation captions")
         if self.loss is not None:
             logs["val_loss"] = self.loss()
 
@@ -93,12 +93,12 @@ class CaptionValidation(keras.callbacks.Callback):
 class TranslationValidation(keras.callbacks.Callback):
     """Translates the validation sentences after every epoch, and scores them.
 
-    Adds BLEU and the share of exactly right translations, both times 100, to the
-    epoch's logs, as `val_bleu` and `val_exact`, and the loss as `val_loss`.
+    Adds BLEU (`val_bleu`) and the share of translations that equal their reference
+    (`val_exact`), both times 100, and the loss (`val_loss`) to the epoch's logs.
 
     Args:
         sources, references: Lists of str, sentences and their translations.
-        tokenized: bool, of `keras_caption.evaluation.score_translations`.
+        tokenized: bool, see `keras_caption.evaluation.score_translations`.
         loss: Function without arguments that returns the loss, a float, such as
             `ValidationLoss`. If omitted, no loss is added.
         **options: Options of `Translator.translate`.
@@ -166,10 +166,11 @@ class EpochProgress(keras.callbacks.Callback):
 
 
 class EpochSeeds(keras.callbacks.Callback):
-    """Starts every epoch with random states that follow from its number.
+    """Seeds the random generators of a model anew at every epoch.
 
-    Keras does not save the states of dropout's random generators. Set anew for
-    each epoch, they are the same in a run that was interrupted and resumed.
+    Keras does not save the states of dropout's random generators. Here they follow from
+    the seed and the epoch's number, so that a resumed run has the states of an
+    uninterrupted one.
 
     Args:
         seed: int.
@@ -190,13 +191,14 @@ class EpochSeeds(keras.callbacks.Callback):
 
 
 class HalveOnPlateau(keras.callbacks.ReduceLROnPlateau):
-    """Halves the learning rate when the validation CIDEr-D has ceased to rise.
+    """Halves the learning rate when the validation CIDEr-D stops rising.
 
     Put it after `CaptionValidation`.
 
     Args:
-        learning_rate: float, the first learning rate.
-        patience: int, number of epochs without a new best before it is halved.
+        learning_rate: float, the initial learning rate.
+        patience: int, number of epochs without a new best score before the rate is
+            halved.
         history: `Checkpoint.history`, the logs of the epochs before an interruption.
     """
 
@@ -220,16 +222,17 @@ class HalveOnPlateau(keras.callbacks.ReduceLROnPlateau):
         super().on_train_begin(logs)
         self.model.optimizer.learning_rate = self.learning_rate
         for row in self.history:
+            # Replays earlier epochs, which restores the best score and the halvings.
             self.on_epoch_end(row["epoch"] - 1, dict(row))
 
 
 class StopIfNotFinite(keras.callbacks.Callback):
     """Ends training with an error as soon as the loss is NaN or infinite.
 
-    Put it before `Checkpoint`, whose files then stay those of the last good epoch.
+    Put it before `Checkpoint`, whose files then hold the last epoch with a finite loss.
 
     Raises:
-        InputError: With the epoch and the step.
+        InputError: If the loss is not finite, with the epoch and the step.
     """
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -252,7 +255,7 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
         folder: Path of the folder to write them to.
 
     Raises:
-        OSError: If they cannot be written, as on a full disk.
+        OSError: If the logs cannot be written, for example on a full disk.
     """
 
     def __init__(self, folder: pathlib.Path | str):
@@ -273,6 +276,7 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
 
     @contextlib.contextmanager
     def _os_errors(self):
+        """Converts TensorFlow's errors to `OSError`, which names the folder."""
         import tensorflow as tf
 
         try:
@@ -284,12 +288,12 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
 
 
 class Checkpoint(keras.callbacks.Callback):
-    """Keeps the best model of a run, and all that is needed to resume it.
+    """Saves the best model of a run, and the state needed to resume it.
 
-    After every epoch `last.keras` holds the model with its optimizer, and
-    `history.json` the logs of all epochs; `best.keras`, without optimizer, is the
-    model of the epoch with the greatest `monitor`. Files appear whole or not at
-    all: whenever the process ends, the folder is good for `resume`.
+    After every epoch, `last.keras` holds the model with its optimizer, and
+    `history.json` the logs of all epochs; `best.keras`, without optimizer, is the model
+    of the epoch with the greatest `monitor`. Each file is replaced atomically, so that
+    `resume` works whenever the process ended.
 
     Args:
         folder: Path of the folder to keep the files in.
@@ -297,8 +301,8 @@ class Checkpoint(keras.callbacks.Callback):
 
     Attributes:
         history: List of dict, the logs of all epochs.
-        validated: The weights that were validated, a list of arrays, if they are not
-            the model's own, see `AveragedValidation`.
+        validated: List of arrays, the weights that were validated, or `None` if they
+            are those of the model, see `AveragedValidation`.
     """
 
     def __init__(self, folder: pathlib.Path | str, monitor: str = "val_cider"):
@@ -318,7 +322,7 @@ class Checkpoint(keras.callbacks.Callback):
             The number of epochs done.
 
         Raises:
-            InputError: If `history.json` is damaged, or is not that of the model.
+            InputError: If `history.json` is damaged, or belongs to another model.
         """
         history, reached = read_history(self.folder, self.monitor), steps_done(model)
         self.history = [row for row in history if row["iterations"] <= reached]
@@ -334,7 +338,7 @@ class Checkpoint(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         model = model_of(self.model)
         previous = max((row[self.monitor] for row in self.history), default=-np.inf)
-        # Not epochs times steps: in half precision steps that overflow are skipped.
+        # Not epochs times steps: in half precision, steps that overflow are skipped.
         iterations = steps_done(model)
         self.history.append(
             {
@@ -348,5 +352,7 @@ class Checkpoint(keras.callbacks.Callback):
             best = type(model).from_config(model.get_config())
             best.set_weights(self.validated or model.get_weights())
             best.save(self.folder / "best.keras")
+        # Before `last.keras`: if the process ends in between, the history has an epoch
+        # too many, which `resume` drops.
         write_json(self.folder / "history.json", self.history)
         model.save(self.folder / "last.keras")

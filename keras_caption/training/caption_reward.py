@@ -1,4 +1,4 @@
-"""Rewards of captions by name, as a configuration composes them."""
+"""Rewards of captions, composed by name in a configuration."""
 
 from typing import Annotated
 
@@ -6,18 +6,18 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 NAMES = ("cider_d", "truth", "objects")
-Weight = Annotated[float, Field(ge=1e-6, le=1e6)]  # beyond, nothing else counts
+Weight = Annotated[float, Field(ge=1e-6, le=1e6)]  # outside, one term is everything
 
 
 def reward_weights(reward: str) -> dict[str, float]:
-    """Weights of the rewards that a setting adds up.
+    """Parses a sum of rewards into their weights.
 
     Args:
-        reward: str: names joined by `"+"`, each of which may have a weight in front of
-            it, as in `"cider_d+32*truth"`: `"cider_d"`; `"truth"`, the share of true
+        reward: str, names joined by `"+"`, each with an optional weight in front, as in
+            `"cider_d+32*truth"`. Names are `"cider_d"`; `"truth"`, the share of true
             statements about a scene, see
-            `keras_caption.synthetic.scenes.StatementTruth`; or `"objects"`, of COCO's
-            objects, see `keras_caption.rewards.ObjectTruth`.
+            `keras_caption.synthetic.scenes.StatementTruth`; and `"objects"`, for
+            objects of COCO, see `keras_caption.rewards.ObjectTruth`.
 
     Returns:
         dict from name to weight, in the order of the setting.
@@ -30,12 +30,13 @@ def reward_weights(reward: str) -> dict[str, float]:
 
 
 def check_reward(reward: str) -> str:
-    """Returns a setting of the reward; a pydantic error if it is none."""
+    """Validates a setting of the reward; raises a pydantic error if it is wrong."""
     try:
         terms = reward_weights(reward)
         TypeAdapter(list[Weight]).validate_python(list(terms.values()))
     except (ValidationError, ValueError):
         terms = {}
+    # Fewer terms than plus signs mean that a name came twice.
     if not terms or not {*terms} <= {*NAMES} or len(terms) <= reward.count("+"):
         raise PydanticCustomError(
             "reward",

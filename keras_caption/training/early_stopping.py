@@ -9,10 +9,10 @@ from keras_caption.training.callbacks import Checkpoint, steps_done
 
 
 class StopEarly(keras.callbacks.Callback):
-    """Ends training once a log of the epochs has ceased to become better.
+    """Ends training once a log has stopped improving.
 
-    Put it after `Checkpoint`, whose history decides: a resumed run stops after the
-    same epoch as an uninterrupted one.
+    Put it after `Checkpoint`. The callback reads the history of the checkpoint, so that
+    a resumed run stops after the same epoch as an uninterrupted one.
 
     Args:
         checkpoint: `Checkpoint` of the run.
@@ -49,13 +49,13 @@ class StopAtStep(keras.callbacks.Callback):
 
 
 def has_stalled(history: Sequence[dict[str, Any]], monitor: str, patience: int) -> bool:
-    """Whether the last epochs brought no better value of a log.
+    """Returns whether a log has not improved in the last epochs.
 
     Args:
         history: The logs of all epochs, a list of dict.
-        monitor: str, name of a log. Of a loss the least value is the best, of any
-            other log the greatest.
-        patience: int, number of epochs; 0 means that no run stalls.
+        monitor: str, name of a log. A loss, whose name ends in `"loss"`, is best at its
+            minimum, any other log at its maximum.
+        patience: int, number of epochs without improvement; 0 disables the check.
     """
     if not patience or not history:
         return False

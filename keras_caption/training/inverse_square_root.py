@@ -14,12 +14,12 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
         learning_rate * min(t / w, sqrt(w / t))
 
-    With `learning_rate = (d * w) ** -0.5` it is the Transformer's of size d (section
-    5.3).
+    With `learning_rate = (d * w) ** -0.5` it is the schedule of a Transformer of size d
+    (section 5.3).
 
     Args:
-        learning_rate: float, the greatest learning rate.
-        warmup_steps: int, number of steps until it is reached.
+        learning_rate: float, the peak learning rate.
+        warmup_steps: int, number of steps until the peak. Defaults to 4,000.
 
     Raises:
         InputError: If a number is out of range.

@@ -1,7 +1,7 @@
-"""The phases of an experiment: cross-entropy, then, if any, self-critical training.
+"""The phases of an experiment: cross-entropy, then, optionally, self-critical training.
 
-A task gives them data and models, see `keras_caption.training.Task`; a run's directory
-says what is recorded and where to resume.
+A `keras_caption.training.Task` supplies data and models; a `RunDirectory` records the
+phase, and knows where to resume it.
 """
 
 import math
@@ -34,11 +34,11 @@ from keras_caption.training.self_critical import SelfCritical
 from keras_caption.training.strategies import wait_for_all
 from keras_caption.training.task import Task
 
-# Attributes of models whose tokens training data are encoded by, whatever their words.
+# Tokenizers that a model trained further keeps, even if its new data have other words.
 KEPT = ("vocabulary", "question")
-SHOWN = 8  # unknown words
-# Weights that are on disk at most: the last model with Adam's moments, before and after
-# it is replaced, the best one, likewise, and the export.
+SHOWN = 8  # unknown words in a message
+# Copies of the weights on disk at most: the last model with Adam's two moments, and the
+# best model, each twice while it is replaced; and the export.
 COPIES = 2 * 3 + 2 + 1
 GROUP_OF = {"cross-entropy": "training", "self-critical": "self_critical"}
 
@@ -65,18 +65,18 @@ def check_data(
 def train_cross_entropy(
     task: Task, directory: RunDirectory, strategy: Any, start: Any = None
 ) -> None:
-    """Trains a model with cross-entropy, or resumes that.
+    """Trains a model with cross-entropy, or resumes its training.
 
     Args:
         task: The task.
         directory: `RunDirectory` of the phase.
         strategy: Distribution strategy.
-        start: Path of a saved model to begin with, which keeps its vocabulary.
-            Defaults to a new model.
+        start: Path of a saved model to start from, which keeps its vocabulary. Defaults
+            to `None`, a new model.
 
     Raises:
-        InputError: If the run in the directory has another vocabulary, or the saved
-            model other tokenizers or answers than the training data.
+        InputError: If the vocabulary of the run in the directory, or the tokenizers or
+            answers of the saved model, differ from those of the training data.
     """
     values = task.config["training"]
     steps = task.steps_per_epoch("training", strategy.num_replicas_in_sync)
@@ -84,6 +84,7 @@ def train_cross_entropy(
     with strategy.scope():
         model, epoch = directory.load()
         if model is None:
+            # Right before the weights are created: nothing before it changes them.
             keras.utils.set_random_seed(task.config["seed"])
             if start is None:
                 model = task.create_model(vocabularies)
@@ -127,11 +128,13 @@ def train_cross_entropy(
 def kept_vocabularies(
     model: Any, vocabularies: dict[str, Any]
 ) -> dict[str, Vocabulary]:
-    """The vocabularies that a saved model keeps, whatever the words of the data.
+    """Returns the vocabularies that a saved model keeps when trained on new data.
+
+    Prints how many words of the data are unknown to the model.
 
     Args:
         model: The saved model.
-        vocabularies: dict from attribute to what the training data have.
+        vocabularies: dict from attribute of the model to the vocabulary of the data.
     """
     kept = {name: getattr(model, name) for name in KEPT if name in vocabularies}
     for name, vocabulary in kept.items():
@@ -149,7 +152,7 @@ def kept_vocabularies(
 def train_self_critically(
     task: Task, directory: RunDirectory, strategy: Any, start: Any
 ) -> None:
-    """Trains a saved model self-critically by its task's reward, or resumes that.
+    """Trains a saved model self-critically by its task's reward, or resumes this.
 
     Args:
         task: The task.
@@ -196,7 +199,7 @@ def fit(
         task: The task.
         directory: `RunDirectory` of the phase.
         strategy: Distribution strategy.
-        trainer: A model, or what trains one.
+        trainer: A model, or a trainer of one, such as `SelfCritical`.
         epoch: int, number of epochs done.
     """
     seed, checkpoint = task.config["seed"], directory.checkpoint
@@ -227,6 +230,7 @@ def fit(
             )
         )
     if directory.is_chief:
+        # Only the chief writes files; `StopEarly` reads the history of its checkpoint.
         callbacks += [TensorBoardLogs(directory.folder / "logs"), checkpoint]
         callbacks.append(StopEarly(checkpoint, *stop))
     if max_steps is not None:
@@ -254,31 +258,32 @@ def fit(
 
 
 def set_decoding(task: Task, model: Any) -> bool:
-    """Makes a model generate, and be compiled, as the configuration says.
+    """Sets a model's options of decoding and of compilation from the configuration.
 
     Args:
-        task: The task; some generate nothing.
-        model: A model of it, or an ensemble.
+        task: The task. A task without the group `decoding` generates nothing.
+        model: A model of the task, or an ensemble.
 
     Returns:
-        bool, whether it generated otherwise before.
+        bool, whether the options of decoding changed.
 
     Raises:
-        InputError: If models of the task have no such limit of the length.
+        InputError: If models of the task do not support the limit of the length.
     """
     model.jit_compile = task.config["jit_compile"]
     if "decoding" not in task.config:
         return False
     before, model.decoding = model.decoding, Decoding(**task.config["decoding"])
+    # Raises if the limit is proportional to inputs that have no length.
     model.limits(model.input_specs, model.decoding)
     return model.decoding != before
 
 
 def check_space(directory: RunDirectory, model: Any) -> None:
-    """Raises `InputError` if the files of a run do not fit on its disk."""
+    """Raises `InputError` if the disk has no space for the files of a run."""
     if not directory.is_chief:
         return
-    needed = COPIES * 4 * count_parameters(model)
+    needed = COPIES * 4 * count_parameters(model)  # bytes of float32
     free = shutil.disk_usage(directory.folder).free
     if free < needed:
         raise InputError(

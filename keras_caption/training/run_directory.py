@@ -1,4 +1,4 @@
-"""The folder of a run: what it records, and whether it can be resumed."""
+"""The folder of a run: its records, and whether the run can be resumed."""
 
 import contextlib
 import hashlib
@@ -13,16 +13,17 @@ from keras_caption.models.loading import file_of, load
 from keras_caption.settings.decoding import types
 from keras_caption.training.callbacks import Checkpoint
 
-# What is recorded of the configuration: all that a phase depends on.
+# Groups of the configuration that a phase does not depend on, which are not recorded.
 _UNUSED = {
     "cross-entropy": ("self_critical",),
     "self-critical": (),
     "ensemble": ("model", "training", "self_critical"),
 }
-# Settings that may change on resume: how long to train, and how the test split is
-# captioned. The greatest length is not among them: it decides what is validated and
-# what self-critical training samples. A dataset may have moved: its vocabulary is
-# compared. A machine may have no XLA. An ensemble is scored anew.
+# Settings that may change on resume: how long to train, and how to decode the test
+# split. Not `max_length`: it changes the validation scores and the samples of
+# self-critical training. `data_dir` may change, as the vocabulary is compared anyway;
+# `jit_compile` may too, as another machine may lack XLA. An ensemble has no training,
+# and is scored anew.
 _SEARCH = tuple(f"decoding.{name}" for name in types() if name != "max_length")
 FREE = {
     "cross-entropy": (
@@ -52,7 +53,7 @@ def describe(
     start: pathlib.Path | str | None = None,
     members: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """What a phase of a run is, for its `config.json`.
+    """Describes a phase of a run, for its `config.json`.
 
     Args:
         config: dict, the whole configuration.
@@ -81,7 +82,7 @@ def describe(
 
 
 def _digests(paths):
-    """Digests of saved models, which tell them from others at the same paths."""
+    """Computes digests of saved models, which identify them wherever they are."""
     digests = {}
     for path in paths:
         with open(file_of(path), "rb") as file:
@@ -91,15 +92,15 @@ def _digests(paths):
 
 @contextlib.contextmanager
 def locked(folders: Iterable[pathlib.Path], resume: bool) -> Iterator[None]:
-    """Keeps other processes from writing to the folders of a run during a block.
+    """Locks the folders of a run against other processes during a block.
 
     Args:
         folders: Folders of its phases.
-        resume: bool, whether they may hold a run.
+        resume: bool, whether the folders may hold a run.
 
     Raises:
-        InputError: If another process is writing to one of them, or one holds a run
-            that is not to be resumed.
+        InputError: If another process is writing to a folder, or if `resume` is `False`
+            and a folder holds a run.
     """
     with contextlib.ExitStack() as stack:
         for folder in folders:
@@ -174,7 +175,7 @@ class RunDirectory:
             )
 
     def load(self) -> tuple[Any, int]:
-        """The model to resume with and the number of its epochs, or `None` and 0."""
+        """Loads the model to resume; returns it with its epochs, or `None` and 0."""
         last = self.folder / "last.keras"
         if not (self.resume and last.exists()):
             return None, 0
@@ -184,25 +185,25 @@ class RunDirectory:
         return model, epoch
 
     def begin(self) -> None:
-        """Records what is trained here, before training."""
+        """Writes the description of the phase, before training."""
         if self.is_chief:
             self.reopen()
             write_json(self.folder / "config.json", self.description)
 
     def reopen(self) -> None:
-        """Removes the scores of an earlier call: the run is unfinished again."""
+        """Removes the scores of an earlier call, which mark the run as finished."""
         (self.folder / "test_scores.json").unlink(missing_ok=True)
 
     def finish(self, model: str, scores: dict[str, Any], **more: Any) -> dict[str, Any]:
-        """Records the scores, last: they say that the run is finished.
+        """Writes the description, then the scores, which mark the run as finished.
 
         Args:
             model: str, name of the model.
             scores: dict from metric to float.
-            **more: What is recorded beside what `describe` returned.
+            **more: Further values to record beside the description.
 
         Returns:
-            All that is recorded of the run, but its scores.
+            dict, the recorded description.
         """
         description = {"model": model, **self.description, **more}
         write_json(self.folder / "config.json", description)
@@ -211,8 +212,8 @@ class RunDirectory:
 
 
 def settings(description: dict[str, Any]) -> dict[str, Any]:
-    """All settings of a run, a flat dict from `group.name` to value."""
-    # Digests without their paths: a run may have moved.
+    """Flattens the settings of a run, to a dict from `group.name` to value."""
+    # Digests of models without their paths: files may have moved.
     flat = {"objective": description["objective"]} | {
         name: sorted(description.get(name, {}).values())
         for name in ("start", "members")
@@ -226,7 +227,7 @@ def settings(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def lasting(description: dict[str, Any]) -> dict[str, Any]:
-    """The settings that must not change on resume, a flat dict."""
+    """Returns the settings that must not change on resume, a flat dict."""
     objective = description["objective"]
     if objective not in FREE:
         return {"objective": objective}

@@ -11,16 +11,17 @@ from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
 
 
 class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
-    """Cross-entropy training of a model, partly on tokens that it sampled.
+    """Trains a model with cross-entropy, partly on tokens that it sampled.
 
-    Some tokens of the sequences that the decoder reads are replaced by the model's
-    samples; the targets stay. It trains with `fit` on the same data as the model, with
-    the model's optimizer and loss; `compile` replaces them for both.
+    Some input tokens of the decoder are replaced by samples from the model; the targets
+    stay. Train with `fit` on the same data as the model; it uses the model's optimizer
+    and loss. `compile` replaces them in both the trainer and the model.
 
     Args:
         model: `keras_caption.models.Captioner` or `Translator`.
         schedule: Function from the number of training steps done to the probability
-            that a token is replaced, `keras_caption.training.ScheduledSampling` say.
+            that a token is replaced, such as
+            `keras_caption.training.ScheduledSampling`.
 
     Raises:
         InputError: On JAX, whose training step cannot sample tokens.
@@ -65,7 +66,7 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
         return super().train_step((inputs, targets, weights))
 
     def sample(self, inputs: dict[str, Any]) -> Any:
-        """The tokens of a batch, some of them replaced by the model's samples.
+        """Replaces some tokens of a batch by samples from the model.
 
         Args:
             inputs: dict of the model's inputs and `tokens`, int `(..., T)`.
@@ -88,4 +89,5 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
             )
             return ops.reshape(replaced, shape)
 
+        # The first epochs have probability 0: they skip the decoding loop.
         return ops.cond(probability > 0, replace, lambda: tokens)

@@ -16,24 +16,24 @@ from keras_caption.errors import InputError
 
 @keras.saving.register_keras_serializable("keras_caption")
 class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning rate that grows and then falls in steps, epoch by epoch.
+    """A learning rate that warms up and then decays, in steps of epochs.
 
     In epoch t, counted from `first_epoch + 1`, it is
 
         learning_rate * min(t, warmup_epochs) / warmup_epochs
 
-    times `decay_rate` at the first epoch after epoch `decay_after`, and again every
-    `decay_every` epochs. The defaults are NG-SAN's (section 5.1): min(t, 3) x 1e-4,
-    halved every 3 epochs after the 6th.
+    multiplied by `decay_rate` in the first epoch after epoch `decay_after`, and again
+    every `decay_every` epochs. The defaults are NG-SAN's (section 5.1): min(t, 3) x
+    1e-4, halved every 3 epochs after the 6th.
 
     Args:
         steps_per_epoch: int, number of steps of an epoch.
-        learning_rate: float, the greatest learning rate.
-        warmup_epochs: int, number of epochs until it is reached.
+        learning_rate: float, the peak learning rate.
+        warmup_epochs: int, number of epochs until the peak.
         decay_after: int, last epoch without decay.
         decay_every: int, number of epochs between two decays.
-        decay_rate: float above 0, at most 1, what each decay multiplies by.
-        first_epoch: int, number of epochs before the first step, in another phase.
+        decay_rate: float above 0, at most 1, the factor of each decay.
+        first_epoch: int, number of epochs of an earlier phase.
 
     Raises:
         InputError: If a number is out of range.
@@ -83,11 +83,11 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
 def schedule_of(
     values: dict[str, Any], steps_per_epoch: int, first_epoch: int = 0
 ) -> WarmupStepDecay:
-    """The learning rate of a configuration, also of a phase after so many epochs.
+    """Makes the learning rate schedule of a configuration.
 
     Args:
         values: dict, a group of the configuration.
-        steps_per_epoch, first_epoch: Of `WarmupStepDecay`.
+        steps_per_epoch, first_epoch: See `WarmupStepDecay`.
     """
     names = ("learning_rate", "warmup_epochs", "decay_after", "decay_every")
     return WarmupStepDecay(
@@ -131,14 +131,14 @@ def check_warmup(
 
 
 class ScheduledSampling:
-    """Probability of a sampled token, growing in steps, epoch by epoch.
+    """A sampling probability that grows in steps of epochs.
 
-    The defaults are AoANet's: 5 % more every 5 epochs (section 3.4), 50 % at most (its
-    released code). For `ScheduledSamplingTrainer`.
+    For `ScheduledSamplingTrainer`. The defaults are AoANet's: 5 % more every 5 epochs
+    (section 3.4), at most 50 % (its released code).
 
     Args:
         steps_per_epoch: int, number of steps of an epoch.
-        increase: float, what is added to the probability.
+        increase: float, added to the probability at each increase.
         increase_every: int, number of epochs between two increases.
         maximum: float, the greatest probability.
 
@@ -174,6 +174,6 @@ class ScheduledSampling:
 
 
 def epochs_done(step, steps_per_epoch):
-    """Number of whole epochs in a number of steps, float32 scalar."""
+    """Returns the number of whole epochs in a number of steps, float32 scalar."""
     whole = ops.floor_divide(ops.cast(step, "int32"), steps_per_epoch)
     return ops.cast(whole, "float32")

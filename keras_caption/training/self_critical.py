@@ -32,44 +32,45 @@ class SelfCritical(ReplicaTraining, keras.Model):
         loss = - sum_i (r(c_i) - b_i) log p(c_i) / number of tokens,  c_i ~ p
 
     over K captions sampled for each image. A whole step, with sampling, greedy search,
-    reward and gradient, is one compiled graph. The images are encoded once; captions
-    are sampled, and the greedy ones found beside them, through the decoder's `step`,
-    without a gradient; one teacher-forced pass over the sampled captions computes the
+    reward and gradient, is one compiled graph. The images are encoded once. The
+    decoder's `step` generates sampled and greedy captions in one pass, without a
+    gradient; one teacher-forced pass over the sampled captions computes the
     log-probabilities that carry the gradient.
 
-    Dropout is off, both in sampling and where the gradient is taken: p is the same in
+    Dropout is off, both in sampling and in the pass with the gradient: p is the same in
     both, and it is the p that generates captions later. Dropout in one of them alone,
     or with another mask, would yield the gradient of another policy than the one whose
-    captions were rewarded. For the same reason log p is that of the sampling
-    distribution: at `temperature`, without the tokens that are never generated.
+    captions were rewarded. For the same reason, log p is the sampling distribution: at
+    `temperature`, without the tokens that are never generated.
 
     The samples depend on `seed`, the optimizer's number of steps, and an image's place
-    in the global batch: not on how many replicas share it, or on what compiles it, and
-    a resumed run samples what an uninterrupted one does.
+    in the global batch. They do not depend on the number of replicas or on the
+    compiler, and a resumed run samples the same captions as an uninterrupted one.
 
     Args:
         model: `keras_caption.models.Captioner` or `Translator`, compiled or not.
         reward: Function of captions `(batch * C, T)` and references `(batch, R, T')`
             to float `(batch * C,)`, for instance `keras_caption.rewards.CiderD`, or
-            a `keras_caption.rewards.WeightedSum` of several. If it has an attribute
-            `reads`, names, it takes these tensors of the batch as keyword arguments.
+            a `keras_caption.rewards.WeightedSum` of several. A reward may have an
+            attribute `reads`, names of tensors of the batch, which it then takes as
+            keyword arguments.
         baseline: str: `"greedy"`, the reward of the image's greedy caption; or
             `"mean"`, the mean reward of its other samples.
         samples: int K, number of captions sampled for each image, at most 100.
         temperature: float greater than 0, sampling temperature.
-        cross_entropy: float between 0 and 1, share of the references' cross-entropy
-            in the loss.
+        cross_entropy: float from 0 to 1, weight of the references' cross-entropy in the
+            loss.
         max_length: int, greatest number of tokens of a sample.
         seed: int, at least 0.
 
     Raises:
-        InputError: If there is no such baseline, a number is out of range, or Keras
-            runs on another backend than TensorFlow.
+        InputError: If the baseline is unknown, a number is out of range, or the backend
+            of Keras is not TensorFlow.
 
-    A batch is a dict of the model's inputs and `references`, int32
-    `(B, R, T)`, PAD 0, as `CiderD` takes them, or a tuple that begins with it, as
-    `keras_caption.batches.train_batches` makes them. Logged are the means of `reward`,
-    `baseline`, `advantage`, `length` (tokens without EOS) and `entropy` (nats a token).
+    A batch is a dict of the model's inputs and `references`, int32 `(B, R, T)` as for
+    `CiderD`, or a tuple that begins with such a dict, as from
+    `keras_caption.batches.train_batches`. The logs are means of `reward`, `baseline`,
+    `advantage`, `length` (tokens without EOS) and `entropy` (nats per token).
 
     Example:
 
@@ -145,6 +146,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
                 f"Self-critical training takes dicts that hold {', '.join(needed)} "
                 f"beside the model's inputs. Received: {batch}"
             )
+        # Loss scaling of half precision; 1 in float32.
         scale = self.optimizer.scale_loss(1.0)
         read = {name: batch[name] for name in needed}
 
@@ -153,8 +155,10 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
         def loss_of(batch, explored):
             memory = self.model.encode(self.model.read(batch))
-            # Encoded once, unless sampling and loss are compiled apart.
+            # `explored` is given only if sampling and loss are compiled separately;
+            # otherwise both read the memory computed here.
             tokens, rewards, baselines = explored or self.explore(memory, **read)
+            # REINFORCE differentiates log p alone; rewards have no gradient.
             advantages = ops.stop_gradient(rewards - baselines)
             loss, logs = self.loss_of(memory, tokens, advantages)
             if self.cross_entropy:
@@ -183,15 +187,16 @@ class SelfCritical(ReplicaTraining, keras.Model):
         """Samples captions and scores them.
 
         Args:
-            memory: What the model's `encode` returned.
+            memory: Output of the model's `encode`.
             references: int32 `(batch, R, T)`.
-            **read: What else the reward reads of the batch.
+            **read: Further tensors of the batch that the reward reads.
 
         Returns:
             Tokens int32 `(batch * K, max_length)`, their rewards and baselines,
             float32 `(batch * K,)`.
         """
         with_greedy = self.baseline == "greedy"
+        # The greedy caption is the first of an image's K + 1 rows.
         per_image, batch = self.samples + with_greedy, ops.shape(references)[0]
         tokens, _ = sample(
             self.model,
@@ -209,12 +214,14 @@ class SelfCritical(ReplicaTraining, keras.Model):
         return tokens, ops.reshape(rewards, (-1,)), ops.reshape(baselines, (-1,))
 
     def _numbers(self, batch, per_image):
-        """The uniform numbers of this replica's part of the global batch."""
+        """Generates the uniform numbers of this replica's rows of the global batch."""
         number, count = place_among_replicas()
         rows = batch * per_image
-        # Replicas may have different numbers of images.
-        own = ops.one_hot(number, count) * ops.cast(rows, "float32")
-        before = ops.where(ops.arange(count) < number, sum_over_replicas(own), 0.0)
+        # The first row here follows the rows of earlier replicas, which may differ.
+        row_counts = ops.one_hot(number, count) * ops.cast(rows, "float32")
+        before = ops.where(
+            ops.arange(count) < number, sum_over_replicas(row_counts), 0.0
+        )
         first = ops.cast(ops.sum(before), "int32")
         step = self.optimizer.iterations
         return uniform_numbers(
@@ -222,15 +229,15 @@ class SelfCritical(ReplicaTraining, keras.Model):
         )
 
     def loss_of(self, memory, tokens, advantages):
-        """The loss of sampled captions on this replica, and logs of them.
+        """Computes the loss of sampled captions on this replica, and logs.
 
         Args:
-            memory: What the model's `encode` returned.
-            tokens: int32 `(batch * K, T)`, from the first to EOS, then PAD.
+            memory: Output of the model's `encode`.
+            tokens: int32 `(batch * K, T)`, up to EOS, then PAD.
             advantages: float32 `(batch * K,)`.
         """
         logits = self.model.logits(shift_right(tokens), memory)
-        log_policy = policy(logits, self.temperature)
+        log_policy = policy(logits, self.temperature)  # (batch * K, T, vocabulary)
         chosen = chosen_log_probs(log_policy, tokens)
         terms = chosen * ops.expand_dims(advantages, 1)
         entropies = -ops.sum(ops.exp(log_policy) * log_policy, axis=-1)
@@ -241,7 +248,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         return -mean_over_tokens(terms, tokens), logs
 
     def loss_of_references(self, memory, references):
-        """Cross-entropy of the references, averaged over all their tokens."""
+        """Computes the cross-entropy of the references, averaged over their tokens."""
         tokens = ops.reshape(references, (-1, ops.shape(references)[-1]))
         logits = self.model.logits(shift_right(tokens), memory)
         losses = ops.sparse_categorical_crossentropy(tokens, logits, from_logits=True)
@@ -249,11 +256,11 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
 
 def compare(rewards, baseline):
-    """Rewards of sampled captions, and what each is compared with.
+    """Separates the rewards of sampled captions from their baselines.
 
     Args:
-        rewards: float `(batch, C)`, of all captions of an image; the first is the
-            greedy one where that is the baseline.
+        rewards: float `(batch, C)`, rewards of all captions of an image. With the
+            baseline `"greedy"`, the first caption is the greedy one.
         baseline: `"greedy"` or `"mean"`.
 
     Returns:
@@ -262,22 +269,24 @@ def compare(rewards, baseline):
     if baseline == "greedy":
         rewards, greedy = rewards[:, 1:], rewards[:, :1]
         return rewards, ops.broadcast_to(greedy, ops.shape(rewards))
+    # Without the sample itself: the baseline must not depend on it, or the gradient is
+    # biased.
     others = ops.sum(rewards, axis=1, keepdims=True) - rewards
     return rewards, others / (rewards.shape[1] - 1)
 
 
 def mean_over_replicas(values):
-    """The mean of values, float `(rows,)`, of all replicas, of any number of rows."""
+    """Averages values, float `(rows,)`, over replicas with any numbers of rows."""
     count = sum_over_replicas(ops.cast(ops.size(values), "float32"))
     return sum_over_replicas(ops.sum(values)) / count
 
 
 def mean_over_tokens(values, tokens):
-    """This replica's part of the mean over all valid tokens of the global batch.
+    """Computes this replica's part of a mean over all tokens of the global batch.
 
     Args:
         values: float `(rows, T)`.
-        tokens: int `(rows, T)`; values at PAD do not count.
+        tokens: int `(rows, T)`; values at PAD are ignored.
     """
     valid = tokens != PAD
     count = sum_over_replicas(ops.sum(ops.cast(valid, "float32")))
@@ -285,5 +294,5 @@ def mean_over_tokens(values, tokens):
 
 
 def shift_right(tokens):
-    """The tokens before each of the tokens `(rows, T)`, from BOS on."""
+    """Shifts tokens `(rows, T)` one step to the right, after BOS."""
     return ops.pad(tokens[:, :-1], ((0, 0), (1, 0)), constant_values=BOS)

@@ -1,4 +1,4 @@
-"""What to train on: one device, several, or several machines."""
+"""Distribution strategies: one device, several, or several machines."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ from keras_caption.errors import InputError, missing_extras
 
 
 def make_strategy(name: str) -> Any:
-    """The distribution strategy of a name.
+    """Makes a distribution strategy by name.
 
     Args:
         name: str: `"one_device"`; `"mirrored"`, all GPUs of the machine;
-            `"multi_worker"`, the workers of the environment variable TF_CONFIG; or
-            `"tpu"`.
+            `"multi_worker"`, the workers that the environment variable TF_CONFIG lists;
+            or `"tpu"`.
 
     Returns:
         `tf.distribute.Strategy`.
@@ -32,9 +32,9 @@ def make_strategy(name: str) -> Any:
 
 
 def is_chief(strategy: Any) -> bool:
-    """Whether this process, of several workers, writes the files.
+    """Returns whether this process is the worker that writes files.
 
-    It is the chief of the cluster or, where there is none, the first worker.
+    That is the chief of the cluster or, without a chief, the first worker.
     """
     resolver = strategy.cluster_resolver
     if resolver is None or resolver.task_type == "chief":
@@ -43,20 +43,21 @@ def is_chief(strategy: Any) -> bool:
         return False
     import tensorflow as tf
 
-    # A pod of TPUs has no chief, and is asked over the network.
+    # A pod of TPUs has no chief; asking for its specification needs the network.
     is_pod = isinstance(resolver, tf.distribute.cluster_resolver.TPUClusterResolver)
     return is_pod or "chief" not in resolver.cluster_spec().as_dict()
 
 
 def wait_for_all(strategy: Any) -> None:
-    """Returns once all workers have called it.
+    """Blocks until all workers have called it.
 
-    No worker reads a file before the chief has written it.
+    Workers then read no file before the chief has written it.
     """
     import tensorflow as tf
 
     from keras_caption.replicas import sum_over_replicas
 
+    # A sum over replicas returns only when every worker has sent its part.
     def meet():
         return sum_over_replicas(tf.constant(1.0))
 
@@ -64,17 +65,17 @@ def wait_for_all(strategy: Any) -> None:
 
 
 def whole_batches(examples: int, batch_size: int, replicas: int, noun: str) -> int:
-    """Number of whole batches of an epoch.
+    """Computes the number of whole batches in an epoch.
 
     Args:
         examples: int, number of examples of an epoch.
         batch_size: int, number of examples of a batch.
         replicas: int, number of replicas that share a batch.
-        noun: str, what the examples are called in messages.
+        noun: str, name of the examples in messages.
 
     Raises:
-        InputError: If the examples do not make a batch, or the replicas cannot share
-            it.
+        InputError: If there are fewer examples than a batch has, or the replicas cannot
+            share a batch evenly.
     """
     if batch_size % replicas:
         raise InputError(

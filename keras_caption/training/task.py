@@ -1,4 +1,4 @@
-"""What the phases of training, and `keras-caption run`, need to know of a task."""
+"""The interface of tasks for the phases of training and for `keras-caption run`."""
 
 import abc
 import pathlib
@@ -18,32 +18,34 @@ from keras_caption.training.run_directory import RunDirectory
 class Task(abc.ABC):
     """An experiment of a task: its data, its models, and their evaluation.
 
-    A subclass is one kind of experiment, found by the names of its models, and an
-    instance one experiment. What it gives is listed here; nothing is assumed of what
-    an example is, how examples are batched, or what the evaluation prints. Assumed is:
+    A subclass is one kind of experiment, which a command finds by the name of a model;
+    an instance is one experiment. A task may define freely what an example is, how
+    examples are batched, and what the evaluation prints. The phases assume only this:
 
-    - Its models are presets of `keras_caption.models.presets`, and served by
-      `keras_caption.serving.export`: captioners, translators or classifiers.
+    - The models are presets of `keras_caption.models.presets`, and
+      `keras_caption.serving.export` can serve them: captioners, translators or
+      classifiers.
     - The configuration has the group `data` with `dataset`, a name, and the group
       `training` with `epochs`. The phases obey `scheduled_sampling`, `accumulation`,
       `average`, `patience`, `stop_on` and `warmup_epochs` there, if `groups` has them.
-    - Models are trained self-critically if there are the groups `self_critical`, a
-      `keras_caption.settings.run.SelfCriticalSettings`, and `decoding`.
+    - Models can be trained self-critically if the configuration has the groups
+      `self_critical`, a `keras_caption.settings.run.SelfCriticalSettings`, and
+      `decoding`.
 
     Args:
         config: dict, the whole configuration.
 
     Raises:
-        InputError: If there is no such dataset, or its files are wrong.
+        InputError: If the dataset is unknown, or its files are damaged.
 
     Attributes:
-        model: Class of its models, `keras_caption.models.Captioner` for instance.
-        ensemble: Class of their ensembles, called with a list of paths.
-        groups: dict from group of the configuration, other than `model`, to its
-            schema, a `TypedDict`, as those of `keras_caption.settings.run`.
-        files: dict from file of a finished run to str, what it holds.
+        model: Class of the models, such as `keras_caption.models.Captioner`.
+        ensemble: Class of ensembles of the models, called with a list of paths.
+        groups: dict from group of the configuration, except `model`, to its schema, a
+            `TypedDict` such as those of `keras_caption.settings.run`.
+        files: dict from file of a finished run to str, a description of its content.
         metrics: Names of the scores that tables of runs show.
-        monitor: str, the log whose greatest value is the best epoch's.
+        monitor: str, the log whose greatest value marks the best epoch.
 
     Example:
 
@@ -65,117 +67,117 @@ class Task(abc.ABC):
 
     @property
     def few_shapes(self) -> bool:
-        """Whether XLA compiles steps, so that batches should have few shapes."""
+        """Returns whether batches should have few shapes, since XLA compiles steps."""
         return uses_xla(self.config["jit_compile"])
 
     @classmethod
     def presets(cls) -> list[str]:
-        """Names of the models of the task."""
+        """Returns the names of the models of the task."""
         return models.presets(cls.model)
 
     @staticmethod
     @abc.abstractmethod
     def get_config(name: str) -> dict[str, dict[str, Any]]:
-        """The built-in experiment of a model, a dict of groups.
+        """Returns the built-in experiment of a model, a dict of groups.
 
         Args:
-            name: str, the model's, one of `presets()`.
+            name: str, name of the model, one of `presets()`.
         """
 
     # === Data ===
 
     @abc.abstractmethod
     def read(self, split: str) -> Any:
-        """Examples of a split.
+        """Reads the examples of a split.
 
         Args:
             split: str, `"train"`, `"val"` or `"test"`.
 
         Raises:
-            InputError: If they cannot be read.
+            InputError: If the examples cannot be read.
         """
 
     @property
     @abc.abstractmethod
     def training_size(self) -> str:
-        """The size of the training data, for messages."""
+        """Returns the size of the training data, for messages."""
 
     @abc.abstractmethod
     def build_vocabularies(self) -> dict[str, Sized]:
-        """Tokenizers, or lists of answers, by the arguments of a model that take them.
+        """Builds tokenizers or lists of answers, by argument of the model.
 
-        A resumed model should have the same.
+        A resumed model must have the same ones.
         """
 
     @abc.abstractmethod
     def steps_per_epoch(self, group: str, replicas: int = 1) -> int:
-        """Number of steps of an epoch.
+        """Returns the number of steps of an epoch.
 
         Args:
             group: str, `"training"` or `"self_critical"`.
             replicas: int, number of replicas that share a batch.
 
         Raises:
-            InputError: If the examples do not make a batch, or the replicas cannot
-                share it.
+            InputError: If there are fewer examples than a batch has, or the replicas
+                cannot share a batch evenly.
         """
 
     @abc.abstractmethod
     def train_batches(self, model: TaskModel, group: str, first_epoch: int):
-        """Endless batches, a `tf.data.Dataset`.
+        """Makes endless batches, a `tf.data.Dataset`.
 
         Args:
-            model: The model that reads them.
-            group: str, `"training"` for what `model.fit` takes, or `"self_critical"`
-                for what `SelfCritical.fit` takes.
-            first_epoch: int, number of epochs done: their batches are not repeated.
+            model: The model to train.
+            group: str, `"training"` for batches of `model.fit`, or `"self_critical"`
+                for batches of `SelfCritical.fit`.
+            first_epoch: int, number of epochs done; the batches start after them.
         """
 
     # === Models ===
 
     def data_arguments(self) -> dict[str, Any]:
-        """Arguments of a model that the data decide, beside the vocabularies."""
+        """Returns arguments of a model, beside vocabularies, that the data decide."""
         return {}
 
     def create_model(self, vocabularies: dict[str, Sized]) -> TaskModel:
-        """A new model of the configuration.
+        """Creates the model of the configuration.
 
         Args:
-            vocabularies: What `build_vocabularies` returned.
+            vocabularies: dict, as `build_vocabularies` returns it.
         """
         options = dict(self.config["model"])
-        of_data = self.data_arguments()
+        sizes = self.data_arguments()
         with input_errors():
             return models.create(
-                options.pop("name"), **vocabularies, **of_data, **options
+                options.pop("name"), **vocabularies, **sizes, **options
             )
 
     def load_model(self, path: pathlib.Path | str) -> TaskModel:
-        """A saved model, if it reads what the dataset has."""
+        """Loads a saved model; checks that it reads the inputs of the dataset."""
         model = models.load(path)
         self.check_reads(model)
         return model
 
     def load_ensemble(self, paths: list[str]) -> Any:
-        """An ensemble of saved models, if it reads what the dataset has."""
+        """Loads an ensemble; checks that it reads the inputs of the dataset."""
         model = self.ensemble(paths)
         self.check_reads(model)
         return model
 
     def check_reads(self, model: Any) -> None:  # noqa: B027 (some read any dataset)
-        """Raises `InputError` if a model reads other inputs than the dataset's."""
+        """Raises `InputError` if a model reads inputs that the dataset lacks."""
 
     # === Training ===
 
     def make_loss(self) -> keras.losses.Loss:
-        """The loss of the first phase: cross-entropy of tokens, unless overridden."""
+        """Makes the loss of the first phase: cross-entropy of tokens, by default."""
         smoothing = self.config["training"].get("label_smoothing", 0.0)
         return SequenceCrossEntropy(smoothing)
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int
     ) -> keras.optimizers.Optimizer:
-        """The optimizer of a phase: Adam at a constant rate, unless overridden.
+        """Makes the optimizer of a phase: Adam at a constant rate, by default.
 
         Args:
             group: str, `"training"` or `"self_critical"`.
@@ -186,23 +188,23 @@ class Task(abc.ABC):
     def make_reward(
         self, model: TaskModel, directory: RunDirectory, resumed: bool
     ) -> Any:
-        """The reward of `SelfCritical`; needed where the configuration has its group.
+        """Makes the reward of `SelfCritical`, if the configuration has its group.
 
         Args:
-            model: The model that is trained.
-            directory: `RunDirectory` of the phase, which may record what it needs.
-            resumed: bool, whether to read what it recorded.
+            model: The model to train.
+            directory: `RunDirectory` of the phase, in which a reward may keep files.
+            resumed: bool, whether to read those files instead of writing them.
         """
         raise NotImplementedError(f"{type(self).__name__} has no reward.")
 
     @abc.abstractmethod
     def validation(self, model: TaskModel) -> keras.callbacks.Callback:
-        """The callback that adds `monitor` to the logs of an epoch."""
+        """Makes the callback that adds `monitor` to the logs of an epoch."""
 
     # === Evaluation ===
 
     def check_evaluation(self) -> None:
-        """Raises `InputError`, before training, if `evaluate` would lack something."""
+        """Raises `InputError`, before training, if `evaluate` could not run."""
         return
 
     @abc.abstractmethod
@@ -211,7 +213,7 @@ class Task(abc.ABC):
 
         Args:
             model: A trained model, or an ensemble.
-            folder: Where outputs and figures go, by the names of `files`.
+            folder: `pathlib.Path` of the run, to write the `files` to.
 
         Returns:
             dict from metric to score.
@@ -220,27 +222,26 @@ class Task(abc.ABC):
     # === Report ===
 
     def outcome(self, model: Any, folder: pathlib.Path) -> Any:
-        """What a run says of its test split, for the report of the run.
+        """Reads the outputs of a run on the test split, for its report.
 
         Args:
-            model: The run's model, or `None` if it is not at its place.
-            folder: `pathlib.Path` of the run, with what `evaluate` wrote.
+            model: The model of the run, or `None` if its file is missing.
+            folder: `pathlib.Path` of the run, with the files that `evaluate` wrote.
 
         Returns:
-            `keras_caption.results.Outcome`, or `None`: then the report shows no
-            examples.
+            `keras_caption.results.Outcome`, or `None` for a report without examples.
         """
         return None
 
     def examples(
         self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
     ) -> dict[Any, Any]:
-        """Some examples of a run's test split, for its report.
+        """Returns some examples of the test split, for the report of a run.
 
         Args:
-            model, folder: Of `outcome`.
-            scores: dict from key to float, those of `outcome`.
-            keys: Sequence of keys of `scores`.
+            model, folder: See `outcome`.
+            scores: dict from key to float, the scores of `outcome`.
+            keys: Sequence of keys of `scores`, the examples to return.
 
         Returns:
             dict from key to `keras_caption.results.Example`.

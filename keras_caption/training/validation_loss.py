@@ -9,15 +9,15 @@ from keras_caption.progress import progress
 
 
 class ValidationLoss:
-    """The loss of a model over a split, averaged over all valid tokens.
+    """Computes the loss of a model on a split, averaged over all valid tokens.
 
-    A call returns it, a float, for the weights that the model has by then.
+    A call returns the loss, a float, for the current weights of the model.
 
     Args:
         model: A compiled model.
         batches: Finite iterable of inputs, targets and weights, see
             `keras_caption.text.teacher_forcing`.
-        jit_compile: bool, whether XLA compiles it, for each shape of a batch.
+        jit_compile: bool, whether XLA compiles the loss, for each shape of a batch.
     """
 
     def __init__(self, model: Any, batches: Iterable[Any], jit_compile: bool = False):
@@ -26,6 +26,8 @@ class ValidationLoss:
         def sums(inputs, targets, weights):
             tokens = ops.sum(ops.cast(weights, "float32"))
             loss = model.loss(targets, model(inputs, training=False), weights)
+            # Means of batches are weighted by their tokens, of which the last has
+            # fewer.
             return loss * tokens, tokens
 
         self._sums = compile_function(sums, model.variables, jit_compile)
