@@ -1,6 +1,7 @@
 """What browsers send to the page: requests, and uploads, where and for how long."""
 
 import atexit
+import functools
 import json
 import os
 import pathlib
@@ -28,15 +29,19 @@ ASKED = re.compile(
 )
 
 
+@functools.cache
 def upload_folder() -> pathlib.Path:
     """The folder of uploads, which only this process reads, and removes at its end.
 
-    By default, Gradio shares one with all of the machine's pages, of other users too.
+    By itself, Gradio shares one with all of the machine's pages, of other users too.
+    The one that the environment names may have other files: it is made within that.
     """
-    if FOLDER not in os.environ:
-        os.environ[FOLDER] = tempfile.mkdtemp(prefix="keras_caption_page_")
-        atexit.register(shutil.rmtree, os.environ[FOLDER], ignore_errors=True)
-    return pathlib.Path(os.environ[FOLDER])
+    outer = os.environ.get(FOLDER) or tempfile.gettempdir()
+    os.makedirs(outer, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="keras_caption_page_", dir=outer)
+    os.environ[FOLDER] = folder
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return pathlib.Path(folder)
 
 
 def uploaded(payload: Any) -> str | None:

@@ -1,5 +1,6 @@
 import contextlib
 import json
+import math
 import pathlib
 import socket
 import ssl
@@ -222,7 +223,7 @@ class Server:
             server_header=False,
             # Longer than httpx and others keep what they reuse: who sends at that time
             # would lose the request.
-            timeout_keep_alive=int(HEAD_SECONDS),
+            timeout_keep_alive=math.ceil(HEAD_SECONDS),
             timeout_graceful_shutdown=int(timeout) + 1,
             ssl_certfile=self.certificate,
             ssl_keyfile=self.key,

@@ -233,6 +233,13 @@ def test_only_what_was_uploaded_is_read(address, tmp_path):
     assert httpx.get(f"{address}gradio_api/file={mine}").status_code == 403
 
 
+def test_uploads_have_a_folder_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setenv(uploads.FOLDER, str(tmp_path / "shared"))
+    folder = uploads.upload_folder.__wrapped__()
+    assert folder.parent == tmp_path / "shared"
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
 def test_no_address_is_fetched_and_nothing_else_is_run(address, monkeypatch):
     asked = []
 

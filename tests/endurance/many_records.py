@@ -171,8 +171,12 @@ def vanish(folder, options, rng, count=1000):
     paths = sorted(map(str, photos.iterdir()))
     doomed = set(rng.sample(paths, count // 2))
     ended = threading.Event()
+    prefix = folder / "vanished" / "c"
 
     def remove():
+        while not prefix.parent.exists():  # until the job is planned
+            if ended.wait(0.1):
+                return
         for path in sorted(doomed, reverse=True):
             if ended.wait(0.05):
                 return
@@ -180,7 +184,6 @@ def vanish(folder, options, rng, count=1000):
 
     thread = threading.Thread(target=remove)
     thread.start()
-    prefix = folder / "vanished" / "c"
     _, printed = run("caption", photos, *options, f"--output={prefix}")
     ended.set()
     thread.join()
