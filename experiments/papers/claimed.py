@@ -201,10 +201,10 @@ EARLIER = (
 )
 
 
-def _nsa(file, layers, start=""):
+def _nsa(file, layers):
     """NSA over objects as pixels."""
     return Claim(
-        *(f"NSA, L = {layers}{start}", "ngsan_1", ("N-SAN", "SAN"), (file,)),
+        *(f"NSA, L = {layers}", "ngsan_1", ("N-SAN", "SAN"), (file,)),
         rows=(f"L={layers} N-SAN", f"L={layers} SAN"),
         layers=layers,
     )
@@ -225,6 +225,7 @@ def _control(effect, file, *rows, **more):
 
 SETTLED = (
     _nsa("effects_nsa", 1),
+    _nsa("effects_nsa_deep", 4),
     _gsa("features know no place", "unplaced_scenes"),
     _control(
         *("boxes of other regions", "effects_boxes", "G-SAN", "SAN"),

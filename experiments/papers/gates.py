@@ -19,7 +19,7 @@ does the projection (Glorot), so that nothing below it learns for long.
 """
 
 import functools
-from typing import Literal
+from typing import Any, Literal
 
 import keras
 from keras import ops
@@ -121,7 +121,7 @@ class Gated(kc.models.Captioner):
         normalized: bool = False,
         words_scale: Positive = 1.0,
         dropout: ShareBelowOne = 0.5,
-        dtype=None,
+        dtype: Any = None,
         **kwargs,
     ):
         vocabulary_size = vocabulary_size or len(vocabulary)
