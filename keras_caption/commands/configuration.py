@@ -5,8 +5,8 @@ import pathlib
 from typing import Any
 
 from keras_caption import models, tasks
-from keras_caption.formats.built_in import experiments
 from keras_caption.errors import InputError, hint
+from keras_caption.formats.built_in import experiments
 from keras_caption.formats.python_files import failure, run_file
 from keras_caption.settings.run import (
     RUN,

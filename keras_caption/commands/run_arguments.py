@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from keras_caption.formats.built_in import experiments
 from keras_caption.commands.command_line import Parser, import_library, names
 from keras_caption.errors import InputError
+from keras_caption.formats.built_in import experiments
 from keras_caption.settings.run import Run, documentation
 
 OF_RUN = {name: documentation(kind) for name, kind in Run.__annotations__.items()}

@@ -14,8 +14,8 @@ The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L
 it is; GET /v1/models lists the models, GET / helps; /healthz, /readyz and /metrics are
 for the machines that watch. The port opens at once; a model answers when it is loaded.
 
---config FILE reads options of a YAML file, by their names; those of the command line come
-after them:
+--config FILE reads options of a YAML file, by their names; those of the command line
+come after them:
 
     models: [ngsan_coco, answers=mcan_photos]
     detector: yolox_nano.keras
