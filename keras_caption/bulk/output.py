@@ -13,7 +13,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict
 
 from keras_caption.bulk.files import is_local, match, read_file, replacing_file
-from keras_caption.bulk.rows import FORMATS, Row
+from keras_caption.bulk.rows import FORMATS, UNDETECTED, Row
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import kind_of
 from keras_caption.formats.json_files import parse_json
@@ -33,10 +33,11 @@ class Fault(TypedDict):
 
 
 class Description(TypedDict):
-    """A finished shard: its records, and its faults by kind."""
+    """A finished shard: its records, its faults by kind, and how many show nothing."""
 
     bytes: int
     read: int
+    undetected: int
     faults: dict[str, Fault]
     passed_over: NotRequired[dict[str, int]]  # missing in older descriptions
 
@@ -45,8 +46,10 @@ class Description(TypedDict):
 class Output:
     """The shards of a job, files of one prefix on any of Beam's file systems.
 
-    A shard `PREFIX-00000-of-00002.jsonl` appears whole, and then its description, the
-    same name with `.json`, by which it is known as finished.
+    A shard `PREFIX-00000-of-00002.jsonl` appears whole, and then its description, by
+    which it is known as finished: the same name with `.json`, in a folder beside the
+    shards, `_NAME` of a prefix `FOLDER/NAME`. What reads folders of Parquet files
+    passes over such names.
 
     Attributes:
         prefix: str.
@@ -62,12 +65,27 @@ class Output:
         return f"{self.prefix}-{number:05d}-of-{self.count:05d}.{self.format}"
 
     @property
+    def folder(self) -> str:
+        """The folder of the descriptions."""
+        head, slash, name = self.prefix.rpartition("/")
+        return f"{head}{slash}_{name}"
+
+    @property
+    def source(self) -> str:
+        """The path of what records the source of all shards."""
+        return f"{self.folder}/source.json"
+
+    def description(self, number: int) -> str:
+        """The path of a shard's description."""
+        return f"{self.folder}/{self.path(number).rpartition('/')[2]}.json"
+
+    @property
     def pattern(self) -> str:
         """All shards, for messages."""
         return f"{self.prefix}-*-of-{self.count:05d}.{self.format}"
 
     def begin(self, source: Any) -> None:
-        """Records what the shards are made of, in `PREFIX.json`, or compares it.
+        """Records what the shards are made of, or compares it.
 
         Args:
             source: JSON value that identifies inputs, model and options.
@@ -75,15 +93,15 @@ class Output:
         Raises:
             InputError: If files of the prefix are of another source, or not ours.
         """
-        path, content = f"{self.prefix}.json", json.dumps(source).encode()
+        path, content = self.source, json.dumps(source).encode()
         stamp = hashlib.sha256(content).hexdigest()
-        if self._match(".json"):
+        if match(escaped(path)):
             if parse_json(read_file(path), Source, path)["stamp"] != stamp:
                 raise InputError(
                     f"{self.prefix} was begun with other inputs, another model or "
                     "other options: name another --output, or remove its files."
                 )
-        elif others := self._match("-*-of-*"):
+        elif others := match(f"{escaped(self.prefix)}-*-of-*"):
             raise InputError(
                 f"{others[0].path} is there, but not by this command: name another "
                 "--output."
@@ -102,7 +120,7 @@ class Output:
         """
 
         def read(number, size):
-            path = f"{self.path(number)}.json"
+            path = self.description(number)
             with contextlib.suppress(InputError):
                 description = parse_json(read_file(path), Description, path)
                 return description if description["bytes"] == size else None
@@ -114,19 +132,15 @@ class Output:
 
     def _described(self):
         """Number of bytes of each shard that has a description, by its number."""
-        sizes = {
-            file.path: file.size_in_bytes
-            for file in self._match(f"-*-of-{self.count:05d}.*")
-        }
-        paths = {n: self.path(n) for n in range(self.count)}
+        ending = f"-*-of-{self.count:05d}.{self.format}"
+        shards = match(f"{escaped(self.prefix)}{ending}")
+        sizes = {file.path: file.size_in_bytes for file in shards}
+        described = {file.path for file in match(f"{escaped(self.folder)}/*.json")}
         return {
-            n: sizes[p] for n, p in paths.items() if sizes.keys() >= {p, f"{p}.json"}
+            n: sizes[self.path(n)]
+            for n in range(self.count)
+            if self.path(n) in sizes and self.description(n) in described
         }
-
-    def _match(self, ending):
-        """Files whose paths are the prefix and what the pattern `ending` matches."""
-        prefix = glob.escape(self.prefix) if is_local(self.prefix) else self.prefix
-        return match(f"{prefix}{ending}")
 
     def write(
         self, number: int, rows: Iterable[Row], passed_over: Mapping[str, int]
@@ -139,34 +153,42 @@ class Output:
             passed_over: dict of what the shard's file has that is no data, complete
                 once all rows have been taken.
         """
-        read, faults = 0, {}
+        read, undetected, faults = 0, 0, {}
         path = self.path(number)
         with replacing_file(path) as file:
             with FORMATS[self.format](file) as write:
                 for row in rows:
                     write(row)
                     read += 1
-                    if row["error"] is not None:
+                    if row["error"] == UNDETECTED:
+                        undetected += 1
+                    elif row["error"] is not None:
                         add_fault(faults, row)
             size = file.tell()
         description = {"bytes": size, "read": read, "faults": faults}
         description["passed_over"] = dict(passed_over)
-        write_json(f"{path}.json", description)
+        description["undetected"] = undetected
+        write_json(self.description(number), description)
         return description
 
 
 def sum_of(descriptions: Iterable[Description]) -> Description:
     """The description of all shards together."""
-    total = {"bytes": 0, "read": 0, "faults": {}}
+    total = {"bytes": 0, "read": 0, "undetected": 0, "faults": {}}
     passed_over = collections.Counter()
     for description in descriptions:
-        for name in ("bytes", "read"):
+        for name in ("bytes", "read", "undetected"):
             total[name] += description[name]
         for kind, fault in description["faults"].items():
             known = total["faults"].setdefault(kind, {**fault, "count": 0})
             known["count"] += fault["count"]
         passed_over.update(description.get("passed_over", {}))
     return {**total, "passed_over": dict(passed_over)}
+
+
+def escaped(path: str) -> str:
+    """A path as a pattern that it alone matches."""
+    return glob.escape(path) if is_local(path) else path
 
 
 def add_fault(faults: dict[str, Fault], row: Row) -> None:

@@ -75,7 +75,7 @@ def run(
     prefix: str,
     *,
     format: str = "jsonl",
-    shard_size: int = 1000,
+    shard_size: int | None = None,
     options: Sequence[str] = (),
 ) -> tuple[Output, Description]:
     """Answers all records of inputs, or resumes that.
@@ -85,7 +85,7 @@ def run(
         inputs: Sequence of str: files, folders and patterns, see `shards.plan`.
         prefix: str, what the paths of the output begin with.
         format: str, `"jsonl"` or `"parquet"`.
-        shard_size: int, see `shards.plan`.
+        shard_size: int or `None`, see `shards.plan`.
         options: Sequence of str, command-line options of Beam, such as
             `"--direct_num_workers=2"`.
 
@@ -102,7 +102,7 @@ def run(
     output = Output(prefix, format, len(planned.shards))
     with contextlib.ExitStack() as stack:
         if is_local(prefix):
-            stack.enter_context(exclusive_file(f"{prefix}.json"))
+            stack.enter_context(exclusive_file(output.source))
         shards = [dataclasses.asdict(shard) for shard in planned.shards]
         output.begin([identity_of(job), shards, planned.stamps])
         finished = output.finished()

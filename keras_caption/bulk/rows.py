@@ -16,6 +16,9 @@ COLUMNS = (
     *("n_best", "objects", "error"),
 )
 
+# Why there is no text of a record that was read, which is no fault of it.
+UNDETECTED = "Nothing is detected that the model knows."
+
 Row = dict[str, Any]
 
 
@@ -29,6 +32,8 @@ def row_of(name: str, prediction: Prediction, has_best: bool) -> Row:
     """
     best = prediction.best if has_best else []
     confidence = prediction.confidence
+    inputs = prediction.inputs or {}
+    is_undetected = "scores" in inputs and not (prediction.text or prediction.objects)
     return {
         "id": to_text(name),
         "text": one_line(prediction.text),
@@ -40,7 +45,7 @@ def row_of(name: str, prediction: Prediction, has_best: bool) -> Row:
             for text, score in best
         ],
         "objects": prediction.objects,
-        "error": None,
+        "error": UNDETECTED if is_undetected else None,
     }
 
 

@@ -17,6 +17,9 @@ from keras_caption.formats.record_files import (
     read_part,
 )
 
+# Photos of a shard, at most and at least, and how many shards there should be of few.
+LARGEST, LEAST, SEVERAL = 1000, 32, 8
+
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
@@ -61,7 +64,10 @@ class Plan:
 
 
 def plan(
-    inputs: Sequence[str], fields: tuple[str, ...], shard_size: int, clips: bool = False
+    inputs: Sequence[str],
+    fields: tuple[str, ...],
+    shard_size: int | None = None,
+    clips: bool = False,
 ) -> Plan:
     """Plans the shards of inputs.
 
@@ -74,7 +80,8 @@ def plan(
         inputs: Sequence of str, see `find_files`.
         fields: tuple of `"photo"` and `"text"`, what a record has.
         shard_size: int, number of photos, or of rows of a list, in a shard; each other
-            file of records is one shard.
+            file of records is one shard. Defaults to 1,000, and of few photos less, for
+            several workers, see `size_of_shards`.
         clips: bool, whether files are clips, not photos.
 
     Raises:
@@ -111,16 +118,22 @@ def plan(
                     f"{path} holds no questions about photos: CSV, JSON Lines, "
                     "WebDataset tars, Parquet and TFRecords may."
                 )
-            parts += _parts(path, shard_size)
+            parts += _parts(path, shard_size or LARGEST)
             if is_list or kind is None:
                 stamps[path] = _checksum(path) or stamps[path]
         if not used:
             raise InputError(f"{name} has no files of {' or '.join(fields)}s.")
+    shard_size = shard_size or size_of_shards(len(media))
     chunks = [media[i : i + shard_size] for i in range(0, len(media), shard_size)]
     contents = [{"files": tuple(chunk)} for chunk in chunks]
     contents += [{"part": part} for part in parts]
     shards = tuple(Shard(i, **content) for i, content in enumerate(contents))
     return Plan(shards, stamps, dict(passed_over))
+
+
+def size_of_shards(count: int) -> int:
+    """The number of photos of a shard, of so many in all: that of `SEVERAL` shards."""
+    return min(LARGEST, max(LEAST, -(-count // SEVERAL)))
 
 
 def _parts(path, size):

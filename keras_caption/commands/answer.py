@@ -17,7 +17,7 @@ made, or of a .tsv of features.
 
 Prints one line for each question: the answer and how probable it is. "(unsure)" marks
 answers whose probability is less than the threshold that the model was saved with, and
-those that the detected objects contradict; objects of COCO's categories are counted,
+those that the detected objects contradict. Objects of COCO's categories are counted,
 and where nothing is detected, there is no answer. With --n_best, prints a line for each
 answer: the question's number, from 1, the probability and the answer, between tabs, the
 best first. Where an image cannot be read, the line is empty, and an error is reported.

@@ -16,10 +16,10 @@ record has the columns `image` (or photo, path, file_name), `text` (or sentence)
 number.
 
 The output is PREFIX-00000-of-00008.jsonl and so on: id, text, score, confidence,
-unsure, n_best, objects with boxes, and error. Beside each shard a .json counts its
-records and lists its faults by kind. A record that cannot be read or answered is a row
-with an error; it never costs others their answers. The same command resumes: shards
-that are finished stay as they are.
+unsure, n_best, objects with boxes, and error. A folder beside them, _PREFIX, counts the
+records of each shard and lists its faults by kind. A record that cannot be read or
+answered is a row with an error; it never costs others their answers. The same command
+resumes: shards that are finished stay as they are.
 
 Every option that is not listed here is one of Beam, as --name=value; `features` takes
 the options of `keras-caption prepare`.
@@ -112,10 +112,11 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         report(f"{fault['count']:10,} as: {fault['id']}: {fault['error']}")
     if passed_over := describe_passed_over(collections.Counter(found["passed_over"])):
         report(f"passed over: {passed_over}")
-    failed = count_faults(found["faults"])
+    failed, undetected = count_faults(found["faults"]), found["undetected"]
+    nothing = f", in {undetected:,} nothing is detected" if undetected else ""
     print(
         f"{DONE[task]} {found['read'] - failed:,} of {found['read']:,} records; "
-        f"{failed:,} have an error: {output.pattern}"
+        f"{failed:,} have an error{nothing}: {output.pattern}"
     )
     return 1 if failed else 0
 
@@ -163,8 +164,8 @@ def parser_of(task: str) -> Parser:
     parser.add_argument(
         "--shard_size",
         type=count,
-        default=1000,
-        help="photos, or rows of a list, in a shard; each other file is a shard",
+        help="photos, or rows of a list, in a shard; by default 1000, and of few "
+        "photos less; each other file is a shard",
     )
     parser.add_argument(
         "--n_best", type=count, metavar="N", help="write N texts of each record"

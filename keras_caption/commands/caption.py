@@ -163,9 +163,11 @@ def caption(options, outputs):
     side = max((x.side for x in outputs if x.side is not None), default=None)
     captions = Captions(predictor, options, skipped, side)
     predictor.check_options(captions.n_best, captions.search)
+    empty = 0
     for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
             continue
+        empty += not row["caption"]
         for output in outputs:
             output.write(row, image)
         if not outputs:
@@ -181,10 +183,11 @@ def caption(options, outputs):
     skipped.close()
     if outputs:
         failed, before = len(skipped.records), len(files) - len(left)
+        without = f", in {empty:,} nothing is detected" if empty else ""
         print(
             f"Captioned {len(files) - failed:,} of {len(files):,} files"
             f"{f', {before:,} of them before' if before else ''}; {failed:,} "
-            f"{'are skipped' if captions.without_text else 'cannot be read'}: "
+            f"{'are skipped' if captions.without_text else 'cannot be read'}{without}: "
             f"{', '.join(str(output.path) for output in outputs)}"
         )
     return 1 if skipped.records or missing else 0

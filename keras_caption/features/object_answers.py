@@ -7,19 +7,10 @@ from typing import Any
 from keras_caption.features.object_words import mentions
 
 COUNTED = 0.5  # least score of an object that is counted
-NUMBERS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-]
+NUMBERS = (  # in words
+    *("zero", "one", "two", "three", "four", "five"),
+    *("six", "seven", "eight", "nine", "ten"),
+)
 HOW_MANY = re.compile(r"\bhow many\b(.*)", re.IGNORECASE | re.DOTALL)
 
 

@@ -155,9 +155,7 @@ def test_objects_are_counted_and_contradict(tmp_path, capsys):
     detector = kc.features.load_detector(str(tmp_path / "yolox.keras"))
     found = detector(detector.to_pixels([tmp_path / "two.png"]))
     [name, _] = [x["category"] for x in detector.objects_of(found, 0)]
-    words = kc.text.QuestionTokenizer(
-        [*["what", "how", "many", "is", "it"], f"{name}s"]
-    )
+    words = kc.text.QuestionTokenizer(["how", "many", "what", "is", "it", f"{name}s"])
     make(tmp_path, words, categories=list(detector.dimensions), region_dim=80)
     model = kc.models.load(tmp_path / "best.keras")
     predictor = kc.serving.Predictor(model, str(tmp_path / "yolox.keras"))

@@ -76,7 +76,7 @@ def test_a_folder_is_captioned_and_continued(files, model, tmp_path, capsys):
     flags = [f"--output={path}" for path in outputs]
     code, printed, errors = call(capsys, files, files / "photos", *flags)
     assert code == 1
-    assert "Captioned 10 of 11 files; 1 cannot be read" in printed
+    assert "Captioned 10 of 11 files; 1 cannot be read, in 4 nothing" in printed
     assert errors.count("skipped: ") == 1
     assert "broken.jpg is not an image" in errors
     assert "11/11 files (100%)" in errors

@@ -20,6 +20,7 @@ from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.commands import main
+from keras_caption.commands.serve import make_parser, read_config
 
 DEPLOY = PROJECT / "deploy"
 PHOTOS = {"dog.png": [(1, 1)], "dogs.png": [(1, 1), (4, 5)]}
@@ -178,3 +179,37 @@ def test_the_configuration_of_tensorflow_serving_fits_together():
     for model in config.model_config_list.config:
         assert model.base_path == f"/models/{model.name}"
     assert folders["/models"].resolve() == PROJECT / "exports"
+
+
+@pytest.mark.parametrize("name", ["server.yaml", "server-gpu.yaml"])
+def test_manifests_ask_for_what_the_server_has(name, tmp_path):
+    config, deployment, service = yaml.safe_load_all((DEPLOY / name).read_text())
+    pod = deployment["spec"]["template"]
+    assert pod["metadata"]["labels"] == service["spec"]["selector"]
+    [container] = pod["spec"]["containers"]
+    [port] = container["ports"]
+    options = make_parser().parse_args([])
+    assert port["containerPort"] == options.port
+    [exposed] = service["spec"]["ports"]
+    assert {exposed["targetPort"]} == {port["name"]}
+    mounts = {
+        x["name"]: pathlib.PurePath(x["mountPath"]) for x in container["volumeMounts"]
+    }
+    assert mounts.keys() == {x["name"] for x in pod["spec"]["volumes"]}
+    [argument] = container["args"]
+    [(file, content)] = config["data"].items()
+    assert argument == f"--config={mounts['options'] / file}"
+    (tmp_path / file).write_text(content)
+    given, models, _ = read_config([f"--config={tmp_path / file}"])
+    options = make_parser().parse_args(given)
+    assert models
+    assert options.detector.startswith(str(mounts["models"]))
+    [token] = options.token
+    assert token.startswith(f"@{mounts['token']}/")
+    with kc.serving.Server().serving() as url:
+        for kind, status in ("livenessProbe", 200), ("readinessProbe", 503):
+            probe = container[kind]["httpGet"]
+            assert probe["port"] == port["name"]
+            assert httpx.get(f"{url}{probe['path']}").status_code == status  # no model
+    dockerfile = (DEPLOY / "server.Dockerfile").read_text()
+    assert f"EXPOSE {options.port}\n" in dockerfile

@@ -2,11 +2,11 @@
 
     python experiments/run.py --config scenes
 
-The images are generated, and a model of this size learns none of them by heart in seven
-epochs: without dropout it is as true as after 14 epochs with it. Of the tables of
-scenes in docs/results are the values without a file, which this one changes.
+The images are generated, and a model of this size learns none of them by heart in
+seven epochs: without dropout it is as true as after 14 epochs with it. The tables of
+scenes in docs/results are of the values of a run without a file.
 
-Reaches: see docs/captioning.md.
+Reaches: CIDEr-D 256.9, and 83.9 % of 2,768 statements are true (docs/captioning.md).
 Takes: some 190 CPU seconds of training, 27 of them an epoch.
 """
 
