@@ -115,8 +115,8 @@ def test_a_run_killed_and_resumed_is_an_uninterrupted_one(
 
     monkeypatch.setattr(progress, "EVERY", 0)
     resumed = call("killed_whole", *ACCUMULATED, "--resume")
-    assert f"Epoch 3: {updates}/{updates} steps (100%), after 0:" in resumed.stdout
-    assert "Translating: 1/1 batches (100%), after 0:" in resumed.stderr
+    assert f"Epoch 3: {updates}/{updates} steps (100%), after 0:" in resumed.stderr
+    assert "Translating: 5/5 sentences (100%), after 0:" in resumed.stderr
     assert resumed.returncode == 0, resumed.stderr
     assert "Resuming after epoch 2" in resumed.stdout
     for output in (whole, resumed):
