@@ -156,10 +156,10 @@ class AttentionOptions:
             They are those of the area paper's Eq. 9 and Eq. 3.
         area_values: str, values of areas. `"sum"`, of their items' values, is the
             paper's (Eq. 4); `"mean"` is ours.
-        area_output_scale: float, what multiplies the first values of the output
-            projection of attention to areas or, where a gate or a decoder takes its
-            place, of the projection of values. Sums of values make its branches larger
-            than the residual; Eq. 4 stays as it is. The default, `None`, is 1 over the
+        area_output_scale: float, factor of the first values of a projection of areas.
+            It is the output projection of attention to areas or, where a gate or a
+            decoder takes its place, the projection of values. Sums of values make its
+            branches larger than the residual; Eq. 4 stays as it is. The default, `None`, is 1 over the
             mean size of areas: of up to 5 items 1/3, of up to 2 x 2 cells 4/9, and 1 of
             mean values, or where nothing is projected.
         area_layers: int, blocks, from the first on, that attend to areas. They are so

@@ -7,7 +7,7 @@ seven epochs: without dropout it is as true as after 14 epochs with it. The tabl
 scenes in docs/results are of the values of a run without a file.
 
 Reaches: CIDEr-D 256.9, and 83.9 % of 2,768 statements are true (docs/captioning.md).
-Takes: some 190 CPU seconds of training, 27 of them an epoch.
+Takes: some 190 s of CPU time to train, 27 s an epoch.
 """
 
 from keras_caption.tasks.captioning import get_config as built_in
