@@ -159,9 +159,9 @@ class AttentionOptions:
         area_output_scale: float, factor of the first values of a projection of areas.
             It is the output projection of attention to areas or, where a gate or a
             decoder takes its place, the projection of values. Sums of values make its
-            branches larger than the residual; Eq. 4 stays as it is. The default, `None`, is 1 over the
-            mean size of areas: of up to 5 items 1/3, of up to 2 x 2 cells 4/9, and 1 of
-            mean values, or where nothing is projected.
+            branches larger than the residual; Eq. 4 stays as it is. The default,
+            `None`, is 1 over the mean size of areas: of up to 5 items 1/3, of up to
+            2 x 2 cells 4/9, and 1 of mean values, or where nothing is projected.
         area_layers: int, blocks, from the first on, that attend to areas. They are so
             many of the encoder and of the decoder each, and for another `memory` too.
         memory: str, what attention to the input reads: `"areas"`, or of `MEMORIES`.
