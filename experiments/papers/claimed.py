@@ -231,4 +231,9 @@ SETTLED = (
         *("boxes of other regions", "effects_boxes", "G-SAN", "SAN"),
         data="shuffled_scenes",
     ),
+    Claim(
+        *("AoA, 60 % of what is asked is absent", "aoanet_4", ("+ Dec: AoA", "Base")),
+        ("effects_gates",),
+        rows=("AoA", "linear"),
+    ),
 )
