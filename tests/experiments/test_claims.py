@@ -57,7 +57,7 @@ def test_a_gain_over_what_did_not_train_is_none():
 def test_settled_effects_have_five_seeds_or_more():
     heads, *rows = claims.table(SETTLED)
     seeds = heads.index("seeds")
-    assert rows and all(int(row[seeds]) >= 5 for row in rows)
+    assert min(int(row[seeds]) for row in rows) >= 5
 
 
 def test_readme_says_what_the_tables_do():
