@@ -223,6 +223,7 @@ def _control(effect, file, *rows, **more):
     return Claim(f"control: {effect}", "", (), (file,), rows=rows, **more)
 
 
+GATE = "gate of the query"
 SETTLED = (
     _nsa("effects_nsa", 1),
     _nsa("effects_nsa_deep", 4),
@@ -236,4 +237,6 @@ SETTLED = (
         ("effects_gates",),
         rows=("AoA", "linear"),
     ),
+    _control("a gate of the query alone", "effects_gates", GATE, "linear"),
+    _control("AoA over that gate", "effects_aoa", "AoA", GATE),
 )
