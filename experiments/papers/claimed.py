@@ -223,6 +223,7 @@ def _control(effect, file, *rows, **more):
     return Claim(f"control: {effect}", "", (), (file,), rows=rows, **more)
 
 
+GATE, WIDE = "gate of the query", "two linear layers"
 SETTLED = (
     _nsa("effects_nsa", 1),
     _nsa("effects_nsa_deep", 4),
@@ -231,4 +232,13 @@ SETTLED = (
         *("boxes of other regions", "effects_boxes", "G-SAN", "SAN"),
         data="shuffled_scenes",
     ),
+    Claim(
+        *("AoA, 60 % of what is asked is absent", "aoanet_4", ("+ Dec: AoA", "Base")),
+        ("effects_gates",),
+        rows=("AoA", "linear"),
+    ),
+    _control("a gate of the query alone", "effects_gates", GATE, "linear"),
+    _control("AoA over that gate", "effects_aoa", "AoA", GATE),
+    _control("two linear layers", "effects_gates", WIDE, "linear"),
+    _control("AoA over two linear layers", "effects_aoa", "AoA", WIDE),
 )
