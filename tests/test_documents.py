@@ -77,7 +77,8 @@ def test_own_mechanism(tmp_path, monkeypatch, registries):
     assert shown in first
     found = run([first.replace(shown, "TRAIN, EPOCHS = 32, 3"), *code], notebook)
     assert found["scores"].keys() == {"plain", "gated"}
-    assert found["gates"]
+    layers = found["gated"]._flatten_layers()
+    assert any(isinstance(layer, found["HighwayGate"]) for layer in layers)
     assert (found["folder"] / "attention.png").exists()
 
 

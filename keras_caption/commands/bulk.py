@@ -53,8 +53,8 @@ DEFAULTS = {"caption": caption.MODEL, "answer": answer.MODEL}
 DONE = {"caption": "Captioned", "translate": "Translated", "answer": "Answered"}
 TASKS = (*DONE, "features")
 SHOWN = 10  # kinds of faults
-# Warnings of Beam, on the root logger: of a part for Google Cloud that is not installed,
-# and of memory that it does not measure.
+# Warnings of Beam, on the root logger: of a part for Google Cloud that is not
+# installed, and of memory that it does not measure.
 MEANINGLESS = ("apitools not found", "Resource module is not available")
 
 
