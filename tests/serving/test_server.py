@@ -624,7 +624,7 @@ def test_an_error_of_the_server_tells_nothing_of_the_request(tmp_path, capsys):
     assert "secret" not in printed
     assert "my text" not in printed
     lines = [json.loads(line) for line in printed.splitlines() if line[:1] == "{"]
-    _, error, request, _ = lines
+    _, _, error, request, _ = lines  # loaded before, removed after
     assert error["error"] == "ValueError"
     assert "test_server.py" in error["where"]
     assert (request["status"], request["examples"], request["verb"]) == (
