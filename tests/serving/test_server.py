@@ -387,7 +387,7 @@ def test_a_server_lives_while_its_models_load(tmp_path, capsys):
     assert loading[0]["path"] == path
     server = Server()
     server.service.add("adder", path, lambda path: Fake("bad"), later=True)
-    with pytest.raises(kc.InputError, match=r"cannot be served: Bad weights in a file"):
+    with pytest.raises(kc.InputError, match=r"cannot be served: Bad weights\."):
         server.run(port=free_port(), prepare=server.load)
 
 
