@@ -2,7 +2,7 @@
 
 The documents keep their places, so that their links are those of the repository. Pages
 that are not in it are made here: one for each package of the API, of its docstrings,
-and the notebook's.
+and the notebooks'.
 """
 
 import json
@@ -19,7 +19,7 @@ SITE = PROJECT / "site"
 PAGES = SITE / "pages"
 HTML = SITE / "html"
 DOCUMENTS = ("*.md", "docs/**/*.md", "tests/oracles/*.md")
-NOTEBOOK = "first_ten_minutes"
+NOTEBOOKS = ("first_ten_minutes", "own_mechanism")
 
 
 def main():
@@ -28,7 +28,8 @@ def main():
     with open(PROJECT / "docs" / "zensical.toml", "rb") as file:
         config = tomllib.load(file)
     copy_documents()
-    write_page(f"docs/{NOTEBOOK}.md", notebook_page())
+    for name in NOTEBOOKS:
+        write_page(f"docs/{name}.md", notebook_page(name))
     for name in re.findall(r"api/(\w+)\.md", str(config["nav"])):
         name = f"keras_caption.{name}"
         write_page(f"api/{name[14:]}.md", f"# {name}\n\n::: {name}\n")
@@ -48,7 +49,7 @@ def main():
 def copy_documents():
     """Copies the documents, and what they link to, to their places in the repository.
 
-    Links to the notebook lead to its page.
+    Links to notebooks lead to their pages.
     """
     for pattern in DOCUMENTS:
         for page in PROJECT.glob(pattern):
@@ -57,7 +58,8 @@ def copy_documents():
                 linked = (page.parent / link).resolve()
                 if linked.is_file() and linked.suffix != ".md":
                     copy(linked)
-            text = text.replace(f"{NOTEBOOK}.ipynb)", f"{NOTEBOOK}.md)")
+            for name in NOTEBOOKS:
+                text = text.replace(f"{name}.ipynb)", f"{name}.md)")
             copy(page).write_text(text)
     copy(PROJECT / "docs" / "site.css")
 
@@ -75,9 +77,9 @@ def write_page(name, text):
     path.write_text(f"{text}\n<style>a[rel=edit] {{ display: none }}</style>\n")
 
 
-def notebook_page():
-    """The cells of the notebook as Markdown."""
-    notebook = json.loads((PROJECT / "docs" / f"{NOTEBOOK}.ipynb").read_text())
+def notebook_page(name):
+    """The cells of a notebook as Markdown."""
+    notebook = json.loads((PROJECT / "docs" / f"{name}.ipynb").read_text())
     cells = []
     for cell in notebook["cells"]:
         text = "".join(cell["source"])

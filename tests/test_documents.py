@@ -66,6 +66,30 @@ def test_first_ten_minutes(tmp_path, monkeypatch):
     assert found["folder"].parent == tmp_path
 
 
+def test_own_mechanism(tmp_path, monkeypatch, registries):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    notebook = PROJECT / "docs" / "own_mechanism.ipynb"
+    cells = json.loads(notebook.read_text())["cells"]
+    first, *code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    shown = "TRAIN, EPOCHS = 3000, 4"
+    assert shown in first
+    found = run([first.replace(shown, "TRAIN, EPOCHS = 32, 3"), *code], notebook)
+    assert found["scores"].keys() == {"plain", "gated"}
+    layers = found["gated"]._flatten_layers()
+    assert any(isinstance(layer, found["HighwayGate"]) for layer in layers)
+    assert (found["folder"] / "attention.png").exists()
+
+
+@pytest.mark.parametrize("name", ["first_ten_minutes", "own_mechanism"])
+def test_notebooks_have_their_outputs(name):
+    cells = json.loads((PROJECT / "docs" / f"{name}.ipynb").read_text())["cells"]
+    outputs = [x for c in cells if c["cell_type"] == "code" for x in c["outputs"]]
+    assert any("image/png" in x.get("data", {}) for x in outputs)
+    assert any(x["output_type"] == "stream" for x in outputs)
+
+
 def test_examples_of_contributing(tmp_path, monkeypatch, registries):
     monkeypatch.chdir(tmp_path)
     text = (PROJECT / "CONTRIBUTING.md").read_text()
@@ -131,7 +155,8 @@ def test_the_site_leads_to_every_page_and_to_the_api_of_every_package():
     paths = re.findall(r"'([\w/]+\.md)'", str(config["nav"]))
     pages = {str(page.relative_to(PROJECT)) for page in PAGES}
     packages = {f"api/{name}.md" for name in kc.__all__ if name != "InputError"}
-    assert {*paths} == pages | packages | {"docs/first_ten_minutes.md"}
+    notebooks = {f"docs/{x.stem}.md" for x in PROJECT.glob("docs/*.ipynb")}
+    assert {*paths} == pages | packages | notebooks
 
 
 def test_tables_of_results_are_those_of_the_files():

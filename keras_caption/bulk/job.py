@@ -1,7 +1,9 @@
+import contextlib
 import dataclasses
 import functools
 import pathlib
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 from keras_caption.bulk.files import read_file
@@ -12,6 +14,8 @@ from keras_caption.serving.predictor import Predictor
 
 register = functools.cache(run_file)  # once in a process
 HUBS = ("hf", "kaggle")
+# What `checked` has loaded, by the job, until a worker in this process takes it.
+_loaded = {}
 FIELDS = {"caption": ("photo",), "translate": ("text",), "answer": ("photo", "text")}
 
 
@@ -45,6 +49,19 @@ class Job:
         """What a record has: `"photo"`, `"text"`, or both."""
         return FIELDS[self.task]
 
+    @contextlib.contextmanager
+    def checked(self) -> Iterator[Predictor]:
+        """Loads the models, for a block and for the first `load` within it.
+
+        Raises:
+            InputError: As `load` raises it.
+        """
+        predictor = _loaded[repr(self)] = self.load()
+        try:
+            yield predictor
+        finally:
+            _loaded.pop(repr(self), None)
+
     def load(self) -> Predictor:
         """Loads the models.
 
@@ -52,6 +69,8 @@ class Job:
             InputError: If one cannot be loaded, it is for another task, or an option is
                 wrong.
         """
+        if (loaded := _loaded.pop(repr(self), None)) is not None:
+            return loaded
         for path in self.imports:
             register(path)
         name = ",".join(self.models)

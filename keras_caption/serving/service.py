@@ -254,8 +254,8 @@ def load_first(model: ServedModel) -> None:
     """
     model.update()
     if not model.versions:
-        reasons = [status.message for status in model.statuses.values()]
-        raise InputError(f"{model.path} cannot be served: {[*reasons, ''][-1]}.")
+        *_, reason = [status.message for status in model.statuses.values()]
+        raise InputError(f"{model.path} cannot be served: {reason}.")
 
 
 def run(model: Any, key: tuple, items: list[Any]) -> list[Any]:

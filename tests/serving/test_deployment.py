@@ -21,6 +21,7 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from keras_caption.commands import main
 from keras_caption.commands.serve import make_parser, read_config
+from keras_caption.serving.signatures import signatures_of
 
 DEPLOY = PROJECT / "deploy"
 PHOTOS = {"dog.png": [(1, 1)], "dogs.png": [(1, 1), (4, 5)]}
@@ -122,6 +123,12 @@ def test_requests_of_real_photos_are_answered_by_our_server(deployed, tmp_path):
     make([str(exported), str(output), *map(str, photos)])
     predictor = kc.serving.ExportedPredictor(exported)
     names = {*predictor.signatures}
+    for name, signature in signatures_of(model).items():  # known without tracing
+        declared, traced = signature.outputs, predictor.signatures[name].outputs
+        assert declared.keys() == traced.keys()
+        for key, spec in declared.items():
+            assert spec.is_compatible_with(traced[key]), (name, key)
+        assert "function" not in vars(signature)
     assert {path.stem for path in output.glob("*.json")} == names
     assert {path.stem for path in output.glob("*.pb")} == names
     server = kc.serving.Server()
