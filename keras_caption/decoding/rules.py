@@ -14,6 +14,8 @@ from keras_caption.text import BOS, EOS, PAD, UNK
 # given to other tokens unless that is asked for, so that scores stay the model's own.
 FORBIDDEN = (PAD, BOS, UNK)
 NEG_INF = -1e9
+# What a token without evidence costs: it comes only where all others are forbidden.
+UNSUPPORTED = 1e6
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(Decoding)}
 
 
@@ -25,11 +27,14 @@ class Step:
         log_probs: float32 `(rows, vocabulary_size)`, of the next token.
         tokens: int32 `(rows, length)`, of which the first `index` are generated.
         index: int scalar, position of the next token.
+        admissible: bool `(rows, vocabulary_size)`, tokens that the input supports; or
+            `None`, if it supports all.
     """
 
     log_probs: Float32[Tensor, "rows vocabulary_size"]
     tokens: Int32[Tensor, "rows length"]
     index: Int[Tensor, ""]
+    admissible: Bool[Tensor, "rows vocabulary_size"] | None = None
 
     @property
     def vocabulary_size(self) -> int:
@@ -60,6 +65,8 @@ def choosing_scores(
     scores = step.log_probs + forbidden_log_probs(
         step.vocabulary_size, options.allow_unk
     )
+    if step.admissible is not None:
+        scores = ops.where(step.admissible, scores, scores - UNSUPPORTED)
     for name, rule in RULES.items():
         value = per_example.get(name, getattr(options, name, None))
         if name in per_example or value != DEFAULTS.get(name):

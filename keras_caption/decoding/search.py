@@ -24,7 +24,8 @@ class Search(abc.ABC):
             included; `"prefix"`, int `(batch, max_length)`, then PAD; `"forbidden"`,
             int `(batch, phrases, longest)`, after PAD; and in place of the options of
             these names, `"min_length"`, `"length_penalty"`, `"repetition_penalty"`,
-            `"temperature"`, `"top_k"` and `"top_p"`, `(batch,)`.
+            `"temperature"`, `"top_k"` and `"top_p"`, `(batch,)`; and `"evidence"`, a
+            dict, what the decoder's `evidence` read of the examples.
     """
 
     def __init__(
@@ -96,7 +97,11 @@ class Search(abc.ABC):
         self, log_probs: Tensor, tokens: Tensor, index: Any, values: dict[str, Any]
     ) -> Tensor:
         """Scores that next tokens are chosen by, see `choosing_scores`."""
-        step = Step(log_probs, tokens, index)
+        found = values["per_example"].get("evidence")
+        admissible = None
+        if found is not None:
+            admissible = self.decoder.evidence.admissible(tokens, index, found)
+        step = Step(log_probs, tokens, index, admissible)
         return choosing_scores(step, self.options, values["per_example"])
 
     def option(self, name: str, values: dict[str, Any]) -> Any:

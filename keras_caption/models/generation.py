@@ -1,5 +1,6 @@
 import contextlib
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,7 @@ from keras_caption.compilation import compile_function, round_up, shapes_of
 from keras_caption.decoding import Decoding, length_limits, with_decoding
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.constrained_beam import Required
+from keras_caption.decoding.evidence import ObjectEvidence
 from keras_caption.decoding.greedy_search import GreedySearch
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.decoding.sampling import Sampling
@@ -25,6 +27,7 @@ from keras_caption.decoding.text_options import (
     required_tokens,
 )
 from keras_caption.errors import InputError, NoTextError
+from keras_caption.features import CATEGORIES
 from keras_caption.models.input_reader import (
     BATCH_SIZE,
     InputReader,
@@ -37,6 +40,7 @@ from keras_caption.settings.decoding import BeamSize
 from keras_caption.text import BOS, PAD, Tokenizer
 
 MAX_COMPILED = 32  # functions of a model, which each take some megabytes
+EVIDENCE_INPUTS = ("regions", "boxes", "region_mask")
 # Options that can leave an example no text.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
@@ -289,11 +293,29 @@ class Generation(InputReader):
         limits = self.limits(inputs, options, per_example.get("prefix"))
         if limits is not None:
             per_example = {**per_example, "limits": limits}
+        if options.evidence:
+            found = self.evidence.read(**{n: inputs[n] for n in EVIDENCE_INPUTS})
+            per_example = {**per_example, "evidence": found}
         if numbers is not None:
             return Sampling(self, options, numbers, per_example)
         if options.beam_size == 1 and required is None:
             return GreedySearch(self, options, per_example)
         return make_beam(self, options, per_example, required)
+
+    @functools.cached_property
+    def evidence(self) -> ObjectEvidence:
+        """Which tokens the detected objects support.
+
+        Raises:
+            InputError: If the model does not caption detected objects.
+        """
+        of_objects = (getattr(self, "categories", None) or ())[: len(CATEGORIES)]
+        if tuple(of_objects) != CATEGORIES:
+            raise InputError(
+                f"The model '{self.name}' does not caption detected objects: it takes "
+                "no `evidence`."
+            )
+        return ObjectEvidence(self.vocabulary)
 
     def _check_vocabulary(self):
         if self.vocabulary is None:
