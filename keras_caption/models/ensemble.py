@@ -62,6 +62,12 @@ class Ensemble(SentenceReader, Members, Generation):
         return max(getattr(member, "threshold", 0.0) for member in self.members)
 
     @property
+    def calibration(self) -> list[list[float]] | None:
+        """That of a single member; averages of several have none, see `Captioner`."""
+        [first, *others] = self.members
+        return None if others else getattr(first, "calibration", None)
+
+    @property
     def generated(self) -> str:
         return self.members[0].generated
 
