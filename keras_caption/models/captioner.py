@@ -25,13 +25,13 @@ class Captioner(PhotoReader, Seq2Seq):
         categories: List of str, if regions are objects that a detector finds in
             photos: what the values of their features stand for, the `dimensions` of
             `keras_caption.features.ObjectDetector` or `ColouredObjects`.
-        threshold: float in [0, 1], the confidence, see `confidences`, below which a
-            caption should not be relied on; `generate` does not heed it, the command
-            does. Defaults to 0.
-        calibration: List of pairs of floats in [0, 1], rising: geometric means of
-            tokens' probabilities, and the shares of captions that are true there,
-            between which confidences are interpolated. `None` if confidences are the
-            means themselves.
+        threshold: float in [0, 1], the confidence below which a caption should not be
+            relied on; `generate` does not heed it, the command does. Defaults to 0.
+        calibration: List of pairs of floats in [0, 1], rising, of a captioner of
+            detected objects: least scores of the objects that captions name, and the
+            shares of captions that name only what is there, between which the
+            confidence of a caption of a photo is interpolated. `None` if it is the
+            geometric mean of the probabilities of its tokens.
         decoding: Of `keras_caption.models.Seq2Seq`.
         name, trainable, dtype: Of any Keras model.
 

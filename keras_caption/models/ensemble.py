@@ -63,9 +63,8 @@ class Ensemble(SentenceReader, Members, Generation):
 
     @property
     def calibration(self) -> list[list[float]] | None:
-        """That of a single member; averages of several have none, see `Captioner`."""
-        [first, *others] = self.members
-        return None if others else getattr(first, "calibration", None)
+        """That of the first member, as they read the same objects."""
+        return getattr(self.members[0], "calibration", None)
 
     @property
     def generated(self) -> str:

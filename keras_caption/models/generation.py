@@ -189,10 +189,9 @@ class Generation(InputReader):
         scores = np.concatenate([scores for _, scores, _ in batches])
         return (tokens[:, 0], scores[:, 0]) if n is None else (tokens, scores)
 
+    @staticmethod
     def confidences(
-        self,
-        tokens: Int32[np.ndarray, "batch T"],
-        scores: Float32[np.ndarray, " batch"],
+        tokens: Int32[np.ndarray, "batch T"], scores: Float32[np.ndarray, " batch"]
     ) -> Float32[np.ndarray, " batch"]:
         """How sure a model is of what it generated, to compare with `threshold`.
 
@@ -201,16 +200,10 @@ class Generation(InputReader):
             scores: float32 `(batch,)`, as `generate_tokens` returns them.
 
         Returns:
-            float32 `(batch,)`, the geometric means of the tokens' probabilities; or, of
-            a captioner with a `calibration`, the shares of captions that are true where
-            the means are these.
+            float32 `(batch,)`, the geometric means of the tokens' probabilities.
         """
         lengths = np.count_nonzero(np.asarray(tokens) != PAD, axis=1)
-        means = np.exp(np.asarray(scores) / np.maximum(lengths, 1))
-        calibration = getattr(self, "calibration", None)
-        if not calibration:
-            return means
-        return np.interp(means, *np.transpose(calibration)).astype("float32")
+        return np.exp(np.asarray(scores) / np.maximum(lengths, 1))
 
     def caption(
         self, batches: Iterable[dict[str, Any]], **options: Any

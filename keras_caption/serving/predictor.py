@@ -21,7 +21,7 @@ from keras_caption.features import (
     ClipExtractor,
     ObjectDetector,
 )
-from keras_caption.features.object_words import several_of_one
+from keras_caption.features.object_words import least_score, several_of_one
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import ClassifierEnsemble, Ensemble, load
@@ -355,6 +355,11 @@ class Predictor:
                 prediction.objects = extractor.objects_of(inputs, i)
                 if self.model.question is not None:
                     continue
+                if calibration := getattr(self.model, "calibration", None):
+                    least = least_score(prediction.text, prediction.objects)
+                    sure = np.interp(least, *np.transpose(calibration))
+                    prediction.confidence = float(sure)
+                    prediction.unsure = bool(sure < self.model.threshold)
                 categories = [x["category"] for x in prediction.objects]
                 if several_of_one(prediction.text, categories):
                     prediction.unsure = True
@@ -384,7 +389,8 @@ class Predictor:
                 for row, score in zip(tokens[i], scores[i], strict=True)
                 if is_hypothesis(score)
             ]
-            unsure = confidence < model.threshold
+            is_mean = not getattr(model, "calibration", None)  # and not of scores
+            unsure = is_mean and confidence < model.threshold
             found.append(
                 Prediction(*best[0], confidence, unsure, best, tokens=tokens[i, 0])
             )

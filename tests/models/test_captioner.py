@@ -90,22 +90,6 @@ def test_confidences_are_geometric_means_over_tokens(captioner):
     np.testing.assert_allclose(found, [0.5, 1.0], rtol=1e-6)
 
 
-def test_confidences_are_calibrated_and_saved(captioner, tmp_path):
-    config = captioner.get_config()
-    points = [[0.1, 0.6], [0.5, 0.8], [0.7, 0.9]]
-    model = type(captioner).from_config({**config, "calibration": points})
-    model.save(tmp_path / "model.keras")
-    tokens = np.int32([[5, 6, kc.text.EOS]] * 4)
-    scores = 3 * np.log(np.float32([0.01, 0.3, 0.5, 1.0]))
-    loaded = kc.models.load(tmp_path / "model.keras")
-    for one in (loaded, kc.models.Ensemble([loaded])):
-        found = one.confidences(tokens, scores)
-        np.testing.assert_allclose(found, [0.6, 0.7, 0.8, 0.9], rtol=1e-5)
-    for wrong in ([[0.1, 0.6], [0.5, 0.4]], [[0.1, 1.6]], [0.1]):
-        with pytest.raises(kc.InputError, match="`calibration` should be pairs"):
-            type(captioner).from_config({**config, "calibration": wrong})
-
-
 def test_tokens_do_not_look_ahead_and_all_regions_are_valid_without_a_mask(
     captioner, rng
 ):
