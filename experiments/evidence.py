@@ -39,7 +39,7 @@ from keras_caption.features.object_words import (
 PLACES = """
 grass grassy field fields pasture meadow lawn grazing
 street streets road roads roadway highway intersection city town downtown traffic
-water ocean sea river lake wave waves harbor pond shore beach surf
+water ocean wave sea river lake waves harbor pond shore beach surf
 beach sand sandy shore ocean sea
 snow snowy slope slopes hill mountain mountains ski
 tree trees branch branches forest woods wooded limb

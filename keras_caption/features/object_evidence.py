@@ -5,8 +5,9 @@ words that it may say of them, and what each needs; `keras_caption.decoding.evid
 reads them. Evidence is a category, of which an object is there, or `A RELATION B`: two
 objects whose boxes stand in a relation. Of places and actions, what is here is what
 people say of at least 70 % of the training images of `coco_objects` that have the
-evidence; of rooms and postures, of 70 % of those in which they name any
-(`python experiments/evidence.py --shares`). The rest is what the words mean.
+evidence, by these words or others for the same; of rooms and postures, of 70 % of those
+in which they name any (`python experiments/evidence.py --shares`). The rest is what the
+words mean: who rides skis is a skier.
 """
 
 from keras_caption.features.object_words import SYNONYMS
@@ -81,7 +82,6 @@ IMPLIED = {
     "living": ["couch + tv", "couch + potted_plant", "couch + book"],
     "desk": ["keyboard", "mouse"],
     "computer": ["keyboard", "mouse"],
-    "plate": ["knife + sandwich", "cake + fork", "dining_table + sandwich"],
     "food": FOOD.split(),
     "player": ["person + baseball_bat", "person + baseball_glove"],
     "man": ["person + skateboard"],
@@ -93,13 +93,13 @@ IMPLIED = {
 # Those of them that may follow a word of a relation. Any may begin a caption, or come
 # after "and".
 PLACES = {
-    "on": "street road tracks court field grass desk plate slope",
+    "on": "street road tracks court field grass desk slope",
     "in": "street water ocean snow grass field kitchen bathroom bedroom living",
     "down": "street road slope",
     "at": "desk",
     "riding": "wave",
     "of": "food",
-    "with": "food computer plate man player",
+    "with": "food computer man player",
     "playing": "tennis baseball game",
 }
 # Verbs, by the categories that they are said of, or their evidence beside a person.
