@@ -9,8 +9,8 @@ r"""Captions photos of free licence that packages ship, and draws them as one pi
 see in them, and whether a caption is right: a judgement of that caption, which a person
 made. A caption that nobody has judged is printed, and drawn without a mark. The picture
 shows the photos of COCO's categories, with "(unsure)" as the command prints it, and
-those that get no caption because nothing is detected. Photos within resource files of
-Qt (.rcc) are read from there.
+those that get no caption because nothing is detected; with --right, those only whose
+captions are right. Photos within resource files of Qt (.rcc) are read from there.
 """
 
 import collections
@@ -52,6 +52,9 @@ def main(arguments):
     parser.add_argument("folders", nargs="+", help="folders of unpacked packages")
     parser.add_argument("--list", default="docs/results/gallery.csv")
     parser.add_argument("--output", required=True, type=new_figure)
+    parser.add_argument(
+        "--right", action="store_true", help="draw those only whose captions are right"
+    )
     parser.add_argument("--model", help="as of `keras-caption caption`")
     parser.add_argument("--detector", help="as of `keras-caption caption`")
     options = parser.parse_args(arguments)
@@ -81,7 +84,8 @@ def main(arguments):
         for entry, photo, row, verdict in zip(
             listed, photos, rows, verdicts, strict=True
         )
-        if entry["shows"] or verdict == "declined"
+        if (entry["shows"] or verdict == "declined")
+        and (verdict == "right" or not options.right)
     ]
     figure = draw(*zip(*shown, strict=True))
     with creating(options.output) as partial:

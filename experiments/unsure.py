@@ -1,63 +1,128 @@
-r"""Chooses below which confidence a captioner of objects is unsure.
+r"""Calibrates the confidence of a captioner of detected objects on photos.
 
-    python experiments/unsure.py saved_models/detected_objects --data_dir coco \
-        --true 0.9 --save saved_models/ngsan_coco.keras
+    python experiments/unsure.py saved_models/ngsan_coco.keras \
+        --detector yolox_nano.keras --photos flickr8k/images \
+        --captions dataset_flickr8k.json --split train --held_out val,test \
+        --true 0.8 --save calibrated.keras
 
-The threshold is the least confidence from which on at least the share --true of the
-captions of the validation split name no object that is neither annotated nor named by a
-person. Prints that share over the test split, from this threshold on and for the surest
-captions, and writes the model with its threshold.
+A caption is true if it names no object that is neither named by a person nor, with
+--instances, annotated. The confidence is the share of true captions among those whose
+least score of a named object is alike: isotonic regression over photos of --split, in
+--steps parts. Prints it beside that share over the photos of --held_out, and what the
+threshold --true keeps of these. Writes the model with calibration and threshold.
 """
 
 import numpy as np
 
 import keras_caption as kc
-from experiments.declining import kept_and_right, threshold_for
-from keras_caption.commands.command_line import Parser, new_file, share, start
-
-BATCH_SIZE = 50
+from experiments.detected import annotated, captions_of, read_photos
+from keras_caption.commands.command_line import Parser, names, new_file, share, start
+from keras_caption.decoding import compile_function
+from keras_caption.features.object_words import least_score
+from keras_caption.progress import progress
 
 
 def main(arguments):
-    parser = Parser("experiments/unsure.py", __doc__, imports=True)
+    parser = Parser("experiments/unsure.py", __doc__)
     parser.add_argument("model", help="saved captioner, or the folder of a run")
-    parser.add_argument("--data_dir", help="folder of COCO's annotations")
     parser.add_argument(
-        "--true", type=share, default=0.9, help="least share of true captions"
+        "--detector", required=True, help="as of `keras-caption caption`"
     )
+    parser.add_argument("--photos", required=True, help="folder of photos")
+    parser.add_argument("--captions", type=names, required=True)
+    parser.add_argument("--instances", type=names, default=[])
+    parser.add_argument("--split", type=names, help="splits that are calibrated on")
+    parser.add_argument("--held_out", type=names, help="splits that show what came out")
+    parser.add_argument(
+        "--true", type=share, default=0.8, help="confidence below which it is unsure"
+    )
+    parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--save", type=new_file, help="new file for the model")
-    options = parser.parse_intermixed_args(arguments)
+    options = parser.parse_args(arguments)
     model = kc.models.load(options.model)
-    builder = kc.datasets.load("coco_objects", options.data_dir)
-    model.threshold = threshold_for(*outcomes(model, builder, "val"), options.true)
-    confidences, true = outcomes(model, builder, "test")
-    print(f"\n{len(true):,} test images, threshold {model.threshold:.4f}\n")
-    rows = kept_and_right(confidences, true, model.threshold)
-    print(kc.evaluation.markdown_table(["confidence", "captions", "true"], rows))
+    model.extractor = kc.features.load_detector(options.detector, 0.3)
+    model.threshold = options.true
+    least, true = outcomes(model, options)
+    model.calibration = calibrate(least, true, options.steps)
+    points = np.array(model.calibration)
+    print(kc.evaluation.markdown_table(["least score", "true"], points.round(3)))
+    if options.held_out:
+        options.split = options.held_out
+        print_reliability(model, *outcomes(model, options))
     if options.save:
+        model.extractor = None
         model.save(options.save)
         print(f"\nWrote {options.save}")
 
 
-def outcomes(model, builder, split):
-    """The confidences of the captions of a split, and whether they are true."""
-    examples, confidences, true = kc.datasets.read(builder, split), [], []
-    categories, references = (
-        np.array(kc.features.CATEGORIES),
-        kc.datasets.references(examples),
-    )
-    objects = {
-        int(example["image_id"]): categories[example["regions"].any(axis=0)]
-        for example in examples.as_numpy_iterator()
-    }
-    for batch in kc.batches.image_batches(examples, BATCH_SIZE, model.input_specs):
-        tokens, scores = map(np.array, model.generate_tokens(batch))
-        confidences += model.confidences(tokens, scores).tolist()
-        for i, image_id in enumerate(batch["image_id"].numpy().tolist()):
-            caption = model.vocabulary.decode(tokens[i])
-            there = references[image_id], objects[image_id]
-            true.append(not kc.evaluation.hallucinations(caption, *there))
-    return np.array(confidences), np.array(true)
+def outcomes(model, options):
+    """The least scores of the objects that captions of photos name; which are true."""
+    records, photos = read_photos(options)
+    there = annotated(records, options.instances) if options.instances else None
+    detect = compile_function(model.extractor, model.extractor.variables)
+    found = []
+    for photo in progress(photos, unit="photos"):
+        made = detect(model.extractor.to_pixels([photo]))
+        found.append({name: np.array(x) for name, x in made.items()})
+    texts = captions_of([(x["regions"][0], x["boxes"][0]) for x in found], model)
+    least, true = [], []
+    for i, (text, detected) in enumerate(zip(texts, found, strict=True)):
+        objects = model.extractor.objects_of(detected, 0)
+        if not objects:
+            continue  # such a photo has no caption
+        regions = there[i][0] if there else np.zeros((0, 1))
+        own = {kc.features.CATEGORIES[x.argmax()] for x in regions if x.any()}
+        wrong = kc.evaluation.hallucinations(text, records[i].captions, own)
+        least.append(least_score(text, objects))
+        true.append(not wrong)
+    return np.array(least), np.array(true)
+
+
+def calibrate(least, true, steps):
+    """Points of a rising mapping from scores to shares of what is true.
+
+    Args:
+        least: float `(captions,)`.
+        true: bool `(captions,)`.
+        steps: int, number of parts of as many captions.
+
+    Returns:
+        List of pairs of floats; neighbours whose shares would fall are one part.
+    """
+    order = np.argsort(least, kind="stable")
+    parts = [
+        [least[part].mean(), true[part].mean(), len(part)]
+        for part in np.array_split(order, min(steps, len(order)))
+    ]
+    rising = []
+    for part in parts:
+        rising.append(part)
+        while len(rising) > 1 and rising[-2][1] >= rising[-1][1]:
+            (x, y, n), (u, v, m) = rising[-2:]
+            rising[-2:] = [
+                [(n * x + m * u) / (n + m), (n * y + m * v) / (n + m), n + m]
+            ]
+    return [[round(float(x), 4), round(float(y), 4)] for x, y, _ in rising]
+
+
+def print_reliability(model, least, true):
+    """Prints confidences beside the shares of true captions."""
+    sure = np.interp(least, *np.transpose(model.calibration))
+    rows = []
+    for low, high in ((0, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.01)):
+        own = (sure >= low) & (sure < high)
+        if own.any():
+            cells = 100 * sure[own].mean(), 100 * true[own].mean()
+            label = f"{low:.1f} to {min(high, 1):.1f}"
+            rows.append([label, own.sum(), *(f"{x:.1f}" for x in cells)])
+    kept = sure >= model.threshold
+    cells = 100 * sure[kept].mean(), 100 * true[kept].mean()
+    rows.append([f"at least {model.threshold}", kept.sum()])
+    rows[-1] += [f"{x:.1f}" for x in cells]
+    rows.append(["all", len(sure), *(f"{100 * x.mean():.1f}" for x in (sure, true))])
+    print(f"\n{len(true):,} held-out photos with a caption\n")
+    header = ["confidence", "captions", "mean confidence", "true"]
+    print(kc.evaluation.markdown_table(header, rows))
 
 
 if __name__ == "__main__":

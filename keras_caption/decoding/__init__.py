@@ -12,6 +12,7 @@ import keras
 
 from keras_caption.compilation import compile_from_second_call, compile_function
 from keras_caption.decoding.beam_search import beam_search
+from keras_caption.decoding.evidence import ObjectEvidence
 from keras_caption.decoding.greedy_search import greedy_search
 from keras_caption.decoding.length_limits import length_limits
 from keras_caption.decoding.sampling import policy, sample
@@ -25,6 +26,7 @@ keras.saving.register_keras_serializable("keras_caption")(Decoding)
 __all__ = [
     "Decoding",
     "DecodingOptions",
+    "ObjectEvidence",
     "beam_search",
     "compile_from_second_call",
     "compile_function",

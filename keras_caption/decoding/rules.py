@@ -16,6 +16,8 @@ from keras_caption.text import BOS, EOS, PAD, UNK
 FORBIDDEN = (PAD, BOS, UNK)
 # Finite: a sum of several stays a number, where infinities could become NaN.
 NEG_INF = -1e9
+# What a token without evidence costs: it comes only where all others are forbidden.
+UNSUPPORTED = 1e6
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(Decoding)}
 
 
@@ -28,11 +30,14 @@ class Step:
             token.
         tokens: int32 `(rows, length)`; the first `index` tokens are generated.
         index: int scalar, position of the next token.
+        admissible: bool `(rows, vocabulary_size)`, tokens that the input supports; or
+            `None`, if it supports all.
     """
 
     log_probs: Float32[Tensor, "rows vocabulary_size"]
     tokens: Int32[Tensor, "rows length"]
     index: Int[Tensor, ""]
+    admissible: Bool[Tensor, "rows vocabulary_size"] | None = None
 
     @property
     def vocabulary_size(self) -> int:
@@ -63,6 +68,8 @@ def choosing_scores(
     scores = step.log_probs + forbidden_log_probs(
         step.vocabulary_size, options.allow_unk
     )
+    if step.admissible is not None:
+        scores = ops.where(step.admissible, scores, scores - UNSUPPORTED)
     for name, rule in RULES.items():
         value = per_example.get(name, getattr(options, name, None))
         # A default changes nothing: the graph does without its rule.

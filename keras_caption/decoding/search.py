@@ -24,10 +24,11 @@ class Search(abc.ABC):
         per_example: dict of tensors `(batch, ...)`, values that differ between
             examples: `"limits"`, int `(batch,)`, greatest numbers of tokens, EOS
             included; `"prefix"`, int `(batch, max_length)`, padded behind;
-            `"forbidden"`, int `(batch, phrases, longest)`, padded in front; and
+            `"forbidden"`, int `(batch, phrases, longest)`, padded in front;
             `"min_length"`, `"length_penalty"`, `"repetition_penalty"`, `"temperature"`,
             `"top_k"` and `"top_p"`, each `(batch,)`, which replace the options of these
-            names.
+            names; and `"evidence"`, a dict, what the decoder's `evidence` read of the
+            examples.
     """
 
     def __init__(
@@ -101,7 +102,11 @@ class Search(abc.ABC):
         self, log_probs: Tensor, tokens: Tensor, index: Any, values: dict[str, Any]
     ) -> Tensor:
         """Computes the scores by which tokens are chosen, see `choosing_scores`."""
-        step = Step(log_probs, tokens, index)
+        evidence = values["per_example"].get("evidence")
+        admissible = None
+        if evidence is not None:
+            admissible = self.decoder.evidence.admissible(tokens, index, evidence)
+        step = Step(log_probs, tokens, index, admissible)
         return choosing_scores(step, self.options, values["per_example"])
 
     def option(self, name: str, values: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 import collections
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from keras_caption.features.object_detector import CATEGORIES
 
@@ -98,6 +99,31 @@ def several_of_one(caption: str, objects: Iterable[str]) -> set[str]:
     """
     numbers = collections.Counter(objects)
     return {x for x in said_several(caption) if numbers[x] == 1}
+
+
+def least_score(caption: str, objects: Iterable[dict[str, Any]]) -> float:
+    """The least score of the objects that a caption names.
+
+    Of a category that it names in the plural, the second best object counts.
+
+    Args:
+        caption: str.
+        objects: Iterable of dict of `category` and `score`, see
+            `keras_caption.features.ObjectDetector.objects_of`.
+
+    Returns:
+        float; 0 if one is not among the objects, or the caption names none.
+    """
+    scores = collections.defaultdict(list)
+    for detected in objects:
+        scores[detected["category"]].append(detected["score"])
+    several = said_several(caption)
+    named = {category for _, category in mentions(caption)}
+    least = []
+    for category in named:
+        best = sorted(scores[category], reverse=True)[: 2 if category in several else 1]
+        least.append(min(best, default=0.0))
+    return min(least, default=0.0)
 
 
 def category_of(words: str) -> str:

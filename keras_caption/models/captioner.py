@@ -1,9 +1,11 @@
 from typing import Unpack
 
 import keras
+import numpy as np
 
 from keras_caption.arguments import KerasOptions, Share
 from keras_caption.decoding import Decoding
+from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.seq2seq import Seq2Seq
@@ -24,9 +26,13 @@ class Captioner(PhotoReader, Seq2Seq):
         categories: List of str, if regions are objects that a detector finds in
             photos: what the values of their features stand for, the `dimensions` of
             `keras_caption.features.ObjectDetector` or `ColouredObjects`.
-        threshold: float in [0, 1], the confidence, the geometric mean of the
-            probabilities of its tokens, below which a caption should not be relied on;
-            `generate` does not heed it, the command does. Defaults to 0.
+        threshold: float in [0, 1], the confidence below which a caption should not be
+            relied on; `generate` does not heed it, the command does. Defaults to 0.
+        calibration: List of pairs of floats in [0, 1], rising, of a captioner of
+            detected objects: least scores of the objects that captions name, and the
+            shares of captions that name only what is there, between which the
+            confidence of a caption of a photo is interpolated. `None` if it is the
+            geometric mean of the probabilities of its tokens.
         decoding: Of `keras_caption.models.Seq2Seq`.
         name, trainable, dtype: Of any Keras model.
 
@@ -58,7 +64,19 @@ class Captioner(PhotoReader, Seq2Seq):
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
         threshold: Share = 0.0,
+        calibration: list[list[float]] | None = None,
         decoding: Decoding | None = None,
         **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(encoder, decoder, vocabulary, decoding=decoding, **kwargs)
+        points = np.array(calibration or [[0.0, 0.0]])
+        if (
+            points.ndim != 2
+            or points.shape[1] != 2
+            or not ((points >= 0) & (points <= 1)).all()
+            or (np.diff(points, axis=0) < 0).any()
+        ):
+            raise InputError(
+                "`calibration` should be pairs of numbers from 0 to 1 that rise. "
+                f"Received: {calibration!r:.100}"
+            )

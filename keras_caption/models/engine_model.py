@@ -42,6 +42,7 @@ class EngineModel(PhotoReader):
             self.name = str(described["name"])
             self.categories = described.get("categories")
             self.threshold = float(described["threshold"])
+            self.calibration = described.get("calibration")
             self.ignored_inputs = map(str, described["ignored_inputs"])
             self.input_specs = {
                 name: keras.KerasTensor((None, *shape), dtype, name=name)
@@ -161,6 +162,7 @@ def description_of(model: Any, most: int) -> dict[str, Any]:
         "ignored_inputs": model.ignored_inputs,
         "threshold": getattr(model, "threshold", 0.0),
         "categories": getattr(model, "categories", None),
+        "calibration": getattr(model, "calibration", None),
     }
     for name in TEXTS:
         text = getattr(model, name, None)

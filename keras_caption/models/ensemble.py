@@ -62,6 +62,11 @@ class Ensemble(SentenceReader, Members, Generation):
         return max(getattr(member, "threshold", 0.0) for member in self.members)
 
     @property
+    def calibration(self) -> list[list[float]] | None:
+        """That of the first member, as they read the same objects."""
+        return getattr(self.members[0], "calibration", None)
+
+    @property
     def generated(self) -> str:
         return self.members[0].generated
 

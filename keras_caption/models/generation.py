@@ -20,6 +20,7 @@ from keras_caption.decoding import (
 )
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.constrained_beam import Required
+from keras_caption.decoding.evidence import ObjectEvidence
 from keras_caption.decoding.greedy_search import GreedySearch
 from keras_caption.decoding.random_numbers import numbers_of_samples
 from keras_caption.decoding.rules import DEFAULTS
@@ -32,6 +33,7 @@ from keras_caption.decoding.text_options import (
     required_tokens,
 )
 from keras_caption.errors import InputError, NoTextError
+from keras_caption.features import CATEGORIES
 from keras_caption.inputs import missing_inputs
 from keras_caption.models.input_reader import InputReader, is_whole, parts_of
 from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
@@ -44,6 +46,7 @@ MAX_COMPILED = 32  # functions of a model, which each take some megabytes
 # Of an example: tokens `(n, T)`, log-probabilities `(n,)`, and of each text its
 # weights, or `None`.
 Generated = tuple[np.ndarray, np.ndarray, list[np.ndarray | None]]
+EVIDENCE_INPUTS = ("regions", "boxes", "region_mask")
 # Options that can leave an example no text.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
@@ -294,11 +297,29 @@ class Generation(InputReader):
         limits = self.limits(inputs, options, per_example.get("prefix"))
         if limits is not None:
             per_example = {**per_example, "limits": limits}
+        if options.evidence:
+            found = self.evidence.read(**{n: inputs[n] for n in EVIDENCE_INPUTS})
+            per_example = {**per_example, "evidence": found}
         if numbers is not None:
             return Sampling(self, options, numbers, per_example)
         if options.beam_size == 1 and required is None:
             return GreedySearch(self, options, per_example)
         return make_beam(self, options, per_example, required)
+
+    @functools.cached_property
+    def evidence(self) -> ObjectEvidence:
+        """Which tokens the detected objects support.
+
+        Raises:
+            InputError: If the model does not caption detected objects.
+        """
+        of_objects = (getattr(self, "categories", None) or ())[: len(CATEGORIES)]
+        if tuple(of_objects) != CATEGORIES:
+            raise InputError(
+                f"The model '{self.name}' does not caption detected objects: it takes "
+                "no `evidence`."
+            )
+        return ObjectEvidence(self.vocabulary)
 
     def _check_vocabulary(self):
         if self.vocabulary is None:

@@ -23,7 +23,7 @@ from keras_caption.features.object_answers import (
     is_number,
     is_undetected,
 )
-from keras_caption.features.object_words import several_of_one
+from keras_caption.features.object_words import least_score, several_of_one
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import EngineModel, load_ensemble
@@ -267,8 +267,10 @@ class Predictor(RecordPredictor):
                 elif self.model.question is not None:
                     words = words_of(self.model.question, values["question"][i])
                     compare_with_objects(prediction, " ".join(words), n or 1)
-                elif several_of_one(prediction.text, categories):
-                    prediction.unsure = True
+                else:
+                    self._calibrate(prediction)
+                    if several_of_one(prediction.text, categories):
+                        prediction.unsure = True
         if attention:
             self._attend(values, read, found)
         return found
@@ -338,11 +340,20 @@ class Predictor(RecordPredictor):
         found = []
         for one, confidence in zip(generated, map(float, confidences), strict=True):
             best = model.texts_of(one, n or 1, attention=False)
-            unsure = confidence < model.threshold
+            is_mean = not getattr(model, "calibration", None)  # and not of scores
+            unsure = is_mean and confidence < model.threshold
             found.append(
                 Prediction(*best[0], confidence, unsure, best, tokens=one[0][0])
             )
         return found
+
+    def _calibrate(self, prediction):
+        """Makes the confidence that of the objects that a caption names."""
+        if calibration := getattr(self.model, "calibration", None):
+            least = least_score(prediction.text, prediction.objects)
+            sure = float(np.interp(least, *np.transpose(calibration)))
+            prediction.confidence = sure
+            prediction.unsure = sure < self.model.threshold
 
     # === Attention ===
 

@@ -152,6 +152,9 @@ class Decoding:
             are the most probable ones, after `temperature` and `top_k` (nucleus
             sampling, Holtzman et al., 2020).
         seed: int, makes the samples repeatable.
+        evidence: bool, whether a captioner of detected objects only says what these
+            are evidence for, see `keras_caption.decoding.ObjectEvidence`; other words
+            come only where all else is forbidden. Other models have no evidence.
 
     Raises:
         InputError: If a value is wrong.
@@ -177,6 +180,7 @@ class Decoding:
     top_k: Annotated[Count | None, SAMPLING] = None
     top_p: Annotated[ShareAboveZero | None, SAMPLING] = None
     seed: Annotated[Seed | None, SAMPLING] = None
+    evidence: bool = False
 
     def __post_init__(self):
         for name, kind in types().items():

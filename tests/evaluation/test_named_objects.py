@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+from experiments.unsure import calibrate
 from keras_caption.evaluation import (
     colour_agreement,
     named_colours,
@@ -7,6 +9,7 @@ from keras_caption.evaluation import (
     object_agreement,
     object_scores,
 )
+from keras_caption.features.object_words import least_score
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,18 @@ from keras_caption.evaluation import (
 )
 def test_captions_name_categories(caption, named):
     assert named_objects(caption) == named
+
+
+def test_captions_are_as_sure_as_the_least_score_of_what_they_name():
+    scores = [("dog", 0.9), ("dog", 0.4), ("dog", 0.3), ("cat", 0.5)]
+    objects = [{"category": category, "score": score} for category, score in scores]
+    captions = {"a dog": 0.9, "two dogs": 0.4, "a dog and a cat": 0.5, "a bird": 0.0}
+    captions |= {"a field": 0.0}
+    found = {caption: least_score(caption, objects) for caption in captions}
+    assert found == captions
+    least, true = np.linspace(0.1, 0.8, 8), np.array([0, 1, 0, 1, 0, 1, 1, 1], bool)
+    points = np.array(calibrate(least, true, 4))
+    np.testing.assert_allclose(points, [[0.35, 0.5], [0.75, 1.0]], atol=1e-6)
 
 
 def test_agreement_is_over_all_images():

@@ -10,6 +10,7 @@ from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
+from keras_caption.features.object_words import least_score
 from keras_caption.serving.records import clip_of
 
 QUESTION = kc.text.QuestionTokenizer(["is", "it", "red"])
@@ -71,6 +72,17 @@ def test_photos_of_any_sizes_are_captioned_together(of_objects):
         assert one.items == [x["category"] for x in one.objects]
         boxes = [x["box"] for x in one.objects]
         np.testing.assert_allclose(one.boxes, boxes, atol=1e-4)
+
+
+def test_confidence_is_calibrated_by_the_scores_of_what_is_named(
+    of_objects, monkeypatch
+):
+    [model] = of_objects.model.members
+    monkeypatch.setattr(model, "calibration", [[0.0, 0.2], [1.0, 0.8]], raising=False)
+    [found] = of_objects([{"photo": png((30, 40))}], forbidden=["dog"])
+    least = least_score(found.text, found.objects)
+    assert found.confidence == pytest.approx(0.2 + 0.6 * least)
+    assert found.unsure == (found.confidence < of_objects.model.threshold)
 
 
 def test_options_that_leave_no_text_are_one_sentence(of_objects):

@@ -1,0 +1,192 @@
+r"""Counts what captions say that nothing supports: places, numbers and company.
+
+    python experiments/evidence.py saved_models/ngsan_coco.keras --split test \
+        --captions karpathy_split.json --instances instances_val2017.json
+    python experiments/evidence.py saved_models/ngsan_coco.keras \
+        --detector yolox_nano.keras --photos train2017 \
+        --captions captions_train2017.json --instances instances_train2017.json
+
+A caption has an unsupported place if it names one, such as a street, of which none of
+the people who captioned the image says a word; an unsupported number if it says several
+of a category, or two or three, of which others are annotated, and no person says as
+many; and unsupported company if it names a category that is neither annotated nor named
+by a person, or says "each other" of what is there once. Prints their shares in % with
+the evidence of decoding and without, from annotated boxes or, with --detector, from
+detected ones; and, over categories, how many of those named are annotated.
+
+With --shares, prints for each entry of `keras_caption.features.object_evidence` in what
+share of the images that have its evidence people say it, and in how many images.
+"""
+
+import collections
+import re
+
+import numpy as np
+
+import keras_caption as kc
+from experiments.detected import annotated, captions_of, detected, read_photos
+from keras_caption.commands.command_line import Parser, names, start
+from keras_caption.features import CATEGORIES
+from keras_caption.features.object_evidence import DONE, IMPLIED
+from keras_caption.features.object_words import (
+    PATTERN,
+    category_of,
+    mentions,
+    said_several,
+)
+
+# Words for a place, each line of one that people call so.
+PLACES = """
+grass grassy field fields pasture meadow lawn grazing
+street streets road roads roadway highway intersection city town downtown traffic
+water ocean wave sea river lake waves harbor pond shore beach surf
+beach sand sandy shore ocean sea
+snow snowy slope slopes hill mountain mountains ski
+tree trees branch branches forest woods wooded limb
+building buildings house tower church city
+wall walls
+counter counters countertop kitchen table
+table tables desk desks counter
+sky air
+track tracks rail rails railroad station platform
+station platform depot tracks terminal
+court
+bathroom restroom toilet bath shower
+kitchen stove oven
+living room
+bedroom bed hotel room
+runway tarmac airport
+ramp skate park
+park parking lot
+window windows sill
+mirror
+fence fenced enclosure
+sidewalk street road curb
+ground dirt
+floor
+pole post
+"""
+NUMBERS = {"two": 2, "couple": 2, "three": 3, "four": 4, "group": 3, "herd": 3}
+SHOWN = ("places", "numbers", "company", "any")
+
+
+def main(arguments):
+    parser = Parser("experiments/evidence.py", __doc__)
+    parser.add_argument("model", help="saved captioner, or the folder of a run")
+    parser.add_argument("--photos", help="folder of photos, for --detector")
+    parser.add_argument("--detector", help="as of `keras-caption caption`")
+    parser.add_argument("--captions", type=names, required=True)
+    parser.add_argument("--instances", type=names, required=True)
+    parser.add_argument("--split", type=names, help="splits of the captions")
+    parser.add_argument("--shares", action="store_true")
+    options = parser.parse_args(arguments)
+    records, photos = read_photos(options)
+    there = annotated(records, options.instances)
+    objects = [[CATEGORIES[x.argmax()] for x in r if x.any()] for r, _ in there]
+    model = kc.models.load(options.model)
+    if options.shares:
+        print_shares(model, records, there)
+        return
+    inputs = there
+    if options.detector:
+        detector = kc.features.load_detector(options.detector, 0.3)
+        inputs, _ = detected(detector, photos)
+    kept = [i for i, (regions, _) in enumerate(inputs) if regions.any()]
+    records, objects, inputs = (
+        [x[i] for i in kept] for x in (records, objects, inputs)
+    )
+    references = {r.image_id: r.captions for r in records}
+    rows = []
+    for name, given in (
+        ("without evidence", {"evidence": False, "length_penalty": 0.0}),
+        ("as saved", {}),
+    ):
+        texts = captions_of(inputs, model, **given)
+        found = [
+            unsupported(text, record.captions, own)
+            for text, record, own in zip(texts, records, objects, strict=True)
+        ]
+        shares = [np.mean([kind in kinds for kinds in found]) for kind in SHOWN[:-1]]
+        shares.append(np.mean([bool(kinds) for kinds in found]))
+        captions = {r.image_id: x for r, x in zip(records, texts, strict=True)}
+        cider_d = kc.evaluation.cider(captions, references)
+        named = [
+            category in own
+            for text, own in zip(texts, objects, strict=True)
+            for category in {x for _, x in mentions(text)}
+        ]
+        words = np.mean([len(text.split()) for text in texts])
+        shares += [np.mean(named), cider_d]
+        rows.append([name, *(f"{100 * x:.1f}" for x in shares), f"{words:.1f}"])
+    print(f"\n{len(records):,} images\n")
+    header = ["", *SHOWN, "annotated of named", "CIDEr-D", "words"]
+    print(kc.evaluation.markdown_table(header, rows))
+
+
+def unsupported(text, references, objects):
+    """Which kinds of statements of a caption nothing supports, a set of str.
+
+    Args:
+        text: str, the caption.
+        references: List of str, people's captions.
+        objects: List of the category of each annotated object.
+    """
+    kinds, words = set(), {*text.split()}
+    counts = collections.Counter(objects)
+    # A table is a place, and an object.
+    said = words_of([*references, *("table" for x in counts if x == "dining table")])
+    for line in PLACES.strip().splitlines():
+        own = {
+            line.split()[0],
+            *(w for w in line.split() if w.rstrip("s") in line.split()[0]),
+        }
+        if words & own and not said & {*line.split()}:
+            kinds.add("places")
+    several = set().union(*map(said_several, references))
+    if any(counts[x] < 2 and x not in several for x in said_several(text)):
+        kinds.add("numbers")
+    for match in re.finditer(
+        rf"\b({'|'.join(NUMBERS)})(?: of)? ({PATTERN.pattern})", text
+    ):
+        least, category = NUMBERS[match[1]], category_of(match[2])
+        exact = match[1] in ("two", "couple", "three", "four")
+        is_right = counts[category] == least if exact else counts[category] >= least
+        if not is_right and match[1] not in said:
+            kinds.add("numbers")
+    named = {category for _, category in mentions(text)}
+    by_people = {c for reference in references for _, c in mentions(reference)}
+    if named - {*objects} - by_people:
+        kinds.add("company")
+    if "each other" in text and not any(counts[x] > 1 or x in several for x in named):
+        kinds.add("company")
+    return kinds
+
+
+def words_of(captions):
+    return {*re.findall(r"[a-z]+", " ".join(captions).lower())}
+
+
+def print_shares(model, records, inputs):
+    """Prints how often people say what the tables take from evidence."""
+    evidence = kc.decoding.ObjectEvidence(model.vocabulary)
+    said = [words_of(record.captions) for record in records]
+    batch = [
+        evidence.read(r[None], b[None], r.any(axis=1)[None])["implied"]
+        for r, b in inputs
+    ]
+    implied = np.concatenate([np.array(x) for x in batch]) > 0
+    rows = []
+    for words in (*IMPLIED, *DONE):
+        columns = [evidence.implied.index(word) for word in words.split()]
+        having = np.flatnonzero(implied[:, columns[0]])
+        group = {*words.split()}
+        for line in PLACES.strip().splitlines():
+            if group & {*line.split()[:3]}:
+                group |= {*line.split()}
+        share = np.mean([bool(said[i] & group) for i in having]) if len(having) else 0
+        rows.append([words, f"{100 * share:.0f}", len(having)])
+    print(kc.evaluation.markdown_table(["words", "said, %", "images"], rows))
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,67 @@
+"""How the boxes of two objects, A and B, lie to each other.
+
+Boxes are dicts of `x1`, `y1`, `x2` and `y2`, divided by the image's width and height,
+of shapes that are broadcast together.
+"""
+
+from keras import ops
+
+MARGIN = 0.02  # of the image's sides, by which boxes may miss each other
+
+
+def above(a, b):
+    """A stands on B: its middle is over B, and its lower edge within B."""
+    middle = (a["x1"] + a["x2"]) / 2
+    is_over = (middle >= b["x1"]) & (middle <= b["x2"])
+    return is_over & (a["y2"] >= b["y1"]) & (a["y2"] <= b["y2"] + MARGIN)
+
+
+def inside(a, b):
+    """Most of A's box is within B's."""
+    return overlap(a, b, "x") * overlap(a, b, "y") >= 0.7 * area(a)
+
+
+def around(a, b):
+    return inside(b, a)
+
+
+def touching(a, b):
+    return (overlap(a, b, "x") >= -MARGIN) & (overlap(a, b, "y") >= -MARGIN)
+
+
+def beside(a, b):
+    """A and B are of similar heights, side by side, and close to each other."""
+    narrower = ops.minimum(side(a, "x"), side(b, "x"))
+    lower = ops.minimum(side(a, "y"), side(b, "y"))
+    higher = ops.maximum(side(a, "y"), side(b, "y"))
+    gap = -overlap(a, b, "x")
+    is_near = (gap <= narrower / 2) & (gap >= -narrower / 4)
+    return is_near & (overlap(a, b, "y") >= lower / 2) & (lower >= higher / 3)
+
+
+def anywhere(a, b):
+    return a["x1"] + b["x1"] >= 0
+
+
+GEOMETRY = {
+    "above": above,
+    "inside": inside,
+    "around": around,
+    "touching": touching,
+    "beside": beside,
+    "anywhere": anywhere,
+}
+
+
+def side(box, axis):
+    return box[f"{axis}2"] - box[f"{axis}1"]
+
+
+def area(box):
+    return side(box, "x") * side(box, "y")
+
+
+def overlap(a, b, axis):
+    """The length that A and B share along an axis; the gap between them if below 0."""
+    last = ops.minimum(a[f"{axis}2"], b[f"{axis}2"])
+    return last - ops.maximum(a[f"{axis}1"], b[f"{axis}1"])

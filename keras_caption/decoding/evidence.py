@@ -1,0 +1,267 @@
+"""Which tokens the detected objects of an image support."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Int32
+from keras import ops
+
+from keras_caption.arguments import Tensor
+from keras_caption.decoding.box_relations import GEOMETRY
+from keras_caption.decoding.evidence_tables import EvidenceTables
+from keras_caption.features.object_detector import CATEGORIES
+from keras_caption.features.object_evidence import RELATIONS
+from keras_caption.text import EOS
+
+PERSON = CATEGORIES.index("person")
+
+
+class ObjectEvidence(EvidenceTables):
+    """Says which tokens the objects of an image support, as far as a caption has come.
+
+    A word is admissible if `keras_caption.features.object_evidence` names it and the
+    image has its evidence. A noun needs an object of its category, in the plural two,
+    after "two" just two, after "a group of" three; after "on", "with" or "holding", an
+    object whose box lies to that of the object named last as the word says. Words of
+    places and actions need the categories or relations that the tables name. All
+    other words are never admissible, and a caption ends with none of those that need
+    another behind them. Where there is no object, all tokens are admissible.
+
+    It compiles with XLA: no strings, no Python.
+
+    Args:
+        vocabulary: `keras_caption.text.Vocabulary` of the captions.
+    """
+
+    # === What is there ===
+
+    def read(
+        self,
+        regions: Float[Tensor, "batch N dim"],
+        boxes: Float[Tensor, "batch N 4"],
+        region_mask: Bool[Tensor, "batch N"],
+    ) -> dict[str, Tensor]:
+        """What images have as evidence.
+
+        Args:
+            regions, boxes, region_mask: Inputs of a captioner of objects, whose first
+                80 values are categories.
+
+        Returns:
+            dict of `counts`, int32 `(batch, 80)`, the objects of each category;
+            `together`, bool `(batch, 80)`, of which two are beside each other;
+            `related`, bool `(batch, 81, 1 + relations, 80)`, which categories the B of
+            a relation may have, by that of A, where 0 is none: of relation 0, any; and
+            `implied`, float32 `(batch, words)`.
+        """
+        is_object = ops.logical_and(
+            regions[..., : len(CATEGORIES)] > 0, ops.expand_dims(region_mask, -1)
+        )
+        is_object = ops.logical_and(is_object, self.has_one)  # that it has a word for
+        one_hot = ops.cast(is_object, "float32")
+        counts = ops.cast(ops.sum(one_hot, axis=1), "int32")
+        present = counts > 0
+        names = "x1", "y1", "x2", "y2"
+        corners = ops.split(boxes, 4, axis=-1)
+        first = dict(zip(names, corners, strict=True))
+        second = {name: ops.transpose(x, (0, 2, 1)) for name, x in first.items()}
+        places = ops.arange(ops.shape(boxes)[1])
+        other = ops.expand_dims(places, 1) != places
+        found = {}
+        for name, holds in GEOMETRY.items():
+            lies = ops.cast(ops.logical_and(holds(first, second), other), "float32")
+            of_second = ops.matmul(lies, one_hot)
+            pairs = ops.matmul(ops.transpose(one_hot, (0, 2, 1)), of_second)
+            found[name] = pairs > 0
+        near = ops.logical_or(found["touching"], found["beside"])
+        together = ops.any(ops.logical_and(near, np.eye(len(CATEGORIES)) > 0), axis=-1)
+        related = ops.stack([found[name] for name, _ in RELATIONS.values()], axis=1)
+        related = ops.logical_and(related, self.allowed)
+        atoms = [ops.cast(present, "float32")] + [
+            ops.cast(related[:, r, a, b : b + 1], "float32") for a, r, b in self.triples
+        ]
+        atoms = ops.concatenate(atoms, axis=1)
+        whole = ops.matmul(atoms, self.parts) >= self.parts.sum(axis=0)
+        implied = ops.matmul(ops.cast(whole, "float32"), self.follows)
+        # After a word of a place, such as a kitchen, "with" and "and" take any object.
+        open_ended = np.isin(self.relations, ("with", "and"))[:, None, None]
+        of_all = ops.expand_dims(ops.expand_dims(present, 1), 1)
+        of_none = ops.logical_and(of_all, open_ended)
+        related = ops.concatenate([of_none, related], axis=2)
+        anything = ops.zeros_like(related[:, :1])
+        anything = ops.logical_or(anything, of_all)
+        related = ops.concatenate([anything, related], axis=1)
+        return {
+            "counts": counts,
+            "together": together,
+            "related": ops.transpose(related, (0, 2, 1, 3)),
+            "implied": ops.cast(implied > 0, "float32"),
+        }
+
+    # === What may come next ===
+
+    def admissible(
+        self,
+        tokens: Int32[Tensor, "rows length"],
+        index: Int[Tensor, ""],
+        found: dict[str, Tensor],
+    ) -> Bool[Tensor, "rows vocabulary_size"]:
+        """Which tokens may come next.
+
+        Args:
+            tokens: int32 `(rows, length)`, of which the first `index` are generated.
+            index: int scalar, position of the next token.
+            found: dict, what `read` returned, one row for each row of tokens.
+
+        Returns:
+            bool `(rows, vocabulary_size)`.
+        """
+        nouns, governors = self._context(tokens)
+        subject, governor = last_above_zero(nouns), last_above_zero(governors)
+        groups = ops.take(self.group, tokens)
+        several_named = self._is_several(tokens, nouns, governors)
+        last = ops.take(tokens, ops.maximum(index - 1, 0), axis=1)  # PAD at the start
+        counts = found["counts"]
+        unnamed = ops.logical_not(said_before(nouns, 1 + len(CATEGORIES)))
+
+        # === Candidates for the next noun ===
+        related = taken(found["related"], subject)
+        related = ops.logical_and(related, ops.expand_dims(unnamed[:, 1:], 1))
+        candidates = taken(related, ops.take(self.relation, governor))
+        takes_one, least, most = (
+            ops.expand_dims(ops.take(table, governor), 1)
+            for table in (self.takes_one, self.least, self.most)
+        )
+        one = ops.logical_and(candidates, takes_one)
+        enough = ops.logical_and(counts >= least, counts <= most)
+        enough = ops.logical_and(enough, self.has_several)
+        several = ops.logical_and(candidates, enough)
+        unsaid = ops.logical_not(said_before(groups, self.groups))
+        implied = ops.logical_and(
+            found["implied"] > 0, ops.take(unsaid, self.own_group, axis=1)
+        )
+        implied = ops.logical_and(implied, ops.take(unnamed, self.own_noun, axis=1))
+        is_person = ops.expand_dims(subject == 1 + PERSON, 1)
+        implied = ops.logical_and(
+            implied, ops.logical_or(is_person, np.logical_not(self.is_done))
+        )
+        places = ops.take(self.places, governor, axis=0) > 0
+        next_implied = ops.logical_and(implied, places)
+
+        # === What the words that lead to it need ===
+        has_subject = ops.expand_dims(subject > 0, 1)
+        as_places = ops.matmul(
+            ops.cast(ops.logical_and(implied, np.logical_not(self.is_done)), "float32"),
+            self.leads_to.T,
+        )
+        as_places = ops.logical_and(as_places > 0, has_subject)
+        relation = ops.logical_or(ops.any(related[:, 1:], axis=-1), as_places)
+        relation = ops.logical_and(
+            relation, ops.logical_or(is_person, np.logical_not(self.of_person))
+        )
+        countable = ops.logical_and(unnamed[:, 1:], self.has_several)
+        of_each = ops.expand_dims(ops.where(countable, counts, 0), 1)
+        low, high = self.bounds[:, :1], self.bounds[:, 1:]
+        number = ops.any(ops.logical_and(of_each >= low, of_each <= high), axis=-1)
+        said = ops.take(self.said_of, subject, axis=0)
+        none = ops.zeros_like(found["together"][:, :1])
+        together = ops.concatenate([none, found["together"]], axis=1)
+        each = ops.expand_dims(taken(together, subject), 1)
+        each = ops.logical_and(each, several_named)
+        predicate = ops.logical_or(
+            ops.any(ops.take(relation, self.predicates, axis=1), axis=1, keepdims=True),
+            ops.any(said, axis=1, keepdims=True),
+        )
+        done = ops.logical_and(implied, self.is_done)
+        predicate = ops.logical_or(predicate, ops.any(done, axis=1, keepdims=True))
+        articles = []
+        for article in ("a", "an"):
+            of_category, of_word = self.articles[article]
+            takes = ops.any(ops.logical_and(one, of_category), axis=1, keepdims=True)
+            place = ops.logical_and(next_implied, of_word & ~self.is_done)
+            takes = ops.logical_or(takes, ops.any(place, axis=1, keepdims=True))
+            if article == "a":
+                group = ops.logical_and(number, self.is_group)
+                takes = ops.logical_or(takes, ops.any(group, axis=1, keepdims=True))
+            articles.append(ops.logical_and(takes, takes_one))
+        the = ops.logical_and(next_implied, np.logical_not(self.is_done))
+        the = ops.any(the, axis=1, keepdims=True)
+        always = ops.ones_like(has_subject)
+        singular = ops.logical_and(predicate, ops.logical_not(several_named))
+        plural = ops.logical_and(predicate, several_named)
+        top = related[:, 1 + self.relations.index("on")]
+        top = ops.any(top, axis=1, keepdims=True)
+        classes = (always, each, singular, plural, *articles, the, top)
+        classes = (*classes, one, several, next_implied, relation, number, said)
+        classes = ops.cast(ops.concatenate(classes, axis=1), "float32")
+
+        # === Words alone, and those that complete a phrase ===
+        kinds = ops.take(self.is_kind, last, axis=0)
+        follows = ops.matmul(kinds, self.may_follow) > 0
+        unknown = ops.logical_not(ops.any(kinds > 0, axis=1, keepdims=True))
+        follows = ops.logical_or(follows, unknown)  # a word that only a user has said
+        needs = ops.matmul(classes, self.alone) > 0
+        words = ops.logical_or(needs, ops.arange(self.size) == EOS)
+        words = ops.logical_and(words, follows)
+        names = ops.logical_and(
+            ops.matmul(classes, self.begins) > 0,
+            ops.matmul(kinds, self.name_follows) > 0,
+        )
+        words = ops.logical_or(words, names)
+        # "tennis" is a game, but after "a" the beginning of a name.
+        before = ops.take(tokens, ops.maximum(index - 2, 0), axis=1)
+        begins = ops.logical_and(
+            ops.take(self.begins_name, last), ops.take(self.takes_name, before)
+        )
+        words = ops.logical_and(words, ops.expand_dims(ops.logical_not(begins), 1))
+        begun = ops.expand_dims(last, 1) == self.first
+        complete = ops.logical_and(begun, ops.matmul(classes, self.needs) > 0)
+        completes = ops.matmul(ops.cast(complete, "float32"), self.completes) > 0
+        nothing = ops.logical_not(ops.any(counts > 0, axis=1, keepdims=True))
+        return ops.logical_or(ops.logical_or(words, completes), nothing)
+
+    def _context(self, tokens):
+        """Of each token, the category and the governing word that it is, or 0."""
+        before = ops.pad(tokens[:, :-1], [[0, 0], [1, 0]])
+        noun = ops.take(self.noun, tokens)
+        is_phrase = ops.logical_and(
+            ops.expand_dims(before, -1) == self.first,
+            ops.expand_dims(tokens, -1) == self.second,
+        )
+        of_phrase = ops.max(ops.where(is_phrase, self.noun_of_phrase, 0), axis=-1)
+        noun = ops.where(of_phrase > 0, of_phrase, noun)
+        follows_noun = ops.pad(noun[:, :-1], [[0, 0], [1, 0]]) > 0
+        contents = 1 + self.relations.index("of")
+        governor = ops.take(self.governor, tokens)
+        is_of = ops.logical_and(tokens == self.of, follows_noun)
+        governor = ops.where(is_of, contents, governor)
+        return noun, governor
+
+    def _is_several(self, tokens, nouns, governors):
+        """Whether the noun that was said last is in the plural."""
+        kinds = ops.where(nouns > 0, 1 + ops.take(self.plural, tokens), 0)
+        kind = last_above_zero(kinds)  # 1 singular, 2 plural, 3 either
+        counted = ops.any(governors > len(RELATIONS), axis=1)
+        either = ops.logical_and(kind == 3, counted)
+        return ops.expand_dims(ops.logical_or(kind == 2, either), 1)
+
+
+def said_before(values: Int32[Tensor, "rows length"], size: int) -> Any:
+    """Which values other than 0 are in each row, bool `(rows, size)`."""
+    one_hot = ops.expand_dims(values, -1) == ops.arange(size)
+    return ops.logical_and(ops.any(one_hot, axis=1), ops.arange(size) > 0)
+
+
+def last_above_zero(values: Int32[Tensor, "rows length"]) -> Int32[Tensor, " rows"]:
+    """The last value of each row that is not 0, or 0."""
+    base = 1000
+    places = ops.arange(values.shape[1], dtype="int32") * base
+    return ops.max(ops.where(values > 0, values + places, 0), axis=1) % base
+
+
+def taken(values: Any, places: Any) -> Any:
+    """The values of each row at a place of its second axis."""
+    size = values.shape[1]
+    rows = ops.arange(ops.shape(values)[0], dtype="int32") * size
+    flat = ops.reshape(values, (-1, *values.shape[2:]))
+    return ops.take(flat, rows + places, axis=0)

@@ -1,0 +1,199 @@
+"""What the detected objects of an image are evidence for, as data.
+
+A captioner of objects sees categories and boxes, nothing else. These tables hold all
+words that it may say of them, and what each needs; `keras_caption.decoding.evidence`
+reads them. Evidence is a category, of which an object is there, or `A RELATION B`: two
+objects whose boxes stand in a relation. Of places and actions, what is here is what
+people say of at least 70 % of the training images of `coco_objects` that have the
+evidence, by these words or others for the same; of rooms and postures, of 70 % of those
+in which they name any (`python experiments/evidence.py --shares`). The rest is what the
+words mean: who rides skis is a skier.
+"""
+
+from keras_caption.features.object_words import SYNONYMS
+
+# === Groups of categories, of which the words of a name are joined ===
+FOOD = "banana apple sandwich orange broccoli carrot hot_dog pizza donut cake"
+# What lies or stands where it was put.
+SMALL = (
+    f"{FOOD} bottle wine_glass cup fork knife spoon bowl laptop mouse remote keyboard "
+    "cell_phone book clock vase scissors potted_plant handbag backpack suitcase "
+    "teddy_bear tv"
+)
+SEATS = "chair couch bench bed"
+RIDDEN = "skateboard surfboard snowboard skis horse elephant"
+HELD = (
+    "cell_phone tennis_racket baseball_bat frisbee umbrella wine_glass cup fork spoon "
+    "pizza sandwich donut hot_dog remote toothbrush book kite"
+)
+PETS = "cat dog"
+
+# === Relations of two objects, A and B ===
+# By name: how their boxes have to lie (`keras_caption.decoding.evidence.GEOMETRY`), and
+# pairs of the categories that A and B may have; `*` is any, but not both the same.
+RELATIONS = {
+    "on": (
+        "above",
+        [
+            (SMALL, f"dining_table {SEATS}"),
+            (f"person {PETS}", SEATS),
+            ("person", f"{RIDDEN} bicycle motorcycle boat"),
+            (PETS, "dining_table laptop suitcase car truck toilet"),
+            ("bird", "bench boat chair elephant"),
+        ],
+    ),
+    "sitting": (
+        "above",
+        [
+            (SMALL, f"dining_table {SEATS}"),
+            (f"person {PETS}", "chair couch bench"),
+        ],
+    ),
+    "riding": ("above", [("person", RIDDEN)]),
+    "in": ("inside", [(FOOD, "bowl"), (PETS, "sink suitcase"), ("person", "boat")]),
+    "at": ("touching", [("person", "dining_table")]),
+    "of": ("around", [("bowl cup", FOOD)]),
+    "holding": ("around", [("person", HELD)]),
+    "wearing": ("around", [("person", "tie")]),
+    "flying": ("anywhere", [("person", "kite")]),
+    "next": ("beside", [("*", "*")]),
+    "with": ("touching", [("*", "*")]),
+    "and": ("anywhere", [("*", "*")]),
+    "playing": ("anywhere", []),
+    "down": ("anywhere", []),
+}
+
+# === Words that name no category, each with alternatives of its evidence ===
+IMPLIED = {
+    "street road": ["bus", "traffic_light", "stop_sign", "parking_meter"],
+    "tracks": ["train"],
+    "water ocean": ["boat", "surfboard"],
+    "wave": ["person riding surfboard"],
+    "snow": ["skis", "snowboard"],
+    "slope": ["skis", "snowboard"],
+    "grass field": ["zebra"],
+    "court": ["tennis_racket"],
+    "tennis": ["tennis_racket"],
+    "baseball": ["baseball_bat", "baseball_glove"],
+    "game": ["baseball_bat + baseball_glove"],
+    "bathroom": ["toilet"],
+    "kitchen": ["oven", "microwave", "refrigerator"],
+    "bedroom": ["bed"],
+    "living": ["couch + tv", "couch + potted_plant", "couch + book"],
+    "desk": ["keyboard", "mouse"],
+    "computer": ["keyboard", "mouse"],
+    "food": FOOD.split(),
+    "player": ["person + baseball_bat", "person + baseball_glove"],
+    "man": ["person + skateboard"],
+    "surfer": ["person riding surfboard"],
+    "skateboarder": ["person riding skateboard"],
+    "skier": ["person riding skis"],
+    "snowboarder": ["person riding snowboard"],
+}
+# Those of them that may follow a word of a relation. Any may begin a caption, or come
+# after "and".
+PLACES = {
+    "on": "street road tracks court field grass desk slope",
+    "in": "street water ocean snow grass field kitchen bathroom bedroom living",
+    "down": "street road slope",
+    "at": "desk",
+    "riding": "wave",
+    "of": "food",
+    "with": "food computer man player",
+    "playing": "tennis baseball game",
+}
+# Verbs, by the categories that they are said of, or their evidence beside a person.
+SAID_OF = {"standing": "zebra giraffe cow sheep elephant", "flying": "kite"}
+DONE = {  # of a person
+    "skiing": ["person riding skis"],
+    "snowboarding": ["person riding snowboard"],
+    "skateboarding": ["person riding skateboard"],
+    "surfing": ["person riding surfboard"],
+}
+# How many objects of its category the noun after a word says: at least, at most.
+NUMBERS = {
+    "two": (2, 2),
+    "couple": (2, 2),
+    "three": (3, 3),
+    "four": (4, 4),
+    "several": (4, None),
+    "group": (3, None),
+    "herd": (3, None),
+    "bunch": (3, None),
+}
+# Words after which a noun is the B of a relation to the A that was named last, where
+# they are not the name of the relation; "sitting" is followed by one of these.
+GOVERNORS = {"near": "next", "beside": "next"}
+
+# === Nouns ===
+# Those that say more than their category, which nothing supports.
+SAY_MORE = {
+    *SYNONYMS["person"].split(),
+    *("taxi", "suv", "jet", "ship", "sailboat", "canoe", "kayak", "kitten", "puppy"),
+    *("bull", "calf", "lamb", "pony", "duck", "pigeon", "seagull", "parrot", "owl"),
+    *("soccerball", "basketball", "notebook", "smartphone", "scooter", "moped"),
+    *("cattle", "luggage", "baseball", "teddy", "persons", "sheeps", "broccolis"),
+} - {"people"}
+UNCHANGED = ("sheep", "broccoli")  # in the plural
+PAIRS = ("skis", "scissors")  # a pair of one object
+MASS = (
+    "water",
+    "snow",
+    "grass",
+    "food",
+    "tennis",
+    "baseball",
+    "tracks",
+)  # without an article
+VOWELS = "aeiou"
+
+# === Grammar: which kinds of words may follow each kind ===
+MODIFIERS = "verb posture transitive preposition next with and end"
+GRAMMAR = {
+    "start": "a an number several unchanged",
+    "a": "one unchanged place group name",
+    "an": "an_one an_place",
+    "the": "place an_place mass",
+    "number": "several unchanged name",
+    "of": "a an the several unchanged contents name",
+    **dict.fromkeys(["one", "an_one", "several", "unchanged"], f"be of {MODIFIERS}"),
+    **dict.fromkeys(["place", "an_place", "mass", "contents"], MODIFIERS),
+    "be": "verb posture transitive preposition next",
+    "verb": "preposition next with end",
+    "posture": "preposition next",
+    "transitive": "a an number several unchanged mass name",
+    "preposition": "a an the number several unchanged mass name",
+    "to": "a an number several unchanged name each",
+    "with": "a an number several unchanged mass name",
+    "and": "a an number several unchanged name",
+    "other": "with end",
+}
+KINDS = {
+    "a": "a",
+    "an": "an",
+    "the": "the",
+    "of": "of",
+    "is": "be",
+    "are": "be",
+    "sitting": "posture",
+    "to": "to",
+    "other": "other",
+    "each": "each",
+    "food": "contents",
+    "next": "next",
+    "with": "with",
+    "and": "and",
+    **dict.fromkeys(("two", "three", "four", "several"), "number"),
+    **dict.fromkeys(("group", "herd", "bunch", "couple", "pair"), "group"),
+    **dict.fromkeys(("standing", *DONE), "verb"),
+    "flying": "verb",
+    **dict.fromkeys(("riding", "holding", "wearing", "playing"), "transitive"),
+    **dict.fromkeys(("on", "in", "at", "down", "near", "beside"), "preposition"),
+}
+# Phrases that the grammar does not have; the names of categories are others.
+PHRASES = (
+    *("group of", "herd of", "bunch of", "couple of", "pair of", "on top", "top of"),
+    *("next to", "each other", "living room", "snow covered", "covered slope"),
+    *("laptop computer", "tennis court", "tennis player", "baseball player"),
+    *("baseball game", "baseball field"),
+)
