@@ -49,6 +49,7 @@ class AoANet(Captioner):
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
         threshold: float = 0.0,
+        calibration: list[list[float]] | None = None,
         decoding: Decoding | None = None,
         name: str | None = None,
         trainable: bool = True,

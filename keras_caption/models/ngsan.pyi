@@ -52,6 +52,7 @@ class NGSAN(Captioner):
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
         threshold: float = 0.0,
+        calibration: list[list[float]] | None = None,
         decoding: Decoding | None = None,
         name: str | None = None,
         trainable: bool = True,

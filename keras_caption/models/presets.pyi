@@ -93,6 +93,7 @@ def create(
     extractor: Extractor | None = ...,
     categories: list[str] | None = ...,
     threshold: float = ...,
+    calibration: list[list[float]] | None = ...,
     decoding: Decoding | None = ...,
     trainable: bool = ...,
 ) -> NGSAN: ...
@@ -147,6 +148,7 @@ def create(
     extractor: Extractor | None = ...,
     categories: list[str] | None = ...,
     threshold: float = ...,
+    calibration: list[list[float]] | None = ...,
     decoding: Decoding | None = ...,
     trainable: bool = ...,
 ) -> AoANet: ...
@@ -172,6 +174,7 @@ def create(
     extractor: Extractor | None = ...,
     categories: list[str] | None = ...,
     threshold: float = ...,
+    calibration: list[list[float]] | None = ...,
     decoding: Decoding | None = ...,
     trainable: bool = ...,
 ) -> UpDown: ...
@@ -220,6 +223,7 @@ def create(
     extractor: Extractor | None = ...,
     categories: list[str] | None = ...,
     threshold: float = ...,
+    calibration: list[list[float]] | None = ...,
     decoding: Decoding | None = ...,
     trainable: bool = ...,
 ) -> GridTransformer: ...
@@ -261,6 +265,7 @@ def create(
     extractor: Extractor | None = ...,
     categories: list[str] | None = ...,
     threshold: float = ...,
+    calibration: list[list[float]] | None = ...,
     decoding: Decoding | None = ...,
     trainable: bool = ...,
 ) -> VideoTransformer: ...
@@ -290,6 +295,7 @@ def create(
     extractor: Extractor | None = ...,
     categories: list[str] | None = ...,
     threshold: float = ...,
+    calibration: list[list[float]] | None = ...,
     decoding: Decoding | None = ...,
     trainable: bool = ...,
 ) -> VideoAoANet: ...

@@ -46,6 +46,7 @@ class VideoTransformer(Captioner):
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
         threshold: float = 0.0,
+        calibration: list[list[float]] | None = None,
         decoding: Decoding | None = None,
         name: str | None = None,
         trainable: bool = True,

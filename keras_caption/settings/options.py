@@ -25,3 +25,4 @@ class DecodingOptions(TypedDict, total=False):
     top_k: int | None
     top_p: float | None
     seed: int | None
+    evidence: bool
