@@ -29,7 +29,7 @@ AREAS = "layers/area_memory.py", "layers/test_area.py"
 GEOMETRY = "layers/geometry_bias.py", "layers/test_geometry.py"
 NORM = "layers/instance_normalization.py", "layers/test_normalization.py"
 DECODER = "layers/transformer_decoder_block.py", HEADS
-RULES = "decoding/rules.py", "decoding/test_references.py -k reference"
+OPTION = "decoding/test_references.py::test_every_option_is_its_reference[{}]".format
 BEAM = "decoding/beam.py", "decoding/test_decoding.py -k beam"
 SCST = "training/self_critical.py", "training/test_self_critical.py -k gradient"
 CIDER = "rewards/cider_d.py", "rewards/test_cider_d.py -k pycocoevalcap"
@@ -86,22 +86,42 @@ MUTATIONS = [  # (file, tests), text, replacement
     (GEOMETRY, "MIN_SIDE = 1e-4", "MIN_SIDE = 0.0"),
     (GEOMETRY, '"bjhg,bijg->bhij"', '"bihg,bijg->bhij"'),
     (NORM, "ops.where(valid, items - mean, 0.0)", "items - mean"),
-    (NORM, "ops.maximum(count, 1.0)", "count"),
+    ((NORM[0], f"{HEADS} -k finite"), "ops.maximum(count, 1.0)", "count"),
     (NORM, "< self.min_distinct", "<= self.min_distinct"),
     # === Searches ===
-    (RULES, "if x != UNK or not allow_unk", "if x != UNK"),
-    (RULES, "step.index < column(min_length)", "step.index <= column(min_length)"),
-    (RULES, "column(limits) - 1", "column(limits)"),
-    (RULES, "size - 1 + starts) < index", "size - 1 + starts) <= index"),
-    (RULES, "scores * column(penalty)", "scores / column(penalty)"),
+    (
+        ("decoding/rules.py", OPTION("scores")),
+        "if x != UNK or not allow_unk",
+        "if x != UNK",
+    ),
+    (
+        ("decoding/rules.py", OPTION("min_length")),
+        "step.index < column(min_length)",
+        "step.index <= column(min_length)",
+    ),
+    (("decoding/rules.py", OPTION("plain")), "column(limits) - 1", "column(limits)"),
+    (
+        ("decoding/rules.py", OPTION("no_repeat_ngram")),
+        "size - 1 + starts) < index",
+        "size - 1 + starts) <= index",
+    ),
+    (
+        ("decoding/rules.py", OPTION("repetition_penalty")),
+        "scores * column(penalty)",
+        "scores / column(penalty)",
+    ),
     (BEAM, "ops.any(best > worst)", "ops.all(best > worst)"),
     (BEAM, "chosen // per_row", "chosen % per_row"),
     (BEAM, "(self.places) == 0, 0.0, NEG_INF", "(self.places) == 0, 0.0, 0.0"),
     (BEAM, "index == length - 1", "index == length"),
-    (("decoding/beam.py", RULES[1]), "** power", "** -power"),
+    (("decoding/beam.py", OPTION("length_penalty")), "** power", "** -power"),
     (("decoding/best_tokens.py", BEAM[1]), " + places % GROUP_SIZE", ""),
-    (("decoding/diverse_beam.py", RULES[1]), "- self.options.diversity", "+ 1.0"),
-    (("decoding/constrained_beam.py", RULES[1]), "== self.banks - 1", ">= 0"),
+    (
+        ("decoding/diverse_beam.py", OPTION("groups")),
+        "- self.options.diversity",
+        "+ 1.0",
+    ),
+    (("decoding/constrained_beam.py", OPTION("required")), "== self.banks - 1", ">= 0"),
     (
         ("decoding/token_by_token.py", "decoding/test_decoding.py -k greedy"),
         "ops.where(is_done, 0.0, added)",
@@ -118,7 +138,7 @@ MUTATIONS = [  # (file, tests), text, replacement
         "* column(temperature)",
     ),
     (
-        ("decoding/sampling.py", RULES[1]),
+        ("decoding/sampling.py", OPTION("top_p")),
         "axis=-1) - ops.exp(best)",
         "axis=-1)",
     ),
