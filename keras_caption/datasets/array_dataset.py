@@ -25,10 +25,8 @@ SHAPES = {
     "frames": (None, "frame_dim"),
     "times": (None,),
 }
-ROWS_OF = {
-    "boxes": "regions",
-    "times": "frames",
-}  # each has a row for each of its items
+# Features that have a row for each row of another one.
+ROWS_OF = {"boxes": "regions", "times": "frames"}
 CHECKED_AT_ONCE = 64  # items
 
 Captions = Annotated[Sequence[TextWithWords], Field(min_length=1)]

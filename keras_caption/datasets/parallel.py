@@ -77,9 +77,8 @@ def from_folder(folder, source, target):
     """Reads parallel text in a folder; skips pairs with an empty sentence."""
     files = find_parallel(folder, source, target)
     for pair in files.values():
-        if not sum(
-            1 for _ in sentences(pair)
-        ):  # reads all lines, and so finds faults now
+        # Counting reads all lines, which finds faults before training.
+        if not sum(1 for _ in sentences(pair)):
             raise InputError(f"{pair.source} and {pair.target} have no sentences.")
 
     def read(split):

@@ -156,14 +156,13 @@ def register_questions(
     make: Callable[..., dict[str, list]],
     curriculum: Mapping[str, int] | None = None,
 ) -> None:
-    """Adds a dataset of questions, which `load_questions` finds by its name.
+    """Registers a dataset of questions by name, for `load_questions`.
 
     Args:
         name: str.
-        make: Function of the path of the questions, or `None`; of the TFDS builder of
-            the images; and of a dict from the ids of its images to their splits. It
-            returns a dict from split to a list of
-            `keras_caption.formats.question.Question`.
+        make: Function of three arguments: the path of the questions, or `None`; the
+            TFDS builder of the images; and a dict from image id to split. It returns a
+            dict from split to a list of `keras_caption.formats.question.Question`.
         curriculum: dict from kind of question to the first epoch that asks it; other
             kinds are asked from the first epoch on.
 
@@ -189,8 +188,8 @@ def load_questions(
     | name | `path` | questions |
     |---|---|---|
     | `scene_questions` | `None` | about generated `scenes`, which know their answers |
-    | `coco_qa` | JSON file | COCO-QA, one-word answers; split as it or its images are |
-    | `vsr` | JSON file | statements, true or false; split as their images are |
+    | `coco_qa` | JSON file | COCO-QA, one-word answers; split by file or by image |
+    | `vsr` | JSON file | statements, true or false; split by image |
     | `vqa` | folder | VQA, see `keras_caption.formats.vqa.find_vqa` |
     | `vqa_coco_qa` | folder | both, COCO-QA in a file `*cocoqa*.json` |
 
@@ -201,10 +200,10 @@ def load_questions(
     are `COCO-QA, object` and so on.
 
     Args:
-        name: str, of the table, or one that was registered.
+        name: str, a name in the table, or a registered one.
         path: Path of the questions.
         images: str, dataset of the images: a name that `load` knows.
-        images_dir: Path, `folder` of `load`.
+        images_dir: Path, the argument `folder` of `load`.
         **kwargs: Further arguments of `load`.
 
     Returns:
@@ -227,13 +226,13 @@ def load_questions(
     }
     names = given_ids(builder)
     number_of = {names.get(number, number): number for number in split_of_image}
-    given = {id_: split_of_image[number] for id_, number in number_of.items()}
+    splits_by_id = {id_: split_of_image[number] for id_, number in number_of.items()}
     splits, skipped = {}, set()
-    for split, questions in QUESTIONS[name](path, builder, given).items():
+    for split, questions in QUESTIONS[name](path, builder, splits_by_id).items():
         splits[split] = [
             dataclasses.replace(q, image_id=number_of[q.image_id]) if names else q
             for q in questions
-            if q.image_id in given
+            if q.image_id in splits_by_id
         ]
         skipped |= {q.question_id for q in questions} - {
             q.question_id for q in splits[split]

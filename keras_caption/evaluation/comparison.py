@@ -196,6 +196,7 @@ def crossed_error(
             parts.append(x.mean(axis=1).var(ddof=1) / runs)
             degrees.append(runs - 1)
             if count > 1:
+                # Residuals of a two-way layout: what neither run nor item explains.
                 rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
                 shared += np.sum(rest**2) / ((runs - 1) * (count - 1)) / (runs * count)
     seed_part, item_part = sum(parts), 0.0

@@ -98,6 +98,7 @@ def batches(
     """Splits sentences into batches of similar length and bounded memory."""
     batches, batch = [], []
     for i in sorted(indices, key=lambda i: lengths[i]):
+        # Logits of all tokens, and attention weights of all pairs of tokens.
         size = lengths[i] * (vocabulary_size + WEIGHTS * lengths[i])
         if batch and (len(batch) + 1) * size > BATCH:
             batches.append(batch)

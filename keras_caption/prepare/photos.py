@@ -71,6 +71,7 @@ def prepare_photos(
             boxes are annotated and the extractor is a detector.
     """
     detects = isinstance(extractor, ObjectDetector)
+    # A detector replaces annotated boxes; using both would mix two kinds of regions.
     if detects and any(r.boxes is not None for rs in records.values() for r in rs):
         raise InputError("Objects are annotated, or found by a detector, not both.")
     with_objects = any(

@@ -102,6 +102,7 @@ def write_shards(
     identity = json.dumps([content.source, shard_size])
     writer = ShardWriter(content.examples_of, content.features, strict)
     with exclusive(folder):
+        # Before anything is written: a folder of other data is refused unchanged.
         _begin(folder, hashlib.sha256(identity.encode()).hexdigest())
         for name, write in content.files.items():
             with replacing(folder / name) as partial:
@@ -152,6 +153,7 @@ def _begin(folder, stamp):
 def _chunks(folder, split, records, shard_size):
     """Assigns the records of a split to shards: a dict from path to records."""
     if split == "train":
+        # Always the same order: a resumed folder assigns records to the same shards.
         records = random.Random(0).sample(records, len(records))
     starts = range(0, len(records), shard_size)
     name = f"{NAME}-{split}.tfrecord-{{:05d}}-of-{len(starts):05d}"

@@ -245,6 +245,7 @@ def fit(
         verbose=1 if has_bar else 2,
         callbacks=callbacks,
     )
+    # In half precision, the optimizer skips steps whose scaled gradients overflow.
     if epoch < epochs and steps_done(trainer) == before:
         raise InputError(
             f"The run in {directory.folder} made no update: in half precision all its "

@@ -86,7 +86,7 @@ MUTATIONS = [  # (file, tests), text, replacement
     (GEOMETRY, "MIN_SIDE = 1e-4", "MIN_SIDE = 0.0"),
     (GEOMETRY, '"bjhg,bijg->bhij"', '"bihg,bijg->bhij"'),
     (NORM, "ops.where(valid, items - mean, 0.0)", "items - mean"),
-    ((NORM[0], f"{HEADS} -k finite"), "ops.maximum(count, 1.0)", "count"),
+    (NORM, "ops.maximum(count, 1.0)", "count"),
     (NORM, "< self.min_distinct", "<= self.min_distinct"),
     # === Searches ===
     (
