@@ -99,22 +99,34 @@ MUTATIONS = [  # (file, tests), text, replacement
         "step.index < column(min_length)",
         "step.index <= column(min_length)",
     ),
-    (("decoding/rules.py", OPTION("plain")), "column(limits) - 1", "column(limits)"),
+    (
+        ("decoding/rules.py", "models/test_translating.py -k limited"),
+        "column(limits) - 1",
+        "column(limits)",
+    ),
     (
         ("decoding/rules.py", OPTION("no_repeat_ngram")),
         "size - 1 + starts) < index",
-        "size - 1 + starts) <= index",
+        "size - 1 + starts) < index - 1",
     ),
     (
         ("decoding/rules.py", OPTION("repetition_penalty")),
         "scores * column(penalty)",
         "scores / column(penalty)",
     ),
-    (BEAM, "ops.any(best > worst)", "ops.all(best > worst)"),
+    (
+        ("decoding/beam.py", "decoding/test_decoding.py -k continue"),
+        "ops.any(best > worst)",
+        "ops.all(best > worst)",
+    ),
     (BEAM, "chosen // per_row", "chosen % per_row"),
     (BEAM, "(self.places) == 0, 0.0, NEG_INF", "(self.places) == 0, 0.0, 0.0"),
     (BEAM, "index == length - 1", "index == length"),
-    (("decoding/beam.py", OPTION("length_penalty")), "** power", "** -power"),
+    (
+        ("decoding/beam.py", "decoding/test_decoding.py -k length_penalty"),
+        "** power",
+        "** -power",
+    ),
     (("decoding/best_tokens.py", BEAM[1]), " + places % GROUP_SIZE", ""),
     (
         ("decoding/diverse_beam.py", OPTION("groups")),
