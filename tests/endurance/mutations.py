@@ -135,7 +135,7 @@ MUTATIONS = [  # (file, tests), text, replacement
     ),
     (("decoding/constrained_beam.py", OPTION("required")), "== self.banks - 1", ">= 0"),
     (
-        ("decoding/token_by_token.py", "decoding/test_decoding.py -k greedy"),
+        ("decoding/token_by_token.py", OPTION("greedy")),
         "ops.where(is_done, 0.0, added)",
         "added",
     ),
