@@ -164,7 +164,7 @@ def pair_words(
     output: tuple[keras.layers.Layer, str],
     scale: float = 1.0,
 ) -> None:
-    """Pairs embedding and output layer, whose rows have another order in a checkpoint.
+    """Pairs embedding and output layer, whose rows are reordered.
 
     Index 0 of the toolkit's vocabulary serves as BOS, EOS and PAD, and becomes these
     three tokens. Its word UNK becomes UNK.

@@ -1,4 +1,4 @@
-"""The scores of each item of a test split, `test_items.json` in the folder of a run."""
+"""The scores of each item of a test split, `test_items.json` in a run's folder."""
 
 import pathlib
 from collections.abc import Mapping, Sequence

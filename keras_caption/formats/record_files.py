@@ -1,4 +1,4 @@
-"""Files of many photos, sentences or questions: lists, tars, Parquet and TFRecords."""
+"""Files of photos, sentences or questions: lists, tars, Parquet and TFRecords."""
 
 import collections
 import contextlib

@@ -1,4 +1,4 @@
-"""The phases of an experiment: cross-entropy, then, optionally, self-critical training.
+"""The phases of an experiment: cross-entropy, then self-critical training if any.
 
 A `keras_caption.training.Task` supplies data and models; a `RunDirectory` records the
 phase, and knows where to resume it.
