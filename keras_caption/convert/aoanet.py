@@ -10,10 +10,11 @@ from keras_caption.models import AoANet
 def convert_aoanet(
     tensors: dict[str, np.ndarray], words: list[str], options: dict[str, Any]
 ) -> AoANet:
-    """Makes an AoANet with the weights of a checkpoint of the authors' code.
+    """Converts a checkpoint of the authors' code to an AoANet.
 
-    Their index 0, which is BOS, EOS and PAD in one, becomes these three tokens. Their
-    word UNK becomes UNK, which is never generated, as in their beam search.
+    Index 0 of their vocabulary serves as BOS, EOS and PAD, and becomes these three
+    tokens. Their word UNK becomes UNK, which is never generated, as in their beam
+    search.
 
     Args:
         tensors: dict from name to NumPy array, the state dict of their `AoAModel`.
@@ -33,7 +34,7 @@ def convert_aoanet(
 
 
 def _sizes(options):
-    """The constructor arguments of the model with these options."""
+    """Returns the constructor arguments of a model with these options."""
     released = {
         "use_multi_head": 2,
         "multi_head_scale": 1,
@@ -92,7 +93,7 @@ def _pair(assignment, model, words):
     norm(decoder.query_norm, "core.attention.norm")
     dense(attention.query_dense, "core.attention.linears.0")
     dense(decoder.gate.dense, "core.att2ctx.0")
-    # Their layer computes both, values first, then keys.
+    # `ctx2att` of the checkpoint computes values (the first half) and keys.
     both = take("ctx2att.weight", (2 * dim, dim)), take("ctx2att.bias", (2 * dim,))
     for half, layer in enumerate((attention.value_dense, attention.key_dense)):
         part = slice(half * dim, (half + 1) * dim)
@@ -107,5 +108,5 @@ def _pair(assignment, model, words):
         model.vocabulary,
         (decoder.embedding, "embed.0"),
         (decoder.output_dense, "logit"),
-        scale=model.embedding_dim**0.5,  # they do not scale embeddings
+        scale=model.embedding_dim**0.5,  # their code does not scale embeddings
     )

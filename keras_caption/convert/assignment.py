@@ -9,7 +9,7 @@ from keras_caption.errors import InputError
 def check_shapes(
     tensors: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]
 ) -> None:
-    """Compares some tensors with a model's sizes, before one allocates memory.
+    """Compares shapes of tensors with a model's sizes before it allocates memory.
 
     Args:
         tensors: dict from name to NumPy array.
@@ -40,7 +40,7 @@ class Assignment:
         self.problems = []
 
     def take(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """A tensor, float32 of this shape; what is wrong with it is reported later."""
+        """Takes a tensor, float32 of this shape; `run` reports its problems."""
         self.used.add(name)
         if name not in self.tensors:
             self.problems.append(f"{name} is missing")
@@ -75,13 +75,14 @@ class Assignment:
 
         Args:
             cell: `keras.layers.LSTMCell`.
-            name: str, the name of theirs.
-            suffix: str, of the names of its tensors.
-            rows: int, for each value that our cell reads, its place in what theirs
-                reads. Defaults to the same places.
+            name: str, name of the PyTorch module.
+            suffix: str, suffix of the names of its tensors.
+            rows: int array, for each input of the Keras cell, its index in the input of
+                the PyTorch cell. Defaults to `None`, the same order.
         """
         for variable, part in ((cell.kernel, "ih"), (cell.recurrent_kernel, "hh")):
             weight = f"{name}.weight_{part}{suffix}"
+            # PyTorch stores (units, inputs), in the same order of gates: i, f, g, o.
             kernel = self.take(weight, variable.shape[::-1]).T
             is_moved = part == "ih" and rows is not None
             self.add(variable, kernel[rows] if is_moved else kernel)
@@ -89,13 +90,14 @@ class Assignment:
             self.take(f"{name}.bias_{part}{suffix}", cell.bias.shape)
             for part in ("ih", "hh")
         ]
+        # PyTorch has two biases, which are only ever added.
         self.add(cell.bias, biases[0] + biases[1])
 
     def run(self, described_by: str) -> None:
         """Assigns all values.
 
         Args:
-            described_by: str, what should fit the checkpoint, for messages.
+            described_by: str, name of what the checkpoint must fit, for messages.
 
         Raises:
             InputError: If tensors are missing, unknown, not finite or of another

@@ -14,10 +14,10 @@ SINUSOIDS = "encoder.pe.pe", "decoder.pe.pe"
 
 
 def convert_joeynmt(folder: JoeyFolder) -> TransformerTranslator:
-    """Makes a TransformerTranslator with the weights of a JoeyNMT Transformer.
+    """Converts a JoeyNMT Transformer to a TransformerTranslator.
 
     Args:
-        folder: `keras_caption.formats.joeynmt.JoeyFolder`, of words.
+        folder: `keras_caption.formats.joeynmt.JoeyFolder`, with word vocabularies.
 
     Returns:
         `keras_caption.models.TransformerTranslator`. Texts are split as
@@ -72,7 +72,7 @@ def convert_joeynmt(folder: JoeyFolder) -> TransformerTranslator:
 
 
 def _sizes(model):
-    """The constructor arguments of the model with this configuration."""
+    """Returns the constructor arguments of a model with this configuration."""
     encoder, decoder = model["encoder"], model["decoder"]
     sides = {"encoder": encoder, "decoder": decoder}
     for name, side in sides.items():
@@ -87,7 +87,7 @@ def _sizes(model):
                 "Only a JoeyNMT with scaled embeddings can be converted; those of its "
                 f"{name} are not."
             )
-    # Their default normalizes the encoder before, the decoder behind, its branches.
+    # JoeyNMT's defaults differ: pre-norm in the encoder, post-norm in the decoder.
     positions = {side.get("layer_norm") for side in sides.values()}
     if len(positions) > 1 or not positions <= {"pre", "post"}:
         raise InputError(

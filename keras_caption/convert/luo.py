@@ -1,4 +1,4 @@
-"""What the captioners of Luo's ImageCaptioning.pytorch have in common."""
+"""Shared conversion of the captioners of Luo's ImageCaptioning.pytorch."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -14,10 +14,10 @@ from keras_caption.text import BOS, PAD, UNK, Vocabulary
 
 Captioner = TypeVar("Captioner", bound=keras.Model)
 
-# The logit of tokens that the original lacks: their probability is 0.
+# Logit of tokens that the original lacks, whose probability becomes 0.
 MISSING_LOGIT = -100.0
 
-# Options that change what a model computes, with the only value that can be converted.
+# Options that change what a model computes, with the only value that is supported.
 FIXED = {
     "logit_layers": 1,
     "use_bn": 0,
@@ -25,7 +25,7 @@ FIXED = {
     "use_box": 0,
     "rnn_type": "lstm",
 }
-# Options that describe the training: they are printed, not obeyed.
+# Options of the training, which are printed and otherwise ignored.
 TRAINING = frozenset(
     """
     max_epochs batch_size grad_clip grad_clip_mode grad_clip_value
@@ -42,7 +42,7 @@ TRAINING = frozenset(
     current_lr ss_prob
     """.split()  # noqa: SIM905
 )
-# Files, sizes that the tensors have too, and how their programs evaluate and decode.
+# Ignored options: files, sizes that tensors have too, evaluation and decoding.
 IGNORED = frozenset(
     """
     input_json input_fc_dir input_att_dir input_box_dir input_label_h5
@@ -60,7 +60,7 @@ IGNORED = frozenset(
 
 
 def training_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that describe the training, which a converted model does not have."""
+    """Returns the options of the training, which a converted model does not keep."""
     return {name: value for name, value in options.items() if name in TRAINING}
 
 
@@ -90,7 +90,7 @@ def check_options(options: dict[str, Any], models: tuple[str, ...]) -> None:
 
 
 def decoding_of(options: dict[str, Any]) -> Decoding:
-    """How a beam search of theirs with these options decodes.
+    """Converts the options of the toolkit's beam search.
 
     Args:
         options: dict, `opt` of the training.
@@ -125,14 +125,14 @@ def build(
     words: list[str],
     **kwargs: Any,
 ) -> Captioner:
-    """Makes a captioner with the weights of a checkpoint.
+    """Builds a captioner with the weights of a checkpoint.
 
     Args:
         model_class: Class of captioners.
         sizes: dict from arguments' names to their values, as the options have them.
-        shapes: Function of `sizes` and the number of words to the shapes of the tensors
-            that tell them: they are compared before the model allocates memory.
-        pair: Function of an `Assignment`, the model, and the words, which pairs the
+        shapes: Function from `sizes` and the number of words to shapes of tensors,
+            which are compared before the model allocates memory.
+        pair: Function of an `Assignment`, the model and the words, which pairs the
             model's variables with the tensors.
         tensors: dict from name to NumPy array, the state dict.
         words: List of str, their vocabulary from index 1 on. The word UNK becomes the
@@ -164,18 +164,18 @@ def pair_words(
     output: tuple[keras.layers.Layer, str],
     scale: float = 1.0,
 ) -> None:
-    """Pairs embedding and output with theirs, whose rows are in another order.
+    """Pairs embedding and output layer, whose rows are reordered.
 
-    Their index 0, which is BOS, EOS and PAD in one, becomes these three tokens. Their
-    word UNK becomes UNK.
+    Index 0 of the toolkit's vocabulary serves as BOS, EOS and PAD, and becomes these
+    three tokens. Its word UNK becomes UNK.
 
     Args:
         assignment: `Assignment`.
         words: List of str, their vocabulary from index 1 on.
         vocabulary: `keras_caption.text.Vocabulary`, the model's.
-        embedding: `keras_caption.layers.WordEmbedding`, and the name of theirs.
-        output: Dense layer of logits, and the name of theirs.
-        scale: float, what our layer multiplies embeddings by and theirs does not.
+        embedding: `keras_caption.layers.WordEmbedding`, and the name of its tensors.
+        output: Dense layer of logits, and the name of its tensors.
+        scale: float, factor by which only our layer multiplies embeddings.
     """
     theirs = {word: i for i, word in enumerate(words, start=1)}
     ours = np.zeros(len(vocabulary), "int64")  # EOS at 0

@@ -10,7 +10,7 @@ from keras_caption.models import NGSAN
 def convert_luo_transformer(
     tensors: dict[str, np.ndarray], words: list[str], options: dict[str, Any]
 ) -> NGSAN:
-    """Makes an NGSAN, without NSA and GSA, of a Transformer of Luo's toolkit.
+    """Converts a Transformer of Luo's toolkit to an NGSAN without NSA and GSA.
 
     Args:
         tensors: dict from name to NumPy array, the state dict of `TransformerModel`.
@@ -26,7 +26,7 @@ def convert_luo_transformer(
             of them.
     """
     check_options(options, ("transformer",))
-    # A table of sinusoids, which is no weight.
+    # A constant table of sinusoids.
     tensors = {n: x for n, x in tensors.items() if n != "model.tgt_embed.1.pe"}
     return build(
         NGSAN,
@@ -41,10 +41,10 @@ def convert_luo_transformer(
 
 
 def _sizes(options):
-    """The constructor arguments of the model with these options."""
+    """Returns the constructor arguments of a model with these options."""
 
     def get(name, older, default=None):
-        """An option, or the one that was in its place when there was no `N_enc`."""
+        """Returns an option, or its predecessor in versions before `N_enc`."""
         if name in options:
             return options[name]
         if older is None:

@@ -10,10 +10,11 @@ from keras_caption.models import UpDown
 def convert_luo_updown(
     tensors: dict[str, np.ndarray], words: list[str], options: dict[str, Any]
 ) -> UpDown:
-    """Makes an UpDown of a bottom-up and top-down captioner of Luo's toolkit.
+    """Converts a bottom-up and top-down captioner of Luo's toolkit to an UpDown.
 
-    Its `fc` features are the mean of the regions, as the toolkit's scripts make them,
-    unless they have another size: then the model reads them as `image_vector`.
+    If `fc` features have the size of regions, they are assumed to be the mean of the
+    regions, as the toolkit's scripts compute them. Otherwise the model reads them as
+    `image_vector`.
 
     Args:
         tensors: dict from name to NumPy array, the state dict of `UpDownModel`.
@@ -42,7 +43,7 @@ def convert_luo_updown(
 
 
 def _sizes(options):
-    """The constructor arguments of the model with these options."""
+    """Returns the constructor arguments of a model with these options."""
     region_dim = options.get("att_feat_size", 2048)
     vector_dim = options.get("fc_feat_size", 2048)
     for name in ("rnn_size", "input_encoding_size", "att_hid_size"):
@@ -78,8 +79,8 @@ def _pair(assignment, model, words):
     weight = f"{name}.alpha_net.weight"
     vectors = attention.score.vectors
     assignment.add(vectors, assignment.take(weight, vectors.shape))
-    assignment.take(f"{name}.alpha_net.bias", (1,))  # which no softmax depends on
-    # Theirs reads context, image and word; ours the word first.
+    assignment.take(f"{name}.alpha_net.bias", (1,))  # a constant, which softmax cancels
+    # The toolkit's cell reads context, image and word; ours reads the word first.
     dim, width = model.model_dim, model.embedding_dim
     word_first = np.roll(np.arange(2 * dim + width), width)
     assignment.lstm(decoder.cell, "core.att_lstm", rows=word_first)
@@ -90,5 +91,5 @@ def _pair(assignment, model, words):
         model.vocabulary,
         (decoder.embedding, "embed.0"),
         (decoder.output_dense, "logit"),
-        scale=model.embedding_dim**0.5,  # they do not scale embeddings
+        scale=model.embedding_dim**0.5,  # their code does not scale embeddings
     )

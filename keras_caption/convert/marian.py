@@ -21,7 +21,7 @@ from keras_caption.models.constructors import check_arguments, parameters_of
 from keras_caption.text import BOS, EOS, PAD, UNK, SubwordTokenizer
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
-# Options that change what a model computes, with the only value that can be converted.
+# Options that change what a model computes, with the only value that is supported.
 FIXED = {
     "scale_embedding": True,
     "share_encoder_decoder_embeddings": True,
@@ -38,18 +38,18 @@ COPIES = (
     "lm_head.weight",
 )
 SINUSOIDS = "embed_positions.weight"
-# A target language, which a model of several is told at the beginning of a sentence.
+# A target language, with which a sentence starts in multilingual models.
 LANGUAGE = re.compile(">>.+<<")
-SPACE = "\u2581"  # of SentencePiece, which begins a text with one
+SPACE = "\u2581"  # SentencePiece puts one in front of a text
 
 
 def convert_marian(folder: MarianFolder) -> TransformerTranslator:
-    """Makes a TransformerTranslator with the weights of a MarianMT.
+    """Converts a MarianMT to a TransformerTranslator.
 
-    Their end is EOS, their `<unk>` UNK, and their `<pad>`, with which their decoder
-    starts, BOS: its logit is kept, as their `forward` has it, though their `generate`
-    removes it. The first half of their positions are sines, the second cosines; ours
-    alternate, and the model's channels are reordered accordingly.
+    Marian's `</s>` becomes EOS, its `<unk>` UNK, and its `<pad>`, with which decoding
+    starts, BOS. The logit of `<pad>` is kept, as in Marian's `forward`; its `generate`
+    removes it. Marian's position encodings have all sines before all cosines, ours
+    alternate, so that the channels of the model are reordered.
 
     Args:
         folder: `keras_caption.formats.marian.MarianFolder`.
@@ -69,7 +69,7 @@ def convert_marian(folder: MarianFolder) -> TransformerTranslator:
                 f"Only a Marian with {name}={value} can be converted; this one has "
                 f"{name}={config[name]}."
             )
-    tensors = _own_tensors(folder.tensors)
+    tensors = _distinct_tensors(folder.tensors)
     rows = _their_rows(folder.ids, config)
     sizes = _sizes(config)
     try:
@@ -107,8 +107,8 @@ def convert_marian(folder: MarianFolder) -> TransformerTranslator:
     return model
 
 
-def _own_tensors(tensors):
-    """The tensors that are neither copies of another one nor constants."""
+def _distinct_tensors(tensors):
+    """Returns the tensors that are neither copies of another tensor nor constants."""
     shared = tensors.get("model.shared.weight")
     for name in COPIES:
         if name in tensors and not np.array_equal(tensors[name], shared):
@@ -124,7 +124,7 @@ def _own_tensors(tensors):
 
 
 def _their_rows(ids, config):
-    """Their id of each of our tokens; PAD, which they lack, has their `<pad>`."""
+    """Returns Marian's id of each of our tokens; PAD takes that of `<pad>`."""
     pad, eos = config["pad_token_id"], config["eos_token_id"]
     unk = ids.get("<unk>")
     if sorted(ids.values()) != list(range(len(ids))):
@@ -147,7 +147,7 @@ def _their_rows(ids, config):
 
 
 def _sizes(config):
-    """The constructor arguments of the model with this configuration."""
+    """Returns the constructor arguments of a model with this configuration."""
     activation = config["activation_function"]
     if activation not in ACTIVATIONS:
         raise InputError(
@@ -173,13 +173,13 @@ def _sizes(config):
 
 
 def make_tokenizer(model: bytes, pieces: list[str]) -> SubwordTokenizer:
-    """Makes a tokenizer that splits as a SentencePiece model, with ids of its own.
+    """Makes a tokenizer that splits like a SentencePiece model, with other ids.
 
     Args:
         model: bytes, the SentencePiece model.
-        pieces: List of str, the pieces by id, from id 4 on. Those that the model lacks
-            are never the result of its splitting, except for target languages, such as
-            `">>fra<<"`; what it splits off and is not among them is UNK.
+        pieces: List of str, the pieces by id, from id 4 on. Pieces that the model lacks
+            never result from splitting, except for target languages such as
+            `">>fra<<"`; other pieces of the model become UNK.
     """
     proto = parse_model(model)
     known = {
@@ -187,7 +187,7 @@ def make_tokenizer(model: bytes, pieces: list[str]) -> SubwordTokenizer:
         for piece in proto.pieces
         if piece.type in (NORMAL, USER_DEFINED)
     }
-    # As their tokenizer takes a language: at the beginning of a text only.
+    # Marian's tokenizer reads a language at the beginning of a text only.
     known |= {
         piece: (f"{SPACE}{piece}", 0.0, USER_DEFINED)
         for piece in pieces
@@ -197,8 +197,8 @@ def make_tokenizer(model: bytes, pieces: list[str]) -> SubwordTokenizer:
         (piece, 0.0, UNKNOWN if i == UNK else CONTROL)
         for i, piece in enumerate(SPECIAL_TOKENS)
     ]
-    own = [known.pop(piece, (piece, 0.0, UNUSED)) for piece in pieces]
-    reordered = [*special, *own, *known.values()]
+    listed = [known.pop(piece, (piece, 0.0, UNUSED)) for piece in pieces]
+    reordered = [*special, *listed, *known.values()]
     del proto.pieces[:]
     for piece, score, kind in reordered:
         proto.pieces.add(piece=piece, score=score, type=kind)
@@ -208,14 +208,14 @@ def make_tokenizer(model: bytes, pieces: list[str]) -> SubwordTokenizer:
     spec.vocab_size = len(reordered)
     return SubwordTokenizer(
         base64.b64encode(proto.SerializeToString()).decode(),
-        size=len(special) + len(own),
+        size=len(special) + len(listed),
     )
 
 
 def _pair(assignment, model, rows):
     """Pairs the variables of the model with the tensors."""
     dim = model.model_dim
-    # The channel of Marian for each of ours: sine i is at 2 i, cosine i at 2 i + 1.
+    # Marian's channel for each of ours: sine i moves to 2 i, cosine i to 2 i + 1.
     channels = np.arange(dim).reshape(2, -1).T.ravel()
     take, add = assignment.take, assignment.add
 
@@ -246,7 +246,7 @@ def _pair(assignment, model, rows):
         dense(layer.output_dense, f"{name}.fc2", writes=True)
         norm(layer.norm, f"{name}.final_layer_norm")
 
-    count = len(rows) - 1  # they have no row for PAD
+    count = len(rows) - 1  # Marian has no row for PAD
     table = take("model.shared.weight", (count, dim))[rows][:, channels]
     table[PAD] = 0.0
     bias = take("final_logits_bias", (1, count))[0, rows]

@@ -13,9 +13,9 @@ def convert_mcan(
     answers: list[str],
     num_heads: int = 8,
 ) -> MCAN:
-    """Makes an MCAN with the weights of a checkpoint of the authors' code.
+    """Converts a checkpoint of the authors' code to an MCAN.
 
-    All sizes but the number of heads are those of the tensors. Their model is the
+    All sizes except the number of heads follow from the tensors. The model is the
     encoder-decoder form, with one glimpse.
 
     Args:
@@ -32,7 +32,7 @@ def convert_mcan(
         InputError: If ids are not consecutive, or if tensors are missing, unknown, not
             finite or of another shape; the message names all of them.
     """
-    # As several devices save it.
+    # `nn.DataParallel` adds this prefix.
     tensors = {name.removeprefix("module."): x for name, x in tensors.items()}
     words = _words(tokens)
     sizes = _sizes(tensors)
@@ -54,7 +54,7 @@ def convert_mcan(
 
 
 def _words(tokens):
-    """Their words from id 2 on."""
+    """Returns the words of the checkpoint from id 2 on."""
     by_id = {i: word for word, i in tokens.items()}
     if sorted(by_id) != list(range(len(tokens))) or len(tokens) < 2:
         raise InputError(
@@ -69,7 +69,7 @@ def _words(tokens):
 
 
 def _sizes(tensors):
-    """The constructor arguments of the model with these tensors."""
+    """Returns the constructor arguments of a model with these tensors."""
 
     def shape(name, dims):
         sizes = tensors[name].shape if name in tensors else ()
@@ -89,7 +89,7 @@ def _sizes(tensors):
     answer_count, fusion_dim = shape("proj.weight", 2)
     feedforward_dim = shape("backbone.enc_list.0.ffn.mlp.linear.weight", 2)[1]
     pooling_dim = shape("attflat_img.mlp.linear.weight", 2)[1]
-    # Compared before a model allocates memory.
+    # Compared before the model allocates memory.
     for name, expected in (
         ("lstm.weight_ih_l0", (4 * model_dim, embedding_dim)),
         ("backbone.enc_list.0.mhatt.linear_q.weight", (model_dim, model_dim)),
@@ -145,8 +145,8 @@ def _pair(assignment, model):
                 attention(block.guided_attention, f"{name}.mhatt2")
                 norms.append(block.guided_norm)
             norms.append(block.feedforward_norm)
-            for number, of_one in enumerate(norms, start=1):
-                norm(of_one, f"{name}.norm{number}")
+            for number, layer_norm in enumerate(norms, start=1):
+                norm(layer_norm, f"{name}.norm{number}")
             dense(block.hidden_dense, f"{name}.ffn.mlp.fc.linear")
             dense(block.output_dense, f"{name}.ffn.mlp.linear")
     for ours, theirs in (("question", "lang"), ("regions", "img")):

@@ -1,4 +1,4 @@
-"""A captioning dataset of NumPy arrays in memory."""
+"""Captioning datasets of NumPy arrays in memory."""
 
 import types
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from keras_caption.formats.faults import reason_of
 from keras_caption.formats.fields import TextWithWords
 from keras_caption.inputs import find_faults, kinds_of
 
-# Of one item. Dimensions with a name are the same for all items, `None` may differ.
+# Shapes of an item. Named dimensions are the same for all items; `None` may differ.
 SHAPES = {
     "regions": (None, "region_dim"),
     "boxes": (None, 4),
@@ -25,7 +25,8 @@ SHAPES = {
     "frames": (None, "frame_dim"),
     "times": (None,),
 }
-ROWS_OF = {"boxes": "regions", "times": "frames"}  # has a row for each of them
+# Features that have a row for each row of another one.
+ROWS_OF = {"boxes": "regions", "times": "frames"}
 CHECKED_AT_ONCE = 64  # items
 
 Captions = Annotated[Sequence[TextWithWords], Field(min_length=1)]
@@ -33,11 +34,11 @@ Split = Literal["train", "val", "test"]
 
 
 class ArrayDataset:
-    """Examples in memory, read as those of a TFDS builder.
+    """Examples in memory, with the interface of a TFDS builder.
 
     Attributes:
-        info: Object with `features` and `splits`, as that of a TFDS builder.
-        data_path: str, the place of the examples in messages.
+        info: Object with `features` and `splits`, like that of a TFDS builder.
+        data_path: str, location of the examples in messages.
 
     Args:
         features: `tfds.features.FeaturesDict`.
@@ -53,13 +54,13 @@ class ArrayDataset:
     ):
         self.examples = examples
         splits = {}
-        for split, of_split in examples.items():
-            values = [value for example in of_split for value in example.values()]
+        for split, items in examples.items():
+            values = [value for example in items for value in example.values()]
             num_bytes = sum(
                 value.nbytes for value in values if hasattr(value, "nbytes")
             )
             splits[split] = tfds.core.SplitInfo(
-                name=split, shard_lengths=[len(of_split)], num_bytes=num_bytes
+                name=split, shard_lengths=[len(items)], num_bytes=num_bytes
             )
         self.info = types.SimpleNamespace(features=features, splits=splits)
 
@@ -76,14 +77,14 @@ class ArrayDataset:
         ]
         specs = self.info.features.get_tensor_spec()
 
-        def in_turn():
+        def generate():
             for example in examples:
                 yield {
                     name: np.asarray(example[name], spec.dtype.as_numpy_dtype)
                     for name, spec in specs.items()
                 }
 
-        dataset = tf.data.Dataset.from_generator(in_turn, output_signature=specs)
+        dataset = tf.data.Dataset.from_generator(generate, output_signature=specs)
         return dataset.apply(tf.data.experimental.assert_cardinality(len(examples)))
 
 
@@ -104,7 +105,7 @@ def from_arrays(
             are not copied.
         captions: Sequence of a list of str for each item.
         splits: Sequence of `"train"`, `"val"` or `"test"` for each item. If omitted,
-            all are for training.
+            all items are for training.
 
     Returns:
         `ArrayDataset`, for `keras_caption.datasets.read`, `build_vocabulary` and
@@ -143,8 +144,8 @@ def from_arrays(
         example |= {"image_id": item, **captions_and_words(list(texts))}
         examples[split].append(example)
     dataset = ArrayDataset(features_of(columns), examples)
-    for split, of_split in examples.items():
-        if of_split:
+    for split, items in examples.items():
+        if items:
             check_values(dataset.as_dataset(split))
     return dataset
 
@@ -161,10 +162,10 @@ def check_names(features: Mapping[str, Any]) -> None:
 
 
 def arrays_of(name: str, values: Any) -> list[np.ndarray]:
-    """Makes an array of each item of a feature.
+    """Converts the items of a feature to arrays.
 
     Raises:
-        InputError: If it holds no finite numbers, or its shape is wrong.
+        InputError: If an item does not hold finite numbers, or its shape is wrong.
     """
     arrays, expected = [], SHAPES[name]
     for item, value in enumerate(values):
@@ -175,6 +176,7 @@ def arrays_of(name: str, values: Any) -> list[np.ndarray]:
             raise InputError(f"{where}: {reason_of(error)}.") from None
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise InputError(f"{where} should be finite numbers.")
+        # The first item decides the named dimensions.
         if not item and array.ndim == len(expected):
             expected = tuple(
                 size if isinstance(known, str) else known
@@ -202,7 +204,7 @@ def check_rows(example: dict[str, Any], item: int) -> None:
 
 
 def check_values(examples: tf.data.Dataset) -> None:
-    """Checks that models can predict from every example.
+    """Checks that models can read every example.
 
     Raises:
         InputError: If boxes are not valid, or there is no region or frame.

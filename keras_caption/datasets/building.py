@@ -13,22 +13,21 @@ from keras_caption.formats.faults import reason_of
 
 
 def build(make: Callable[[], Any]) -> Any:
-    """Makes a TFDS builder, and prepares its data if they are not there yet.
+    """Makes a TFDS builder, and prepares its data unless they exist.
 
-    What is generated or downloaded is said before it begins, on standard error, with
-    the folder that it goes to. Data appear as a whole or not at all: an interrupted
-    preparation begins anew, but for files that were downloaded. TFDS compares the
-    checksums of those.
+    Before data are generated or downloaded, the function prints what and to which
+    folder, on standard error. Data appear as a whole or not at all: an interrupted
+    preparation starts again, but keeps downloaded files, whose checksums TFDS compares.
 
     Args:
         make: Function without arguments that returns the builder.
 
     Returns:
-        The builder, prepared.
+        The prepared builder.
 
     Raises:
-        InputError: If a file cannot be downloaded, or has another checksum than TFDS
-            knows.
+        InputError: If a file cannot be downloaded, or its checksum differs from the one
+            that TFDS knows.
     """
     builder = make()
     generated = isinstance(builder, tfds.core.GeneratorBasedBuilder)
@@ -45,9 +44,9 @@ def build(make: Callable[[], Any]) -> Any:
 
 
 def _announce(builder):
-    """Lets a builder say what it does, in place of TFDS.
+    """Makes a builder print what it does, instead of TFDS.
 
-    TFDS announces a download of unknown size, whatever a dataset is made of.
+    TFDS announces a download of unknown size for any dataset, even a generated one.
     """
     say(f"Preparing the dataset {builder.name} in {builder.data_path}")
     builder._log_download_bytes = builder._log_download_done = lambda: None
@@ -65,7 +64,7 @@ def _announce(builder):
 
 
 def _announced(fetch, name, url_infos):
-    """`fetch`, a method of TFDS's download manager, that says what it downloads."""
+    """Wraps `fetch`, a method of a download manager, to print what it downloads."""
 
     @functools.wraps(fetch)
     def announced(resources):

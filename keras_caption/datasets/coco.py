@@ -110,13 +110,13 @@ def merge(
     path: str | os.PathLike,
     content: str,
 ) -> None:
-    """Adds the lists of one file to those of several, by image id.
+    """Merges the lists of a file into those of other files, by image id.
 
     Args:
         merged: dict from image id to a list, changed in place.
         added: dict from image id to a list, of the file at `path`.
         path: Path of the file.
-        content: str, what the lists hold, for the error message.
+        content: str, name of the content of the lists in the message.
 
     Raises:
         InputError: If the lists of an image differ between files.

@@ -20,7 +20,7 @@ NUM_CATEGORIES = len(CATEGORIES)
 
 @dataclasses.dataclass(kw_only=True)
 class CocoObjectsConfig(tfds.core.BuilderConfig):
-    """Source of the annotations: `files`, or TFDS if they are `None`."""
+    """Source of the annotations: `files`, or TFDS if `files` is `None`."""
 
     files: CocoFiles | None = None
 
@@ -147,7 +147,7 @@ def records_of_tfds() -> dict[str, Iterator[tuple[int, list, list]]]:
 
 
 def captions_of_tfds(example: dict) -> list[str]:
-    """The captions of an example of `read_tfds`."""
+    """Returns the captions of an example of `read_tfds`."""
     return [text.decode().strip() for text in example["captions"]["text"]]
 
 

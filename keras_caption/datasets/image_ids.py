@@ -1,4 +1,4 @@
-"""Ids of images that are names, in datasets whose ids are numbers."""
+"""Numbers for images whose ids are names: datasets store ids as numbers."""
 
 import functools
 import pathlib
@@ -18,8 +18,9 @@ def number_images(
         ids: Sequence of the ids of all images, in the order of the caption files.
 
     Returns:
-        dict from id to its number: itself or, of a name, a negative one that no other
-        image has; and the `files` of `Content` that keep the names, for `given_ids`.
+        dict from id to number: an integer id is its own number, and a name gets a
+        negative number that no other image has; and the `files` of `Content` that keep
+        the names, for `given_ids`.
     """
     names = [id_ for id_ in ids if isinstance(id_, str)]
     numbers = {id_: id_ for id_ in ids}
@@ -32,14 +33,14 @@ def number_images(
 
 
 def given_ids(builder: Any) -> dict[int, str]:
-    """The names that the caption files of a dataset gave to its images as ids.
+    """Returns the names that caption files use as ids of a dataset's images.
 
     Args:
         builder: TFDS builder, from `load`.
 
     Returns:
-        dict from the `image_id` of an example to the name, without those of images
-        whose ids are numbers.
+        dict from the `image_id` of an example to the name. Images whose ids are numbers
+        are not in it.
     """
     path = pathlib.Path(builder.data_path) / IMAGE_IDS
     numbers = read_image_ids(path) if path.is_file() else {}

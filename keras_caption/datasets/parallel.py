@@ -10,7 +10,7 @@ from keras_caption.errors import InputError, hint
 from keras_caption.formats.parallel_text import find_parallel
 from keras_caption.synthetic.scene_sentences import SceneSentences
 
-AT_ONCE = 1024  # pairs that TensorFlow takes from Python together
+AT_ONCE = 1024  # pairs that Python passes to TensorFlow at once
 DATASETS = ("scene_sentences", "parallel", "wmt14_translate")
 
 
@@ -20,9 +20,9 @@ class ParallelText:
 
     Attributes:
         source, target: Languages, such as `"en"` and `"de"`.
-        read: Function from `"train"`, `"val"` or `"test"` to the pairs of that split, a
-            tf.data dataset of dicts with `source` and `target`, string scalars,
-            always in the same order.
+        read: Function from `"train"`, `"val"` or `"test"` to the pairs of that split: a
+            tf.data dataset of dicts of string scalars, `source` and `target`, always in
+            the same order.
     """
 
     source: str
@@ -42,11 +42,11 @@ def load_parallel(
         folder: Path. For `"parallel"`, the folder of `train.*`, `val.*` and `test.*`,
             with the languages as suffixes, plain or as `.gz`.
         source, target: Languages.
-        **kwargs: Of the TFDS builder, such as `data_dir`.
+        **kwargs: Further arguments of the TFDS builder, such as `data_dir`.
 
     Raises:
-        InputError: If there is no such dataset or language, or the files of the
-            folder are missing, damaged, or of different numbers of lines.
+        InputError: If the dataset or a language is unknown, or the files of the folder
+            are missing, damaged, or differ in their number of lines.
     """
     if name not in DATASETS:
         raise InputError(f"There is no parallel text {name!r}. {hint(name, DATASETS)}")
@@ -61,7 +61,7 @@ def load_parallel(
 
 
 def find_languages(name, source, target):
-    """The TFDS config of two languages, one of them English."""
+    """Returns the name of the TFDS config of two languages, one of them English."""
     configs = [config.name for config in tfds.builder_cls(name).BUILDER_CONFIGS]
     existing = {f"{source}-{target}", f"{target}-{source}"} & {*configs}
     if not existing:
@@ -74,10 +74,11 @@ def find_languages(name, source, target):
 
 
 def from_folder(folder, source, target):
-    """Parallel text of files in a folder; pairs with an empty sentence are skipped."""
+    """Reads parallel text in a folder; skips pairs with an empty sentence."""
     files = find_parallel(folder, source, target)
     for pair in files.values():
-        if not sum(1 for _ in sentences(pair)):  # reads it all
+        # Counting reads all lines, which finds faults before training.
+        if not sum(1 for _ in sentences(pair)):
             raise InputError(f"{pair.source} and {pair.target} have no sentences.")
 
     def read(split):
@@ -96,7 +97,7 @@ def from_folder(folder, source, target):
 
 
 def sentences(files):
-    """Pairs of sentences, neither of which is empty, without white space around."""
+    """Yields pairs of sentences, stripped, neither of which is empty."""
     for pair in files:
         source, target = (text.strip() for text in pair)
         if source and target:
@@ -104,7 +105,7 @@ def sentences(files):
 
 
 def from_builder(make, source, target):
-    """Parallel text of the builder of `tfds.features.Translation` that is made."""
+    """Reads parallel text from a TFDS builder of `tfds.features.Translation`."""
     builder = make()
     languages = builder.info.features.keys()
     if {source, target} != set(languages):

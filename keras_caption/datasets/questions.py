@@ -28,13 +28,13 @@ class ImageQuestions:
 
     Attributes:
         builder: TFDS builder of the images, from `load`.
-        split_of_image: dict from image id to the split of `builder` that it is in.
+        split_of_image: dict from image id to its split in `builder`.
         questions: dict from split to a list of
             `keras_caption.formats.question.Question`. `train`, `val` and `test` have
-            known answers; `unanswered`, which a dataset may lack, has none.
+            known answers; the optional `unanswered` has unknown ones.
         skipped: int, number of questions whose image is not in `builder`.
-        curriculum: dict from kinds of questions to the first epochs that should ask
-            them, see `keras_caption.batches.EncodedQuestions`; empty for most datasets.
+        curriculum: dict from kind of question to the first epoch that asks it, see
+            `keras_caption.batches.EncodedQuestions`; empty for most datasets.
     """
 
     builder: Any
@@ -44,29 +44,29 @@ class ImageQuestions:
     curriculum: dict[str, int]
 
     def images(self, split: str, images: bool = False) -> Any:
-        """Examples of all splits of the images that a split's questions are about.
+        """Reads the examples of all splits that have images of a split's questions.
 
         Args:
             split: str, one of `questions`.
-            images: bool, of `read`.
+            images: bool, see `read`.
 
         Returns:
-            `tf.data.Dataset`, see `read`: also examples of images without questions of
-            this split.
+            `tf.data.Dataset`, see `read`. It includes images without a question of this
+            split.
         """
-        of_images = {self.split_of_image[q.image_id] for q in self.questions[split]}
-        return read(self.builder, "+".join(sorted(of_images)), images)
+        splits = {self.split_of_image[q.image_id] for q in self.questions[split]}
+        return read(self.builder, "+".join(sorted(splits)), images)
 
 
 def _parts(builder, split, *names):
-    """Some features of the examples of a split, without decoding the others."""
+    """Reads some features of the examples of a split, without decoding others."""
     parts = tfds.decode.PartialDecoding({*names})
     examples = builder.as_dataset(split=split, decoders=parts, shuffle_files=False)
     return examples.as_numpy_iterator()
 
 
 def _by_image(questions, split_of_image):
-    """Lists of questions by the split that they say, or that of their images."""
+    """Groups questions by their own split or, without one, by that of their image."""
     splits = collections.defaultdict(list)
     for question in questions:
         split = question.split or split_of_image.get(question.image_id, "train")
@@ -112,7 +112,7 @@ def _vqa(path, builder, split_of_image):
         answered = files[1] is not None
         splits[split if answered else "unanswered"] = read_vqa(*files)
         print(f"{files[0]}: for {split}{'' if answered else ', without answers'}")
-    # The server knows the answers of VQA's test split, and nobody else.
+    # Only the evaluation server knows the answers of VQA's test split.
     return {"test": splits["val"], **splits}
 
 
@@ -148,7 +148,7 @@ QUESTIONS = {
     "vqa": _vqa,
     "vqa_coco_qa": _vqa_coco_qa,
 }
-CURRICULA = {"scene_questions": CURRICULUM}  # of those that have one
+CURRICULA = {"scene_questions": CURRICULUM}  # of datasets that have one
 
 
 def register_questions(
@@ -156,16 +156,15 @@ def register_questions(
     make: Callable[..., dict[str, list]],
     curriculum: Mapping[str, int] | None = None,
 ) -> None:
-    """Adds a dataset of questions, which `load_questions` finds by its name.
+    """Registers a dataset of questions by name, for `load_questions`.
 
     Args:
         name: str.
-        make: Function of the path of the questions, or `None`; of the TFDS builder of
-            the images; and of a dict from the ids of its images to their splits. It
-            returns a dict from split to a list of
-            `keras_caption.formats.question.Question`.
-        curriculum: dict from kinds of questions to the first epochs that should ask
-            them; the others are asked from the first epoch on.
+        make: Function of three arguments: the path of the questions, or `None`; the
+            TFDS builder of the images; and a dict from image id to split. It returns a
+            dict from split to a list of `keras_caption.formats.question.Question`.
+        curriculum: dict from kind of question to the first epoch that asks it; other
+            kinds are asked from the first epoch on.
 
     Raises:
         InputError: If there is a dataset of that name already.
@@ -189,30 +188,30 @@ def load_questions(
     | name | `path` | questions |
     |---|---|---|
     | `scene_questions` | `None` | about generated `scenes`, which know their answers |
-    | `coco_qa` | JSON file | COCO-QA, one-word answers; split as it or its images are |
-    | `vsr` | JSON file | statements, true or false; split as their images are |
+    | `coco_qa` | JSON file | COCO-QA, one-word answers; split by file or by image |
+    | `vsr` | JSON file | statements, true or false; split by image |
     | `vqa` | folder | VQA, see `keras_caption.formats.vqa.find_vqa` |
     | `vqa_coco_qa` | folder | both, COCO-QA in a file `*cocoqa*.json` |
 
-    Questions about images that are not there are skipped and counted. VQA has splits
-    of its own, whatever split an image is in; its test split is `val` where the
-    answers of test are not known, whose questions are `unanswered`. In `vqa_coco_qa`,
-    the ids of COCO-QA's questions are below 0, and their answer types are
-    `COCO-QA, object` and so on.
+    Questions about images that the dataset lacks are skipped and counted. VQA has its
+    own splits, independent of the splits of images. If the answers of its test split
+    are unknown, these questions are `unanswered`, and `test` equals `val`. In
+    `vqa_coco_qa`, the ids of COCO-QA's questions are below 0, and their answer types
+    are `COCO-QA, object` and so on.
 
     Args:
-        name: str, of the table, or one that was registered.
+        name: str, a name in the table, or a registered one.
         path: Path of the questions.
         images: str, dataset of the images: a name that `load` knows.
-        images_dir: Path, `folder` of `load`.
-        **kwargs: Of `load`.
+        images_dir: Path, the argument `folder` of `load`.
+        **kwargs: Further arguments of `load`.
 
     Returns:
         `ImageQuestions`.
 
     Raises:
-        InputError: If there is no such dataset, its files are missing or damaged, or
-            a split has no question about an image that is there.
+        InputError: If the dataset is unknown, its files are missing or damaged, or a
+            split has no question about an image of the dataset.
     """
     if name not in QUESTIONS:
         raise InputError(
@@ -227,13 +226,13 @@ def load_questions(
     }
     names = given_ids(builder)
     number_of = {names.get(number, number): number for number in split_of_image}
-    given = {id_: split_of_image[number] for id_, number in number_of.items()}
+    splits_by_id = {id_: split_of_image[number] for id_, number in number_of.items()}
     splits, skipped = {}, set()
-    for split, questions in QUESTIONS[name](path, builder, given).items():
+    for split, questions in QUESTIONS[name](path, builder, splits_by_id).items():
         splits[split] = [
             dataclasses.replace(q, image_id=number_of[q.image_id]) if names else q
             for q in questions
-            if q.image_id in given
+            if q.image_id in splits_by_id
         ]
         skipped |= {q.question_id for q in questions} - {
             q.question_id for q in splits[split]
@@ -244,7 +243,7 @@ def load_questions(
                 f"None of the images in {builder.data_path} has a question for "
                 f"{split!r} in {path or name}."
             )
-    counts = ", ".join(f"{len(of_split):,} {s}" for s, of_split in splits.items())
+    counts = ", ".join(f"{len(asked):,} {s}" for s, asked in splits.items())
     print(f"{path or name}: questions: {counts}; {len(skipped):,} of no image here")
     curriculum = CURRICULA.get(name, {})
     return ImageQuestions(builder, split_of_image, splits, len(skipped), curriculum)

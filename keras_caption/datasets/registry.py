@@ -46,13 +46,13 @@ DATASETS = {
 
 
 def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:
-    """Adds a dataset: `load` and the configuration of experiments find it by its name.
+    """Registers a dataset by name, for `load` and configurations of experiments.
 
     Args:
         name: str.
-        make: Function of a folder, or `None`, and of keyword arguments for the
-            builder, which returns a TFDS builder with splits `train`, `val` and `test`
-            and the features of `region_features` or `frame_features`.
+        make: Function from a folder, or `None`, and keyword arguments to a TFDS builder
+            with the splits `train`, `val` and `test` and the features of
+            `region_features` or `frame_features`.
 
     Raises:
         InputError: If there is a dataset of that name already.
@@ -129,7 +129,7 @@ def read(builder: Any, split: str, images: bool = False) -> Any:
 
 
 def model_sizes(model: str, dataset: str, builder: Any) -> dict[str, int]:
-    """Arguments of a model that a dataset decides, such as `region_dim`.
+    """Returns arguments of a model that a dataset decides, such as `region_dim`.
 
     Args:
         model: str, name of a preset.
@@ -140,7 +140,7 @@ def model_sizes(model: str, dataset: str, builder: Any) -> dict[str, int]:
         dict from the name of an argument to int.
 
     Raises:
-        InputError: If the dataset lacks what the model reads.
+        InputError: If the dataset lacks an input of the model.
     """
     sizes, needed = sizes_of(builder.info.features), data_arguments(model)
     if not {*needed} <= {*sizes}:

@@ -18,11 +18,10 @@ def build_vocabulary(
 ) -> Tokenizer:
     """Builds the vocabulary of a dataset's captions.
 
-    With `split="train"`, the captions of the other splits have no influence. With
-    `"all"`, words are counted as for the published vocabularies of COCO, in all images
-    of Karpathy's file whatever their split: words with more than five occurrences
-    (`min_count=6`) are the 9,487 of NG-SAN, UNK included, and words with at least five
-    the 10,369 of AoANet.
+    With `split="train"`, the captions of other splits have no influence. With `"all"`,
+    words are counted in all images of Karpathy's file, as for the published
+    vocabularies of COCO: words with more than five occurrences (`min_count=6`) are the
+    9,487 of NG-SAN, UNK included, and words with at least five the 10,369 of AoANet.
 
     Args:
         builder: TFDS builder, from `load`.
@@ -36,7 +35,7 @@ def build_vocabulary(
         `keras_caption.text.Vocabulary` or `keras_caption.text.CharacterTokenizer`.
 
     Raises:
-        InputError: If `split` or `tokenizer` is neither.
+        InputError: If `split` or `tokenizer` is unknown.
     """
     if split not in SPLITS:
         raise InputError(

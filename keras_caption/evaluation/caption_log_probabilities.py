@@ -15,35 +15,37 @@ def caption_log_probabilities(
     batches: Iterable[dict[str, Any]],
     texts: Mapping[Any, Sequence[str]],
 ) -> dict[Any, list[float]]:
-    """Log-probability per token of given captions of images, EOS included.
+    """Computes the log-probability per token of captions of images, with EOS.
 
     Args:
         model: Captioner or ensemble of captioners, with a vocabulary.
         batches: Iterable of batches of images with `image_id`, as
             `keras_caption.batches.image_batches` makes them.
-        texts: dict from image id to a list of str. Images that it lacks are skipped.
+        texts: dict from image id to a list of captions; other images are skipped.
 
     Returns:
         dict from image id to a list of float, natural logarithms.
     """
     score = compile_function(model.log_probabilities, model.variables)
-    found = {}
+    log_probabilities = {}
     for batch in batches:
         ids = ops.convert_to_numpy(batch["image_id"]).tolist()
         asked = [(row, text) for row, i in enumerate(ids) for text in texts.get(i, ())]
         inputs = model.read(batch, check=True) if asked else {}
         scores = []
         for start in range(0, len(asked), ROWS):
-            rows, some = zip(*asked[start : start + ROWS], strict=True)
-            tokens = [model.vocabulary.encode(text) for text in some]
-            of_rows = {
+            rows, captions = zip(*asked[start : start + ROWS], strict=True)
+            tokens = [model.vocabulary.encode(text) for text in captions]
+            row_inputs = {
                 n: ops.take(x, np.array(rows), axis=0) for n, x in inputs.items()
             }
             sums = ops.convert_to_numpy(
-                score(ops.convert_to_tensor(pad(tokens)), of_rows)
+                score(ops.convert_to_tensor(pad(tokens)), row_inputs)
             )
             lengths = [len(ids) - 1 for ids in tokens]  # without BOS
             scores += (sums / np.array(lengths)).tolist()
         scores = iter(scores)
-        found |= {i: [next(scores) for _ in texts[i]] for i in ids if i in texts}
-    return found
+        log_probabilities |= {
+            i: [next(scores) for _ in texts[i]] for i in ids if i in texts
+        }
+    return log_probabilities

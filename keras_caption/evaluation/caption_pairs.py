@@ -12,9 +12,9 @@ def preference(
 ) -> dict[str, tuple[float, int]]:
     """Computes how often a captioner prefers captions to hard negatives.
 
-    It prefers the caption of a pair to which it gives the greater log-probability per
-    token, EOS included. Two that are equal, as if they differ in unknown words only,
-    count as half.
+    The captioner prefers the caption of a pair with the greater log-probability per
+    token, EOS included. A tie counts as half, for instance if the captions differ in
+    unknown words only.
 
     Args:
         model: Captioner or ensemble of captioners, with a vocabulary.
@@ -29,27 +29,27 @@ def preference(
         is preferred, and the number of pairs.
 
     Raises:
-        InputError: If no pair is of one of the images.
+        InputError: If no image has a pair.
 
     Reference:
         Hsieh et al., "SugarCrepe: Fixing Hackable Benchmarks for Vision-Language
         Compositionality", NeurIPS 2023.
     """
-    of_image = {}
+    pairs_by_image = {}
     for pair in pairs:
-        of_image.setdefault(pair["image_id"], []).append(pair)
+        pairs_by_image.setdefault(pair["image_id"], []).append(pair)
     texts = {
         i: [pair[name] for pair in asked for name in ("caption", "negative_caption")]
-        for i, asked in of_image.items()
+        for i, asked in pairs_by_image.items()
     }
     outcomes = {}
     for i, scores in caption_log_probabilities(model, batches, texts).items():
-        each = zip(scores[::2], scores[1::2], of_image[i], strict=True)
+        each = zip(scores[::2], scores[1::2], pairs_by_image[i], strict=True)
         for ours, negative, pair in each:
             outcome = 0.5 if ours == negative else float(ours > negative)
             outcomes.setdefault(pair["kind"], []).append(outcome)
     if not outcomes:
         raise InputError("None of the pairs of captions is of one of the images.")
     outcomes = {kind: outcomes[kind] for kind in sorted(outcomes)}
-    outcomes["all"] = [outcome for of_kind in outcomes.values() for outcome in of_kind]
+    outcomes["all"] = [x for values in outcomes.values() for x in values]
     return {kind: (float(np.mean(x)), len(x)) for kind, x in outcomes.items()}

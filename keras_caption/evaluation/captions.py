@@ -7,8 +7,8 @@ from typing import Any
 from keras_caption.errors import InputError
 from keras_caption.text import split_words
 
-# Runs of characters of languages that are written without spaces between words, and
-# the greatest mean length of such runs in text that has been split into words.
+# Characters of languages written without spaces between words, and the greatest mean
+# length of runs of such characters in text that was split into words.
 UNSPACED = {
     "[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+": 3,
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+": 7,  # Thai, Lao, Burmese, Khmer
@@ -59,7 +59,7 @@ def check_words(
 
 
 def is_list_of_strings(texts: Any) -> bool:
-    """Whether texts are a sequence of at least one str."""
+    """Returns whether texts are a sequence of at least one str."""
     return (
         isinstance(texts, Sequence)
         and not isinstance(texts, str)
@@ -69,7 +69,7 @@ def is_list_of_strings(texts: Any) -> bool:
 
 
 def normalize(text: str, characters: bool = False) -> str:
-    """Normalized words of a text, or its characters, separated by spaces.
+    """Normalizes a text to words, or to characters, separated by spaces.
 
     Args:
         text: str.
@@ -80,9 +80,9 @@ def normalize(text: str, characters: bool = False) -> str:
 
 
 def lacks_spaces(texts: Sequence[str]) -> bool:
-    """Whether texts are of a language without spaces, and not split into words.
+    """Returns whether texts lack the spaces that separate words.
 
-    Chinese, Japanese, Thai, Lao, Burmese and Khmer are.
+    Chinese, Japanese, Thai, Lao, Burmese and Khmer are written so.
 
     Args:
         texts: Sequence of str.
@@ -100,7 +100,7 @@ def lacks_spaces(texts: Sequence[str]) -> bool:
 def notes_on_captions(
     captions: Mapping[Any, str], references: Mapping[Any, Sequence[str]]
 ) -> dict[str, str]:
-    """What makes scores by words mean nothing.
+    """Explains which scores by words mean nothing for these captions.
 
     Args:
         captions: dict from image id to str, words separated by spaces.
@@ -118,13 +118,13 @@ def notes_on_captions(
 
 
 def notes_on_references(references: Mapping[Any, Sequence[str]]) -> dict[str, str]:
-    """What makes scores by words mean nothing, whatever the captions say.
+    """Explains which scores by words mean nothing for these references.
 
     Args:
         references: dict from image id to a list of str.
 
     Returns:
-        As `notes_on_captions`.
+        dict, see `notes_on_captions`.
     """
     notes = {}
     if lacks_spaces([text for texts in references.values() for text in texts]):

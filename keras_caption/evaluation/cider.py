@@ -12,9 +12,9 @@ def cider(
 ) -> float:
     """Computes CIDEr-D of captions without Java, for validation during training.
 
-    It differs from the `CIDEr-D` of `score` only in the tokenizer, which is
-    `keras_caption.text.split_words` instead of a Java program and fast enough for
-    every epoch. By characters it is the same.
+    The result differs from the `CIDEr-D` of `score` only in the tokenizer:
+    `keras_caption.text.split_words` replaces a Java program, and is fast enough for
+    every epoch. By characters the results are equal.
 
     Args:
         captions: dict from image id to str.
@@ -38,16 +38,16 @@ def cider_by_image(
     references: Mapping[Any, Sequence[str]],
     characters: bool = False,
 ) -> dict[Any, float]:
-    """Computes CIDEr-D of each caption, as `cider` does of all.
+    """Computes the CIDEr-D of each caption, see `cider`.
 
     Args:
-        captions, references, characters: Of `cider`.
+        captions, references, characters: See `cider`.
 
     Returns:
         dict from image id to float.
 
     Raises:
-        InputError: As `cider` raises it.
+        InputError: See `cider`.
     """
     with missing_extras():
         from pycocoevalcap.cider.cider import Cider

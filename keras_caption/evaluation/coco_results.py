@@ -31,21 +31,20 @@ def score_files(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Scores a COCO results file against a COCO captions file.
 
-    The images in both files are scored, in the order of the captions file. Their ids
-    are compared as text: 7 in one file is "7" in the other. The numbers of the other
-    images are printed: the server's c40 captions, for instance, are of some images
-    only.
+    Scores the images that are in both files, in the order of the captions file. Ids are
+    compared as text: 7 in one file is "7" in the other. Prints how many images are in
+    one file only: the server's c40 captions, for instance, cover some images only.
 
     Args:
         captions_path: Path of a JSON file with `images` and `annotations`.
         results_path: Path of a results file, see `read_results`.
-        spice, characters: Of `score`.
-        instances_path: Path of a COCO instances file, see `read_instances`, whose
-            objects the notes compare captions with, see `object_scores`. Defaults to
-            none.
+        spice, characters: See `score`.
+        instances_path: Path of a COCO instances file, see `read_instances`. The notes
+            then compare captions with its objects, see `object_scores`. Defaults to
+            `None`.
 
     Returns:
-        As `score`.
+        Scores and notes, see `score`.
 
     Raises:
         InputError: If a file does not follow its format, or no image is in both.
@@ -65,10 +64,10 @@ def score_files(
         f"{len(references) - len(captions):,} in {captions_path} have no result, "
         f"{len(results) - len(captions):,} results no captions there"
     )
-    there = None if instances_path is None else objects_of(instances_path, captions)
+    objects = None if instances_path is None else objects_of(instances_path, captions)
     scores, notes = score(captions, references, spice, characters)
-    if there is not None:
-        shares = object_scores(captions, references, there)
+    if objects is not None:
+        shares = object_scores(captions, references, objects)
         notes["objects of COCO"] = text_of_shares(shares)
     return scores, notes
 
@@ -76,7 +75,7 @@ def score_files(
 def objects_of(
     path: str | os.PathLike, image_ids: Iterable[str]
 ) -> dict[str, set[str]]:
-    """Names of the categories that images have, by a COCO instances file.
+    """Reads the categories of images from a COCO instances file.
 
     Args:
         path: Path of the file.
@@ -93,11 +92,11 @@ def objects_of(
             "as COCO has."
         )
     name = dict(zip(categories, CATEGORIES, strict=True))
-    there = {str(i): {name[category] for category, _ in x} for i, x in objects.items()}
-    missing = [i for i in image_ids if i not in there]
+    names = {str(i): {name[category] for category, _ in x} for i, x in objects.items()}
+    missing = [i for i in image_ids if i not in names]
     if missing:
         raise InputError(f"{path} lacks image {missing[0]}, which has a caption.")
-    return there
+    return names
 
 
 def score_table(
@@ -112,12 +111,12 @@ def score_table(
     Args:
         captions_paths: Sequence of paths of captions files, see `score_files`.
         results_path: Path of a results file, see `read_results`.
-        spice, characters: Of `score`.
-        instances_path: Of `score_files`.
+        spice, characters: See `score`.
+        instances_path: See `score_files`.
 
     Returns:
-        str, a Markdown table with a row for each captions file, followed by what to
-        know of its metrics, see `score`.
+        str, a Markdown table with a row for each captions file, followed by the notes
+        on its metrics, see `score`.
 
     Raises:
         InputError: As `score_files`.

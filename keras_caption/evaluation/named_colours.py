@@ -1,4 +1,4 @@
-"""Which colours captions give to objects."""
+"""Colours that captions give to objects."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ BEFORE = re.compile(rf"\b(?:({COLOUR}) and )?({COLOUR}) (?:(?!and )\w+ )?$")
 
 
 def named_colours(caption: str) -> set[tuple[str, str]]:
-    """The colours that a caption gives to objects, as pairs of category and colour.
+    """Finds the colours of objects in a caption, as pairs of category and colour.
 
     Args:
         caption: str.
@@ -35,23 +35,24 @@ def named_colours(caption: str) -> set[tuple[str, str]]:
 def colour_agreement(
     captions: Mapping[Any, str], references: Mapping[Any, Sequence[str]]
 ) -> tuple[float, float, int]:
-    """Whether captions give objects the colours that people give them.
+    """Computes how often captions and references agree on the colours of objects.
 
     Args:
         captions: dict from image id to str.
         references: dict from image id to a list of str, at least for these images.
 
     Returns:
-        Of all pairs of category and colour that captions name: the share that a person
-        names too; that share of those whose category a person gives any colour, since
-        people say few of the colours they see; and the number of pairs.
+        A tuple: the share of pairs of category and colour named by captions that a
+        reference names too; the same share among pairs whose category has a colour in a
+        reference, as people mention few of the colours they see; and the number of
+        pairs.
     """
     right, judged, count = 0, 0, 0
     for image_id, caption in captions.items():
-        by_people = set().union(*map(named_colours, references[image_id]))
+        referenced = set().union(*map(named_colours, references[image_id]))
         named = named_colours(caption)
-        coloured = {category for category, _ in by_people}
+        coloured = {category for category, _ in referenced}
         count += len(named)
-        right += len(named & by_people)
+        right += len(named & referenced)
         judged += sum(category in coloured for category, _ in named)
     return right / max(count, 1), right / max(judged, 1), count

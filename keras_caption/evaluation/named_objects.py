@@ -1,4 +1,4 @@
-"""Whether captions name the objects that are there."""
+"""Scores of captions by the objects that they name."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from keras_caption.features.object_words import mentions
 
 
 def named_objects(caption: str) -> set[str]:
-    """The categories of `keras_caption.features.CATEGORIES` that a caption names.
+    """Finds the categories of `keras_caption.features.CATEGORIES` in a caption.
 
     Singular and plural of a category's name and of its usual synonyms count.
 
@@ -21,7 +21,7 @@ def named_objects(caption: str) -> set[str]:
 def object_agreement(
     captions: Mapping[Any, str], references: Mapping[Any, Sequence[str]]
 ) -> tuple[float, float]:
-    """Whether captions name the objects that people name.
+    """Computes how well captions and references agree on objects.
 
     Args:
         captions: dict from image id to str.
@@ -33,10 +33,10 @@ def object_agreement(
         Both are over the categories of all images together.
     """
     named = {i: named_objects(caption) for i, caption in captions.items()}
-    by_people = {i: set().union(*map(named_objects, references[i])) for i in captions}
-    both = sum(len(named[i] & by_people[i]) for i in captions)
+    referenced = {i: set().union(*map(named_objects, references[i])) for i in captions}
+    both = sum(len(named[i] & referenced[i]) for i in captions)
     precision = both / max(sum(map(len, named.values())), 1)
-    return precision, both / max(sum(map(len, by_people.values())), 1)
+    return precision, both / max(sum(map(len, referenced.values())), 1)
 
 
 def object_scores(
@@ -44,7 +44,7 @@ def object_scores(
     references: Mapping[Any, Sequence[str]],
     objects: Mapping[Any, Iterable[str]],
 ) -> dict[str, float]:
-    """How far captions name what is there, and nothing else.
+    """Scores the objects that captions name: recall, precision, hallucinations.
 
     Args:
         captions: dict from image id to str.
@@ -54,10 +54,10 @@ def object_scores(
 
     Returns:
         dict from name to share: `precision` and `recall` of `object_agreement`;
-        `repeated`, of captions that have one noun of an object twice; `CHAIR-i`, of
-        all mentions of objects, those of a category that is neither among the image's
-        objects nor named by a person; and `CHAIR-s`, of captions with such a mention.
-        The words that name a category are ours, not those of the paper.
+        `repeated`, the share of captions that repeat a noun of an object; `CHAIR-i`,
+        the share of mentions of objects whose category is neither among the image's
+        objects nor named by a reference; and `CHAIR-s`, the share of captions with such
+        a mention. The words of a category are ours, not those of the paper.
 
     Reference:
         Rohrbach et al., "Object Hallucination in Image Captioning", EMNLP 2018.
@@ -83,17 +83,17 @@ def object_scores(
 def hallucinations(
     caption: str, references: Sequence[str], objects: Iterable[str]
 ) -> int:
-    """Number of mentions of what is neither there nor named by a person.
+    """Counts mentions of objects that neither the image nor a reference has.
 
     Args:
         caption: str.
         references: Sequence of str, of the same image.
         objects: Iterable of the categories of the image's objects.
     """
-    there = set(objects).union(*map(named_objects, references))
-    return sum(category not in there for _, category in mentions(caption))
+    known = set(objects).union(*map(named_objects, references))
+    return sum(category not in known for _, category in mentions(caption))
 
 
 def text_of_shares(shares: Mapping[str, float]) -> str:
-    """Shares in %, in one line: `"precision 85.2 %, recall 58.1 %"`."""
+    """Formats shares in %, on one line: `"precision 85.2 %, recall 58.1 %"`."""
     return ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())

@@ -2,26 +2,26 @@ import collections
 from collections.abc import Sequence
 
 LONGEST_REPEAT = 8  # words
-SHARE = 0.5  # of outputs, beyond that of the references, that is reported
-SHARE_EMPTY = 0.1
+SHARE = 0.5  # excess over the references' share that is reported
+SHARE_EMPTY = 0.1  # of outputs, that is reported
 
 
 def note_on_outputs(
     outputs: Sequence[str], references: Sequence[str], noun: str
 ) -> str | None:
-    """Says so if a model's outputs are empty, all alike, or repeat themselves.
+    """Writes a note if a model's outputs are empty, equal or repetitive.
 
-    It is said if as many of the outputs as of the references, and half of all more,
-    are alike or repeat a phrase; if all are alike, and the references are not; or if a
-    tenth is empty.
+    A note is due if the share of outputs that are equal, or that repeat a phrase,
+    exceeds that of the references by one half; if all outputs are equal and the
+    references are not; or if a tenth of the outputs is empty.
 
     Args:
         outputs: Sequence of str, of the model.
-        references: Sequence of str, one that a person wrote for each output.
-        noun: str, what the outputs are called, such as `"captions"`.
+        references: Sequence of str, a reference for each output.
+        noun: str, name of the outputs, such as `"captions"`.
 
     Returns:
-        str, with what that usually means, or `None`.
+        str, the note with its usual causes, or `None`.
     """
     faults = []
     empty = len(outputs) - sum(bool(text.strip()) for text in outputs)
@@ -46,9 +46,9 @@ def note_on_outputs(
 
 
 def repeats(text: str) -> bool:
-    """Whether a text has a phrase twice in a row, as `"a dog on a on a"` has.
+    """Returns whether a text has a phrase twice in a row, as `"a dog on a on a"`.
 
-    Of a text without spaces, a run of characters three times in a row.
+    In a text without spaces, a run of characters must come three times in a row.
     """
     words, times = text.split(), 2
     if len(words) == 1:

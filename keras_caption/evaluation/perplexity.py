@@ -10,20 +10,20 @@ from keras_caption.models.sentence_reader import pad
 from keras_caption.progress import progress
 from keras_caption.text.normalization import canonical
 
-BATCH = 2**25  # logits and attention weights of a layer computed at once, 128 MiB
-WEIGHTS = 16  # attention weights of two positions: heads, and areas
+BATCH = 2**25  # numbers computed at once: logits, and attention weights of a layer
+WEIGHTS = 16  # attention weights for a pair of positions: heads times areas
 
 
 def log_perplexity(model: Any, sources: list[str], references: list[str]) -> float:
-    """Negative log perplexity of reference translations, per character.
+    """Computes the negative log perplexity of references, per character.
 
-    It is the sum of the log-probabilities of the references, divided by that of their
-    numbers of characters, so that models with different tokenizers compare; for a
-    `CharacterTokenizer` that knows all characters it is the mean over tokens. The
-    greater, the better; it is at most 0.
+    The result is the sum of the log-probabilities of all references, divided by the
+    number of their characters, so that models with different tokenizers are comparable.
+    For a `CharacterTokenizer` that knows all characters it is the mean over tokens. It
+    is at most 0; greater is better.
 
     Args:
-        model, sources, references: As of `log_probabilities`.
+        model, sources, references: See `log_probabilities`.
 
     Returns:
         float.
@@ -37,12 +37,12 @@ def log_perplexity(model: Any, sources: list[str], references: list[str]) -> flo
 def log_probabilities(
     model: Any, sources: list[str], references: list[str]
 ) -> dict[int, tuple[float, int]]:
-    """Log-probabilities of reference translations, and their numbers of characters.
+    """Computes log-probabilities and numbers of characters of references.
 
-    The natural logarithms of the probabilities of all tokens of a reference, EOS
-    included, each given the source and the tokens before it, are summed up. Characters
-    are the Unicode code points of the reference in NFC, and one for its end. A word
-    that a `WordTokenizer` does not know counts as the token UNK.
+    A log-probability is the sum over all tokens of a reference, EOS included, of the
+    natural logarithm of their probability given the source and the earlier tokens.
+    Characters are the Unicode code points of the reference in NFC, and one for its end.
+    A word that a `WordTokenizer` does not know counts as the token UNK.
 
     Args:
         model: Translator or ensemble of translators, with tokenizers.
@@ -82,22 +82,23 @@ def log_probabilities(
         )
 
     score = compile_function(model.log_probabilities, model.variables)
-    found = {}
-    of_rows = batches(usable, lengths, len(model.vocabulary))
-    for rows in progress(of_rows, "Perplexity", unit="batches", leave=False):
+    log_probs = {}
+    row_batches = batches(usable, lengths, len(model.vocabulary))
+    for rows in progress(row_batches, "Perplexity", unit="batches", leave=False):
         source = ops.convert_to_tensor(pad([tokens[i] for i in rows]))
         target = ops.convert_to_tensor(pad([targets[i] for i in rows]))
-        of_rows = ops.convert_to_numpy(score(target, {"source": source}))
-        found |= zip(rows, map(float, of_rows), strict=True)
-    return {i: (found[i], len(canonical(references[i])) + 1) for i in usable}
+        sums = ops.convert_to_numpy(score(target, {"source": source}))
+        log_probs |= zip(rows, map(float, sums), strict=True)
+    return {i: (log_probs[i], len(canonical(references[i])) + 1) for i in usable}
 
 
 def batches(
     indices: list[int], lengths: list[int], vocabulary_size: int
 ) -> list[list[int]]:
-    """Splits sentences into batches of similar length, whose memory has a bound."""
+    """Splits sentences into batches of similar length and bounded memory."""
     batches, batch = [], []
     for i in sorted(indices, key=lambda i: lengths[i]):
+        # Logits of all tokens, and attention weights of all pairs of tokens.
         size = lengths[i] * (vocabulary_size + WEIGHTS * lengths[i])
         if batch and (len(batch) + 1) * size > BATCH:
             batches.append(batch)

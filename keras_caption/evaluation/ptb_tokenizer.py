@@ -32,7 +32,7 @@ def tokenize(captions: Mapping[Any, Sequence[str]]) -> dict[Any, list[str]]:
     jar = pathlib.Path(ptbtokenizer.__file__).with_name(
         ptbtokenizer.STANFORD_CORENLP_3_4_1_JAR
     )
-    # In NFC, as a model's vocabulary has it: references may be typed otherwise.
+    # In NFC, like the words of a vocabulary: references may be in another normal form.
     texts = [canonical(one_line(x)) for group in captions.values() for x in group]
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "captions.txt"

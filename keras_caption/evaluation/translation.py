@@ -14,9 +14,9 @@ def score_translations(
     Args:
         translations: List of str.
         references: List of str, one for each translation.
-        tokenized: bool, whether both are tokenized text, whose tokens BLEU counts as
-            they are: for published scores on such text. Defaults to `False`: BLEU
-            tokenizes both, as mteval-v13a does.
+        tokenized: bool, whether both are tokenized text, whose tokens BLEU counts
+            unchanged, as published scores on such text do. Defaults to `False`: BLEU
+            tokenizes both like mteval-v13a.
         split_compounds: bool, whether BLEU counts the parts of hyphenated compounds
             and their hyphens as tokens, as published scores of WMT14 English-German
             do; for tokenized text. Defaults to `False`.
@@ -63,7 +63,7 @@ def score_translations(
 
 
 def compound_parts(text: str) -> str:
-    """A tokenized text with the parts of its hyphenated compounds as tokens.
+    """Splits the hyphenated compounds of a tokenized text into tokens.
 
     `"rich-text"` becomes `"rich ##AT##-##AT## text"`, as in the evaluation of
     Vaswani et al., "Attention Is All You Need", NeurIPS 2017, in their released code.

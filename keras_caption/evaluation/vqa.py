@@ -14,7 +14,7 @@ from keras_caption.text.answers import normalize_answer, share_of_credit, strip_
 
 
 def answer_accuracy(answer: str, known: tuple[str, ...]) -> float:
-    """Accuracy of an answer, from 0 to 1.
+    """Computes the accuracy of an answer, from 0 to 1.
 
     Against one known answer, it is exact match. Against those of ten annotators, it is
     the official accuracy of VQA: `min(annotators that gave it / 3, 1)`, averaged over
@@ -55,8 +55,8 @@ def score_answers(
         mean over its questions. Types that are empty are skipped.
 
     Raises:
-        InputError: If there are no questions, one has no answer, or its answer is not
-            known.
+        InputError: If there are no questions, or if a question has no answer in
+            `answers` or no known answer.
     """
     outcomes = {
         name: collections.defaultdict(list) for name in ("kinds", "answer_types")
@@ -110,7 +110,7 @@ def score_vqa_files(
             `answer`: one for each question.
 
     Returns:
-        As `score_answers`.
+        dict, see `score_answers`.
 
     Raises:
         InputError: If a file does not follow its format, or a question has no result,

@@ -12,8 +12,8 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reading
 
-# The members of a ZIP archive may take `ZIP_BYTES` plus `ZIP_EXPANSION` times its size:
-# weights compress little, and a few bytes of zeros must not become gigabytes.
+# The members of a ZIP archive may take `ZIP_BYTES` plus `ZIP_EXPANSION` times its size.
+# Weights compress little; a few bytes must not expand to gigabytes of zeros.
 ZIP_BYTES = 64 * 2**20
 ZIP_EXPANSION = 100
 
@@ -59,7 +59,7 @@ def read_npz(
         path: `pathlib.Path` of the file.
         names: Sequence of str, the arrays to read. Defaults to all.
         limit: int, greatest number of bytes, see `open_zip`.
-        optional: Sequence of str, further arrays to read if they are there.
+        optional: Sequence of str, further arrays to read if the file has them.
 
     Returns:
         dict from name to NumPy array.
@@ -86,7 +86,7 @@ def read_npz(
 
 
 def read_array(file: BinaryIO, size: int, where: str) -> np.ndarray:
-    """Reads an array in NumPy's format, which has to fill its file.
+    """Reads an array in NumPy's format, which must fill its file.
 
     Args:
         file: Seekable binary file.

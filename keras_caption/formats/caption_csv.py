@@ -1,4 +1,4 @@
-"""Captions in rows, one in each: CSV with a header, or Flickr8k's `*.token.txt`."""
+"""Captions, one in each row: CSV with a header, or Flickr8k's `*.token.txt`."""
 
 import itertools
 import pathlib
@@ -33,7 +33,7 @@ class Row(TypedDict):
 
 
 def read_caption_csv(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str]]:
-    """Reads the photos of a file with captions in rows, several for each photo.
+    """Reads photos from rows of captions, of which a photo may have several.
 
     Args:
         path: `pathlib.Path` of a file in UTF-8, with commas, tabs, semicolons or `|`.
@@ -44,7 +44,7 @@ def read_caption_csv(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str
 
     Returns:
         List of `CaptionedPhoto`, in the order of the file; and a list of sentences
-        about rows that are skipped: they are cut, or their captions have no words.
+        about skipped rows, which are truncated or whose captions have no words.
 
     Raises:
         InputError: If the file does not follow the format, has no captions, or has a
@@ -76,11 +76,11 @@ def read_caption_csv(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str
 
 
 def read_rows(path: pathlib.Path, skipped: list[str]) -> Iterator[tuple[str, Row]]:
-    """Yields where each row stands, for messages, and its validated content.
+    """Yields the position of each row, for messages, and its validated content.
 
     Args:
         path: `pathlib.Path` of the file.
-        skipped: List of str, to which a sentence is added for each row that is cut.
+        skipped: List of str, to which a sentence is added for each truncated row.
     """
     first = next((line for line in lines(path) if line.strip()), "")
     rows = token_rows if TOKENS.fullmatch(first) else header_rows

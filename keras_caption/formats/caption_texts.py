@@ -1,4 +1,4 @@
-"""Captions as a folder of text files, one for each photo, a caption in a line."""
+"""Captions in text files, a file for each photo and a line for each caption."""
 
 import pathlib
 
@@ -21,9 +21,8 @@ def read_caption_texts(
             UTF-8; blank lines are ignored, and hidden files.
 
     Returns:
-        List of `CaptionedPhoto`, sorted by name, and a list of sentences about captions
-        that are skipped, those without words. A photo without captions has a
-        `problem`.
+        List of `CaptionedPhoto`, sorted by name, and a list of sentences about skipped
+        captions, which have no words. A photo without captions has a `problem`.
 
     Raises:
         InputError: If there is no text file, or one is not UTF-8.

@@ -21,7 +21,7 @@ from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.skipped import report
 
-# Annotations of COCO's official train files whose boxes have no height.
+# Ids of annotations in COCO's official train files whose boxes have no height.
 FLAT_OFFICIAL_BOXES = (918, 2206849)
 
 # Pixels by which a box may exceed the image: COCO rounds to hundredths.
@@ -117,9 +117,9 @@ def group_captions(
     """
     captions, skipped = empty_lists(path, content["images"]), []
     for number, annotation in enumerate(content["annotations"]):
-        of_image = list_for(path, captions, number, annotation)
+        image_captions = list_for(path, captions, number, annotation)
         where = f"{path}: annotations[{number}] of image {annotation['image_id']}"
-        of_image += with_words([(where, annotation["caption"])], skipped)
+        image_captions += with_words([(where, annotation["caption"])], skipped)
     return captions, skipped
 
 
@@ -135,7 +135,7 @@ def list_for(
     number: int,
     annotation: ImageCaption | ImageObject,
 ) -> list:
-    """The list, of those of `empty_lists`, of the image of an annotation."""
+    """Returns the list, from `empty_lists`, of the image of an annotation."""
     image_id = annotation["image_id"]
     if image_id not in lists:
         raise InputError(
@@ -160,7 +160,7 @@ def list_coco_images(
         `problem`.
 
     Raises:
-        InputError: As `read_captions`; also if two images have the same file name.
+        InputError: See `read_captions`; also if two images have the same file name.
     """
     content = read_json(path, ListingFile)
     images = content["images"]
@@ -176,7 +176,7 @@ def list_coco_images(
 def listed_image(
     image: NamedImage, captions: list[str], path: pathlib.Path | None = None
 ) -> ListedImage:
-    """Makes a `ListedImage`; `path` is that of a file that has captions."""
+    """Makes a `ListedImage`; `path` is the path of a file with captions."""
     problem = None
     if path and not captions:
         problem = f"{path}: image {image['id']} has no captions."
@@ -186,7 +186,7 @@ def listed_image(
 
 
 def size_of(image: MaybeSizedImage) -> tuple[int, int] | None:
-    """Width and height of an image in pixels, or `None` if the file lacks them."""
+    """Returns width and height of an image in pixels, or `None` if unknown."""
     if "width" in image and "height" in image:
         return image["width"], image["height"]
     return None

@@ -1,4 +1,4 @@
-"""COCO-QA: questions with one-word answers, made from COCO's captions by a program."""
+"""COCO-QA: questions with one-word answers, generated from COCO's captions."""
 
 import os
 import sys

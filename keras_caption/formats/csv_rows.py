@@ -1,4 +1,4 @@
-"""Rows of lists: CSV as spreadsheets, scripts and people write it."""
+"""Rows of lists: CSV as written by spreadsheets, scripts and people."""
 
 import collections
 import functools
@@ -18,17 +18,17 @@ from keras_caption.formats.text_lines import (
 )
 
 DELIMITERS = ",\t;|"
-UNQUOTED = "\t|"  # between cells that seldom are in quotes: one alone is text
+UNQUOTED = "\t|"  # delimiters of files in which a lone quotation mark is text
 LINE_BREAK = re.compile(r"\s*\n\s*")
 
 
 def csv_rows(
     path: pathlib.Path, delimiter: str = ","
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yields where each row of a CSV file begins, for messages, and its cells.
+    """Yields the position of each row of a CSV file, for messages, and its cells.
 
-    Cells have no white space around them, and a line break within one counts as a
-    space; rows without text are skipped.
+    Cells are stripped of white space; a line break within a cell becomes a space. Rows
+    without text are skipped.
 
     Args:
         path: `pathlib.Path` of a file in UTF-8, plain or as `.gz`, see
@@ -51,11 +51,10 @@ def csv_rows(
 def raw_rows(
     file: BinaryIO, delimiter: str | None
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Yields the byte at which each row of a list begins, and its lines.
+    """Yields the byte offset of each row of a list, and its lines.
 
-    A row is a line or, where a cell in quotes holds line breaks, several. A quotation
-    mark that no other one closes, such as that of `12" board`, never joins the rows
-    behind it.
+    A row is one line, or several lines if a quoted cell contains line breaks. An
+    unclosed quotation mark, as in `12" board`, never joins the following rows.
 
     Args:
         file: Binary file, at the beginning of a row.
@@ -81,17 +80,17 @@ def raw_rows(
 def cells_of(
     lines: Iterable[bytes], where: str, delimiter: str, is_first: bool = False
 ) -> list[str]:
-    """The cells of a row, see `csv_rows`.
+    """Splits and decodes the cells of a row, see `csv_rows`.
 
     Args:
-        lines: Iterable of bytes, of `raw_rows`.
+        lines: Iterable of bytes, from `raw_rows`.
         where: str, name of the row in messages.
         delimiter: See `split_row`.
         is_first: bool, whether the row begins the file, perhaps with a byte order mark.
 
     Raises:
-        InputError: If the row is not UTF-8, too long, or perhaps cut: a cell begins
-            with a quotation mark, and none is at its end.
+        InputError: If the row is not UTF-8, is too long, or may be truncated: a cell
+            begins with a quotation mark and does not end with one.
     """
     text = "\n".join(decode(line, where) for line in lines)
     text = text.removeprefix(MARK) if is_first else text
@@ -106,19 +105,17 @@ def cells_of(
 def split_row(row: str, delimiter: str, start: int = 0) -> tuple[list[str], bool]:
     """Splits a row into its cells.
 
-    A cell may be in quotes, with each quotation mark in it written twice, if nothing
-    but spaces stands between them and its delimiters. All other quotation marks are
-    text. Files with `"|"`, such as Flickr30k's, know no quotes, and cells with tabs
-    between them hold no tabs.
+    A cell may be quoted, with each quotation mark inside doubled, if only spaces are
+    between the quotes and the delimiters. Other quotation marks are text. Files with
+    `"|"`, such as Flickr30k's, have no quoting; cells between tabs contain no tabs.
 
     Args:
         row: str.
         delimiter: str, one of `DELIMITERS`.
-        start: int, the character at which the first of the cells begins.
+        start: int, index of the first character of the first cell.
 
     Returns:
-        A list of str, and whether the last one has begun with a quotation mark that is
-        not closed.
+        A list of str, and whether the last cell begins with an unclosed quotation mark.
     """
     patterns = _patterns(delimiter)
     cells, end = [], delimiter
@@ -133,7 +130,7 @@ def split_row(row: str, delimiter: str, start: int = 0) -> tuple[list[str], bool
 
 
 def delimiter_of(header: str, columns: Iterable[str]) -> str:
-    """The delimiter that separates a header into the most known columns.
+    """Finds the delimiter that splits a header into the most known columns.
 
     Args:
         header: str, the first row of a file.
@@ -145,16 +142,17 @@ def delimiter_of(header: str, columns: Iterable[str]) -> str:
         cells = header.lower().split(delimiter)
         return len(known & {cell.strip(' "') for cell in cells})
 
-    return max(DELIMITERS, key=number)  # the first, a comma, of equal ones
+    return max(DELIMITERS, key=number)  # a comma on a tie
 
 
-# How a line ends: within a cell in quotes, after it, or in text that was none.
+# State at the end of a line: within a quoted cell, after it, or not in a quoted cell at
+# all, if what looked like its beginning was text.
 OPEN, CLOSED, NONE = "open", "closed", "none"
 Patterns = collections.namedtuple("Patterns", ["quoted", "unclosed", "rest", "plain"])
 
 
 def _state(line, delimiter, is_inside=False):
-    """How a line ends, which may begin within a cell in quotes."""
+    """Returns the state at the end of a line; it may begin within a quoted cell."""
     if delimiter is None or not (is_inside or b'"' in line):
         return CLOSED
     text, start = line.rstrip(b"\r\n").decode("latin-1"), 0
@@ -162,7 +160,7 @@ def _state(line, delimiter, is_inside=False):
         rest = _patterns(delimiter).rest.match(text)
         if rest is None:
             return NONE
-        if rest[1] is None:  # all of the line is within the cell
+        if rest[1] is None:  # the whole line is within the cell
             return OPEN
         if not rest[1]:
             return CLOSED
@@ -173,7 +171,7 @@ def _state(line, delimiter, is_inside=False):
 
 @functools.cache
 def _patterns(delimiter):
-    """Regular expressions of cells, with the delimiter or the end of the row."""
+    """Compiles expressions for cells, with the delimiter or the end of the row."""
     end = rf"({re.escape(delimiter)}|\Z)"
     plain = re.compile(rf"([^{re.escape(delimiter)}]*+){end}")
     if delimiter == "|":

@@ -1,4 +1,4 @@
-"""A time by which files have to be read, as of requests that end then."""
+"""A deadline for reading files, such as that of a request."""
 
 import contextlib
 import contextvars
@@ -12,10 +12,10 @@ _end = contextvars.ContextVar("end", default=float("inf"))
 
 @contextlib.contextmanager
 def reading_until(end: float) -> Iterator[None]:
-    """Refuses what a block begins to read, or continues to read, after a time.
+    """Sets a deadline for reading files within a block.
 
     Args:
-        end: float, in seconds of `time.monotonic`.
+        end: float, the deadline, in seconds of `time.monotonic`.
     """
     token = _end.set(end)
     try:
@@ -25,10 +25,10 @@ def reading_until(end: float) -> Iterator[None]:
 
 
 def check_time(name: str) -> None:
-    """Raises `InputError` if there is no more time to read a file.
+    """Raises `InputError` if the deadline for reading has passed.
 
     Args:
-        name: str, what the file is called in the message.
+        name: str, name of the file in the message.
     """
     if time.monotonic() > _end.get():
         raise InputError(f"{name} takes too long to read.")

@@ -1,4 +1,4 @@
-"""Dictionaries from tokens or answers to their ids, as MCAN's code has them."""
+"""Dictionaries from tokens or answers to ids, in the format of MCAN's code."""
 
 import os
 
@@ -16,7 +16,7 @@ def read_token_ids(path: str | os.PathLike) -> dict[str, int]:
         dict from token to id.
 
     Raises:
-        InputError: If the file is missing or holds something else.
+        InputError: If the file is missing or has other content.
     """
     return read_json(path, dict[str, int])
 
@@ -25,15 +25,15 @@ def read_answers(path: str | os.PathLike) -> list[str]:
     """Reads answers, in the order of their ids.
 
     Args:
-        path: Path of a JSON file such as MCAN's `answer_dict.json`, a list of a dict
-            from answer to id and its inverse; or of the first of them alone.
+        path: Path of a JSON file: a list of a dict from answer to id and its inverse,
+            such as MCAN's `answer_dict.json`, or the first dict alone.
 
     Returns:
         List of str.
 
     Raises:
-        InputError: If the file is missing or holds something else, or the ids are not
-            0, 1 and so on.
+        InputError: If the file is missing or has other content, or the ids are not 0, 1
+            and so on.
     """
     content = read_json(path, dict[str, int] | list[dict[str, int | str]])
     ids = content if isinstance(content, dict) else (content or [{}])[0]

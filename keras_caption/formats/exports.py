@@ -32,10 +32,10 @@ def is_export(folder: pathlib.Path) -> bool:
 
 
 def next_version(folder: pathlib.Path) -> pathlib.Path:
-    """The path of a model's next version, in the folder of its versions.
+    """Returns the path of a model's next version in the folder of its versions.
 
-    As for TensorFlow Serving, versions are folders whose names are numbers, and the
-    greatest is the newest; the first is 1.
+    As in TensorFlow Serving, the name of a version is a number, and the greatest number
+    is the newest version; the first version is 1.
     """
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     numbers = [int(name) for name in names if name.isascii() and name.isdigit()]
@@ -43,7 +43,7 @@ def next_version(folder: pathlib.Path) -> pathlib.Path:
 
 
 def read_export(folder: pathlib.Path) -> "keras.Model":
-    """Reads the model of an export, which generates as the export does.
+    """Loads the model of an export, which generates the same as the export.
 
     Args:
         folder: `pathlib.Path` of the SavedModel.
@@ -52,8 +52,8 @@ def read_export(folder: pathlib.Path) -> "keras.Model":
         `keras.Model`, not compiled.
 
     Raises:
-        InputError: If the export holds no model, as that of an ensemble does not, or a
-            file is damaged.
+        InputError: If the export holds no single model, such as that of an ensemble, or
+            a file is damaged.
     """
     import keras
 

@@ -1,4 +1,4 @@
-"""Errors that libraries raise for damaged files, as one sentence."""
+"""Converts errors that libraries raise for damaged files to one sentence."""
 
 import contextlib
 import pathlib
@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_caption.errors import InputError
 
-# Words that differ within a kind: numbers, paths, file names, quoted names.
+# Words that differ between reasons of one kind: numbers, paths, file and quoted names.
 SPECIFIC = re.compile(r"\S*[\d/\\'\"]\S*|\S+\.\w\S*")
 
 
@@ -31,20 +31,20 @@ def reading(where: Any) -> Iterator[None]:
 
 
 def refuse_pipe(path: pathlib.Path) -> None:
-    """Refuses what is neither a file nor a folder, for which reading may wait for ever.
+    """Refuses pipes and devices, from which reading may never end.
 
     Args:
-        path: `pathlib.Path`; none may be there.
+        path: `pathlib.Path`; it need not exist.
 
     Raises:
-        InputError: If there is a pipe or a device.
+        InputError: If the path is that of a pipe or a device.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path} is a pipe or a device, not a file.")
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of the message of an exception, short and without full stop."""
+    """Returns the first line of an exception's message, without a full stop."""
     if type(error).__name__ == "ConnectionError":  # of Python or of requests
         return "there is no connection"
     message = getattr(error, "strerror", None) or str(error)
@@ -53,10 +53,10 @@ def reason_of(error: Exception) -> str:
 
 
 def kind_of(reason: str, name: str) -> str:
-    """What reasons of one kind have in common.
+    """Returns the part that reasons of one kind have in common.
 
     Args:
-        reason: str, a sentence, which may have the name.
-        name: str, of the file or record that it is about, or an empty one.
+        reason: str, a sentence, which may contain the name.
+        name: str, name of the file or record, or an empty str.
     """
     return SPECIFIC.sub("", reason.replace(name, "") if name else reason)

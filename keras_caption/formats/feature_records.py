@@ -20,9 +20,9 @@ class FeatureRecords:
     Attributes:
         path: `pathlib.Path` of the file or folder.
         records: dict from id, see `keras_caption.formats.fields.nfc`, to a list of
-            pairs: the place of a record, and its name in messages.
+            pairs of the location of a record and its name in messages.
         problems: List of str, a sentence for each record without a valid id.
-        notes: List of str, sentences about what is not read and need not be.
+        notes: List of str, sentences about content that is ignored on purpose.
     """
 
     def __init__(self, path: pathlib.Path):
@@ -48,7 +48,7 @@ class FeatureRecords:
 
         Args:
             id_: int or str, of the image or video.
-            place: Where the record is, for `read_record`.
+            place: Location of the record, for `read_record`.
             where: str, name of the record in messages.
         """
         self.records.setdefault(nfc(id_), []).append((place, where))
@@ -56,15 +56,15 @@ class FeatureRecords:
     def read(self, id_: Hashable, *size: Any) -> Any:
         """Reads the features of an image or video.
 
-        Of several records, the first that can be read counts: features that were
-        written by several processes often have a broken record and, later, a good one.
+        If there are several records, the first readable one counts: features written by
+        several processes often have a broken record and, later, a good one.
 
         Args:
             id_: int or str, one of the `ids`.
             *size: Further arguments of `read_record`.
 
         Raises:
-            InputError: If none of the records can be read: the error of the first.
+            InputError: If no record can be read; the error is that of the first.
         """
         first = None
         for place, where in self.records[nfc(id_)]:
@@ -83,8 +83,8 @@ class FeatureRecords:
         """Reads and checks a record.
 
         Args:
-            place: Where the record is, as given to `add`.
+            place: Location of the record, as given to `add`.
             where: str, name of the record in messages.
-            *size: What else a reader of this kind needs to know.
+            *size: Further arguments of a kind of reader, such as the image's size.
         """
         raise NotImplementedError

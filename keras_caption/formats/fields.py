@@ -21,14 +21,14 @@ ID_BYTES = 255
 
 
 def image_id_of(value: Any) -> int | str:
-    """The id of an image, as captions, features and results write it.
+    """Normalizes the id of an image in captions, features and results.
 
-    An int of 64 bits or a str. Text of digits is the number, and a name such as
-    `COCO_val2014_000000000042.jpg` the number in it, so that files that differ in this
-    agree about the image; other text, such as a file name or a hash, is an id itself.
+    An id is an int of 64 bits or a str. Digits become the number, and so does a name
+    such as `COCO_val2014_000000000042.jpg`, so that files with different spellings
+    agree. Other text, such as a file name or a hash, stays as it is.
 
     Raises:
-        PydanticCustomError: A `ValueError`, if it is none of these.
+        PydanticCustomError: A `ValueError`, if the value is not an id.
     """
     if isinstance(value, str):
         coco = COCO_NAME.fullmatch(value)
@@ -46,9 +46,9 @@ def image_id_of(value: Any) -> int | str:
 
 
 def nfc(id_: Hashable) -> Hashable:
-    """The id of an image or video as ids are compared: a name in Unicode's NFC.
+    """Normalizes an id for comparison: a name is converted to Unicode's NFC.
 
-    Names of files that were unpacked on a Mac are in NFD, and lists of them in NFC.
+    Names of files unpacked on a Mac are in NFD, while lists of files are in NFC.
     """
     return normalization.nfc(id_) if isinstance(id_, str) else id_
 
@@ -60,11 +60,11 @@ def check_words(text: str) -> str:
 
 
 def with_words(captions: Iterable[tuple[str, str]], skipped: list[str]) -> list[str]:
-    """Captions without those that have no words.
+    """Keeps the captions that have words.
 
     Args:
-        captions: Iterable of pairs: the name of a caption in messages, and its text.
-        skipped: List of str, to which a sentence is added for each of the others.
+        captions: Iterable of pairs of a caption's name in messages and its text.
+        skipped: List of str, to which a sentence is added for each other caption.
     """
     kept = []
     for where, text in captions:
@@ -76,7 +76,7 @@ def with_words(captions: Iterable[tuple[str, str]], skipped: list[str]) -> list[
 
 
 def check_photo_path(text: str) -> str:
-    if "\\" in text:  # a path of Windows, whose drive is none of this machine
+    if "\\" in text:  # a path of Windows, whose drive does not exist here
         path = pathlib.PureWindowsPath(text)
         text = path.relative_to(path.anchor).as_posix()
     path = pathlib.PurePath(text)

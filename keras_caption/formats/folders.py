@@ -15,10 +15,10 @@ CLIPS = (
     *(".avi", ".flv", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv"),
     *(".ts", ".webm", ".wmv"),
 )
-# What else is passed over than files of other suffixes.
+# Kinds of entries that are passed over, besides files with other suffixes.
 HIDDEN, LINKS = "hidden", "links to folders"
 SPECIAL, UNREADABLE = "links, pipes and devices", "folders that cannot be read"
-SHOWN = 8  # kinds, in a message
+SHOWN = 8  # kinds in a message
 
 
 def list_files(
@@ -29,9 +29,9 @@ def list_files(
 ) -> list[pathlib.Path]:
     """Lists the regular, visible files of some suffixes in a folder, sorted.
 
-    Hidden files and folders, see `is_hidden`, hold no data. Folders and pipes are no
-    files, whatever their names; a pipe would be waited for. Links to files are
-    followed; links to folders are not, which may lead anywhere or in a circle.
+    Hidden files and folders, see `is_hidden`, hold no data. Folders and pipes are not
+    files, whatever their names: reading a pipe would wait. Links to files are followed;
+    links to folders are not, as they may lead anywhere or in a circle.
 
     Args:
         folder: `pathlib.Path`.
@@ -39,8 +39,8 @@ def list_files(
             Defaults to all files.
         below: bool, whether to list the files of all folders below it too. Defaults to
             `False`.
-        passed_over: `collections.Counter`, to which everything else is added by its
-            kind: a suffix, or one of those above. Defaults to `None`.
+        passed_over: `collections.Counter`, which counts all other entries by kind: a
+            suffix, or one of the constants above. Defaults to `None`.
 
     Returns:
         List of `pathlib.Path`; empty if there is no such folder.
@@ -76,7 +76,7 @@ def list_files(
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a path has a part that begins with a dot, unless that is `.` or `..`.
+    """Returns whether a part of a path begins with a dot, except `.` and `..`.
 
     macOS writes `._dog.jpg` and `.DS_Store` beside `dog.jpg`, in folders and archives.
     """
@@ -86,12 +86,12 @@ def is_hidden(path: str) -> bool:
 
 
 def kind_of_suffix(name: str) -> str:
-    """What a file that is passed over is counted as."""
+    """Returns the kind under which a file that is passed over is counted."""
     return os.path.splitext(name)[1].lower() or "without suffix"
 
 
 def describe_passed_over(counts: collections.Counter) -> str:
-    """What is passed over, such as `".txt: 3, hidden: 1"`."""
+    """Describes what was passed over, such as `".txt: 3, hidden: 1"`."""
     kinds = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     described = [f"{kind}: {count:,}" for kind, count in kinds[:SHOWN]]
     if others := sum(count for _, count in kinds[SHOWN:]):
@@ -100,15 +100,15 @@ def describe_passed_over(counts: collections.Counter) -> str:
 
 
 def existing_path(path: str | os.PathLike) -> str:
-    """The path of a file whose name may be written in another normal form of Unicode.
+    """Finds a file whose name may be in another normal form of Unicode.
 
-    Names with accents that were unpacked on a Mac are in NFD, and most lists in NFC.
+    Names with accents that were unpacked on a Mac are in NFD, most lists in NFC.
 
     Args:
         path: Path of a file or folder.
 
     Returns:
-        str, the path; if nothing is there, that of what differs only in this.
+        str, the path or, if it does not exist, a path that differs in normal form only.
     """
     path = os.fspath(path)
     folder, name = os.path.split(path)
@@ -124,5 +124,5 @@ def existing_path(path: str | os.PathLike) -> str:
 
 @functools.lru_cache(8)
 def _names_in(folder, modified):
-    """The names in a folder by their NFC."""
+    """Maps NFC to the names in a folder; `modified` invalidates the cache."""
     return {unicodedata.normalize("NFC", name): name for name in os.listdir(folder)}

@@ -16,7 +16,7 @@ from keras_caption.formats.regions import finite_float32
 
 # A video takes at most this much: 4,096 frames of 4,096 numbers.
 RECORD_BYTES = 64 * 2**20
-FEATURES = "feat"  # which array of several of an .npz file
+FEATURES = "feat"  # the features among several arrays of an .npz file
 
 
 class FrameFiles(FeatureRecords):
@@ -33,7 +33,7 @@ class FrameFiles(FeatureRecords):
         """Reads the features of a record.
 
         Args:
-            place: Where the record is, as given to `add`.
+            place: Location of the record, as given to `add`.
             where: str, name of the record in messages.
 
         Returns:
@@ -62,7 +62,7 @@ class FrameFiles(FeatureRecords):
 class FolderFrames(FrameFiles):
     """Reader of folders of `NAME.npy` or `NAME.npz`.
 
-    Of several arrays in an `.npz` file, the features are `feat`.
+    If an `.npz` file has several arrays, the features are `feat`.
     """
 
     def __init__(self, path: pathlib.Path):
@@ -85,7 +85,7 @@ class FolderFrames(FrameFiles):
 
 
 class Hdf5Frames(FrameFiles):
-    """Reader of HDF5 files with a dataset for each video, of its name."""
+    """Reader of HDF5 files with a dataset for each video, named as the video."""
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
@@ -100,7 +100,7 @@ class Hdf5Frames(FrameFiles):
 
 
 def array_of(arrays: dict[str, np.ndarray], where: str) -> np.ndarray:
-    """The features among the arrays of an `.npz` file."""
+    """Returns the features among the arrays of an `.npz` file."""
     if FEATURES in arrays:
         return arrays[FEATURES]
     if len(arrays) != 1:

@@ -21,7 +21,7 @@ def read_glove(
 
     Args:
         path: Path of the file, plain or as `.gz`.
-        words: Container of str, the words whose vectors are wanted, in NFC.
+        words: Container of str, words to read the vectors of, in NFC.
         dim: int, size of the vectors.
 
     Returns:

@@ -14,8 +14,8 @@ FEATURES = "_features"
 class Hdf5Regions(RegionRecords):
     """Reader of HDF5 files with datasets `ID_features` and `ID_boxes`.
 
-    What else a file has of an image with features, such as `ID_cls_prob` of the
-    features of Meshed-Memory Transformers, is not read.
+    Further datasets of an image with features, such as `ID_cls_prob` in the features of
+    Meshed-Memory Transformers, are ignored.
 
     Args:
         path: `pathlib.Path` of the file.
@@ -51,14 +51,14 @@ class Hdf5Regions(RegionRecords):
 
     @staticmethod
     def _parts(name, ids):
-        """The image id and the kind of a dataset, `None` of one of no image."""
+        """Splits the name of a dataset into image id and kind, `None` if unknown."""
         parts = name.split("_")
         for i in range(1, len(parts)):
             if (image_id := "_".join(parts[:i])) in ids:
                 return image_id, "_".join(parts[i:])
         return name.rpartition("_")[0], "boxes" if parts[-1] == "boxes" else None
 
-    def __getstate__(self):
+    def __getstate__(self):  # h5py's files cannot be pickled
         return {**self.__dict__, "file": None}
 
     def __setstate__(self, state):

@@ -18,7 +18,7 @@ INFOS_BYTES = 64 * 2**20
 
 
 class Infos(TypedDict):
-    """The vocabulary, words by index from "1" on, and the options of the training."""
+    """The vocabulary, words by index from "1" on, and options of the training."""
 
     vocab: dict[str, str]
     opt: dict[str, object]
@@ -79,7 +79,7 @@ def read_pickle(path: pathlib.Path) -> Infos:
 
 
 def plain(value: Any) -> Any:
-    """The value of an option, or the name of its type if it is not plain."""
+    """Returns the value of an option, or its type's name if it is not plain."""
     is_plain = isinstance(value, (str, float, bool, type(None))) or (
         isinstance(value, int) and abs(value) < 2**63
     )

@@ -1,4 +1,4 @@
-"""The scores of each item of a test split, `test_items.json` in the folder of a run."""
+"""The scores of each item of a test split, `test_items.json` in a run's folder."""
 
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ def write_items(
     Args:
         path: `pathlib.Path` of the file.
         ids: Sequence of int or str, of the images, questions or sentences.
-        scores: dict from metric to what each item has of it: a float, a list of
-            float, such as one for each reference, or `None`.
+        scores: dict from metric to a value for each item: a float, a list of float,
+            such as one for each reference, or `None`.
     """
     write_json(path, {"ids": [*ids], **scores})
 
@@ -39,11 +39,10 @@ def read_items(path: pathlib.Path) -> dict[str, dict[Any, Any]]:
         path: `pathlib.Path` of the file.
 
     Returns:
-        dict from metric to a dict from id to what the item has of it; items that have
-        none of it are skipped.
+        dict from metric to a dict from id to value; items without a value are skipped.
 
     Raises:
-        InputError: If the file is missing or wrong.
+        InputError: If the file is missing or does not follow the format.
     """
     content = read_json(path, Items)
     ids = content.pop("ids")

@@ -1,4 +1,4 @@
-"""Folders of JoeyNMT's trainings."""
+"""Training folders of JoeyNMT."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ SPECIAL = "<unk>", "<pad>", "<s>", "</s>"
 
 
 class Side(TypedDict):
-    """What a configuration says of the encoder, or of the decoder."""
+    """The section of the encoder or of the decoder in a configuration."""
 
     type: str
     num_layers: int
@@ -63,7 +63,7 @@ def read_joeynmt(folder: str | os.PathLike) -> JoeyFolder:
             `trg_vocab.txt`.
 
     Raises:
-        InputError: If a file is missing, damaged or holds something else.
+        InputError: If a file is missing, damaged or has other content.
     """
     with missing_extras():
         import yaml

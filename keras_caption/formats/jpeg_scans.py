@@ -1,30 +1,30 @@
-"""The scans of JPEG files, which take their time for all pixels each."""
+"""The scans of JPEG files, each of which takes time for all pixels."""
 
 import re
 
 from keras_caption.errors import InputError
 
-# A progressive photo has about ten. One of few bytes may say nothing new of any pixel.
+# A progressive photo has about ten scans; a malicious one has many scans of few bytes.
 MAX_SCANS = 100
-MAX_SCANNED = 2**30  # pixels of all scans, for which decoders take a second
+MAX_SCANNED = 2**30  # pixels of all scans, which take decoders a second
 SEGMENTS = 10_000
 END_OF_IMAGE, START_OF_SCAN = 0xD9, 0xDA
 START = b"\xff\xd8"
-# What begins a segment, or ends the image: not the zero behind a byte 0xFF within a
-# scan, nor what has no content there.
+# A marker that begins a segment or ends the image. Within a scan, 0xFF 0x00 is the byte
+# 0xFF itself, and markers without content are skipped.
 MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]")
 
 
 def check_scans(content: bytes, width: int, height: int, name: str) -> None:
-    """Checks, before it is decoded, that an image does not take long.
+    """Checks, before an image is decoded, that decoding is fast.
 
     Args:
         content: bytes of the file; other formats than JPEG have no scans.
         width, height: int, in pixels.
-        name: str, what the image is called in the message.
+        name: str, name of the image in the message.
 
     Raises:
-        InputError: If it has too many scans.
+        InputError: If the image has too many scans.
     """
     scans = count_scans(content)
     if scans > MAX_SCANS or scans * width * height > MAX_SCANNED:

@@ -13,7 +13,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of, refuse_pipe
 from keras_caption.validation import adapter, describe
 
-UNPACKED_BYTES = 2**30  # of a `.gz` file: a small one could claim any memory
+UNPACKED_BYTES = 2**30  # of a `.gz` file, which may expand to any size
 
 
 def read_json(path: str | os.PathLike, schema: Any) -> Any:

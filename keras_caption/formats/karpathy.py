@@ -64,7 +64,7 @@ class AnyFile(TypedDict):
 
 
 def is_karpathy(path: str | os.PathLike) -> bool:
-    """Whether a file that lists images has Karpathy's schema rather than COCO's."""
+    """Returns whether a file of images has Karpathy's schema, not COCO's."""
     return any(map(len, read_json(path, AnyFile)["images"]))
 
 
@@ -127,12 +127,12 @@ def list_karpathy_images(
 
 
 def split_of(image: SplitImage | CaptionedImage) -> str:
-    """Split of an image; `restval` counts as `train`."""
+    """Returns the split of an image; `restval` counts as `train`."""
     return {"restval": "train"}.get(image["split"], image["split"])
 
 
 def photo_of(image: SplitImage | CaptionedImage) -> str | None:
-    """Path of the photo of an image in the folder of photos, or `None`."""
+    """Returns the path of an image's photo in the folder of photos, or `None`."""
     if "filename" not in image:
         return None
     return str(pathlib.PurePath(image.get("filepath", ""), image["filename"]))

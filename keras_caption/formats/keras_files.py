@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from keras_caption.keras_overrides import Budget
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
-# Of a member. Keras does not compress them: what it saved is at most as large as its
-# file, whatever the vocabulary, and a small file cannot claim more than this.
+# Greatest size of a JSON member, or the size of the file if that is greater: Keras does
+# not compress members, so that what it saved is never larger than its file.
 JSON_BYTES = 16 * 2**20
-# That a configuration may list, each class of models together: it takes Keras a
-# millisecond to make one, and to add one to a Sequential as many as it has.
+# Greatest numbers of layers in a configuration, for each class of models: Keras takes a
+# millisecond to make a layer, and adding one to a Sequential takes time for all others.
 LAYERS, SEQUENTIAL_LAYERS = 5000, 128
-# Functions of this module of Keras download weights; no layer of ours needs them.
+# Functions of this module of Keras download weights; our layers do not need them.
 ONLINE = "keras.applications"
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 
@@ -46,8 +46,8 @@ class SavedObject(TypedDict):
 def load_keras(path: str | os.PathLike) -> "keras.Model":
     """Loads a saved Keras model, in Keras's safe mode and without going online.
 
-    The whole file is read and checked first: Keras itself allocates gigabytes for a
-    small file that claims them.
+    The whole file is read and checked first, because Keras allocates gigabytes if a
+    small file claims them.
 
     Args:
         path: Path of a `.keras` file.
@@ -63,7 +63,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
 
     from keras_caption.keras_overrides import bounded_weights, quick_loading
 
-    keras_caption.register()  # a process of the program may have imported a part only
+    keras_caption.register()  # the process may have imported a part only
     path = pathlib.Path(path)
     if not path.is_file():
         raise InputError(f"There is no saved model {path}.")
@@ -74,7 +74,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
         try:
             with quick_loading(), bounded_weights(budget):
                 return keras.models.load_model(path, safe_mode=True)
-        except InputError as error:  # raised by a layer of ours, without the path
+        except InputError as error:  # from a layer of ours, without the path
             raise ValueError(str(error)) from None
 
 
@@ -82,7 +82,7 @@ def check(path: pathlib.Path) -> "Budget":
     """Refuses damaged files, and files that claim too much memory.
 
     Returns:
-        `keras_caption.keras_overrides.Budget`, of the weights that the file has.
+        `keras_caption.keras_overrides.Budget` of the weights in the file.
     """
     with open_zip(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
@@ -96,7 +96,7 @@ def check(path: pathlib.Path) -> "Budget":
                     f"{path}: {name} takes {sizes[name]:,} bytes; at most "
                     f"{limit:,} are read."
                 )
-        # Reading a member to its end compares its checksum.
+        # Reading a member to its end verifies its checksum.
         parse_json(archive.read(METADATA), dict, f"{path}, {METADATA}")
         config = archive.read(CONFIG)
         saved = parse_json(config, SavedObject, f"{path}, {CONFIG}")
@@ -111,18 +111,18 @@ def check(path: pathlib.Path) -> "Budget":
 
 
 def deserialize(saved: dict[str, Any]) -> Any:
-    """Builds what a checked configuration describes, of any class, without weights."""
+    """Builds the object of a checked configuration, of any class, without weights."""
     import keras
 
     keras_caption.register()
     try:
         return keras.saving.deserialize_keras_object(saved)
-    except InputError as error:  # raised by a layer of ours, without the file's name
+    except InputError as error:  # from a layer of ours, without the file
         raise ValueError(str(error)) from None
 
 
 def check_config(saved: dict[str, Any], where: str) -> None:
-    """Refuses what a configuration must not have: see `check_offline`, `count_layers`.
+    """Refuses unsafe configurations, see `check_offline` and `count_layers`.
 
     Args:
         saved: dict, a serialized object.
@@ -154,11 +154,11 @@ def count_layers(config: Any) -> collections.Counter:
 
 
 def check_offline(config: Any, where: str) -> None:
-    """Refuses addresses, and functions that could download something.
+    """Refuses addresses, and functions that could download files.
 
     An address that is an argument of an object may be opened: Keras's `StringLookup`
-    reads its vocabulary from one. In a list of strings, it is a word of a vocabulary or
-    an answer.
+    reads its vocabulary from an address. In a list of strings, an address is a word of
+    a vocabulary or an answer.
     """
     if isinstance(config, str) and ADDRESS.match(config):
         raise InputError(f"{where} has the address {config[:60]}.")
@@ -176,14 +176,14 @@ def check_offline(config: Any, where: str) -> None:
 
 
 def without_texts(arguments: Any) -> Any:
-    """Arguments of an object without those that are lists of strings."""
+    """Returns the arguments of an object that are not lists of strings."""
     if not isinstance(arguments, dict):
         return arguments
     return {name: x for name, x in arguments.items() if not is_texts(x)}
 
 
 def is_texts(value: Any) -> bool:
-    """Whether a value of a configuration is a list of strings."""
+    """Returns whether a value of a configuration is a list of strings."""
     return isinstance(value, list) and all(isinstance(x, str) for x in value)
 
 
@@ -192,11 +192,11 @@ def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "B
 
     Args:
         weights: Path of an HDF5 file, or the file.
-        size: int, its number of bytes.
-        where: str, what it is called in messages.
+        size: int, number of bytes of the file.
+        where: str, name of the file in messages.
 
     Returns:
-        `keras_caption.keras_overrides.Budget`, of the weights that it has.
+        `keras_caption.keras_overrides.Budget` of the weights in the file.
     """
     from keras_caption.keras_overrides import Budget
 
@@ -209,5 +209,5 @@ def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "B
                 plain_dataset(file[parent or "/"], child, where, size)
                 sizes.append(item.size)
 
-        file.visititems(visit)  # which does not follow links
+        file.visititems(visit)  # it does not follow links
     return Budget(len(sizes), sum(sizes))

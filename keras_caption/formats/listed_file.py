@@ -4,11 +4,11 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class ListedFile:
-    """What a caption file lists.
+    """The images or videos that a caption file lists.
 
     Attributes:
         splits: dict from split to a list of `ListedImage` or `ListedVideo`.
-        skipped: List of str, a sentence for each caption that is skipped.
+        skipped: List of str, a sentence for each skipped caption.
     """
 
     splits: dict[str, list[Any]]

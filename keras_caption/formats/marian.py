@@ -67,7 +67,7 @@ def read_marian(folder: str | os.PathLike) -> MarianFolder:
             and `model.safetensors` or `pytorch_model.bin`.
 
     Raises:
-        InputError: If a file is missing, damaged or holds something else.
+        InputError: If a file is missing, damaged or has other content.
     """
     folder = pathlib.Path(folder)
     if not folder.is_dir():
@@ -91,7 +91,7 @@ def read_marian(folder: str | os.PathLike) -> MarianFolder:
 
 
 def _read_pieces(path):
-    """The bytes of a SentencePiece model."""
+    """Reads and checks the bytes of a SentencePiece model."""
     from sentencepiece import SentencePieceProcessor
 
     if not path.exists():

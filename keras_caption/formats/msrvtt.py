@@ -43,7 +43,7 @@ def list_msrvtt_videos(path: pathlib.Path) -> ListedFile:
         path: `pathlib.Path` of the file.
 
     Returns:
-        `ListedFile`. In a file without sentences, videos have no captions, and no
+        `ListedFile`. In a file without sentences, videos have neither captions nor a
         problem.
 
     Raises:

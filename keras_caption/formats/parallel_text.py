@@ -30,7 +30,7 @@ class ParallelFiles:
         """Yields pairs of str, without the ends of lines.
 
         Raises:
-            InputError: If a file cannot be read, or has fewer lines than the other.
+            InputError: If a file cannot be read, or ends before the other.
         """
         pairs = itertools.zip_longest(lines(self.source), lines(self.target))
         for number, (source, target) in enumerate(pairs, start=1):
@@ -73,7 +73,7 @@ def find_parallel(folder, source, target):
 
 
 def find_file(folder, split, language):
-    """The file of a split in a language."""
+    """Finds the file of a split in a language."""
     files = list_files(folder)
     paths = [
         path

@@ -14,7 +14,7 @@ class Options(dict):
 
 
 class Skipped:
-    """Replaces a NumPy number, such as the best score so far, which is not needed."""
+    """Replaces a NumPy number, such as the best score so far, which is not read."""
 
     def __init__(self, *parts):
         pass
@@ -49,14 +49,14 @@ class PlainUnpickler(pickle._Unpickler):
     """Reads plain containers and `argparse.Namespace`, and refuses all else.
 
     NumPy's numbers, of which the authors' code saves one, are skipped. Tuples become
-    lists: nested tuples of the same tuple are small, but the time to hash them doubles
-    with every level. The memo of the unpickler in C allocates memory up to its
-    greatest index, which five bytes can set to billions; the memo of the unpickler in
-    Python is a dict.
+    lists: a nest of the same tuple is small, but the time to hash it doubles with every
+    level. The unpickler in Python is used because its memo is a dict; the memo of the
+    unpickler in C allocates memory up to its greatest index, which five bytes can set
+    to billions.
 
     Attributes:
-        names: dict from a module and a name in it to its replacement: the only ones
-            that a pickle may contain.
+        names: dict from module and name to a replacement, for the only names that a
+            pickle may contain.
     """
 
     names = PLAIN

@@ -87,7 +87,7 @@ def read_shard(path: pathlib.Path) -> Shard:
 
 
 def checksums(folder: pathlib.Path, names: Iterable[str]) -> dict[str, str | None]:
-    """Computes the checksums of files of a folder; `None` for a missing file."""
+    """Computes the checksums of files in a folder, `None` for a missing file."""
     checksum_of = {}
     for path in (folder / name for name in names):
         if path.is_file():

@@ -1,7 +1,7 @@
-"""Presets: folders that hold a model as KerasHub's presets do.
+"""Presets: folders that hold a model in the layout of KerasHub's presets.
 
 `config.json` describes the model, `model.weights.h5` has its weights, and files in
-`assets/` what its tokenizers know: in place of that, `config.json` names the file.
+`assets/` have the vocabularies of its tokenizers, to which `config.json` refers.
 """
 
 import base64
@@ -43,7 +43,7 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
 
     Args:
         find: Function from the name of a file of the preset to its path.
-        name: str, what the preset is called in messages.
+        name: str, name of the preset in messages.
 
     Returns:
         `keras.Model`, not compiled.
@@ -75,12 +75,12 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
 
 
 def without_asset(name: str, saved: Any, asset: tuple[str, str]) -> tuple[str, bytes]:
-    """Takes what a tokenizer knows out of its configuration, for a file.
+    """Moves the vocabulary of a tokenizer from its configuration to a file.
 
     Args:
         name: str, the model's argument.
-        saved: dict, the tokenizer, serialized; it then names the file.
-        asset: Of `keras_caption.text.Tokenizer`.
+        saved: dict, the serialized tokenizer, changed in place to refer to the file.
+        asset: Attribute of `keras_caption.text.Tokenizer`.
 
     Returns:
         The file's name within the preset, and its content.
@@ -94,7 +94,7 @@ def without_asset(name: str, saved: Any, asset: tuple[str, str]) -> tuple[str, b
 
 
 def with_assets(saved: Any, find: Callable[[str], pathlib.Path]) -> Any:
-    """A serialized argument of a model with the content of files that it names."""
+    """Replaces references to files in a serialized argument by their content."""
     if not isinstance(saved, dict):
         return saved
     if list(saved) != ["asset"]:

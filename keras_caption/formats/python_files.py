@@ -1,4 +1,4 @@
-"""Python files of users, which define or register something."""
+"""Python files of users, which define or register extensions."""
 
 import pathlib
 import runpy
@@ -8,10 +8,10 @@ from keras_caption.errors import InputError
 
 
 def run_file(path: str) -> dict[str, Any]:
-    """Runs a Python file; returns what it defines, by name.
+    """Runs a Python file; returns its definitions by name.
 
     Raises:
-        InputError: If there is no such file, or it fails.
+        InputError: If the file is missing, or fails.
     """
     if not pathlib.Path(path).is_file():
         raise InputError(f"There is no Python file {path}.")
@@ -22,5 +22,5 @@ def run_file(path: str) -> dict[str, Any]:
 
 
 def failure(path: str, error: Exception) -> InputError:
-    """An error of a user's Python file, in one sentence."""
+    """Makes the error of a user's Python file, in one sentence."""
     return InputError(f"{path} fails: {type(error).__name__}: {error}")

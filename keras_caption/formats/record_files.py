@@ -1,4 +1,4 @@
-"""Files of many photos, sentences or questions: lists, tars, Parquet and TFRecords."""
+"""Files of photos, sentences or questions: lists, tars, Parquet and TFRecords."""
 
 import collections
 import contextlib
@@ -22,22 +22,22 @@ from keras_caption.formats.folders import HIDDEN, PHOTOS, SPECIAL, is_hidden
 from keras_caption.formats.text_lines import LINE_BYTES, MARK, decode, raw_lines
 
 LIST_SUFFIXES = (".txt", ".csv", ".tsv", ".jsonl")
-# A record's fields are the first of these columns that it has.
+# Columns of a record's fields; the first column that a record has counts.
 FIELDS = {
     "photo": (*COLUMNS["file_name"], "path", "image/encoded"),
     "text": ("text", "sentence", "question", "source"),
 }
-# So is its id, by what it has: several questions may be about one image.
+# Columns of its id, by its fields: several questions may be about one image.
 IDS = {
     ("photo",): ("id", "image_id", "question_id"),
     ("text",): ("id", "question_id", "image_id"),
     ("photo", "text"): ("question_id", "id"),
 }
-KEY = "__key__"  # of a sample of WebDataset: the last column of ids
+KEY = "__key__"  # id of a WebDataset sample; the last column of ids
 AT_ONCE = 64  # rows of a Parquet file in memory
-PHOTO_BYTES = 2**29  # of a photo, which has as much as MAX_PIXELS in 16 bits
-HEADER_BYTES = 2**20  # of a tar's member: its long name, and the like
-LENGTH, CHECKSUM = 8, 4  # bytes before and behind the content of a TFRecord
+PHOTO_BYTES = 2**29  # of a photo: MAX_PIXELS in 16 bits
+HEADER_BYTES = 2**20  # of a header in a tar, such as a long name
+LENGTH, CHECKSUM = 8, 4  # bytes of a TFRecord's length, and of each checksum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Record:
     """A photo, a sentence, or a question about a photo.
 
     Attributes:
-        id: str, the record's own, or else file and number.
+        id: str, the id in the file or, without one, file and number.
         photo: bytes of an image file, the path of one, or `None`.
         text: str, or `None`.
         problem: str, a sentence about a record that cannot be read, or `None`.
@@ -65,7 +65,7 @@ class Part:
         path: str, path of the file.
         start: int, the byte of a list at which the first of the records begins.
         first: int, number of that record in the file, from 1.
-        count: int, how many records there are; `None` for all.
+        count: int, number of records; `None` for all.
     """
 
     path: str
@@ -75,7 +75,7 @@ class Part:
 
 
 def kind_of_file(path: str) -> str | None:
-    """The suffix of the files that `read_part` reads alike; `None` of others: lines."""
+    """Returns the suffix that decides the reader; `None` if a file is read as lines."""
     name = pathlib.PurePosixPath(path).name.lower().removesuffix(".gz")
     if re.fullmatch(r".*\.tfrecords?(-\d+-of-\d+)?", name):
         return ".tfrecord"
@@ -104,13 +104,13 @@ def read_part(
 ) -> Iterator[Record]:
     """Yields the records of a part; never raises.
 
-    A record that cannot be read has a `problem`; so has the last one, whose id is the
-    path, of a file that cannot be read to its end.
+    A record that cannot be read has a `problem`. If a file cannot be read to its end,
+    the last record has the path as id, and a `problem`.
 
     Args:
         part: `Part`.
-        open_file: Function from a path to a binary file, unpacked if it is a `.gz`.
-        fields: tuple of `"photo"` and `"text"`, those that records should have.
+        open_file: Function from a path to a binary file, decompressed if it is a `.gz`.
+        fields: tuple of `"photo"`, `"text"` or both, the fields of the records.
         passed_over: `collections.Counter` of members of archives that are no data, see
             `keras_caption.formats.folders.list_files`. Defaults to `None`.
     """
@@ -123,7 +123,7 @@ def read_part(
                 if row is not None:
                     name = f"{part.path}#{number}"
                     yield _record(row, name, part.path, fields)
-    except Exception as error:  # readers raise anything at damaged files
+    except Exception as error:  # any type, for damaged files
         reason = str(error).rstrip(".")
         if not isinstance(error, InputError):
             after = f" after record {number:,}" if number else ""
@@ -132,33 +132,33 @@ def read_part(
 
 
 def _record(row, name, path, fields):
-    """The record of a row, a dict from column to value, or an `InputError`."""
+    """Makes a record of a row, which is a dict from column or an `InputError`."""
     if isinstance(row, InputError):
         return Record(name, problem=str(row))
     row = {str(column).strip().lower(): value for column, value in row.items()}
-    own = _id(row, fields)
+    row_id = _id(row, fields)
     try:
         values = {field: _field(row, field) for field in fields}
     except InputError as error:
-        return Record(own or name, problem=str(error))
+        return Record(row_id or name, problem=str(error))
     photo, text = values.get("photo"), values.get("text")
     if isinstance(photo, str):
         photo = _beside(path, photo)
-    if own is None:
-        own = photo if isinstance(photo, str) and text is None else name
-    return Record(own, photo, text)
+    if row_id is None:
+        row_id = photo if isinstance(photo, str) and text is None else name
+    return Record(row_id, photo, text)
 
 
 def _field(row, field):
-    """A photo, bytes or a path, or a text of a row.
+    """Returns a field of a row: a photo, as bytes or a path, or a text.
 
     Raises:
-        InputError: If it has none, or it is something else.
+        InputError: If the row lacks the field, or the field has another type.
     """
     empty = (None,) if field == "text" else (None, "", b"")
-    given = (row.get(column) for column in FIELDS[field])
-    value = next((x for x in given if x not in empty), None)
-    if isinstance(value, Mapping):  # of Hugging Face
+    candidates = (row.get(column) for column in FIELDS[field])
+    value = next((x for x in candidates if x not in empty), None)
+    if isinstance(value, Mapping):  # of Hugging Face's datasets
         value = value.get("bytes") or value.get("path")
     if value in empty:
         columns = ", ".join(FIELDS[field])
@@ -178,12 +178,12 @@ def _field(row, field):
 
 
 def _id(row, fields):
-    """The id of a row as text, whatever its bytes; `None` of a row without."""
+    """Returns the id of a row as text, even if it is not UTF-8, or `None`."""
     for column in (*IDS[fields], KEY):
         value = row.get(column)
         if isinstance(value, bytes):
             value = value.decode("utf-8", "surrogateescape")
-        if isinstance(value, float):  # as data frames hold numbers, some missing
+        if isinstance(value, float):  # as in data frames with missing numbers
             value = int(value) if value.is_integer() else None
         if value is not None and value != "":
             return str(value)
@@ -191,7 +191,7 @@ def _id(row, fields):
 
 
 def _beside(path, photo):
-    """Path of a photo, which a list names relative to its own folder."""
+    """Returns the path of a photo, which is relative to the folder of its list."""
     if "://" in photo or photo.startswith("/"):
         return photo
     folder, slash, _ = path.rpartition("/")
@@ -209,7 +209,7 @@ def _raw_records(file, path):
 
 
 def _delimiter(file, path):
-    """The delimiter of a list's cells; `None` of a list of lines."""
+    """Returns the delimiter of a list's cells, or `None` for a list of lines."""
     kind = kind_of_file(path)
     if kind == ".tsv":
         return "\t"
@@ -221,14 +221,14 @@ def _delimiter(file, path):
 
 
 def _raw_part(file, part, delimiter):
-    """The lines of each record of a part of a list, and whether it is the first."""
+    """Yields whether a record of a part is the first of the file, and its lines."""
     file.seek(part.start)
     for start, lines in itertools.islice(raw_rows(file, delimiter), part.count):
         yield start == 0, lines
 
 
 def _texts(file, part):
-    """The lines of a part of a list: texts, or errors."""
+    """Yields the lines of a part of a list: texts, or errors."""
     for is_first, [line] in _raw_part(file, part, None):
         try:
             text = decode(line, "The record")
@@ -267,7 +267,7 @@ def _json_object(text):
 
 
 def _read_csv(file, part, fields, passed_over):
-    """Rows as dicts; the first row of the file is the header."""
+    """Yields rows as dicts; the first row of the file is the header."""
     delimiter = _delimiter(file, part.path)
     head = dataclasses.replace(part, start=0, count=1)
     names = None
@@ -296,15 +296,15 @@ def _read_csv(file, part, fields, passed_over):
 
 
 def _read_tar(file, part, fields, passed_over):
-    """Samples of a WebDataset: members that follow each other and have one key.
+    """Yields samples of a WebDataset: adjacent members with the same key.
 
-    They name no files: a photo is a member.
+    A photo is a member; samples cannot refer to files.
     """
     key, sample, error = None, {}, None
     with tarfile.open(fileobj=file, mode="r|*", tarinfo=_Member) as tar:
         try:
             for member in tar:
-                tar.members.clear()  # which would grow with the file
+                tar.members.clear()  # the list would grow with the file
                 if not _is_data(member, passed_over):
                     continue
                 if sample and _key_of(member) != key:
@@ -313,7 +313,7 @@ def _read_tar(file, part, fields, passed_over):
                 key = _key_of(member)
                 suffix = member.name[len(key) :].lower()
                 sample.setdefault(suffix, _content_of(tar, member, suffix))
-        except Exception as caught:  # of what is cut; the last sample may be whole
+        except Exception as caught:  # the last sample may be complete
             error = caught
     if sample:
         yield _row_of_sample(f"{part.path}/{key}", sample)
@@ -322,7 +322,7 @@ def _read_tar(file, part, fields, passed_over):
 
 
 def _row_of_sample(key, sample):
-    """The row of members by suffix, bytes or `InputError`; or an `InputError`."""
+    """Makes a row from members by suffix, or returns the `InputError` of one."""
     row = {KEY: key}
     for suffix, content in sample.items():
         if isinstance(content, InputError):
@@ -331,15 +331,15 @@ def _row_of_sample(key, sample):
             row.setdefault("image", content)
         elif suffix == ".txt":
             row["text"] = content.strip()
-    own = _json_object(sample[".json"]) if ".json" in sample else {}
-    if isinstance(own, InputError):
-        return own
-    own = {column.strip().lower(): value for column, value in own.items()}
-    return {**{n: x for n, x in own.items() if n not in NAMES}, **row}
+    values = _json_object(sample[".json"]) if ".json" in sample else {}
+    if isinstance(values, InputError):
+        return values
+    values = {column.strip().lower(): value for column, value in values.items()}
+    return {**{n: x for n, x in values.items() if n not in NAMES}, **row}
 
 
-NAMES = (*FIELDS["photo"], KEY)  # what JSON within an archive may not say
-# Types of members that hold no data: the long name of the next member, and the like.
+NAMES = (*FIELDS["photo"], KEY)  # columns that JSON in an archive must not set
+# Types of members without data, such as the long name of the next member.
 HEADERS = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
@@ -347,10 +347,10 @@ HEADERS = (
 
 
 class _Member(tarfile.TarInfo):
-    """A member of a tar; what is damaged is an error.
+    """A member of a tar whose damage is an error.
 
-    `tarfile` itself takes a damaged or missing header for the end of a tar, and reads
-    long names of any size.
+    `tarfile` treats a damaged or missing header as the end of a tar, and reads long
+    names of any size.
     """
 
     @classmethod
@@ -367,7 +367,7 @@ class _Member(tarfile.TarInfo):
 
 
 def _is_data(member, passed_over):
-    """Whether a member is a visible file; others are counted, but for folders."""
+    """Returns whether a member is a visible file; counts others except folders."""
     if member.isfile() and not is_hidden(member.name):
         return True
     if not member.isdir():
@@ -376,7 +376,7 @@ def _is_data(member, passed_over):
 
 
 def _content_of(tar, member, suffix):
-    """The bytes of a member that is a part of a record, or an `InputError`."""
+    """Reads a member that is a part of a record, or returns an `InputError`."""
     if suffix not in (*PHOTOS, ".txt", ".json"):
         return b""
     most = PHOTO_BYTES if suffix in PHOTOS else LINE_BYTES
@@ -416,7 +416,7 @@ def _read_parquet(file, part, fields, passed_over):
 
 
 def _read_tfrecords(file, part, fields, passed_over):
-    """Rows of `tf.train.Example`, read from a copy: TensorFlow opens paths only."""
+    """Yields rows of `tf.train.Example`, from a copy: TensorFlow opens paths only."""
     with missing_extras():
         import tensorflow as tf
 
@@ -443,10 +443,10 @@ def _read_tfrecords(file, part, fields, passed_over):
 
 
 def _count_whole(file):
-    """Number of the first TFRecords that can be read, and what is wrong with the next.
+    """Counts the readable TFRecords, and describes the problem of the next one.
 
-    TensorFlow takes what is left of a record's length for the end of the file, and
-    allocates what the length says.
+    TensorFlow treats a truncated length as the end of the file, and allocates as much
+    memory as a length claims.
     """
     size, at, count = file.seek(0, os.SEEK_END), 0, 0
     while at < size:

@@ -23,8 +23,8 @@ class LinesOfImages(RegionRecords):
         starts: Iterable of int, the byte offsets of the lines.
 
     Attributes:
-        layouts: tuple of tuples of str, the names of the fields; files of the same
-            kind may differ in their number.
+        layouts: tuple of tuples of str, names of the fields; files of one kind may have
+            different layouts.
     """
 
     layouts = ()
@@ -64,7 +64,7 @@ class LinesOfImages(RegionRecords):
 
 
 def line_starts(path: str | os.PathLike) -> list[int]:
-    """Byte offsets of the lines of a file, found in one pass.
+    """Finds the byte offsets of the lines of a file, in one pass.
 
     Raises:
         InputError: If a line is longer than `LINE_BYTES`.

@@ -11,7 +11,7 @@ from keras_caption.formats.fields import image_id_of
 
 # A record takes at most this much: 2,048 regions of 2,048 numbers.
 RECORD_BYTES = 16 * 2**20
-# A file with more records without a valid image id holds no region features.
+# A file with more records without a valid image id does not hold region features.
 MAX_PROBLEMS = 1_000_000
 
 
@@ -28,11 +28,11 @@ class RegionRecords(FeatureRecords):
     def add_named(
         self, name: str, place: Any, where: str, record: str | None = None
     ) -> None:
-        """Adds a record, or a problem if its name is no image id.
+        """Adds a record, or a problem if its name is not an image id.
 
         Args:
             name: str, the image id, see `image_id_of`.
-            place: Where the record is, for `read_regions`.
+            place: Location of the record, for `read_regions`.
             where: str, name of the record in messages about its image id.
             record: str, name of the record in later messages. Defaults to `where`.
         """
@@ -60,7 +60,7 @@ class RegionRecords(FeatureRecords):
         """Reads the features and boxes of a record.
 
         Args:
-            place: Where the record is, as given to `add_named`.
+            place: Location of the record, as given to `add_named`.
             where: str, name of the record in messages.
             size: Width and height of the image in pixels, for files without them.
                 Defaults to `None`, unknown.
@@ -98,7 +98,7 @@ def check(
             f"{boxes.shape}; they should be (N, D) and (N, 4)."
         )
     features = finite_float32(features, where)
-    # A comparison with NaN is false.
+    # `not all`, since comparisons with NaN are false.
     if not ((boxes >= -0.01) & (boxes <= 1.01)).all():
         raise InputError(f"{where} has boxes that exceed the image.")
     boxes = np.clip(np.asarray(boxes, "float32"), 0.0, 1.0)

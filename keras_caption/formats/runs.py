@@ -1,10 +1,10 @@
 """The JSON files in the folder of a run.
 
-`config.json` says what a run was begun with, `history.json` holds the logs of its
-epochs, and `test_scores.json`, written last, its scores.
+`config.json` holds the settings of a run, `history.json` the logs of its epochs, and
+`test_scores.json`, written last, its scores.
 
-The scores of epochs are times 100, as in papers; a row of the history says so by its
-`scale`.
+Scores of epochs are multiplied by 100, as in papers; `scale` in a row of the history
+records this.
 """
 
 import pathlib
@@ -17,9 +17,9 @@ from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 
 SCALE = 100  # of the scores in logs of epochs
-# Scores that are not shown times 100.
+# Scores that are not multiplied by 100 for display.
 UNSCALED = ("log_perplexity", "log_probability")
-# Scores of parts of the test split that a run may have, and what they are of.
+# Scores of parts of the test split that a run may have, with their titles.
 PARTS = {
     "statements": "Share of statements that are true",
     "objects": "Objects of COCO that captions name",
@@ -77,7 +77,7 @@ class Scores(TypedDict, extra_items=FiniteFloat):
 
 
 def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
-    """Reads what a run was begun with.
+    """Reads the settings with which a run was begun.
 
     Args:
         folder: `pathlib.Path` of the run.
@@ -96,7 +96,7 @@ def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
 
 
 def read_finished(folder: pathlib.Path) -> dict[str, Any]:
-    """Reads what a finished run was, and its scores.
+    """Reads the settings and the scores of a finished run.
 
     Args:
         folder: `pathlib.Path` of the run.
@@ -105,14 +105,14 @@ def read_finished(folder: pathlib.Path) -> dict[str, Any]:
         dict of the values in `config.json` and the scores in `test_scores.json`.
 
     Raises:
-        InputError: If one of the files is missing or wrong.
+        InputError: If a file is missing or does not follow the format.
     """
     defaults = {"parameters": None, "statements": {}}
     return {**defaults, **read_scores(folder), **read_config(folder)}
 
 
 def read_config(folder: pathlib.Path) -> dict[str, Any]:
-    """Reads what a run that has a model was begun with, a dict.
+    """Reads the settings of a run that has a model, a dict.
 
     Raises:
         InputError: If there is no such folder, or its `config.json` is missing,

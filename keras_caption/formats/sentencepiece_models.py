@@ -6,8 +6,8 @@ from typing import Any
 from keras_caption.errors import missing_extras
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = range(1, 6)  # types of pieces
-# Fields of sentencepiece_model.proto, by message: name, number and type. Those that
-# are not among them stay as they are.
+# Fields of sentencepiece_model.proto, by message: name, number and type. Protobuf keeps
+# all other fields unchanged.
 FIELDS = {
     "Model": (("pieces", 1, "Piece"), ("trainer_spec", 2, "Trainer")),
     "Piece": (("piece", 1, "string"), ("score", 2, "float"), ("type", 3, "int32")),
@@ -21,7 +21,7 @@ FIELDS = {
     ),
 }
 REPEATED = ("pieces",)
-DEFAULTS = {"type": NORMAL}  # where they are not 0
+DEFAULTS = {"type": NORMAL}  # of fields whose default is not 0
 
 
 def parse_model(content: bytes) -> Any:
@@ -39,10 +39,10 @@ def parse_model(content: bytes) -> Any:
 
 @functools.cache
 def _model_class():
-    """The class of the message `Model`.
+    """Builds the class of the message `Model`.
 
-    SentencePiece's own, in `sentencepiece_model_pb2`, is code that was generated for a
-    version of protobuf, and cannot be imported beside an older one.
+    SentencePiece's own class, in `sentencepiece_model_pb2`, is generated for a version
+    of protobuf, and cannot be imported with an older one.
     """
     with missing_extras():
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory

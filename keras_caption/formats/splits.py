@@ -1,4 +1,4 @@
-"""What a file of captions or questions is for: train, val or test."""
+"""The split of a file of captions or questions: train, val or test."""
 
 import os
 import pathlib
@@ -15,17 +15,17 @@ WORDS = {
 
 
 def splits_in(name: str) -> list[str]:
-    """The splits that the name of a file or folder has as words, in order.
+    """Finds the splits that are words of the name of a file or folder, in order.
 
-    The words end where letters do: `captions_val2014.json` says `val`, and
-    `evaluation.json` nothing. VQA's `test-dev` is a part of `test`.
+    A word is a run of letters: `captions_val2014.json` contains `val`, and
+    `evaluation.json` no split. VQA's `test-dev` is a part of `test`.
     """
     words = re.findall("[a-z]+", name.lower().replace("test-dev", "test"))
     return list(dict.fromkeys(WORDS[word] for word in words if word in WORDS))
 
 
 def given_split(path: str | os.PathLike) -> tuple[pathlib.Path, str | None]:
-    """Separates what `train=PATH`, `val=PATH` or `test=PATH` says.
+    """Splits `train=PATH`, `val=PATH` or `test=PATH` into path and split.
 
     Args:
         path: Path; a str may begin with a split.
@@ -34,10 +34,10 @@ def given_split(path: str | os.PathLike) -> tuple[pathlib.Path, str | None]:
         The path, and the split or `None`.
 
     Raises:
-        InputError: If there is no such split.
+        InputError: If the split is unknown.
     """
     split, equals, rest = path.partition("=") if isinstance(path, str) else ("",) * 3
-    if pathlib.Path(path).exists():  # its name may have the character
+    if pathlib.Path(path).exists():  # its name may contain "="
         return pathlib.Path(path), None
     if split in SPLITS and rest:
         return pathlib.Path(rest), split
@@ -49,10 +49,10 @@ def given_split(path: str | os.PathLike) -> tuple[pathlib.Path, str | None]:
 def given_splits(
     paths: Iterable[str | os.PathLike],
 ) -> dict[pathlib.Path, str | None]:
-    """Separates the splits of several paths, see `given_split`.
+    """Splits several paths with splits, see `given_split`.
 
     Raises:
-        InputError: If there is no such split, or a path is given twice.
+        InputError: If a split is unknown, or a path is given twice.
     """
     splits = {}
     for path, split in map(given_split, paths):
@@ -63,7 +63,7 @@ def given_splits(
 
 
 def unclear(path: pathlib.Path, reason: str) -> InputError:
-    """The error for a file whose split is neither named nor given.
+    """Makes the error for a file whose split is neither named nor given.
 
     Args:
         path: `pathlib.Path` of the file or folder.

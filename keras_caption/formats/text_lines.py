@@ -1,4 +1,4 @@
-"""Lines of text files that people wrote: the one reader of them."""
+"""Reads the lines of text files that people wrote."""
 
 import contextlib
 import gzip
@@ -10,16 +10,16 @@ from typing import BinaryIO
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of, refuse_pipe
 
-LINE_BYTES = 2**20  # of the longest line that is read
-MARK = "\ufeff"  # of the byte order, at the start of a file
+LINE_BYTES = 2**20  # greatest length of a line
+MARK = "\ufeff"  # byte order mark, at the start of a file
 
 
 def lines(path: pathlib.Path) -> Iterator[str]:
-    """Lines of a text file in UTF-8, without their ends.
+    """Yields the lines of a text file in UTF-8, without their ends.
 
-    Lines end in LF or CR LF, and in CR alone if the first has no LF. Another CR counts
-    as a space, and a byte order mark at the start of the file is skipped. Memory does
-    not grow with the file.
+    Lines end in LF or CR LF, or in CR alone if the first line has no LF. Any other CR
+    becomes a space, and a byte order mark at the start is skipped. Memory use does not
+    grow with the file.
 
     Args:
         path: `pathlib.Path` of the file, plain or as `.gz`.
@@ -32,7 +32,7 @@ def lines(path: pathlib.Path) -> Iterator[str]:
 
 
 def lines_of(open_file: Callable[[], BinaryIO], name: object) -> Iterator[str]:
-    """Lines of what `open_file` opens, as of `lines`; `name` is for messages."""
+    """Yields the lines of a file like `lines`; `name` is used in messages."""
     number = 0
     with reading_lines(name, lambda: number), open_file() as file:
         for number, (_, line) in enumerate(raw_lines(file), start=1):
@@ -45,7 +45,7 @@ def reading_lines(name: object, count: Callable[[], int]) -> Iterator[None]:
     """Converts errors of a file whose lines are read to `InputError`.
 
     Args:
-        name: What the file is called in messages.
+        name: Name of the file in messages.
         count: Function that returns the number of lines that have been read.
     """
     try:
@@ -60,21 +60,20 @@ def open_text(path: pathlib.Path) -> BinaryIO:
     """Opens a text file to read its bytes, unpacked if it is a `.gz`.
 
     Raises:
-        InputError: If it is a pipe or a device.
+        InputError: If the path is that of a pipe or a device.
     """
     refuse_pipe(path)
     return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
 
 
 def raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yields the byte at which each line of a file begins, and the line, with its end.
+    """Yields the byte offset of each line of a file, and the line with its end.
 
     Args:
-        file: Binary file, at the beginning of a line. How lines end is seen from there
-            on.
+        file: Binary file, at the beginning of a line, which decides how lines end.
 
     Yields:
-        int and bytes, of a longer line the first `LINE_BYTES` and one more.
+        int and bytes; a longer line is cut after `LINE_BYTES` + 1 bytes.
     """
     start, line = file.tell(), file.readline(LINE_BYTES + 1)
     if b"\r" in line and b"\n" not in line:  # as Macs wrote text before 2001
@@ -90,7 +89,7 @@ def raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines_of_mac(file, start, chunk):
-    """Lines that end in CR, the first of them at `start`, where `chunk` begins."""
+    """Yields lines that end in CR; `chunk` is the first part, at offset `start`."""
     line, length = b"", 0
     while chunk:
         *ends, last = chunk.split(b"\r")
@@ -106,7 +105,7 @@ def _lines_of_mac(file, start, chunk):
 
 
 def decode(line: bytes, where: str) -> str:
-    """The text of a line, without its end."""
+    """Decodes a line, without its end."""
     if len(line) > LINE_BYTES:
         raise InputError(
             f"{where} is longer than {LINE_BYTES:,} bytes: that is no sentence."

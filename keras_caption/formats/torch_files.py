@@ -18,7 +18,7 @@ from keras_caption.formats.arrays import open_zip
 from keras_caption.formats.faults import reading, refuse_pipe
 from keras_caption.formats.plain_pickles import PlainUnpickler
 
-# Before PyTorch 1.6, a file was a row of pickles; the first is this number.
+# Before PyTorch 1.6, a file was a sequence of pickles; the first holds this number.
 MAGIC = 0x1950A86A20F9469CFC6C
 NUMBERS = {
     "DoubleStorage": "<f8",
@@ -36,7 +36,7 @@ STATE_DICTS = "state_dict", "model_state"  # the second is JoeyNMT's
 
 @dataclasses.dataclass(frozen=True)
 class Storage:
-    """The numbers that tensors are views of: their type and the key of their bytes."""
+    """Storage of tensors: the type of its numbers, and the key of its bytes."""
 
     dtype: str
     key: str
@@ -52,10 +52,10 @@ class StoredTensor:
     strides: list[int]
 
     def read(self, numbers: np.ndarray) -> np.ndarray:
-        """The tensor, a view of the numbers of its storage that cannot be written.
+        """Returns the tensor, a read-only view of the numbers of its storage.
 
         Raises:
-            ValueError: If it reaches beyond them.
+            ValueError: If the tensor exceeds the storage.
         """
         if 0 in self.shape:
             return np.zeros(self.shape, numbers.dtype)
@@ -98,7 +98,7 @@ class TorchUnpickler(PlainUnpickler):
 
     def persistent_load(self, pid: Any) -> Storage:
         kind, dtype, key = pid[:3]
-        # The last is a view of another storage, which no file of ours had.
+        # The last element describes a view of another storage, which is not supported.
         if kind != "storage" or (len(pid) > 5 and pid[5] is not None):
             raise ValueError("it holds a storage of an unknown kind")
         self.dtypes[str(key)] = dtype
@@ -113,11 +113,11 @@ def read_torch(path: pathlib.Path) -> dict[str, np.ndarray]:
             `"state_dict"`, as checkpoints with the state of an optimizer.
 
     Returns:
-        dict from name to NumPy array that cannot be written. Tensors of one storage,
-        such as tied weights, share its memory: a small file may have many of them.
+        dict from name to read-only NumPy array. Tensors of one storage, such as tied
+        weights, share its memory, so that many of them do not exhaust it.
 
     Raises:
-        InputError: If the file is damaged, or holds something else.
+        InputError: If the file is damaged, or has other content.
     """
     with reading(path), open_file(path) as (content, read_numbers):
         numbers_of = functools.cache(read_numbers)
@@ -170,7 +170,7 @@ def open_archive(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
 
 @contextlib.contextmanager
 def open_pickles(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
-    """Opens a row of pickles with the numbers behind, PyTorch's format before 1.6."""
+    """Opens a sequence of pickles and numbers, PyTorch's format before 1.6."""
     with (
         open(path, "rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
@@ -198,6 +198,6 @@ def open_pickles(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
 
 
 def check_little_endian(is_little: bool) -> None:
-    """Refuses numbers whose greatest byte is first."""
+    """Refuses big-endian numbers."""
     if not is_little:
         raise ValueError("its numbers are big-endian")

@@ -19,7 +19,7 @@ from keras_caption.formats.splits import splits_in, unclear
 
 Language = Literal["en", "zh"]
 KEYS = {"en": "enCap", "zh": "chCap"}
-# A run of Latin letters and digits, or another character that is no punctuation.
+# A run of Latin letters and digits, or another character except punctuation.
 CHARACTER = re.compile(r"[A-Za-z0-9]+|\w")
 
 
@@ -34,24 +34,24 @@ def list_vatex_videos(
 ) -> ListedFile:
     """Lists the videos of one of VATEX's files, such as `vatex_training_v1.0.json`.
 
-    Chinese captions whose words no spaces separate are split into characters: spaces
-    are put between all, runs of Latin letters and digits stay together, and punctuation
-    is dropped, which the metrics would count as words. Whether spaces separate words
-    is asked of the file: most of its captions have some.
+    Chinese captions without spaces between words are split into characters: spaces are
+    inserted between all characters, except in runs of Latin letters and digits, and
+    punctuation is dropped, which the metrics would count as words. Spaces separate
+    words if most captions of the file have some.
 
     Args:
         path: `pathlib.Path` of the file.
         language: `"en"` or `"zh"`, of the captions. Defaults to `"en"`.
-        split: str, `"train"`, `"val"` or `"test"`. Defaults to that which the name of
-            the file says, see `splits_in`.
+        split: str, `"train"`, `"val"` or `"test"`. Defaults to the split in the name of
+            the file, see `splits_in`.
 
     Returns:
-        `ListedFile`. In a file without captions, as of the private test videos, videos
-        have none, and no problem.
+        `ListedFile`. In a file without captions, such as that of the private test
+        videos, videos have neither captions nor a problem.
 
     Raises:
         InputError: If the file does not follow the format, lists a video twice, or has
-            captions in the other language only; or if its name says no split.
+            captions in the other language only, or if its name has no split.
     """
     videos = read_json(path, list[Video])
     refuse_repeats(path, "videos[].videoID", (video["videoID"] for video in videos))
@@ -79,10 +79,7 @@ def list_vatex_videos(
 
 def separate_characters(captions: list[list[str]]) -> list[list[str]]:
     """Puts spaces between the characters of captions, unless most have spaces."""
-    texts = [text for of_video in captions for text in of_video]
-    if 2 * sum(" " in text for text in texts) > len(texts):
+    all_texts = [text for texts in captions for text in texts]
+    if 2 * sum(" " in text for text in all_texts) > len(all_texts):
         return captions
-    return [
-        [" ".join(CHARACTER.findall(text)) for text in of_video]
-        for of_video in captions
-    ]
+    return [[" ".join(CHARACTER.findall(text)) for text in texts] for texts in captions]

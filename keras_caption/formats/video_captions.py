@@ -1,4 +1,4 @@
-"""A plain list of videos in JSON: `[{"id": ..., "split": ..., "captions": [...]}]`."""
+"""A plain JSON list of videos: `[{"id": ..., "split": ..., "captions": [...]}]`."""
 
 import pathlib
 from typing import Literal

@@ -74,17 +74,17 @@ def find_vqa(
     Args:
         folder: Path of a folder with files whose names contain `questions` or
             `annotations`, and a split as a word, see `splits_in`, such as
-            `v2_OpenEnded_mscoco_train2014_questions.json`; plain or as `.gz`. Of the
-            official questions of test2015 and test-dev2015, a part of them, the first
-            are read.
+            `v2_OpenEnded_mscoco_train2014_questions.json`; plain or as `.gz`. If the
+            folder has the official questions of test2015 and of test-dev2015, which is
+            a part of it, those of test2015 are read.
 
     Returns:
         dict from split to the path of its questions, and that of its annotations or
         `None`. Splits without questions are missing.
 
     Raises:
-        InputError: If there is no such folder, it has several files of one kind and
-            split, annotations without questions, or no questions to train on.
+        InputError: If the folder is missing, or if it has several files of one kind and
+            split, annotations without questions, or no questions for train or val.
     """
     folder = pathlib.Path(folder)
     if not folder.is_dir():
@@ -109,7 +109,7 @@ def find_vqa(
 
 
 def find_file(folder: pathlib.Path, split: str, kind: str) -> pathlib.Path | None:
-    """The file of a kind and split in a folder, or `None`."""
+    """Finds the file of a kind and split in a folder; returns `None` if none exists."""
     paths = [
         path
         for path in list_files(folder, (".json", ".json.gz"))
@@ -133,8 +133,8 @@ def read_vqa(
             `question`), plain or as `.gz`.
         annotations: Path of a JSON file with `annotations` (`question_id`, `image_id`,
             `question_type`, `answer_type`, ten `answers`, each with an `answer`, and
-            `multiple_choice_answer`, by default the commonest of them); or `None`, for
-            questions whose answers are not known.
+            `multiple_choice_answer`, by default the most frequent answer); or `None`
+            for questions whose answers are unknown.
 
     Returns:
         A list of `Question`, in the order of the file of questions.

@@ -15,7 +15,7 @@ from keras_caption.layers.unbiased_layer_normalization import (
 
 @keras.saving.register_keras_serializable("keras_caption")
 class CoAttentionBlock(KnownOutput):
-    """A post-norm block of MCAN, around a self-attention and a guided attention layer.
+    """A post-norm block of MCAN around self-attention and guided attention.
 
         x = Norm(x + Dropout(SelfAttention(x)))
         x = Norm(x + Dropout(GuidedAttention(x, memory)))      (optional)

@@ -92,19 +92,20 @@ class InputReader(JitSwitch):
         values = self._readable(raw)
         counts = {name: count_rows(x) for name, x in values.items()}
         count = max(counts.values(), default=1)
-        needs_no_reading = not missing_inputs(self.kinds, values)
-        has_rows = all(hasattr(x, "__len__") for x in values.values())
-        is_one_file = isinstance(raw, str | bytes)
-        if count <= CHECKED_AT_ONCE and (
-            needs_no_reading or not has_rows or is_one_file
-        ):
+        is_complete = not missing_inputs(self.kinds, values)
+        is_sized = all(
+            hasattr(x, "__len__") and not isinstance(x, str | bytes)
+            for x in values.values()
+        )
+        has_files = is_sized and count > 0 and getattr(self, "extractor", None)
+        if count <= CHECKED_AT_ONCE and (is_complete or not has_files):
             self.read(raw, check=True, first=first)
         if len({*counts.values()}) > 1:
             raise InputError(
                 f"The inputs differ in their number of {self.kinds[0].noun}s: {counts}."
             )
         examples = Columns(values, count, first)
-        if count > CHECKED_AT_ONCE and needs_no_reading:
+        if count > CHECKED_AT_ONCE and is_complete:
             for start in range(0, count, CHECKED_AT_ONCE):
                 rows = np.arange(start, min(start + CHECKED_AT_ONCE, count))
                 self.read_batch(examples.take(rows), first + rows, check=True)

@@ -1,4 +1,4 @@
-"""From annotations with photos, clips or features to prepared datasets."""
+"""Preparation of datasets from annotations and photos, clips or features."""
 
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.frame_files import open_frames

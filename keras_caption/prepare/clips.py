@@ -1,4 +1,4 @@
-"""Features of the frames of clips, extracted once and stored."""
+"""Preparation of clips: features of their frames, extracted once and stored."""
 
 import collections
 import concurrent.futures
@@ -46,14 +46,14 @@ def prepare_clips(
 ) -> dict[str, Any]:
     """Writes the features of clips as a dataset for `keras_caption.datasets.load`.
 
-    An example has `frames` and `times`, see `frame_features`, and a film strip, its
-    `image`. Clips that are missing, damaged, cut or have a single frame are skipped
-    and counted, as are clips without captions.
+    An example has `frames`, `times` (see `frame_features`) and `image`, a film strip.
+    Clips that are missing, damaged, truncated or have a single frame are skipped and
+    counted, as are clips without captions.
 
     Args:
         folder: Path of a folder with clips, at any depth, named as the videos in
             `listed`, whatever their suffix.
-        listed: dict from split to a list of `ListedVideo`, from `list_videos`. If
+        listed: dict from split to a list of `ListedVideo`, from `list_videos`. If it is
             empty, all clips are for test, without captions.
         extractor: `keras_caption.features.ClipExtractor`.
         output: Path of the folder of the dataset, where the extractor is saved too.
@@ -67,7 +67,7 @@ def prepare_clips(
         The manifest, see `write_shards`, with an entry `features`, see `match`.
 
     Raises:
-        InputError: As `write_shards`; also if no listed video has a clip, or the
+        InputError: See `write_shards`; also if no listed video has a clip, or the
             extractor's number of frames is out of range.
     """
     check_num_frames(extractor.num_frames)
@@ -126,13 +126,13 @@ class ClipExamples:
 
     @functools.cached_property
     def extract(self) -> Any:
-        """The vectors of frames, as a graph."""
+        """The extraction of frame vectors, as a graph."""
         size = self.extractor.image_size
         images = tf.TensorSpec((None, size, size, 3), tf.uint8)
         vectors = self.extractor.extractor.vectors
         return tf.function(vectors, input_signature=[images], autograph=False)
 
-    def __getstate__(self):
+    def __getstate__(self):  # a graph cannot be pickled
         return {name: x for name, x in vars(self).items() if name != "extract"}
 
     def __call__(self, records: list[VideoRecord]) -> Iterator[dict | InputError]:

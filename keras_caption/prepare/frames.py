@@ -34,9 +34,9 @@ def prepare_frames(
 ) -> dict[str, Any]:
     """Writes frame features of videos as a dataset for `keras_caption.datasets.load`.
 
-    Features are stored in half precision. Videos whose features are missing, damaged,
-    of another size than those of the first, or not finite in half precision are
-    skipped and counted, as are features without captions.
+    Features are stored in half precision. Videos are skipped and counted if their
+    features are missing, damaged, not finite in half precision, or of another size than
+    those of the first video. So are features without captions.
 
     Args:
         listed: dict from split to a list of `ListedVideo`, from `list_videos`.
@@ -54,17 +54,15 @@ def prepare_frames(
         The manifest, see `write_shards`, with an entry `features`, see `match`.
 
     Raises:
-        InputError: As `write_shards`; also if no video has features, or `num_frames`
+        InputError: See `write_shards`; also if no video has features, or `num_frames`
             is out of range.
     """
     check_num_frames(num_frames)
     records, features = records_of_videos(listed, sources, strict)
-    dim = dim_of(record for of_split in records.values() for record in of_split)
+    dim = dim_of(record for split in records.values() for record in split)
     content = Content(
         records,
-        lambda of_shard: (
-            frame_example(record, dim, num_frames) for record in of_shard
-        ),
+        lambda shard: (frame_example(record, dim, num_frames) for record in shard),
         frame_features(dim, np.float16, has_times=False),
         [features["sources"], num_frames, listing_of(records)],
         manifest={"features": features},
@@ -96,7 +94,7 @@ def frame_example(
 
 
 def dim_of(records) -> int:
-    """Size of a feature vector, from the first video that can be read."""
+    """Returns the size of a feature vector, from the first readable video."""
     last = None
     for record in records:
         try:

@@ -21,17 +21,17 @@ TFDS_NAME = "coco_captions"
 def list_images(
     paths: Sequence[str | os.PathLike], strict: bool = False
 ) -> dict[str, list[ListedImage]]:
-    """Lists the images of caption files by split, and prints what each file is for.
+    """Lists the images of caption files by split, and prints the use of each file.
 
     Args:
         paths: Sequence of paths of JSON files. A file in Karpathy's schema (COCO,
-            Flickr8k, Flickr30k) gives splits and captions; COCO's files beside it give
-            only the sizes of images. COCO's files alone give captions too; see
-            `split_coco_files` for their splits, or say them: `"train=PATH"`,
-            `"val=PATH"`, `"test=PATH"`. A file without annotations, such as that of
-            COCO's test server, lists images without captions, for test.
-            `"coco_captions"` is not a file but COCO with Karpathy's splits, downloaded
-            by TFDS.
+            Flickr8k, Flickr30k) provides splits and captions; COCO's files beside it
+            provide only the sizes of images. COCO's files alone provide captions too.
+            Their splits follow from their names, see `split_coco_files`, unless they
+            are given: `"train=PATH"`, `"val=PATH"`, `"test=PATH"`. A file without
+            annotations, such as that of COCO's test server, lists images without
+            captions, for test. `"coco_captions"` is not a file but COCO with Karpathy's
+            splits, downloaded by TFDS.
         strict: bool, whether to raise an error for a caption without words instead of
             skipping it. Defaults to `False`.
 
@@ -41,7 +41,7 @@ def list_images(
 
     Raises:
         InputError: If a file does not follow its format, an image or a photo is listed
-            twice, or it is unclear what a file is for.
+            twice, or the split of a file is unclear.
     """
     files = given_splits(path for path in paths if path != TFDS_NAME)
     karpathys = [path for path in files if is_karpathy(path)]
@@ -73,18 +73,18 @@ def list_images(
 def split_coco_files(
     files: dict[pathlib.Path, str | None],
 ) -> dict[pathlib.Path, ListedFile]:
-    """Lists the images of COCO's files, each for the split that is given or named.
+    """Lists the images of COCO's files by the split that is given or named.
 
-    A file is for the split that its name has as a word, see `splits_in`. Of the files
-    with `val`, every other image is for test if no file is: COCO's captions of test
-    are not published.
+    The split of a file is a word of its name, see `splits_in`. If no file is for test,
+    every other image of the files with `val` is: COCO's captions of test are not
+    published.
 
     Args:
         files: dict from path to the split that a user gave, or `None`.
 
     Raises:
-        InputError: If a name has several splits or none, or a file without captions
-            should be for train or val.
+        InputError: If a name has several splits or none, or a file without captions is
+            given for train or val.
     """
     read = {path: list_coco_images(path) for path in files}
     uses = {}

@@ -1,4 +1,4 @@
-"""Which images or videos caption files list, and which of them have features."""
+"""Joins the listings of caption files, and matches them with features."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -17,12 +17,12 @@ def join_listings(
     describe: Callable[[Any], str],
     strict: bool = False,
 ) -> dict[str, list]:
-    """Joins what several caption files list, and prints what each is used for.
+    """Joins the listings of several caption files, and prints the use of each.
 
     Args:
         listings: dict from the path of a file to its `ListedFile`.
-        noun: str, what a file lists, such as `"image"`.
-        describe: Function of one of them, which returns what messages call it.
+        noun: str, name of the listed items, such as `"image"`.
+        describe: Function from an item to its name in messages.
         strict: bool, whether to raise an error for a caption that is skipped. Defaults
             to `False`.
 
@@ -30,7 +30,7 @@ def join_listings(
         dict from split to a list.
 
     Raises:
-        InputError: If two files list the same; or see `strict`.
+        InputError: If two files list the same item; see also `strict`.
     """
     joined, path_of = {split: [] for split in SPLITS}, {}
     for path, listing in listings.items():
@@ -47,7 +47,7 @@ def join_listings(
 
 
 def use_of(splits: Mapping[str, Sequence], noun: str) -> str:
-    """Says how many images, say, of a file are for which split."""
+    """Describes how many items of a file are for each split."""
     uses = [f"{len(x):,} for {split}" for split, x in splits.items() if x]
     return f"{noun}s: {', '.join(uses) or 'none'}"
 
@@ -60,24 +60,24 @@ def match(
 ) -> tuple[dict, dict[str, Any]]:
     """Finds the features of images or videos in several sources.
 
-    Of several records of the same, in one source or in several, the first that can be
-    read counts.
+    If an image or video has several records, in one source or in several, the first
+    readable one counts.
 
     Args:
-        captioned: dict from the ids of those that have captions to the further
-            arguments of `FeatureRecords.read`, a tuple.
+        captioned: dict from id to the further arguments of `FeatureRecords.read`, a
+            tuple, for images or videos with captions.
         sources: Sequence of `FeatureRecords`.
         noun: str, `"image"` or `"video"`, for messages.
-        strict: bool, whether to raise an error for features without captions, and for
-            records that are of nothing or repeated.
+        strict: bool, whether to raise an error for features without captions, for
+            repeated records, and for records without a valid id.
 
     Returns:
-        dict from id to source; and the entry `features` of a manifest: the numbers of
-        records in each of the `sources`, of those `with_captions` and
-        `without_captions`, and a list of the problems of the other records, `wrong`.
+        dict from id to source; and the entry `features` of a manifest: `sources`, the
+        number of records in each; `with_captions` and `without_captions`, numbers of
+        items; and `wrong`, a list of the problems of other records.
 
     Raises:
-        InputError: If none has features; or see `strict`.
+        InputError: If no item has features; see also `strict`.
     """
     problems = [problem for source in sources for problem in source.problems]
     sources_of, spelling = {}, {nfc(id_): id_ for id_ in captioned}
@@ -91,8 +91,8 @@ def match(
             f"{', '.join(str(source.path) for source in sources)}."
         )
     source_by_id = {}
-    for id_, of_id in sources_of.items():
-        source_by_id[id_], passed = choose(of_id, id_, captioned.get(id_), noun)
+    for id_, candidates in sources_of.items():
+        source_by_id[id_], passed = choose(candidates, id_, captioned.get(id_), noun)
         problems += passed
     without_captions = sources_of.keys() - complete
     if strict and problems:
@@ -111,17 +111,17 @@ def match(
 def choose(
     sources: list[FeatureRecords], id_: Hashable, arguments: tuple | None, noun: str
 ) -> tuple[FeatureRecords, list[str]]:
-    """Chooses the source of an image or video, that of its first readable record.
+    """Chooses the source of the first readable record of an image or video.
 
     Args:
-        sources: List of the `FeatureRecords` that have records of it.
+        sources: List of the `FeatureRecords` with records of the image or video.
         id_: int or str.
         arguments: Further arguments of `FeatureRecords.read`, or `None` for an image
             or video without captions, whose records are not read.
         noun: str, for messages.
 
     Returns:
-        The source, and a list of str, a sentence for each other record.
+        The source, and a list of sentences about the other records.
     """
     records = [
         (source, *record) for source in sources for record in source.records[nfc(id_)]
@@ -140,5 +140,5 @@ def choose(
             f"{other}: {noun} {id_} comes twice, and is read from {where}."
             for _, _, other in records[number + 1 :]
         ]
-    # The fault of the first is reported when the image or video is read.
+    # The fault of the first record is reported when the image or video is read.
     return sources[0], faults[1:]

@@ -1,4 +1,4 @@
-"""Photos and splits, listed by captions of a user's own: CSV, or text files."""
+"""Photos and splits, listed by a user's own captions: CSV, or text files."""
 
 import collections
 import dataclasses
@@ -21,7 +21,7 @@ CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".token")
 
 
 def is_own(path: pathlib.Path) -> bool:
-    """Whether captions are CSV or a folder of text files, by the path."""
+    """Returns whether a path is that of a CSV file or a folder of text files."""
     return path.is_dir() or path.suffix.lower() in CSV_SUFFIXES
 
 
@@ -32,10 +32,10 @@ def list_own_photos(
 ) -> dict[str, list[ListedImage]]:
     """Lists the photos of a user's own captions by split.
 
-    A photo's split is that of the column `split`; without one, that which a user gives
-    to the file or folder; or that which its name has as a word, see `splits_in`, such
-    as `captions_val.csv`. If no file has any, photos that exist are split by
-    `split_by_hash`. What each file is used for is printed.
+    A photo's split is the value of the column `split`; without that column, the split
+    given for the file or folder; otherwise a word of its name, see `splits_in`, such as
+    in `captions_val.csv`. If no file has a split, existing photos are split by
+    `split_by_hash`. Prints the use of each file.
 
     Args:
         paths: Sequence of paths of CSV files, see `read_caption_csv`, and of folders
@@ -47,36 +47,33 @@ def list_own_photos(
 
     Returns:
         dict from split to a list of `ListedImage`, numbered in the order of the files.
-        A text file that is blank, or of no photo or several, has a `problem`.
+        A text file that is blank, or that has no photo or several, has a `problem`.
 
     Raises:
         InputError: If a file does not follow its format, a photo is listed twice,
-            captions of other formats are among them, or it is unclear what a file is
-            for.
+            a file has another format of captions, or the split of a file is unclear.
     """
     read, skipped = {}, {}
     for path, split in given_splits(paths).items():
         read[path], skipped[path] = read_own(path, split, photos)
-    splits = {
-        path: {photo.split for photo in of_path} for path, of_path in read.items()
-    }
-    for path, of_path in splits.items():
+    splits = {path: {photo.split for photo in listed} for path, listed in read.items()}
+    for path, listed in splits.items():
         for other in splits:
-            if None in of_path and splits[other] - {None}:
+            if None in listed and splits[other] - {None}:
                 raise unclear(path, f"has no split, unlike {other}")
     existing = {nfc(photo.name) for photo in photos}
     hashed = split_by_hash(
         photo.file_name
-        for of_path in read.values()
-        for photo in of_path
+        for listed in read.values()
+        for photo in listed
         if photo.split is None
         and not photo.problem
         and nfc(pathlib.PurePath(photo.file_name).name) in existing
     )
     listings, number = {}, 0
-    for path, of_path in read.items():
+    for path, listed in read.items():
         listings[path] = ListedFile({split: [] for split in SPLITS}, skipped[path])
-        for photo in of_path:
+        for photo in listed:
             split = photo.split or hashed.get(photo.file_name, "train")
             listings[path].splits[split].append(
                 ListedImage(
@@ -94,8 +91,8 @@ def read_own(
 
     Args:
         path: `pathlib.Path`.
-        split: str that a user gives to the file or folder, or `None`.
-        photos: Of `list_own_photos`.
+        split: str, the split given for the file or folder, or `None`.
+        photos: See `list_own_photos`.
 
     Returns:
         A list of `CaptionedPhoto`, and a list of sentences about captions that are
@@ -128,14 +125,14 @@ def find_photos_of_texts(
 ) -> list[CaptionedPhoto]:
     """Finds the photo of every text file.
 
-    It has the path of the text file but for its suffix. If there is none, it is the
-    photo of the same name anywhere, provided that only one photo and only one text
-    file have this name.
+    The photo has the path of the text file, except for the suffix. If there is none, it
+    is the photo of the same name in any folder, provided that only one photo and only
+    one text file have this name.
 
     Args:
         folder: `pathlib.Path` of the text files, for messages.
         texts: List of `CaptionedPhoto`, as `read_caption_texts` returns it.
-        photos: Of `list_own_photos`.
+        photos: See `list_own_photos`.
 
     Returns:
         List of `CaptionedPhoto` with suffixes; those whose photo is missing or

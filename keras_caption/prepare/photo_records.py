@@ -50,7 +50,7 @@ class PhotoRecord:
 
 
 def records_of_scenes(builder: Any) -> dict[str, list[PhotoRecord]]:
-    """Lists the records of a prepared `Scenes`, whose images are decoded when read.
+    """Lists the records of a prepared `Scenes`; images are decoded when read.
 
     Args:
         builder: Prepared TFDS builder.
@@ -99,9 +99,9 @@ def records_of_photos(
     Args:
         folder: Path of a folder with photos, at any depth.
         captions: Sequence of paths of caption files, see `list_images`, or of CSV
-            files and folders of text files, see `list_own_photos`; of these, photos
-            without captions are listed for training, to be skipped and counted.
-            Defaults to none: all photos are then for test, without captions.
+            files and folders of text files, see `list_own_photos`. With the latter,
+            photos without captions are listed for training, to be skipped and counted.
+            Defaults to none: all photos are for test, without captions.
         instances: Sequence of paths of COCO's instances files, whose boxes become
             regions. Defaults to none. Boxes are relative to the photo as `read_photo`
             returns it, rotated by its EXIF orientation.
@@ -115,14 +115,14 @@ def records_of_photos(
 
     Raises:
         InputError: If a file does not follow its format, two images have the same
-            photo, none of the photos of a user's own captions is in the folder, or
-            there are instances for them, which name images by ids.
+            photo, no photo of a user's own captions is in the folder, or such captions
+            are combined with instances, which name images by ids.
     """
     folder = existing_path(folder)
     paths = list_photos(folder)
     names = [path.relative_to(folder) for path in paths]
-    own = any(is_own(given_split(path)[0]) for path in captions)
-    if own and instances:
+    has_own = any(is_own(given_split(path)[0]) for path in captions)
+    if has_own and instances:
         raise InputError(
             f"{instances[0]} names images by ids, which {captions[0]} does not have."
         )
@@ -134,7 +134,7 @@ def records_of_photos(
         image_id: [box for _, box in image_objects]
         for image_id, image_objects in objects.items()
     }
-    if own:
+    if has_own:
         listed = list_own_photos(captions, names, strict)
     elif captions:
         listed = list_images(captions, strict)
@@ -144,7 +144,7 @@ def records_of_photos(
         }
         print(f"{folder}: {use_of(listed, 'photo')}")
     photos = find_listed(folder, paths, listed)
-    if own:
+    if has_own:
         add_uncaptioned(listed, photos, paths)
 
     def record(image):
@@ -174,16 +174,16 @@ def records_of_questions(
 
     Args:
         folder: Path of a folder with photos, at any depth.
-        questions: Sequence of paths: of folders with the files of VQA, see
-            `keras_caption.formats.vqa.find_vqa`, and of JSON files of COCO-QA, whose
-            questions say their splits.
+        questions: Sequence of paths of folders with the files of VQA, see
+            `keras_caption.formats.vqa.find_vqa`, and of JSON files of COCO-QA, in which
+            each question has a split.
 
     Returns:
         dict from split to a list of `PhotoRecord`, as `records_of_photos`.
 
     Raises:
-        InputError: If a file does not follow its format, a question says no split, or
-            the questions about an image are of several.
+        InputError: If a file does not follow its format, a question has no split, or
+            the questions about an image have several splits.
     """
     paths = collections.defaultdict(list)
     for path in list_photos(folder):
@@ -194,7 +194,7 @@ def records_of_questions(
         if image_id not in splits:
             splits[image_id] = split
             photos = paths[nfc(image_id)]
-            records[split].append(_of_question(folder, image_id, photos))
+            records[split].append(_question_record(folder, image_id, photos))
         elif splits[image_id] != split:
             raise InputError(
                 f"{source}: image {image_id} is for {split}, and for "
@@ -205,7 +205,7 @@ def records_of_questions(
 
 
 def list_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
-    """Lists the photos in a folder, and prints what it has besides."""
+    """Lists the photos in a folder, and prints which other files it has."""
     passed_over = collections.Counter()
     paths = find_photos(folder, passed_over)
     if passed_over:
@@ -229,7 +229,7 @@ def _asked(questions):
                 yield source, question.split, question.image_id
 
 
-def _of_question(folder, image_id, paths):
+def _question_record(folder, image_id, paths):
     if len(paths) == 1:
         return PhotoRecord(
             image_id, str(paths[0]), functools.partial(read_photo, paths[0]), []
@@ -245,7 +245,7 @@ def add_uncaptioned(
     photos: dict[int, tuple[pathlib.Path, str | None]],
     paths: list[pathlib.Path],
 ) -> None:
-    """Adds photos that no caption file lists, to be skipped, to those for training.
+    """Adds photos that no caption file lists to the training split, to be skipped.
 
     Args:
         listed: dict from split to a list of `ListedImage`, changed in place.
@@ -278,9 +278,9 @@ def find_listed(
 ) -> dict[int, tuple[pathlib.Path, str | None]]:
     """Finds the photo of every listed image.
 
-    The photo is at the path, relative to the folder, that the caption file gives. If
-    there is none, it is the photo of the same name anywhere in the folder, provided
-    that only one photo and only one listed image have this name.
+    The photo is at the path in the caption file, relative to the folder. If there is
+    none, it is the photo of the same name anywhere in the folder, provided that only
+    one photo and only one listed image have this name.
 
     Args:
         folder: Path of the folder of photos.
@@ -337,9 +337,9 @@ def read_as_annotated(
         uint8 `(height, width, 3)`.
 
     Raises:
-        InputError: As `read_photo`; also if one is portrait and the other landscape:
-            the boxes are then of another photo, or of this one before it was rotated
-            by its EXIF orientation.
+        InputError: See `read_photo`; also if the photo is portrait and the annotated
+            image landscape, or the reverse: the boxes then belong to another photo, or
+            to this photo before its EXIF rotation.
     """
     photo = read_photo(path)
     height, width = photo.shape[:2]

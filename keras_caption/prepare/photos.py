@@ -1,4 +1,4 @@
-"""Features of photos, extracted once and stored."""
+"""Preparation of photos: features, extracted once and stored."""
 
 import concurrent.futures
 import dataclasses
@@ -51,8 +51,8 @@ def prepare_photos(
 
     An example has a `grid` of features, and `regions`: the annotated objects of the
     photo; the whole photo if it has none; or, if its objects are not annotated,
-    windows. By an `ObjectDetector`, it has the objects that
-    are found, and no grid.
+    windows. With an `ObjectDetector`, `regions` are the detected objects, and there is
+    no grid.
 
     Args:
         records: dict from split to a list of `PhotoRecord`.
@@ -66,12 +66,13 @@ def prepare_photos(
         The manifest, see `write_shards`.
 
     Raises:
-        InputError: As `write_shards`: if the folder was begun with other photos or
-            another extractor; with `strict`, if a photo cannot be read. If boxes are
-            annotated and a detector is to find them.
+        InputError: See `write_shards`: if the folder was begun with other photos or
+            another extractor, or, with `strict`, if a photo cannot be read. Also if
+            boxes are annotated and the extractor is a detector.
     """
-    finds = isinstance(extractor, ObjectDetector)
-    if finds and any(r.boxes is not None for rs in records.values() for r in rs):
+    detects = isinstance(extractor, ObjectDetector)
+    # A detector replaces annotated boxes; using both would mix two kinds of regions.
+    if detects and any(r.boxes is not None for rs in records.values() for r in rs):
         raise InputError("Objects are annotated, or found by a detector, not both.")
     with_objects = any(
         record.objects for split_records in records.values() for record in split_records
@@ -80,12 +81,12 @@ def prepare_photos(
         [r.image_id for split_records in records.values() for r in split_records]
     )
     numbered = {
-        split: [dataclasses.replace(r, image_id=numbers[r.image_id]) for r in of_split]
-        for split, of_split in records.items()
+        split: [dataclasses.replace(r, image_id=numbers[r.image_id]) for r in rs]
+        for split, rs in records.items()
     }
     content = Content(
         numbered,
-        (ObjectExamples if finds else PhotoExamples)(extractor, batch_size),
+        (ObjectExamples if detects else PhotoExamples)(extractor, batch_size),
         features_of(extractor, with_objects),
         source_of(records, extractor),
         files={EXTRACTOR: extractor.save, **files},
@@ -118,7 +119,7 @@ def load_extractor(
 
 
 def reader_of(name: str, folder: str | os.PathLike | None, builder: Any) -> dict:
-    """Arguments of a model that say how photos become what it reads of a dataset.
+    """Returns the arguments of a model that convert photos to its inputs.
 
     Args:
         name: str, name of the dataset, see `keras_caption.datasets.load`.
@@ -126,7 +127,7 @@ def reader_of(name: str, folder: str | os.PathLike | None, builder: Any) -> dict
         builder: Its TFDS builder.
 
     Returns:
-        dict of `extractor` and `categories`, of a dataset without them `None`.
+        dict of `extractor` and `categories`, each `None` if the dataset lacks it.
     """
     extractor, categories = None, None
     if name == "prepared":
@@ -173,7 +174,7 @@ def source_of(
 
 
 def identity_of(extractor: Extractor | ClipExtractor | ObjectDetector) -> list:
-    """Identifies an extractor, as JSON: configuration, and a hash of its weights."""
+    """Identifies an extractor, as JSON: its configuration and a hash of weights."""
     weights = hashlib.sha256()
     for weight in extractor.get_weights():
         weights.update(np.ascontiguousarray(weight))
@@ -197,7 +198,7 @@ class PhotoExamples:
         """The extractor as a graph."""
         return tf.function(self.extractor, reduce_retracing=True, autograph=False)
 
-    def __getstate__(self):
+    def __getstate__(self):  # a graph cannot be pickled
         return {name: x for name, x in vars(self).items() if name != "extract"}
 
     def __call__(self, records: list[PhotoRecord]) -> Iterator[dict | InputError]:
@@ -208,7 +209,7 @@ class PhotoExamples:
                 yield from self.examples_of(batch, list(pool.map(self.read, batch)))
 
     def read(self, record: PhotoRecord) -> dict | InputError:
-        """Makes an example without features, with the `photo` itself; or an error."""
+        """Makes an example with the `photo`, without features; or returns an error."""
         try:
             photo = record.read()
         except InputError as error:
@@ -225,7 +226,7 @@ class PhotoExamples:
     def examples_of(
         self, records: list[PhotoRecord], examples: list[dict | InputError]
     ) -> list[dict | InputError]:
-        """Adds features to the examples of a batch, changed in place; errors stay."""
+        """Adds features to the examples of a batch in place; errors stay."""
         indices = [i for i, e in enumerate(examples) if not isinstance(e, InputError)]
         valid = [examples[i] for i in indices]
         if not valid:
@@ -257,7 +258,7 @@ class PhotoExamples:
 
 
 class ObjectExamples(PhotoExamples):
-    """Makes examples of the objects that an `ObjectDetector` finds in photos."""
+    """Makes examples of the objects that an `ObjectDetector` detects in photos."""
 
     def examples_of(self, records, examples):
         valid = [e for e in examples if not isinstance(e, InputError)]
@@ -267,10 +268,10 @@ class ObjectExamples(PhotoExamples):
         photos = tree.map_structure(lambda *parts: np.stack(parts), *photos)
         detected = self.extract(photos)
         regions, boxes = (detected[name].numpy() for name in ("regions", "boxes"))
-        for example, of_regions, of_boxes in zip(valid, regions, boxes, strict=True):
-            there = of_boxes.any(axis=-1)
-            example["regions"] = of_regions[there].astype("float16")
-            example["boxes"] = of_boxes[there]
+        for example, features, corners in zip(valid, regions, boxes, strict=True):
+            is_object = corners.any(axis=-1)  # padding has a box of zeros
+            example["regions"] = features[is_object].astype("float16")
+            example["boxes"] = corners[is_object]
         return examples
 
 

@@ -24,7 +24,7 @@ IMAGES_PER_PROCESS = 5000
 
 @dataclasses.dataclass(frozen=True)
 class RegionRecord:
-    """An image to look up features of.
+    """An image whose features are to be looked up.
 
     Attributes:
         name: str, name of the image in messages.
@@ -46,9 +46,9 @@ def prepare_regions(
 ) -> dict[str, Any]:
     """Writes region features as a dataset for `keras_caption.datasets.load`.
 
-    Features are stored in half precision. Images whose features are missing, damaged
-    or not finite in half precision are skipped and counted, as are features without
-    captions and records without a valid image id.
+    Features are stored in half precision. Images are skipped and counted if their
+    features are missing, damaged or not finite in half precision. So are features
+    without captions, and records without a valid image id.
 
     Args:
         listed: dict from split to a list of `ListedImage`, from `list_images`.
@@ -57,15 +57,15 @@ def prepare_regions(
         folder: Path of the folder of the dataset.
         strict: bool, whether to raise an error instead of skipping. Defaults to
             `False`.
-        processes: int, number of processes. Defaults to one for every 5,000 images, at
-            most as many as the machine has cores: a process takes seconds to start.
+        processes: int, number of processes, each of which takes seconds to start.
+            Defaults to one for every 5,000 images, at most the number of cores.
         **options: `shard_size` and `execute` of `write_shards`.
 
     Returns:
         The manifest, see `write_shards`, with an entry `features`, see `match`.
 
     Raises:
-        InputError: As `write_shards`; also if no image has features.
+        InputError: See `write_shards`; also if no image has features.
     """
     images = [image for split_images in listed.values() for image in split_images]
     captioned = [image for image in images if not image.problem]
@@ -102,7 +102,7 @@ class RegionExamples:
     Args:
         source_by_id: dict from image id to its reader, from `open_regions`.
         dim: int, size of a feature vector.
-        numbers: dict from image id to the number that stands for it.
+        numbers: dict from image id to its number, see `number_images`.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class RegionExamples:
 
 
 def _dim(images, source_by_id):
-    """Size of a feature vector, from the first image that can be read."""
+    """Returns the size of a feature vector, from the first readable image."""
     for image in images:
         try:
             source = source_by_id[image.image_id]

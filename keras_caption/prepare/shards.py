@@ -1,4 +1,4 @@
-"""Datasets written shard by shard, so that an interrupted one can be resumed."""
+"""Writes datasets shard by shard, so that interrupted writing can be resumed."""
 
 import concurrent.futures
 import contextlib
@@ -38,16 +38,16 @@ NAME = "prepared"
 
 @dataclasses.dataclass(frozen=True)
 class Content:
-    """What a dataset is made of.
+    """The content of a dataset.
 
     Attributes:
         records: dict from split to a list of records, each with a `name`.
         examples_of: Function from a list of records to an iterator that yields, for
-            each in turn, an example of `features`, or the `InputError` for which the
-            record is skipped. With several processes it is pickled.
+            each record in turn, an example of `features`, or the `InputError` because
+            of which the record is skipped. With several processes it is pickled.
         features: `tfds.features.FeaturesDict`.
-        source: JSON value that identifies the records and how examples are made: a
-            folder is resumed only with an equal one.
+        source: JSON value that identifies the records and how examples are made. A
+            folder is resumed only if its source is equal.
         manifest: dict of further entries of the manifest.
         files: dict from the name of a further file to a function that writes the file
             to a path.
@@ -70,38 +70,39 @@ def write_shards(
     processes: int = 1,
     execute: Callable[["ShardWriter", dict[pathlib.Path, list]], None] | None = None,
 ) -> dict[str, Any]:
-    """Writes a dataset that TFDS reads, or resumes writing it.
+    """Writes a dataset for TFDS, or resumes writing it.
 
-    The records of the training split are shuffled, always in the same order. A shard
-    appears whole, followed by its description, a file beside it; a shard whose
-    checksum is that of its description is not written again. A record whose example is
-    an error is skipped, counted and listed with the reason.
+    The records of the training split are shuffled, always in the same order. Each shard
+    appears as a whole, followed by its description in a file beside it. A shard whose
+    checksum matches its description is not written again. A record whose example is an
+    error is skipped, counted and listed with the reason.
 
     Args:
-        content: `Content`, the records and how examples are made of them.
+        content: `Content`, the records and the function that makes examples of them.
         folder: Path of the folder of the dataset.
         shard_size: int, number of records of a shard. Defaults to 200.
         strict: bool, whether to raise the error of a record instead of skipping the
             record. Defaults to `False`.
         processes: int, number of processes that write shards. Defaults to 1.
-        execute: Function that calls a `ShardWriter` with the path and the records of
-            each shard, where and in which order it likes; they are a dict. Defaults to
-            those processes.
+        execute: Function of a `ShardWriter` and a dict from path to records. It calls
+            the writer with the path and the records of each shard, on any machine and
+            in any order. Defaults to `None`, the processes.
 
     Returns:
-        The manifest, a dict, which is also written: for each of the `splits`, the
-        numbers of records `listed` and `prepared`; for the skipped records, in
-        `left_out`, pairs of name and reason; and checksums of all `shards`.
+        The manifest, a dict, which is also written: `splits`, the numbers of records
+        `listed` and `prepared` in each; `left_out`, pairs of name and reason of the
+        skipped records; and `shards`, their checksums.
 
     Raises:
-        InputError: If the folder was begun with another source, another process
-            writes to it, or all records have errors; or, with `strict`, if one has.
+        InputError: If the folder was begun with another source, if another process
+            writes to it, if all records have errors or, with `strict`, if one has.
         OSError: If a shard cannot be written, for instance to a full disk.
     """
     folder = pathlib.Path(folder)
     identity = json.dumps([content.source, shard_size])
     writer = ShardWriter(content.examples_of, content.features, strict)
     with exclusive(folder):
+        # Before anything is written: a folder of other data is refused unchanged.
         _begin(folder, hashlib.sha256(identity.encode()).hexdigest())
         for name, write in content.files.items():
             with replacing(folder / name) as partial:
@@ -118,7 +119,7 @@ def write_shards(
             _count(manifest, split, len(content.records[split]), shards)
             if shards:
                 splits.append(_split_info(folder, split, shards.values()))
-        if not sum(of["prepared"] for of in manifest["splits"].values()):
+        if not sum(x["prepared"] for x in manifest["splits"].values()):
             reasons = [reason for _, reason in manifest["left_out"]]
             raise InputError(
                 f"{folder} would have no examples: "
@@ -131,7 +132,7 @@ def write_shards(
                 split_infos=splits,
                 filename_template=FILE_NAME,
                 description="A captioning dataset.",
-                check_data=False,  # which fails where all of a split was skipped
+                check_data=False,  # it fails if a whole split was skipped
             )
         manifest["descriptions"] = checksums(folder, [*DESCRIPTIONS, *content.files])
         write_json(folder / MANIFEST, manifest)
@@ -152,6 +153,7 @@ def _begin(folder, stamp):
 def _chunks(folder, split, records, shard_size):
     """Assigns the records of a split to shards: a dict from path to records."""
     if split == "train":
+        # Always the same order: a resumed folder assigns records to the same shards.
         records = random.Random(0).sample(records, len(records))
     starts = range(0, len(records), shard_size)
     name = f"{NAME}-{split}.tfrecord-{{:05d}}-of-{len(starts):05d}"
@@ -289,7 +291,7 @@ def _start(writer):
 
 
 def _end_with_parent():
-    """Ends this process, which would wait for work, if the main one is killed."""
+    """Ends this process if the main one is killed: it would wait for work."""
     multiprocessing.parent_process().join()
     os._exit(1)
 

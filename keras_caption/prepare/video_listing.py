@@ -18,15 +18,15 @@ from keras_caption.prepare.matching import join_listings
 def list_videos(
     paths: Sequence[str | os.PathLike], language: Language = "en", strict: bool = False
 ) -> dict[str, list[ListedVideo]]:
-    """Lists the videos of caption files by split, and prints what each file is for.
+    """Lists the videos of caption files by split, and prints the use of each file.
 
     Args:
-        paths: Sequence of paths of JSON files: VATEX's, one for each split, whose
-            names have it as a word or that are given as `"train=PATH"`, `"val=PATH"`
-            or `"test=PATH"`; MSR-VTT's `videodatainfo.json`; or a plain list of `id`,
-            `split` (train, val or test) and `captions`.
-        language: `"en"` or `"zh"`, of VATEX's captions, see `list_vatex_videos`.
-            Defaults to `"en"`.
+        paths: Sequence of paths of JSON files: VATEX's, one for each split, which is a
+            word of the name or given as `"train=PATH"`, `"val=PATH"` or `"test=PATH"`;
+            MSR-VTT's `videodatainfo.json`; or a plain list of `id`, `split` (train, val
+            or test) and `captions`.
+        language: `"en"` or `"zh"`, the language of VATEX's captions, see
+            `list_vatex_videos`. Defaults to `"en"`.
         strict: bool, whether to raise an error for a caption without words instead of
             skipping it. Defaults to `False`.
 
@@ -36,7 +36,7 @@ def list_videos(
 
     Raises:
         InputError: If a file does not follow its format, a video is listed twice, or
-            there is no such language.
+            the language is unknown.
     """
     check(Language, language=language)
     listings = {}

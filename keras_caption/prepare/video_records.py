@@ -1,4 +1,4 @@
-"""Videos with captions, and where their frames are read from."""
+"""Videos with captions, and the sources of their frames."""
 
 import dataclasses
 from typing import Annotated, Any
@@ -16,13 +16,13 @@ NumFrames = Annotated[int, Field(ge=1, le=MAX_FRAMES)]
 
 @dataclasses.dataclass(frozen=True)
 class VideoRecord:
-    """A video to take frames of.
+    """A video whose frames are to be read.
 
     Attributes:
         image_id: int, the number of the video.
         name: str, its name in the caption file.
         captions: List of str.
-        source: Reader with a function `read` of the name, or `None` if none has it.
+        source: Reader whose `read` takes the name; `None` if no source has the video.
         problem: str, a sentence that says why the video is skipped, or `None`.
     """
 
@@ -54,7 +54,7 @@ def records_of_videos(
         manifest, see `match`.
 
     Raises:
-        InputError: If no video is in a source; or see `match`.
+        InputError: If no video is in a source; see also `match`.
     """
     captioned = {
         v.name: () for videos in listed.values() for v in videos if not v.problem

@@ -1,4 +1,4 @@
-"""Generated images, clips and sentences, of which every fact is known."""
+"""Generated images, clips and sentences with known content."""
 
 from keras_caption.synthetic.moving_scenes import MovingScenes, MovingScenesConfig
 from keras_caption.synthetic.scenes import Scenes, ScenesConfig

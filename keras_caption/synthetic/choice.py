@@ -7,6 +7,6 @@ Option = TypeVar("Option")
 
 
 def choose(rng: np.random.Generator, options: Iterable[Option]) -> Option:
-    """One of some options, each as probable as any other."""
+    """Chooses one of several options with equal probability."""
     options = list(options)
     return options[rng.integers(len(options))]

@@ -7,15 +7,16 @@ from keras_caption.synthetic import moving_scenes, scenes
 
 @dataclasses.dataclass(frozen=True)
 class Statements:
-    """How the statements of captions are judged.
+    """Functions that judge the statements of captions.
 
     Attributes:
-        accuracy: Function of captions, a dict from image id to str, and examples,
-            which returns the share of true statements, see
+        accuracy: Function from captions, a dict from image id to str, and examples to
+            the share of true statements, see
             `keras_caption.synthetic.scenes.statement_accuracy`.
-        truth: Reward for true statements, a function of a vocabulary, such as
+        truth: Function from a vocabulary to a reward for true statements, such as
             `keras_caption.synthetic.scenes.StatementTruth`, or `None`.
-        with_facts: Function of examples, which adds what this reward reads, or `None`.
+        with_facts: Function that adds the tensors that this reward reads to examples,
+            or `None`.
     """
 
     accuracy: Callable[[dict[int, str], Any], dict[str, tuple[float, int]]]
@@ -23,7 +24,7 @@ class Statements:
     with_facts: Callable[[Any], Any] | None = None
 
 
-# By the feature that holds the truth.
+# By the feature with the known content.
 STATEMENTS = {
     "events": Statements(moving_scenes.statement_accuracy),
     "objects": Statements(
@@ -33,13 +34,13 @@ STATEMENTS = {
 
 
 def statements_of(builder: Any) -> Statements | None:
-    """How statements about the examples of a dataset are judged.
+    """Returns the functions that judge statements about a dataset's examples.
 
     Args:
         builder: TFDS builder, from `keras_caption.datasets.load`.
 
     Returns:
-        `Statements`, or `None` if the dataset does not hold the truth.
+        `Statements`, or `None` if the content of examples is unknown.
     """
     features = builder.info.features
     return next((x for name, x in STATEMENTS.items() if name in features), None)

@@ -66,6 +66,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
 
         batches = [keras.utils.unpack_x_y_sample_weight(batch) for batch in batches]
         counts = [sum_over_replicas(count_targets(*batch)) for batch in batches]
+        # An update without valid targets has the loss 0, not NaN.
         total = ops.maximum(sum(counts), 1e-9)
         # Loss scaling of half precision; 1 in float32.
         scale = self.optimizer.scale_loss(1.0)

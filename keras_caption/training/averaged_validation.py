@@ -51,6 +51,7 @@ class AveragedValidation(keras.callbacks.Callback):
             self.validation.on_epoch_end(epoch, logs)
         finally:
             model.set_weights(weights)
+        # `Checkpoint` saves these weights as the best, and the model's own as the last.
         self.checkpoint.validated = mean
 
     def _mean(self, epoch, weights):

@@ -268,6 +268,7 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
     def on_epoch_end(self, epoch, logs=None):
         with self._os_errors():
             super().on_epoch_end(epoch, logs)
+            # Written now, so that a full disk is reported in the epoch that filled it.
             self._train_writer.flush()
 
     def on_train_end(self, logs=None):
@@ -349,6 +350,7 @@ class Checkpoint(keras.callbacks.Callback):
             }
         )
         if logs[self.monitor] > previous:
+            # A copy without the optimizer, whose moments would triple the file.
             best = type(model).from_config(model.get_config())
             best.set_weights(self.validated or model.get_weights())
             best.save(self.folder / "best.keras")

@@ -60,5 +60,6 @@ def has_stalled(history: Sequence[dict[str, Any]], monitor: str, patience: int) 
     if not patience or not history:
         return False
     values = np.array([row[monitor] for row in history])
+    # The first of equal values: a tie is no improvement.
     best = values.argmin() if monitor.endswith("loss") else values.argmax()
     return bool(len(values) - 1 - best >= patience)

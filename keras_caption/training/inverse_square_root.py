@@ -35,6 +35,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         self.warmup_steps = warmup_steps
 
     def __call__(self, step: Any) -> Any:
+        # Keras counts steps from 0, the paper from 1.
         steps = (ops.cast(step, "float32") + 1.0) / self.warmup_steps
         return self.learning_rate * ops.minimum(steps, ops.rsqrt(steps))
 

@@ -1,4 +1,4 @@
-"""The phases of an experiment: cross-entropy, then, optionally, self-critical training.
+"""The phases of an experiment: cross-entropy, then self-critical training if any.
 
 A `keras_caption.training.Task` supplies data and models; a `RunDirectory` records the
 phase, and knows where to resume it.
@@ -243,6 +243,7 @@ def fit(
         verbose=2,
         callbacks=callbacks,
     )
+    # In half precision, the optimizer skips steps whose scaled gradients overflow.
     if epoch < epochs and steps_done(trainer) == before:
         raise InputError(
             f"The run in {directory.folder} made no update: in half precision all its "

@@ -161,6 +161,7 @@ class RunDirectory:
         recorded = read_begun(self.folder)
         if recorded is None:
             return
+        # Settings that may change on resume are not compared.
         begun, now = lasting(recorded), lasting(self.description)
         others = [
             f"{name}={begun.get(name)}, not {now.get(name)}"
@@ -207,6 +208,7 @@ class RunDirectory:
         """
         description = {"model": model, **self.description, **more}
         write_json(self.folder / "config.json", description)
+        # Last: a process that ends in between leaves an unfinished run.
         write_json(self.folder / "test_scores.json", scores)
         return description
 

@@ -64,6 +64,7 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step: Any) -> Any:
         epoch = self.first_epoch + epochs_done(step, self.steps_per_epoch) + 1.0
         warmup = ops.minimum(epoch / self.warmup_epochs, 1.0)
+        # The first decay comes with the first epoch after `decay_after`, hence `ceil`.
         decays = ops.ceil((epoch - self.decay_after) / self.decay_every)
         decay = self.decay_rate ** ops.maximum(decays, 0.0)
         return self.learning_rate * warmup * decay

@@ -122,6 +122,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         names = ("loss", "reward", "baseline", "advantage", "length", "entropy")
         self.trackers = [keras.metrics.Mean(name=name) for name in names]
         self.built = True
+        # A default, so that `fit` works without `compile`.
         self.compile(keras.optimizers.Adam(1e-5))
 
     def compile(self, optimizer, **kwargs):
@@ -141,6 +142,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
     def train_step(self, data):
         batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         needed = ("references", *reads_of(self.reward))
+        # The check runs while the graph is traced, once for each structure of a batch.
         if not isinstance(batch, dict) or not {*needed} <= {*batch}:
             raise InputError(
                 f"Self-critical training takes dicts that hold {', '.join(needed)} "

@@ -12,12 +12,12 @@ from keras_caption.text import BOS, EOS, PAD
 from keras_caption.visualization.drawing import draw
 from keras_caption.visualization.fonts import find_fonts
 
-TEXT = {"fontsize": 11, "parse_math": False}  # words, in which $ begins no formula
+TEXT = {"fontsize": 11, "parse_math": False}  # a $ in a word is no formula
 WIDTH = 20  # inches, of figures of wide images or of several captions
 PANEL, HEIGHT = 2.2, 2.7  # inches, of figures of narrower images
 MIN_WIDTH = 9  # inches, for the caption and the legend
 LEGEND_HEIGHT = 0.4  # inches
-OWN = 0.2  # of a word's attention that is elsewhere than that of all words
+OWN = 0.2  # distance of a word's attention from the mean, for a panel of its own
 EOS_WORD = "<eos>"
 LEGEND = (
     "Shares of attention, on one scale for each caption: of all its words together, "
@@ -43,7 +43,7 @@ def attention_over_memory(
 
     Raises:
         InputError: If there is more than one image or caption, the caption has no
-            tokens, or nothing can be predicted from the image.
+            tokens, or the image has a fault.
     """
     inputs = read_one(model, inputs)
     tokens = tokens_of(tokens)
@@ -58,16 +58,16 @@ def attention_over_words(
     tokens: Int[Tensor, " T"],
     image: UInt8[np.ndarray, "height width 3"] | None = None,
 ) -> Figure:
-    """Plots what a captioner attends to, for the words that differ in it.
+    """Plots the attention of a captioner, for words that differ from the mean.
 
-    The first panel is the mean over all words of the caption; then there is one for
-    each word of whose attention a fifth or more is elsewhere. All share one scale.
-    Panels stand side by side or, if the image is as wide as a film strip, one below
-    another, with the words at their left.
+    The first panel shows the mean over all words of the caption. Further panels show
+    the words whose attention differs from the mean by a fifth or more. All share one
+    scale. Panels stand side by side or, if the image is as wide as a film strip, one
+    below another, with the words on the left.
 
     Args:
-        model, inputs, tokens: Of `attention_over_memory`. Inputs that the model does
-            not read may be shown too, such as `times` of frames.
+        model, inputs, tokens: See `attention_over_memory`. Inputs that the model does
+            not read, such as `times` of frames, may be shown too.
         image: uint8 `(height, width, 3)`, shown in every panel. Defaults to that of
             `keras_caption.inputs.InputKind.blank`.
 
@@ -87,10 +87,10 @@ def attention_over_words(
 
 
 class Row:
-    """A caption, and the panels that show what it attends to.
+    """A row of panels that show the attention of a caption.
 
     Args:
-        model, inputs, tokens, image: Of `attention_over_words`.
+        model, inputs, tokens, image: See `attention_over_words`.
 
     Attributes:
         panels: List of pairs of a word and its weights, the first of all words.
@@ -112,7 +112,7 @@ class Row:
             self.height = len(self.panels) * strip + 0.6
 
     def plot(self, model: Any, figure: Figure | SubFigure, columns: int) -> None:
-        """Plots the panels into a figure that has place for so many in a row."""
+        """Plots the panels into a figure with this number of columns."""
         shape = (len(self.panels), 1) if self.is_stacked else (1, columns)
         axes = figure.subplots(*shape, squeeze=False).ravel()
         figure.suptitle(self.caption, x=0.01, ha="left", **{**TEXT, "fontsize": 13})
@@ -135,7 +135,7 @@ class Row:
 
 
 def own_panels(words: list[str], weights: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """The mean over words, and the words that attend to something of their own.
+    """Selects the panels: the mean over words, and words that differ from it.
 
     Args:
         words: List of str.
@@ -146,20 +146,21 @@ def own_panels(words: list[str], weights: np.ndarray) -> list[tuple[str, np.ndar
     """
     spoken = [i for i, word in enumerate(words) if word != EOS_WORD] or [0]
     mean = weights[spoken].mean(axis=0)
-    elsewhere = np.abs(weights - mean).sum(axis=1) / 2
-    own = [(words[i], weights[i]) for i in spoken if elsewhere[i] >= OWN]
-    return [("all words", mean), *own]
+    # Total variation distance, from 0 to 1.
+    distance = np.abs(weights - mean).sum(axis=1) / 2
+    distinct = [(words[i], weights[i]) for i in spoken if distance[i] >= OWN]
+    return [("all words", mean), *distinct]
 
 
 def names_of(model: Any, inputs: dict[str, Any]) -> list[str] | None:
-    """Categories of the regions of a model of objects."""
+    """Returns the categories of regions, if the model reads objects."""
     if not getattr(model, "categories", None) or "regions" not in inputs:
         return None
     return model.region_names(inputs["regions"][0])
 
 
 def labels_of(names: list[str] | None, weights: np.ndarray) -> list[str]:
-    """What is written at items of a memory: their names, if any, and shares."""
+    """Writes the labels of a memory's items: their names, if any, and weights."""
     names = [""] * len(weights) if names is None else names
     return [
         f"{name} {share:.0%}".strip()
@@ -174,7 +175,7 @@ def show(
     weights: np.ndarray,
     image: np.ndarray,
 ) -> None:
-    """Shows an image in a panel, with what is attended to."""
+    """Shows an image in a panel, with attention weights."""
     panel.set(xticks=[], yticks=[])
     panel.spines[:].set_visible(False)
     panel.imshow(image)
@@ -182,15 +183,15 @@ def show(
 
 
 def add_legend(figure: Figure, text: str = LEGEND) -> None:
-    """Says below a figure what its panels show."""
+    """Adds a line below a figure that explains its panels."""
     figure.supxlabel(text, x=0.01, ha="left", fontsize=10)
 
 
 def read_one(model: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The encoder's inputs of one example.
+    """Reads the encoder's inputs of one example.
 
     Raises:
-        InputError: If there are several, or the example has a fault.
+        InputError: If there are several examples, or the example has a fault.
     """
     inputs = model.read(inputs, check=True)
     size = len(next(iter(inputs.values())))
@@ -203,7 +204,7 @@ def read_one(model: Any, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def tokens_of(caption: Any) -> list[int]:
-    """The tokens of one caption, up to EOS or padding.
+    """Returns the tokens of one caption, up to EOS or padding.
 
     Raises:
         InputError: If there are none, or captions of several images.

@@ -19,7 +19,7 @@ def attention_over_captions(
     model: Seq2Seq | Ensemble,
     captions: Iterable[tuple[dict[str, Any], np.ndarray, np.ndarray | None]],
 ) -> Figure:
-    """Plots what a captioner attends to in several captions, one below another.
+    """Plots the attention of a captioner in several captions, one below another.
 
     Args:
         model: `keras_caption.models.Captioner` or `Ensemble`.
@@ -30,7 +30,7 @@ def attention_over_captions(
         The figure; `figure.savefig(path)` writes it.
 
     Raises:
-        InputError: If there are none, or as `attention_over_words` raises it.
+        InputError: If there are no captions; see also `attention_over_words`.
     """
     rows = [Row(model, *caption) for caption in captions]
     if not rows:

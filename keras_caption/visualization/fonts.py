@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from keras_caption.errors import InputError
 from keras_caption.progress import report
 
-SQUARES = "Last Resort"  # Matplotlib's font of what no other font has
+SQUARES = "Last Resort"  # Matplotlib's fallback font, which draws squares
 
 
 class NoFontError(InputError):
@@ -37,7 +37,7 @@ def find_fonts(figure: Figure | SubFigure) -> Figure | SubFigure:
     missing -= characters_of(font_manager.findfont(font_manager.FontProperties()))
     families, fonts = [], font_manager.fontManager.ttflist
     fonts = [entry for entry in fonts if not entry.name.startswith(SQUARES)]
-    # Of a family, Matplotlib takes the upright font of normal weight.
+    # Matplotlib takes the upright font of normal weight of a family: try those first.
     for entry in sorted(fonts, key=is_special) if missing else ():
         if has := missing & characters_of(entry.fname):
             families.append(entry.name)
@@ -57,7 +57,7 @@ def find_fonts(figure: Figure | SubFigure) -> Figure | SubFigure:
 
 @contextlib.contextmanager
 def without_font() -> Iterator[None]:
-    """Reports that a block's figure is not drawn for want of a font, and continues."""
+    """Reports that the figure of a block lacks a font, and continues without it."""
     try:
         yield
     except NoFontError as error:
@@ -65,18 +65,18 @@ def without_font() -> Iterator[None]:
 
 
 def is_shown(character: str) -> bool:
-    """Whether a character has a glyph of its own: no space, control or joiner."""
+    """Returns whether a character is visible: no space, control or joiner."""
     return unicodedata.category(character)[0] not in "ZC"
 
 
 def is_special(entry: font_manager.FontEntry) -> bool:
-    """Whether a font is slanted, or not of normal weight."""
+    """Returns whether a font is slanted, or not of normal weight."""
     return entry.style != "normal" or entry.weight not in (400, "normal", "regular")
 
 
 @functools.cache
 def characters_of(path: str) -> frozenset[str]:
-    """The characters that the outlines of a font are of; none if it cannot be read."""
+    """Returns the characters of an outline font; none if it cannot be read."""
     try:
         font = FT2Font(path)
     except (OSError, RuntimeError):

@@ -11,9 +11,9 @@ from keras_caption.layers import GeometryBias
 from keras_caption.layers.geometry_bias import MIN_DISTANCE
 
 CONTENT_INDEPENDENT = "content_independent"
-FIXED = (0.5, 1.0, 2.0)  # of the panels
-MOST, POINTS = 3.0, 60  # of each axis
-LEVELS = 6  # of contours
+FIXED = (0.5, 1.0, 2.0)  # values of the fixed pair, one for each panel
+MOST, POINTS = 3.0, 60  # greatest value and number of points of an axis
+LEVELS = 6  # contours
 SIZE = 6.9, 2.35  # inches: a page of two columns
 STYLE = {"font.size": 8, "axes.titlesize": 8, "axes.linewidth": 0.6}
 AXES = {
@@ -38,10 +38,10 @@ def geometric_weight(
     of the first layer that has one, averaged over its heads. Values below 1e-3 are
     read as 1e-3, as `keras_caption.layers.relative_geometry` reads distances.
 
-    Appendix A.1 of the paper draws "the content-dependent version (phi^1)". phi^1 is
-    its content-independent bias; we take the symbol to be right and the word to be
-    wrong, for the other two biases depend on more than f. The paper's model has one
-    layer, and its equations one head; the first layer and the mean over heads are ours.
+    Appendix A.1 of the paper plots "the content-dependent version (phi^1)"; but phi^1
+    is its content-independent bias. We trust the symbol, not the word, since the other
+    two biases depend on more than f. The paper's model has one layer, and its equations
+    one head; taking the first layer and the mean over heads is ours.
 
     Args:
         model: Model with `geometry="content_independent"`, alone or among others.
@@ -63,10 +63,10 @@ def geometric_weight(
 
 
 def bias_of(model: Any) -> GeometryBias:
-    """The first content-independent bias of an encoder.
+    """Finds the first content-independent bias of an encoder.
 
     Raises:
-        InputError: As `geometric_weight` raises it.
+        InputError: See `geometric_weight`.
     """
     layers = getattr(getattr(model, "encoder", None), "layers", [])
     biases = (getattr(getattr(x, "attention", None), "bias", None) for x in layers)
@@ -87,20 +87,19 @@ def bias_of(model: Any) -> GeometryBias:
 def geometric_weight_figure(model: Any, over: str) -> Figure:
     """Plots the geometric weight over positions or over sizes (NG-SAN, Fig. 3 and 4).
 
-    A panel has one of the two fixed, at 0.5, 1 or 2 in both directions, and the other
-    changes from 0 to 3, in cells of 0.05 that have the weight of their centre: at 0
-    itself, logarithms have no value. All panels share one scale, whose lightness grows
-    with the weight; contours have its values.
+    In a panel, one of position and size is fixed at 0.5, 1 or 2 in both directions; the
+    other varies from 0 to 3. A cell of 0.05 shows the weight at its centre, as the
+    logarithm of 0 is undefined. All panels share one colour scale and its contours.
 
     Args:
-        model: Of `geometric_weight`.
+        model: See `geometric_weight`.
         over: str, `"position"` (Fig. 3) or `"size"` (Fig. 4).
 
     Returns:
         The figure; `figure.savefig(path)` writes it.
 
     Raises:
-        InputError: As `geometric_weight` raises it.
+        InputError: See `geometric_weight`.
     """
     import matplotlib
 
@@ -117,15 +116,15 @@ def geometric_weight_figure(model: Any, over: str) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=SIZE, layout="constrained")
         panels = figure.subplots(1, len(FIXED), sharey=True)
-        for panel, value, of_panel in zip(panels, FIXED, weights, strict=True):
+        for panel, value, panel_weights in zip(panels, FIXED, weights, strict=True):
             drawn = panel.pcolormesh(
-                *(axis, axis, of_panel),
+                *(axis, axis, panel_weights),
                 **{"vmin": low, "vmax": high, "cmap": "viridis", "rasterized": True},
             )
-            inside = (of_panel.min() < levels) & (levels < of_panel.max())
+            inside = (panel_weights.min() < levels) & (levels < panel_weights.max())
             if inside.any():
                 lines = panel.contour(
-                    *(axis, axis, of_panel, levels[inside]),
+                    *(axis, axis, panel_weights, levels[inside]),
                     **{"colors": "white", "linewidths": 0.5},
                 )
                 panel.clabel(lines, fontsize=5)

@@ -33,9 +33,8 @@ def attention_over_question(
 ) -> Figure | SubFigure:
     """Plots the two regions that attend most to each word of a question.
 
-    Each word has a panel. The two regions are framed, the more clearly the greater the
-    share of their attention that they give the word in the last block, which is written
-    beside them.
+    Each word has a panel. It frames the two regions and labels them with the share of
+    their attention to the word in the last block; a greater share has a clearer frame.
 
     Args:
         model: `keras_caption.models.MCAN` with a tokenizer.
@@ -50,8 +49,8 @@ def attention_over_question(
         The figure; `figure.savefig(path)` writes a new one.
 
     Raises:
-        InputError: If the question has no words, there is more than one image, or
-            nothing can be predicted from it.
+        InputError: If the question has no words, there is more than one image, or the
+            image has a fault.
     """
     tokens = model.question_tokens([question])
     words = model.question.split(question)[: tokens.shape[1]]
@@ -72,10 +71,10 @@ def attention_over_question(
     panels = figure.subplots(1, len(words), squeeze=False)[0]
     names = names_of(model, inputs)
     for number, (panel, word) in enumerate(zip(panels, words, strict=True)):
-        of_word = weights[:, number]
-        labels = labels_of(names, of_word)
-        of_word = of_word / max(of_word.max(), 1e-9)
-        of_word[np.argsort(of_word)[:-SHOWN]] = 0.0
-        show(panel, kind, {**inputs, "labels": labels}, of_word, image)
+        word_weights = weights[:, number]
+        labels = labels_of(names, word_weights)
+        word_weights = word_weights / max(word_weights.max(), 1e-9)
+        word_weights[np.argsort(word_weights)[:-SHOWN]] = 0.0
+        show(panel, kind, {**inputs, "labels": labels}, word_weights, image)
         panel.set_title(word, **TEXT)
     return find_fonts(figure)

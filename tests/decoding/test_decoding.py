@@ -125,6 +125,17 @@ def test_search_stops_when_all_captions_have_ended():
     assert decoder.steps <= 3  # two steps, and one more where a graph is traced
 
 
+def test_beams_continue_until_every_example_is_finished():
+    log_probs = np.full((2, 8, 8), -9.0)
+    log_probs[0, BOS, 5] = log_probs[0, 5, EOS] = -0.01  # ends after one word
+    for token, following in itertools.pairwise([BOS, 4, 5, 6, 7, EOS]):
+        log_probs[1, token, following] = -0.01
+    options = Decoding(beam_size=2, max_length=10)
+    tokens, _ = beam_search(Markov(log_probs), None, options)
+    assert words_of(tokens[0, 0]) == [5, EOS]
+    assert words_of(tokens[1, 0]) == [4, 5, 6, 7, EOS]
+
+
 def test_forbidden_words_are_never_generated(rng):
     log_probs = np.log(rng.dirichlet(np.ones(8), size=(2, 8)))
     log_probs[:, :, [PAD, BOS, 3]] = -1e-3

@@ -41,6 +41,14 @@ def test_a_region_whose_box_has_no_area_is_padding(name, padding, request, rng):
     assert np.array_equal(all_valid, found) == model.kinds[0].reads_boxes
 
 
+def test_a_box_without_width_or_height_has_no_area():
+    boxes = np.float32([[[0, 0, 1, 1], [0.2, 0.1, 0.2, 0.9], [0.1, 0.3, 0.5, 0.3]]])
+    regions = kc.inputs.Regions(kc.inputs.Regions.symbolic(2))
+    inputs = {"regions": np.ones((1, 3, 2), "float32"), "boxes": boxes}
+    valid = regions.complete(inputs)["region_mask"]
+    np.testing.assert_array_equal(valid, [[True, False, False]])
+
+
 def test_models_that_read_no_boxes_need_none(aoanet, captioner, vocabulary, rng):
     assert captioner.kinds[0].reads_boxes
     san = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))

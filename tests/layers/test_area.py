@@ -193,3 +193,13 @@ def test_the_bias_of_an_area_is_the_mean_of_its_items(rng):
     expected = queries @ np.swapaxes(areas, 2, 3)
     bias = queries @ np.swapaxes(keys, 2, 3)
     np.testing.assert_allclose(memory.average(bias), expected, atol=1e-5)
+
+
+def test_the_weight_of_an_area_is_shared_evenly_among_its_items(rng):
+    memory = AreaMemory(max_width=3)
+    weights = rng.dirichlet(np.ones(9), size=(2, 3, 4)).astype("float32")
+    spans = [range(i, i + n) for n in (1, 2, 3) for i in range(5 - n)]
+    expected = np.zeros((2, 3, 4, 4))
+    for area, span in enumerate(spans):
+        expected[..., span] += weights[..., area, None] / len(span)
+    np.testing.assert_allclose(memory.share(weights, 4), expected, atol=1e-6)

@@ -68,6 +68,11 @@ def test_cross_attention_and_attention_mask(rng):
     np.testing.assert_allclose(np.array(out)[0], expected, atol=1e-5)
     np.testing.assert_allclose(np.array(weights).sum(-1), 1.0, atol=1e-5)
     assert np.array(weights)[:, :, ~allowed[0]].max() == 0
+    # An item counts if both masks allow it.
+    valid = np.array([[True, False, True, True, False, True]])
+    both = layer(x, memory, value_mask=valid, attention_mask=allowed)
+    expected = layer(x, memory, attention_mask=allowed & valid[:, None])
+    np.testing.assert_allclose(both, expected, atol=1e-6)
 
 
 def test_additive_attention_to_the_items_themselves(rng):

@@ -19,6 +19,7 @@ def test_instance_normalization_follows_eq_6_over_valid_regions(rng):
         np.testing.assert_allclose(out[row], expected, atol=1e-5)
     unmasked = np.array(layer(x))
     np.testing.assert_allclose(unmasked[0], out[0], atol=1e-6)
+    assert not np.array(layer(x, mask=np.zeros((3, 7), bool))).any()  # nor NaN
     assert layer.count_params() == 0
 
 

@@ -1,4 +1,4 @@
-"""Generated clips of which every object and every event is known."""
+"""Generated clips with known objects and events."""
 
 from keras_caption.synthetic.moving_scenes.builder import (
     MovingScenes,

@@ -12,7 +12,7 @@ from keras_caption.synthetic.moving_scenes.language import (
 )
 from keras_caption.synthetic.scenes.language import article
 
-# Of an earlier and a later event; which of them is named first, the form says.
+# Forms for an earlier event {0} and a later event {1}, which differ in their order.
 ORDERS = (
     "first {0} then {1}",
     "{0} and then {1}",
@@ -32,9 +32,9 @@ def describe(
 ) -> list[str]:
     """Writes five captions of a clip.
 
-    Each says what happens, and in which order. The first tells of all events, if
-    short names suffice for their objects; the others tell of two events, one of them
-    in detail.
+    Each caption describes events and their order. The first one describes all events,
+    if short names suffice for their objects; the others describe two events, one of
+    them in detail.
 
     Args:
         objects: Sequence of `MovingObject`.
@@ -54,7 +54,7 @@ def describe(
 
 
 def _in_order(form, objects, events, rng):
-    """Tells of two events, the first or the second of them in detail."""
+    """Describes two events, one of them in detail."""
     pair = [events[i] for i in sorted(rng.choice(len(events), 2, replace=False))]
     names = [f"{article(o.colour)} {o.colour} {o.kind}" for o in objects]
     clauses = [_clause(names, event, rng) for event in pair]
@@ -67,7 +67,7 @@ def _in_order(form, objects, events, rng):
 
 
 def _clause(names, event, rng):
-    """An event as a clause, such as `"a red star moves left"`."""
+    """Describes an event in a clause, such as `"a red star moves left"`."""
     words = [names[event.actor], choose(rng, VERB_PHRASES[event.verb])]
     if event.partner is not None:
         words.append(names[event.partner])
@@ -79,7 +79,7 @@ def _clause(names, event, rng):
 
 
 def _detailed_clause(names, event, rng):
-    """An event as a clause, with the direction even if it has a partner."""
+    """Describes an event in a clause with its direction, even with a partner."""
     clause, actor = _clause(names, event, rng), names[event.actor]
     if event.verb == "touch":
         move = choose(rng, VERB_PHRASES["move"])

@@ -1,4 +1,4 @@
-"""What happens in a clip: its objects, their tracks, and the events, with times."""
+"""The content of a clip: objects, their tracks, and events with times."""
 
 import dataclasses
 
@@ -7,10 +7,10 @@ import numpy as np
 FRAMES = 16
 FRAMES_PER_SECOND = 4
 
-# Directions, as offsets of x and y, and what each is when time runs backwards.
+# Directions, as offsets of x and y, and their opposites, when time runs backwards.
 DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 OPPOSITES = {"left": "right", "right": "left", "up": "down", "down": "up"}
-# What an object does, and what that is when time runs backwards.
+# Verbs, and the verb of the same event when time runs backwards.
 VERBS = {
     "move": "move",
     "turn": "turn",
@@ -22,9 +22,9 @@ VERBS = {
     "move away": "touch",
     "pass behind": "pass behind",
 }
-# Those that have another object: what is touched, left behind, or in front.
+# Verbs with a partner: the object that is touched, left behind, or in front.
 WITH_PARTNER = ("touch", "move away", "pass behind")
-# Those that change the place of an object, and have a direction.
+# Verbs that change the place of an object, and have a direction.
 MOTIONS = ("move", "enter", "leave", *WITH_PARTNER)
 
 
@@ -78,7 +78,7 @@ class MovingScene:
     tracks: np.ndarray
 
     def reverse(self) -> "MovingScene":
-        """The clip with its frames in the opposite order."""
+        """Returns the clip with its frames in reverse order."""
         last = FRAMES - 1
         events = tuple(
             dataclasses.replace(

@@ -12,16 +12,16 @@ from keras_caption.synthetic.moving_scenes.clip import (
 
 GROWTH = 1.6
 GAP = 0.03  # between objects that do not touch, and between them and the border
-# Distance of the centres of objects in contact, as a share of half the sum of their
-# sides: less than 1, because most kinds do not fill their box.
+# Distance between the centres of touching objects, as a fraction of half the sum of
+# their sides. It is below 1, because most kinds do not fill their box.
 CONTACT = 0.84
-ATTEMPTS = 10  # at placing objects side by side
+ATTEMPTS = 10  # to place objects without overlaps
 
 
 def sample_tracks(
     count: int, events: Sequence[Event], rng: np.random.Generator
 ) -> np.ndarray | None:
-    """Places objects so that they do what the events say, and nothing else.
+    """Places objects so that exactly the given events happen.
 
     Args:
         count: int, number of objects.
@@ -29,8 +29,8 @@ def sample_tracks(
         rng: `numpy.random.Generator`.
 
     Returns:
-        float `(count, FRAMES, 4)`, see `MovingScene`, or `None` if there is not
-        enough space for what was sampled.
+        float `(count, FRAMES, 4)`, see `MovingScene`, or `None` if the space does not
+        suffice for the sampled sizes and distances.
     """
     tracks = np.zeros((count, FRAMES, 4))
     for i, track in enumerate(tracks):
@@ -61,13 +61,13 @@ def sample_tracks(
 
 
 def _ramp(event):
-    """The share of an event that has happened, float `(FRAMES,)`."""
+    """Returns the fraction of an event that has happened, float `(FRAMES,)`."""
     passed = (np.arange(FRAMES) - event.start) / (event.end - event.start)
     return np.clip(passed, 0, 1)
 
 
 def _sides(events, rng):
-    """The side of an object in each frame, float `(FRAMES,)`."""
+    """Samples the side of an object in each frame, float `(FRAMES,)`."""
     sizing = [event for event in events if event.verb in ("grow", "shrink")]
     is_large = sizing[0].verb == "shrink" if sizing else rng.random() < 0.25
     exponent = np.full(FRAMES, float(is_large))
@@ -86,22 +86,22 @@ def _distance(event, tracks, rng):
 
 
 def _to_partner(event, tracks, rng):
-    """The shift of an actor, `(2,)`, by which it meets its partner."""
+    """Returns the shift of an actor, `(2,)`, with which it meets its partner."""
     direction = np.array(DIRECTIONS[event.direction])
     frame = event.start if event.verb == "move away" else event.end
-    own, other = tracks[event.actor, frame], tracks[event.partner, frame]
-    distance = (own[2] + other[2]) / 2
+    actor, other = tracks[event.actor, frame], tracks[event.partner, frame]
+    distance = (actor[2] + other[2]) / 2
     along = {
         "touch": -CONTACT * distance,
         "move away": CONTACT * distance,
         "pass behind": distance + GAP,
     }[event.verb]
     beside = rng.uniform(-0.03, 0.03)
-    return other[:2] - own[:2] + along * direction + beside * direction[::-1]
+    return other[:2] - actor[:2] + along * direction + beside * direction[::-1]
 
 
 def _ranges_in_view(tracks, members, events):
-    """The least and the greatest shifts, `(2,)`, by which objects are in view."""
+    """Returns the smallest and greatest shifts, `(2,)`, that keep objects in view."""
     low, high = np.full(2, -np.inf), np.full(2, np.inf)
     fixed = np.full(2, np.nan)  # where events determine it; fmax and fmin ignore NaN
     for i in members:
@@ -122,7 +122,7 @@ def _ranges_in_view(tracks, members, events):
 
 
 def _are_apart(tracks, events):
-    """Whether objects meet only where the events say so."""
+    """Returns whether objects meet only in their events."""
     half = tracks[:, :, 2:3] / 2
     low, high = tracks[:, :, :2] - half, tracks[:, :, :2] + half
     for j in range(len(tracks)):

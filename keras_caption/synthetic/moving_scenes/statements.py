@@ -1,4 +1,4 @@
-"""The statements of a caption about a clip, and whether they are true."""
+"""Finds and judges the statements of a caption about a clip."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ CATEGORIES = ("objects", "colours", "motion", "direction", "order")
 def _by_phrase(*phrases):
     return {
         tuple(phrase.split()): meaning
-        for of_meaning in phrases
-        for meaning, alternatives in of_meaning.items()
+        for table in phrases
+        for meaning, alternatives in table.items()
         for phrase in alternatives
     }
 
@@ -42,7 +42,7 @@ DIRECTION_OF = _by_phrase(DIRECTION_PHRASES, ENTRANCES, EXITS)
 
 @dataclasses.dataclass(frozen=True)
 class Mention:
-    """An object that a caption mentions; `None` is any kind, or colour."""
+    """An object that a caption mentions; `None` stands for any kind or colour."""
 
     kind: str | None
     colour: str | None
@@ -53,7 +53,7 @@ class Mention:
 
 @dataclasses.dataclass
 class Claim:
-    """What a caption says that an object does; `None` is what it does not say."""
+    """A claim that an object does something; `None` for what is not claimed."""
 
     actor: Mention
     verb: str
@@ -61,9 +61,9 @@ class Claim:
     partner: Mention | None = None
 
     def matches(self, event: Event, objects: Sequence[MovingObject]) -> bool:
-        """Whether an event is what is claimed, whatever its direction.
+        """Returns whether an event matches the claim, except for its direction.
 
-        Whatever enters, leaves, or meets another also moves.
+        An object that enters, leaves, or meets another one moves, too.
         """
         return (
             self.actor.matches(objects[event.actor])
@@ -80,11 +80,11 @@ def judge(
 ) -> list[tuple[str, bool]]:
     """Judges every statement of a caption.
 
-    A caption states that there are objects of a kind, that an object of a kind has a
-    colour, what an object does, and to which other ("motion"), in which direction it
-    does that, and which of two events comes first ("order"). The last three are true
-    of objects that match their whole descriptions; an order is true if such events
-    happen, in this order. Words without a meaning are ignored.
+    Statements are: objects of a kind exist; an object of a kind has a colour; an object
+    does something, perhaps to another one ("motion"); it does so in a direction; and
+    one of two events comes first ("order"). The last three are true if objects that
+    match their whole descriptions do so, and an order if such events happen in this
+    order. Words without a meaning are ignored.
 
     Args:
         caption: str.
@@ -123,8 +123,8 @@ def judge(
 class _Reader:
     """Reads a caption word by word.
 
-    Whoever was mentioned last, other than as the partner of a claim, is the actor of
-    the next one.
+    The actor of a claim is the last object mentioned that is not the partner of an
+    earlier claim.
     """
 
     def __init__(self):
@@ -188,7 +188,7 @@ class _Reader:
 def objects_and_events(
     example: dict[str, Any],
 ) -> tuple[list[MovingObject], list[Event]]:
-    """The objects and events of an example of `MovingScenes` that was read as NumPy."""
+    """Converts an example of `MovingScenes` in NumPy to its objects and events."""
     features = example["moving_objects"]
     objects = [
         MovingObject(KINDS[kind], list(COLOURS)[colour])

@@ -21,16 +21,16 @@ from keras_caption.synthetic.scenes.scene import COLOURS, KINDS
 TURNING = ("triangle", "star", "heart", "moon", "tree", "house", "arrow")
 # Verbs that determine where their object is.
 PLACING = ("enter", "leave", *WITH_PARTNER)
-ATTEMPTS = 2  # at placing the objects of one story
+ATTEMPTS = 2  # to place the objects of one story
 
 
 def sample_clip(rng: np.random.Generator) -> MovingScene:
-    """Samples the objects of a clip and what they do.
+    """Samples the objects and the events of a clip.
 
-    There are two to four objects, and two or three events, one after the other. The
-    reverse of a clip is as probable as the clip, so that a model that ignores the
-    order of the frames knows neither directions, nor the order of the events, nor what
-    enters and what leaves.
+    There are two to four objects, and two or three events, one after the other. A clip
+    and its reverse are equally probable, so that a model that ignores the order of the
+    frames cannot know directions, the order of events, or whether an object enters or
+    leaves.
 
     Args:
         rng: `numpy.random.Generator`.
@@ -61,10 +61,11 @@ def sample_objects(rng: np.random.Generator) -> tuple[MovingObject, ...]:
 def sample_events(
     objects: Sequence[MovingObject], count: int, rng: np.random.Generator
 ) -> tuple[Event, ...] | None:
-    """Samples so many events, or `None` if they do not make a story.
+    """Samples `count` events, or returns `None` if they do not make a story.
 
-    An object does nothing twice, enters before and leaves after all else, and meets
-    others, enters or leaves at most once; those that it meets do none of these.
+    An object does nothing twice. It enters before and leaves after its other events. It
+    enters, leaves or meets another object at most once, and the objects that it meets
+    do none of these.
     """
     events, done = [], collections.defaultdict(list)
     for start, end in _sample_times(count, rng):

@@ -8,7 +8,7 @@ from keras_caption.synthetic.scene_sentences.grammar import sample_pair
 
 @dataclasses.dataclass(kw_only=True)
 class SceneSentencesConfig(tfds.core.BuilderConfig):
-    """Which sentences: how many of them, and from which seed."""
+    """Numbers of sentences of each split, and the seed that they are sampled with."""
 
     seed: int = 0
     train: int = 20_000
@@ -20,9 +20,8 @@ class SceneSentences(tfds.core.GeneratorBasedBuilder):
     """Generated sentences about scenes, in English and German.
 
     Every sentence has exactly one translation, see
-    `keras_caption.synthetic.scene_sentences.grammar`: the share of translations that
-    are exactly right is a measure of its own. All sentences are distinct, whatever
-    their split.
+    `keras_caption.synthetic.scene_sentences.grammar`, so that the share of exact
+    translations is a meaningful metric. All sentences are distinct, across splits too.
     """
 
     VERSION = tfds.core.Version("1.0.0")

@@ -1,4 +1,4 @@
-"""As much German as describes scenes: nouns, adjectives and how they are declined."""
+"""German words for scenes: nouns and adjectives with their declension."""
 
 # Gender of the nouns, and the forms that are not regular: nominative plural, and
 # dative singular and plural where they differ from it.
@@ -33,7 +33,7 @@ ADJECTIVES = {
 UNDECLINED = "orange"
 COMPARATIVES = {"larger": "größer", "smaller": "kleiner"}
 NUMBERS = {"two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
-# All govern the dative.
+# Prepositions that govern the dative.
 PREPOSITIONS = {
     "below": "unter",
     "above": "über",
@@ -75,18 +75,18 @@ MIXED = {
 
 
 def gender(noun):
-    """`"m"`, `"f"` or `"n"`, of an English noun's translation."""
+    """Returns the gender of an English noun's translation: `"m"`, `"f"` or `"n"`."""
     return NOUNS[noun][0]
 
 
 def decline(adjective, ending):
-    """An English adjective's translation, with an ending if it takes one."""
+    """Translates an English adjective, with an ending if it is declined."""
     stem = ADJECTIVES[adjective]
     return stem if adjective == UNDECLINED else stem + ending
 
 
 def noun_phrase(article, adjectives, noun, case):
-    """A singular noun phrase.
+    """Makes a singular noun phrase.
 
     Args:
         article: `"the"` or `"a"`.
@@ -103,12 +103,12 @@ def noun_phrase(article, adjectives, noun, case):
 
 
 def prepositional_phrase(preposition, phrase):
-    """A preposition, translated from English, with a noun phrase in the dative."""
+    """Makes a prepositional phrase of an English preposition and a dative phrase."""
     joined = f"{PREPOSITIONS[preposition]} {phrase}"
     return joined.replace("in dem ", "im ").replace("von dem ", "vom ")
 
 
 def plural_phrase(number, adjectives, noun):
-    """A plural noun phrase without article, in the nominative or the accusative."""
+    """Makes a plural phrase without article, in the nominative or accusative."""
     declined = [decline(adjective, "e") for adjective in adjectives]
     return " ".join([NUMBERS[number], *declined, NOUNS[noun][2]])

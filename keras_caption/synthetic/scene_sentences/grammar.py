@@ -1,9 +1,9 @@
-"""A grammar that makes pairs of an English sentence and its German translation.
+"""A grammar for pairs of an English sentence and its German translation.
 
 The two differ in the order of their words (inversion after a fronted phrase, the verb
 at the end of a subordinate clause, participles at the end), and German has agreement
 that English does not show: articles, adjectives and pronouns follow the gender and the
-case of nouns. So no sentence is translated word by word, and each has one translation.
+case of nouns. No sentence translates word by word, and each has one translation only.
 """
 
 import dataclasses
@@ -79,7 +79,7 @@ def _thing(rng, article=None):
 
 
 def _location(rng):
-    """A prepositional phrase in both languages."""
+    """Samples a prepositional phrase in both languages."""
     preposition, thing = choose(rng, PREPOSITIONS), _thing(rng)
     german = prepositional_phrase(preposition, thing.german("dative"))
     return f"{preposition} {thing.english}", german

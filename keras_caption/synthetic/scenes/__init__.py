@@ -1,4 +1,4 @@
-"""Generated images of which every object is known."""
+"""Generated images with known objects."""
 
 from keras_caption.synthetic.scenes.builder import Scenes, ScenesConfig, make_example
 from keras_caption.synthetic.scenes.facts import scene_facts, with_facts

@@ -12,7 +12,7 @@ from keras_caption.synthetic.scenes.statements import (
     scene_objects,
 )
 
-# Names by number; 0 is none of them.
+# Names by number; 0 stands for none.
 NUMBERED = {
     "kind": ("", *KINDS),
     "colour": ("", *COLOURS),
@@ -25,7 +25,7 @@ NUMBERED = {
 def scene_facts(
     objects: Sequence[SceneObject], references: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """All that a statement about a scene can be true by, as numbers.
+    """Encodes a scene by numbers that decide the truth of every statement.
 
     Args:
         objects: Sequence of `SceneObject`, the scene.
@@ -71,7 +71,7 @@ def with_facts(examples: Any) -> Any:
         examples: Finite `tf.data.Dataset` of examples of `Scenes`.
 
     Returns:
-        `tf.data.Dataset` of the examples with what `scene_facts` returns, padded with
+        `tf.data.Dataset` of the examples with the values of `scene_facts`, padded with
         zeros to the largest scene.
     """
     import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Questions about scenes, by a small grammar, with the one true answer of each."""
+"""Questions about scenes from a small grammar, each with its one true answer."""
 
 import itertools
 import math
@@ -12,8 +12,8 @@ from keras_caption.synthetic.scenes.language import RELATION_PHRASES, article, p
 from keras_caption.synthetic.scenes.relations import above, inside, larger_than, left_of
 from keras_caption.synthetic.scenes.scene import COLOURS, KINDS, SceneObject
 
-# How often a question of a kind is sought for an image; none is asked twice. Those
-# answered by yes or no are so few that neither answers 20 % of all.
+# Number of attempts to ask a question of a kind about an image; no question is asked
+# twice. Yes and no each answer less than 20 % of all questions.
 QUESTIONS = {
     "what": 4,
     "colour": 4,
@@ -28,8 +28,8 @@ QUESTIONS = {
     "larger": 4,
     "between": 3,
 }
-# The first epochs of the kinds that do not come in epoch 0. Asked all at once, those
-# that are hard are noise in the gradients of the easy ones: sides stay near chance.
+# First epochs of kinds that are not asked in epoch 0. If all kinds are asked at once,
+# hard kinds are noise in the gradients of easy ones: sides stay near chance.
 CURRICULUM = {
     "nearest": 1,
     "how many": 2,
@@ -43,7 +43,7 @@ CURRICULUM = {
 }
 OPPOSITES = {"left": "right", "right": "left", "above": "below", "below": "above"}
 FURTHER = {"left": "left", "right": "right", "above": "up", "below": "down"}
-# Whether a is on a side of b; the opposite holds of b and a.
+# Functions that return whether a is on a side of b.
 SIDES = {
     "left": left_of,
     "right": lambda a, b: left_of(b, a),
@@ -57,11 +57,10 @@ def ask(
 ) -> list[tuple[str, str, str]]:
     """Asks questions about a scene, each of which has one answer.
 
-    An object is named by its kind, or by its colour and kind, of which there is no
-    other. To a question about two objects, the answers yes and no, both sides, or the
-    kinds of both, are as probable, and its wrong answer is the true one of the same
-    objects exchanged: a model that knows neither position nor size is right in half of
-    them.
+    An object is named by its kind, or by its colour and kind, if that is unique. In a
+    question about two objects, both answers (yes or no, either side, or either kind)
+    are equally probable, and swapping the objects swaps the answers: a model that knows
+    neither position nor size answers half of them correctly.
 
     Args:
         objects: Sequence of `SceneObject`.
@@ -87,12 +86,12 @@ BY_BOTH = operator.attrgetter("colour", "kind")
 
 
 def _is_only(o, objects, by):
-    """Whether no other object is of the same kind, or colour."""
+    """Returns whether no other object has the same kind or colour, by `by`."""
     return [by(other) for other in objects].count(by(o)) == 1
 
 
 def _name(o, objects, rng):
-    """A description that only this object fits, such as `"the red star"`, or `None`."""
+    """Returns a unique description, such as `"the red star"`, or `None`."""
     names = []
     if _is_only(o, objects, BY_KIND):
         names.append(f"the {o.kind}")
@@ -102,7 +101,7 @@ def _name(o, objects, rng):
 
 
 def _named(objects, rng):
-    """Pairs of the objects that have a name, and the name."""
+    """Returns pairs of an object with a unique name, and its name."""
     named = ((o, _name(o, objects, rng)) for o in objects)
     return [(o, name) for o, name in named if name is not None]
 
@@ -139,7 +138,7 @@ def _how_many(kind, objects, rng):
 
 def _is_there(kind, objects, rng):
     present = sorted({BY_BOTH(o) for o in objects})
-    # Of a colour and a kind that are there, so that neither gives the answer away.
+    # Absent pairs combine a colour and a kind that exist: neither reveals the answer.
     colours, names = (sorted(set(x)) for x in zip(*present, strict=True))
     absent = [pair for pair in itertools.product(colours, names) if pair not in present]
     if not absent:
@@ -171,7 +170,7 @@ def _nearest(kind, objects, rng):
         return math.dist(o.centre, a.centre)
 
     near = sorted((o for o in others if _is_towards(side, o, a)), key=distance)
-    # Some of the others are on another side: the side matters.
+    # Some other objects must be on another side, so that the side matters.
     if not 0 < len(near) < len(others) or not SIDES[side](near[0], a):
         return None
     if len(near) > 1 and distance(near[1]) < FARTHER * distance(near[0]):
@@ -180,14 +179,14 @@ def _nearest(kind, objects, rng):
 
 
 def _is_towards(side, o, a):
-    """Whether o is on a side of a rather than on another, however near."""
+    """Returns whether o is on a side of a rather than on another, at any distance."""
     dx, dy = np.subtract(o.centre, a.centre)
     along, across = (dx, dy) if side in ("left", "right") else (dy, dx)
     return abs(along) > abs(across) and (along < 0) == (side in ("left", "above"))
 
 
 def _side(side, objects, rng):
-    """A question of one of three forms.
+    """Asks about a side, in one of three forms.
 
     `"is the star left of the heart?"`, `"is the star left or right of the heart?"` or
     `"which is further left, the star or the heart?"`.
@@ -221,7 +220,7 @@ def _yes_or_no(relation, a, b, holds, rng):
 
 
 def _which(relation, a, b, holds):
-    """Asks which of two objects it is; `None` if both are of the kind that answers."""
+    """Asks which of two objects it is; returns `None` if both have the same kind."""
     kinds = [name.split()[-1] for name in (a, b)]
     if kinds[0] == kinds[1]:
         return None
@@ -229,9 +228,9 @@ def _which(relation, a, b, holds):
 
 
 def _pair(objects, holds, rng):
-    """Names of two objects, and whether a relation holds of them, or else its inverse.
+    """Chooses two named objects, and whether a relation or its inverse holds.
 
-    `None` if there are no two such objects.
+    Returns the names and a bool, or `None` if there are no such objects.
     """
     named = _named(objects, rng)
     pairs = [
@@ -262,13 +261,13 @@ def _between(kind, objects, rng):
 
 
 def is_between(o: SceneObject, a: SceneObject, b: SceneObject) -> bool:
-    """Whether an object is clearly between two others."""
+    """Returns whether an object is clearly between two others."""
     along, beside = _position(o, a, b)
     return 0.2 < along < 0.8 and beside < 0.1 and may_be_between(o, a, b)
 
 
 def may_be_between(o: SceneObject, a: SceneObject, b: SceneObject) -> bool:
-    """Whether somebody might say that an object is between two others."""
+    """Returns whether an object may be said to be between two others."""
     if o in (a, b) or inside(a, b) or inside(b, a):
         return False
     along, beside = _position(o, a, b)
@@ -276,7 +275,7 @@ def may_be_between(o: SceneObject, a: SceneObject, b: SceneObject) -> bool:
 
 
 def _position(o, a, b):
-    """Share of the way from a to b at which o is, and its distance from the line."""
+    """Returns the position of o on the way from a to b, and its distance from it."""
     (x, y), (x1, y1), (x2, y2) = o.centre, a.centre, b.centre
     dx, dy = x2 - x1, y2 - y1
     length = math.hypot(dx, dy) or 1e-9
@@ -285,7 +284,7 @@ def _position(o, a, b):
     return along, beside
 
 
-# What grows with an object's distance from the border that a direction points to.
+# Functions that grow with an object's distance from the border in a direction.
 DIRECTIONS = {
     "left": lambda o: o.centre[0],
     "right": lambda o: -o.centre[0],

@@ -58,7 +58,7 @@ def larger_than(a: SceneObject, b: SceneObject) -> bool:
     return a.area > 2 * b.area
 
 
-# In descending order of information about the two objects.
+# In descending order of informativeness.
 RELATIONS = {
     "inside": inside,
     "around": lambda a, b: inside(b, a),

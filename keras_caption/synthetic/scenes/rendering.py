@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 from keras_caption.synthetic.scenes.scene import COLOURS, SceneObject
 
 SIDE = 128
-# Scenes are drawn larger by this factor and then reduced, for smooth edges.
+# Scenes are drawn larger by this factor, then reduced, for smooth edges.
 SCALE = 2
 # Side in pixels of the reduced crop of a region.
 CROP = 8
@@ -114,7 +114,7 @@ def draw_object(
         kind: One of `keras_caption.synthetic.scenes.scene.KINDS`.
         shade: Red, green and blue, int from 0 to 255.
         box: x1, y1, x2, y2 in pixels.
-        angle: float, by which it is turned clockwise, in radians. Defaults to 0.
+        angle: float, clockwise rotation in radians. Defaults to 0.
     """
     outline = tuple(int(0.6 * c) for c in shade)
     x1, y1, x2, y2 = box

@@ -20,7 +20,7 @@ from keras_caption.synthetic.scenes.statements import (
 from keras_caption.text import EOS, PAD, Vocabulary
 
 LONGEST = 4  # words of a phrase
-# What is read of a caption, place by place: numbers, and descriptions of objects.
+# Values read from a caption at each position: numbers, and descriptions of objects.
 STATED = ("count", "claim", "place", "predicate", "predicate_kind")
 DESCRIPTIONS = ("mention", "subject", "located")
 LARGEST = NUMBERED["place"].index("largest")
@@ -28,30 +28,29 @@ ANY_KIND = len(NUMBERED["kind"])  # the kind of "object"
 
 
 class StatementTruth(keras.layers.Layer):
-    """Share of true statements of captions of `Scenes`, computed in the graph.
+    """Rewards true statements in captions of `Scenes`, computed in the graph.
 
-    The reward of a caption is the number of its true statements divided by the number
-    of all, as `keras_caption.synthetic.scenes.judge` finds them, or, where that is
-    more, by the mean number that the image's references make: of a share alone the
-    maximum is the shortest and safest caption. It is 0 if a caption states nothing. The
-    tokens are read once, from left to right, with the state that `judge` keeps, in code
-    that compiles with XLA: no strings, no Python.
+    The reward of a caption is the number of its true statements, see
+    `keras_caption.synthetic.scenes.judge`, divided by the number of all its statements
+    or, if greater, by the mean number of statements of the image's references. (Divided
+    by all its statements alone, the shortest and safest caption would score best.) It
+    is 0 if a caption states nothing. The tokens are read once, from left to right, with
+    the same state as in `judge`, by code that compiles with XLA: no strings, no Python.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary` of the captions.
         **kwargs: Further arguments of `keras.layers.Layer`.
 
     Attributes:
-        reads: Names of what the reward reads of a batch, besides references.
+        reads: Names of the tensors of a batch that the reward takes with references.
 
     Call arguments:
-        captions: int `(batch * C, T)`, C captions for each image, next to each other:
-            tokens, EOS, then PAD.
+        captions: int `(batch * C, T)`, C adjacent captions for each image: tokens, EOS,
+            then PAD.
         references: Ignored.
         properties: int `(batch, N, 5)`, `relations`, bool `(batch, N, N, 11)`, and
-            `statements`, float `(batch,)`: what
-            `keras_caption.synthetic.scenes.scene_facts` returns. An object that
-            is all zeros is padding.
+            `statements`, float `(batch,)`: see
+            `keras_caption.synthetic.scenes.scene_facts`. An object of zeros is padding.
 
     Returns:
         float32 `(batch * C,)`, from 0 to 1.
@@ -119,7 +118,7 @@ class StatementTruth(keras.layers.Layer):
         """Counts the statements of captions.
 
         Args:
-            captions, properties, relations: Of a call.
+            captions, properties, relations: See the arguments of a call.
 
         Returns:
             dict from each of `keras_caption.synthetic.scenes.CATEGORIES` to a pair of
@@ -131,11 +130,11 @@ class StatementTruth(keras.layers.Layer):
         properties = ops.cast(properties, "int32")
 
         def of_image(values):
-            """Those of all captions of an image: `(batch, C * T, ...)`."""
+            """Merges the values of all captions of an image: `(batch, C * T, ...)`."""
             return ops.reshape(values, (batch, -1, *values.shape[2:]))
 
         def matches(kind, colour, size):
-            """Which objects fit descriptions, bool `(batch, C * T, N)`."""
+            """Returns which objects match descriptions, bool `(batch, C * T, N)`."""
             described = ops.expand_dims(ops.stack([kind, colour, size], axis=-1), 2)
             actual = ops.expand_dims(properties, 1)
             # Padding has no kind.
@@ -205,10 +204,10 @@ class StatementTruth(keras.layers.Layer):
             captions: int32 `(rows, T)`.
 
         Returns:
-            dict of int32 `(rows, T)`, or `(rows, T, 3)` for descriptions, of what the
-            words at a place state, 0 for nothing: `mention` and its `count`; `claim`,
-            a relation of `subject` to the mention; `place` of `located`; and
-            `predicate`, a colour, of `predicate_kind`.
+            dict of int32 `(rows, T)`, or `(rows, T, 3)` for descriptions: the
+            statements of the words at each position, 0 for none. These are `mention`
+            and its `count`; `claim`, a relation of `subject` to the mention; `place` of
+            `located`; and `predicate`, a colour, of `predicate_kind`.
         """
         seen = {
             name: ops.swapaxes(x, 0, 1) for name, x in self.look_up(captions).items()
@@ -226,14 +225,14 @@ class StatementTruth(keras.layers.Layer):
             "relation": nothing,  # of the subject to the mention that follows
             "largest": nothing,  # whether "the largest object" precedes its mention
         }
-        # On TensorFlow, what `scan` collects must be what it carries.
+        # On TensorFlow, `scan` must collect the same values as it carries.
         stated = dict.fromkeys(DESCRIPTIONS, anything) | dict.fromkeys(STATED, nothing)
         _, states = ops.scan(read_word, {**start, **stated}, seen)
         names = (*STATED, *DESCRIPTIONS)
         return {name: ops.swapaxes(states[name], 0, 1) for name in names}
 
     def look_up(self, captions: Tensor) -> dict[str, Tensor]:
-        """The meanings of the words at each place of captions `(rows, T)`.
+        """Looks up the meanings of the words at each position of captions.
 
         Returns:
             dict of int32 `(rows, T)`: of each word its `kind`, `colour`, `size` and
@@ -291,7 +290,7 @@ def read_word(
         return ops.where(condition, a, b)
 
     mentions = state["mentions"] > 0
-    # What the words are: at most one of these.
+    # The words are at most one of these.
     rest = both(seen["word"] > 0, state["skip"] == 0)
     relates = both(rest, mentions, seen["relation"] > 0)
     rest = both(rest, ~relates)
@@ -314,7 +313,7 @@ def read_word(
     subject = choose(seen["after_and"] > 0, state["first"], last)
     largest_before = both(is_largest, mentions)
     largest_after = both(mentioned, state["largest"] > 0)
-    of_last = both(predicate, last[:, 1] == 0)  # its own colour counts first
+    colours_last = both(predicate, last[:, 1] == 0)  # unless the mention has a colour
     place = choose(places, seen["place"], zero)
     stated = {
         "mention": choose(mentioned, mention, nothing),
@@ -323,7 +322,7 @@ def read_word(
         "subject": choose(relates, subject, state["subject"]),
         "place": choose(ops.logical_or(largest_before, largest_after), LARGEST, place),
         "located": choose(mentioned, mention, last),
-        "predicate": choose(of_last, seen["colour"], zero),
+        "predicate": choose(colours_last, seen["colour"], zero),
         "predicate_kind": last[:, 0],
     }
     skip = ops.maximum(state["skip"] - 1, 0)
@@ -353,12 +352,12 @@ def read_word(
 
 
 def ids_of(phrase, words):
-    """Tokens of the words of a phrase; -1, which no caption has, for unknown ones."""
+    """Returns the tokens of a phrase; -1, which no caption has, for unknown words."""
     return [words.index(word) if word in words else -1 for word in phrase]
 
 
 def numbered(meanings, name, words):
-    """Phrases as pairs of the tokens of the words, and the number of their meaning."""
+    """Converts phrases to pairs of their tokens and the number of their meaning."""
     return [
         (ids_of(phrase, words), NUMBERED[name].index(meaning))
         for phrase, meaning in meanings.items()

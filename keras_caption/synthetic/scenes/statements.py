@@ -1,4 +1,4 @@
-"""The statements of a caption about a scene, and whether they are true."""
+"""Finds and judges the statements of a caption about a scene."""
 
 import dataclasses
 from collections.abc import Container, Sequence
@@ -18,7 +18,7 @@ from keras_caption.text import split_words
 CATEGORIES = ("objects", "colours", "sizes", "counts", "relations")
 PLACES = ("middle", "top left", "top right", "bottom left", "bottom right")
 
-# Words and phrases, and what they mean.
+# Meanings of words and phrases.
 KIND_OF = {kind: kind for kind in KINDS} | {plural(kind): kind for kind in KINDS}
 KIND_OF["object"] = None  # any kind
 SIZE_OF = {word: size for size, words in SIZE_WORDS.items() for word in words}
@@ -52,11 +52,11 @@ class Mention:
 def judge(caption: str, objects: Sequence[SceneObject]) -> list[tuple[str, bool]]:
     """Judges every statement of a caption.
 
-    A caption states that there are objects of a kind, that an object of a kind has a
-    colour or a size, how many objects of a kind there are ("two stars", "the only
-    star"), and relations: of objects to each other, which object is the largest, and
-    its place in the image. A relation is true if it holds between two objects that
-    match their whole descriptions. Words without a meaning are ignored.
+    Statements are: objects of a kind exist; an object of a kind has a colour or a size;
+    the number of objects of a kind ("two stars", "the only star"); and relations, which
+    are those between two objects, which object is the largest, and its place in the
+    image. A relation is true if it holds for objects that match their whole
+    descriptions. Words without a meaning are ignored.
 
     Args:
         caption: str.
@@ -88,7 +88,7 @@ def judge(caption: str, objects: Sequence[SceneObject]) -> list[tuple[str, bool]
 
 
 def scene_objects(example: dict[str, Any]) -> list[SceneObject]:
-    """The `SceneObject`s of an example of `Scenes` that was read as NumPy."""
+    """Converts an example of `Scenes` in NumPy to its `SceneObject`s."""
     kinds, colours = example["objects"]["kind"], example["objects"]["colour"]
     return [
         SceneObject(KINDS[kind], list(COLOURS)[colour], tuple(map(float, box)))
@@ -117,7 +117,7 @@ def _is_at(where):
 
 
 def _read(words):
-    """The mentions of a caption, and its claims, each a predicate and its mentions."""
+    """Reads the mentions of a caption, and its claims: predicates with mentions."""
     mentions, claims = [], []
     relation = None  # a predicate and its subject; the object follows
     largest = False  # whether "the largest object" precedes its mention
@@ -166,7 +166,7 @@ def _read(words):
 def longest_phrase(
     words: Sequence[str], start: int, phrases: Container[tuple[str, ...]]
 ) -> tuple[str, ...] | None:
-    """The longest of `phrases`, of at most four words, that begins at `start`."""
+    """Finds the longest of `phrases`, of up to four words, that begins at `start`."""
     for length in (4, 3, 2, 1):
         if tuple(words[start : start + length]) in phrases:
             return tuple(words[start : start + length])
