@@ -189,8 +189,10 @@ class EvidenceTables:
             row |= is_kind[after].any(axis=0)
         self.is_kind = is_kind.T.astype("float32")
         self.begins_name = self._among(begins)
-        takes_name = [x for x, y in KINDS.items() if "name" in GRAMMAR.get(y, "")]
-        self.takes_name = self._among({*takes_name} & {"a", "of", *NUMBERS})
+        takes_name = {
+            kind for kind, x in successors.items() if "name" in x and "mass" not in x
+        }
+        self.takes_name = self._among(x for x, y in KINDS.items() if y in takes_name)
         self.may_follow = follows.astype("float32")
         self.name_follows = np.array(
             [["name" in successors.get(kind, ())] for kind in names], "float32"

@@ -16,21 +16,21 @@ WORDS = sorted({*KINDS, *RELATIONS, *NAMES, *UNSUPPORTED, "room", "covered", "to
 
 
 @pytest.fixture(scope="module")
-def vocabulary():
+def words():
     return kc.text.Vocabulary(WORDS)
 
 
 @pytest.fixture(scope="module")
-def evidence(vocabulary):
-    return ObjectEvidence(vocabulary)
+def evidence(words):
+    return ObjectEvidence(words)
 
 
 @pytest.fixture(scope="module")
-def model(vocabulary):
+def model(words):
     """A captioner of objects, with random weights."""
     sizes = tiny("ngsan", region_dim=len(CATEGORIES))
     return kc.models.create(
-        "ngsan", vocabulary=vocabulary, categories=[*CATEGORIES], **sizes
+        "ngsan", vocabulary=words, categories=[*CATEGORIES], **sizes
     )
 
 
@@ -86,23 +86,23 @@ APART = [("person", (0.0, 0.1, 0.1, 0.4)), ("chair", (0.8, 0.7, 0.9, 0.9))]
         ([("sheep", TALL)] * 3, "a herd of", "sheep", "cow"),
     ],
 )
-def test_words_need_evidence(evidence, vocabulary, objects, begun, follow, never):
+def test_words_need_evidence(evidence, words, objects, begun, follow, never):
     inputs = images_of(objects)
     tokens = np.zeros((1, 12), "int32")
-    ids = vocabulary.to_ids(begun)
+    ids = words.to_ids(begun)
     tokens[0, : len(ids)] = ids
     found = evidence.read(**inputs)
     allowed = np.array(evidence.admissible(tokens, len(ids), found))[0]
-    words = {vocabulary.words[i] for i in np.flatnonzero(allowed)}
-    assert {*follow.split()} <= words
-    assert not {*never.split()} & words
-    nouns = {word for text in NOUN for word in text.split()}
+    next_words = {words.words[i] for i in np.flatnonzero(allowed)}
+    assert {*follow.split()} <= next_words
+    assert not {*never.split()} & next_words
+    nouns = {text.split()[-1] for text in NOUN}
     ends = bool(ids) and begun.split()[-1] in nouns | {"standing"}
     assert allowed[EOS] == ends
     assert not allowed[[PAD, BOS, UNK]].any()
 
 
-def test_random_captions_end_and_name_what_is_there(evidence, vocabulary, rng):
+def test_random_captions_end_and_name_what_is_there(evidence, words, rng):
     images = [
         [
             (CATEGORIES[i], np.sort(rng.random((2, 2)), axis=0).ravel())
@@ -120,13 +120,14 @@ def test_random_captions_end_and_name_what_is_there(evidence, vocabulary, rng):
         allowed = np.array(step(tokens, tf.constant(i), found))
         for row in np.flatnonzero(unfinished):
             choices = np.flatnonzero(allowed[row])
-            assert len(choices), vocabulary.decode(tokens[row, :i])
+            assert len(choices), words.decode(tokens[row, :i])
             tokens[row, i] = rng.choice(choices)
             unfinished[row] = tokens[row, i] != EOS
     assert unfinished.mean() < 0.2
     for objects, row in zip(images, tokens, strict=True):
-        caption, there = vocabulary.decode(row), [category for category, _ in objects]
-        named = [category for noun, category in mentions(caption)]
+        caption, there = words.decode(row), [category for category, _ in objects]
+        # Who plays baseball names no ball.
+        named = [x for noun, x in mentions(caption) if noun != "baseball"]
         assert {*named} <= {*there}, caption
         assert all(there.count(x) > 1 for x in said_several(caption)), caption
 
