@@ -6,8 +6,7 @@ reads them. Evidence is a category, of which an object is there, or `A RELATION 
 objects whose boxes stand in a relation. Of places and actions, what is here is what
 people say of at least 70 % of the training images of `coco_objects` that have the
 evidence, by these words or others for the same; of rooms and postures, of 70 % of those
-in which they name any (`python experiments/evidence.py --shares`). The rest is what the
-words mean: who rides skis is a skier.
+in which they name any. The rest is what the words mean: who rides skis is a skier.
 """
 
 from keras_caption.features.object_words import SYNONYMS
