@@ -98,9 +98,13 @@ class InputReader(JitSwitch):
             for x in values.values()
         )
         has_files = is_sized and count > 0 and getattr(self, "extractor", None)
-        if count <= CHECKED_AT_ONCE and (is_complete or not has_files):
+        are_arrays = all(hasattr(x, "shape") for x in values.values())
+        are_equal = len({*counts.values()}) <= 1
+        is_whole = is_complete and (are_equal or not are_arrays)
+        is_wrong = not is_complete and not has_files
+        if count <= CHECKED_AT_ONCE and (is_whole or is_wrong):
             self.read(raw, check=True, first=first)
-        if len({*counts.values()}) > 1:
+        if not are_equal:
             raise InputError(
                 f"The inputs differ in their number of {self.kinds[0].noun}s: {counts}."
             )

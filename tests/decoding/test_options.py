@@ -31,8 +31,8 @@ MISTAKES = [
         "`required`: 2 tokens beside 2 of `prefix` do not fit into a `max_length` of 3",
     ),
     (
-        {"required": [f"w{i} w{i + 1}" for i in range(30)]},
-        "`required`: 31 tokens do not fit into a `max_length` of 20",
+        {"required": [f"w{i} w{i + 1}" for i in range(29)]},
+        "`required`: 30 tokens do not fit into a `max_length` of 20",
     ),
     (
         {"forbidden": ["w1 " * 1000, *TRIPLES]},

@@ -268,7 +268,7 @@ def test_every_option_on_jax():
 
 def test_every_option_has_a_case():
     # Others decide the size, differ in nothing but tensors, or are tested with models.
-    others = {"max_length", "length_ratio", "length_margin", "seed"}
+    others = {"max_length", "length_ratio", "length_margin", "seed", "evidence"}
     names = {name for case in CASES.values() for name in case}
     assert names | others == {field.name for field in dataclasses.fields(Decoding)}
     assert keras.backend.backend() == "tensorflow"
