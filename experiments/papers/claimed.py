@@ -228,6 +228,7 @@ SETTLED = (
     _nsa("effects_nsa", 1),
     _nsa("effects_nsa_deep", 4),
     _gsa("features know no place", "unplaced_scenes"),
+    _gsa("features know all places", "placed_scenes"),
     _control(
         *("boxes of other regions", "effects_boxes", "G-SAN", "SAN"),
         data="shuffled_scenes",

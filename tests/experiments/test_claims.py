@@ -76,6 +76,10 @@ def test_readme_says_what_the_tables_do():
     ):
         assert found[effect]["verdict"] == claims.CAME_OUT
         assert text.format(float(found[effect]["ours"].split()[0])) in readme
+    costs = found["GSA, features know all places"]
+    assert costs["verdict"] == claims.REVERSED
+    cost = -float(costs["ours"].split()[0])
+    assert f"and costs {cost:.0f} where they know all" in readme
     untold = {name: x for name, x in found.items() if name.startswith("NSA, L")}
     untold |= {name: x for name, x in found.items() if "begin smaller" in name}
     assert {x["verdict"] for x in untold.values()} == {claims.UNKNOWN}
