@@ -17,9 +17,11 @@ finished is skipped; interrupted ones begin anew.
 
 import os
 import pathlib
+import sys
 import time
 
-os.environ["KERAS_BACKEND"] = "jax"
+if "keras" not in sys.modules:  # where it is, the variable would change others' only
+    os.environ["KERAS_BACKEND"] = "jax"
 
 import jax
 import keras

@@ -317,6 +317,9 @@ def stable_names(described: Hashable) -> Iterator[None]:
         described: What is traced; of several of one description, the first has the
             names that the next process gives to its first.
     """
+    if keras.backend.backend() != "tensorflow":  # JAX names nothing by numbers
+        yield
+        return
     from tensorflow.python.framework import ops
 
     ops.get_default_graph()  # which has a number of its own, made at the first call

@@ -17,7 +17,7 @@ from keras_caption.errors import InputError, NoTextError
 from keras_caption.formats.faults import reading
 from keras_caption.formats.jpeg_scans import check_scans
 from keras_caption.predict import Example, Prediction, RecordPredictor
-from keras_caption.serving.request_options import PLACE_BITS
+from keras_caption.serving.limits import PLACE_BITS
 from keras_caption.serving.rest_values import DEFAULT, FILES, check_items, to_array
 from keras_caption.serving.signature import Signature
 

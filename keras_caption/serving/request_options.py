@@ -13,7 +13,7 @@ from keras_caption.decoding import Decoding
 from keras_caption.decoding.random_numbers import uniform_numbers
 from keras_caption.decoding.text_options import can_come
 from keras_caption.serving.endpoint import Input
-from keras_caption.serving.limits import MAX_PHRASES
+from keras_caption.serving.limits import MAX_PHRASES, PLACE_BITS
 from keras_caption.settings.decoding import needs_of
 from keras_caption.text import PAD, Tokenizer
 
@@ -30,7 +30,6 @@ DTYPES = {
     "seed": tf.int64,
 }
 NO_SEED = -1
-PLACE_BITS = 32  # of a seed, behind which it has the place of its example
 BOUNDS = {
     "minimum": tf.greater_equal,
     "exclusiveMinimum": tf.greater,

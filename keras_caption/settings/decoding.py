@@ -152,9 +152,9 @@ class Decoding:
             are the most probable ones, after `temperature` and `top_k` (nucleus
             sampling, Holtzman et al., 2020).
         seed: int, makes the samples repeatable.
-        evidence: bool, whether a captioner of detected objects only says what these
-            are evidence for, see `keras_caption.decoding.ObjectEvidence`; other words
-            come only where all else is forbidden. Other models have no evidence.
+        evidence: bool, whether only what objects are evidence for is said. It is for
+            captioners of detected objects, see `keras_caption.decoding.ObjectEvidence`.
+            Other words come only where all else is forbidden.
 
     Raises:
         InputError: If a value is wrong.

@@ -117,9 +117,8 @@ def test_seeds_trained_at_once_are_those_trained_alone(tmp_path):
     assert done.stdout.count("is finished: nothing to do") == 2
 
 
-def test_what_seeds_are_not_trained_at_once_with_is_said(monkeypatch):
+def test_what_seeds_are_not_trained_at_once_with_is_said():
     pytest.importorskip("jax")
-    monkeypatch.setitem(os.environ, "KERAS_BACKEND", "tensorflow")
     from experiments import seeds
     from keras_caption.commands.configuration import make_config
 

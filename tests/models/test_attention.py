@@ -146,6 +146,7 @@ def test_what_makes_no_sense_is_refused(family, options, problem):
 def test_attention_to_areas_begins_smaller():
     sizes = {"vocabulary_size": 9} | tiny("san", num_layers=3)
     options = {"input_area": 2, "area_values": "mean", "attention_epsilon": 0.1}
+    options["initialization"] = "glorot"
     model = kc.models.create("nsan", **sizes, **options, area_output_scale=0.25)
     blocks = [model.encoder.get_layer(f"encoder_{i}").attention for i in range(3)]
     of_captions = model.decoder.blocks[0]

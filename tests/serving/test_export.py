@@ -264,7 +264,7 @@ WRONG = {
     "sample": [
         *({"temperature": x} for x in (0.0, -1.0, 1e-39, np.nan)),
         *({"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.1}),
-        *({"seed": -2}, {"seed": 2**32}),
+        {"seed": -2},
     ],
 }
 
@@ -482,7 +482,7 @@ def test_failed_export_leaves_the_previous_one(
     before = (path / "saved_model.pb").read_bytes()
     module = sys.modules[kc.serving.export.__module__]
 
-    def only_greedy(model, decoding):  # traced in less time
+    def only_greedy(model, decoding, jit_compile):  # traced in less time
         return {"features": generation_endpoints(model, decoding)["greedy"]}
 
     def full_disk(*args):

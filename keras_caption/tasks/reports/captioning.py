@@ -89,7 +89,7 @@ def evaluate(
                 print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
     if objects:
         print(f"\nObjects of COCO: {kc.evaluation.text_of_shares(objects)}")
-    is_generated = builder.name in kc.synthetic.GENERATED
+    is_generated = getattr(builder, "name", "") in kc.synthetic.GENERATED
     author = "one of its references" if is_generated else "a person's"
     print(f"\nSome captions, each followed by {author}:")
     for image_id in list(captions)[:SHOWN]:
