@@ -355,6 +355,11 @@ def test_a_server_lists_its_models_and_helps(url):
     assert answer.json()["predictions"][0]["total"] == 3
 
 
+def terminate_this_process():
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL  # it is handled
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def test_a_server_lives_while_its_models_load(tmp_path, capsys):
     begun, go = threading.Event(), threading.Event()
 
@@ -378,7 +383,7 @@ def test_a_server_lives_while_its_models_load(tmp_path, capsys):
         refused = httpx.post(f"{root}/v1/models/adder:answer", content=b"p")
         go.set()
         until(lambda: httpx.get(f"{root}/readyz").status_code == 200)
-        os.kill(os.getpid(), signal.SIGTERM)
+        terminate_this_process()
         return before, refused
 
     with ThreadPoolExecutor(1) as thread:
@@ -733,7 +738,7 @@ def test_a_signal_ends_what_runs_and_handlers_are_given_back(tmp_path, where):
 
     def end():
         answer = until_answered(f"http://127.0.0.1:{port}/healthz")
-        os.kill(os.getpid(), signal.SIGTERM)
+        terminate_this_process()
         return answer.status_code
 
     async def run():
