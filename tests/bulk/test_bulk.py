@@ -209,7 +209,7 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     other.mkdir()
     (other / "c-1-of-1").touch()
     for wrong, message in (
-        ([*options, "--beam_size=1"], "was begun with other inputs, another model"),
+        ([*options, "--beam_size=3"], "was begun with other inputs, another model"),
         ([*options, "--n_best=0"], "--n_best"),
         ([folder / "gone", *model], "No file is called"),
         ([*options, "--direct_workers=2"], "no option --direct_workers"),
