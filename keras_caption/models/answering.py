@@ -9,7 +9,6 @@ from keras_caption.arguments import Count, Tensor, check
 from keras_caption.compilation import compile_function, shapes_of
 from keras_caption.errors import InputError
 from keras_caption.features.photos import check_photos
-from keras_caption.inputs import missing_inputs
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import check_texts, pad
 from keras_caption.predict import BATCH_SIZE, run_batches
@@ -85,11 +84,10 @@ class Answering(PhotoReader):
         """
         self.check_number_of_answers(n)
         check(Count, batch_size=batch_size)
-        examples = self.examples_of(self._with_questions(images, questions))
-        is_checked = not missing_inputs(self.kinds, examples.values)
+        raw = self._with_questions(images, questions)
+        examples = self.examples_of(raw, batch_size)
 
-        def run(values, places):
-            inputs = self.read_batch(values, places, check=not is_checked)
+        def run(inputs, places):
             return self.answer_batch(inputs, n)
 
         return [best for _, best in run_batches(examples, run, batch_size, self.fill)]

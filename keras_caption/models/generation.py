@@ -34,7 +34,6 @@ from keras_caption.decoding.text_options import (
 )
 from keras_caption.errors import InputError, NoTextError
 from keras_caption.features import CATEGORIES
-from keras_caption.inputs import missing_inputs
 from keras_caption.models.input_reader import InputReader, is_whole, parts_of
 from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
@@ -362,21 +361,18 @@ class Generation(InputReader):
             total = count_rows(self._readable(raw)) if is_whole(raw) else None
             bar = progress_bar(desc="Generating", total=total, unit=noun)
         with bar:
-            for examples, run in self._parts(raw, batch_size, options):
+            for examples in self._parts(raw, batch_size, options):
 
-                def generated(values, places, run=run):
-                    inputs = run(values, places)
+                def run(inputs, places):
                     return self.generate_batch(inputs, places, n, options, attention)
 
-                for _, one in run_batches(examples, generated, batch_size, self.fill):
-                    yield one
+                for _, generated in run_batches(examples, run, batch_size, self.fill):
+                    yield generated
                     if progress:
                         bar.update()
 
-    def _parts(
-        self, raw: Any, batch_size: int, options: Decoding
-    ) -> Iterator[tuple[Columns, Callable]]:
-        """Examples, those of each part of an iterable, and what reads their batches."""
+    def _parts(self, raw: Any, batch_size: int, options: Decoding) -> Iterator[Columns]:
+        """Yields the examples, or those of each part of an iterable."""
         check(Count, batch_size=batch_size)
         if options.prefix or options.forbidden or options.required:
             self._check_vocabulary()
@@ -385,12 +381,11 @@ class Generation(InputReader):
             raise InputError("A list of `prefix` needs a list of examples beside it.")
         first = 0
         for part in parts_of(raw, batch_size):
-            examples = self.examples_of(part, first)
+            examples = self.examples_of(part, batch_size, first)
             count = len(examples.places)
             if has_prefixes:
                 check_prefixes(options, count)
-            is_checked = not missing_inputs(self.kinds, examples.values)
-            yield examples, functools.partial(self.read_batch, check=not is_checked)
+            yield examples
             first += count
 
     def _stream(
@@ -398,10 +393,10 @@ class Generation(InputReader):
     ) -> Iterator[list[str]]:
         """Texts after each step, see `generate`."""
         before = []
-        for examples, read in self._parts(raw, batch_size, options):
+        for examples in self._parts(raw, batch_size, options):
             for batch in batches_of(examples, batch_size, self.fill):
                 places, size = examples.places[batch.indices], batch.count
-                inputs = read(examples.take(batch.indices), places)
+                inputs = examples.take(batch.indices)
                 own, feed = self._feed(inputs, places, 1, options)
                 memory, values = self._run(first_values, own, feed)
                 for index in range(own.max_length):

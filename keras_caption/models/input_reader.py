@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from keras_caption.arguments import Tensor
 from keras_caption.compilation import JitSwitch, round_up_rows
@@ -20,7 +19,6 @@ from keras_caption.inputs import (
 from keras_caption.predict import Columns, count_rows
 from keras_caption.text import Tokenizer
 
-CHECKED_AT_ONCE = 1024  # examples, whose values are checked together
 RAW = "raw"  # name of input that is no dict
 
 
@@ -76,14 +74,15 @@ class InputReader(JitSwitch):
         """
         return read(self.kinds, self.to_batch(raw), self.name, check, first)
 
-    def examples_of(self, raw: Any, first: int = 0) -> Columns:
-        """Any number of examples, of which batches are made.
+    def examples_of(self, raw: Any, batch_size: int, first: int = 0) -> Columns:
+        """Any number of examples, whose batches are inputs of the encoder.
 
-        Photos and clips are read batch by batch, see `read_batch`. Examples that need
-        no reading are all checked now.
+        Photos and clips are read batch by batch. Examples that need no reading are all
+        checked now, and those that fit into a batch are read now.
 
         Args:
             raw: As of `read`.
+            batch_size: int, greatest number of examples in a batch.
             first: int, the first example's place in all input.
 
         Raises:
@@ -92,41 +91,24 @@ class InputReader(JitSwitch):
         values = self._readable(raw)
         counts = {name: count_rows(x) for name, x in values.items()}
         count = max(counts.values(), default=1)
-        is_complete = not missing_inputs(self.kinds, values)
-        is_sized = all(
-            hasattr(x, "__len__") and not isinstance(x, str | bytes)
-            for x in values.values()
-        )
-        has_files = is_sized and count > 0 and getattr(self, "extractor", None)
-        are_arrays = all(hasattr(x, "shape") for x in values.values())
-        are_equal = len({*counts.values()}) <= 1
-        is_whole = is_complete and (are_equal or not are_arrays)
-        is_wrong = not is_complete and not has_files
-        if count <= CHECKED_AT_ONCE and (is_whole or is_wrong):
-            self.read(raw, check=True, first=first)
-        if not are_equal:
+        if count <= batch_size:
+            inputs = self.read(raw, check=True, first=first)
+            return Columns(inputs, count_rows(next(iter(inputs.values()))), first)
+        if len({*counts.values()}) > 1:
             raise InputError(
                 f"The inputs differ in their number of {self.kinds[0].noun}s: {counts}."
             )
-        examples = Columns(values, count, first)
-        if count > CHECKED_AT_ONCE and is_complete:
-            for start in range(0, count, CHECKED_AT_ONCE):
-                rows = np.arange(start, min(start + CHECKED_AT_ONCE, count))
-                self.read_batch(examples.take(rows), first + rows, check=True)
-        return examples
+        is_complete = not missing_inputs(self.kinds, values)
 
-    def read_batch(
-        self, values: dict[str, Any], places: Int[np.ndarray, " size"], check: bool
-    ) -> dict[str, Tensor]:
-        """Reads a batch that was taken out of what `examples_of` returned.
+        def read_rows(rows, places, check=not is_complete):
+            return self.read(rows.get(RAW, rows), check, int(places[0]))
 
-        Args:
-            values: dict of arrays or lists.
-            places: int `(size,)`, of its examples in all input, for messages.
-            check: bool, as of `read`.
-        """
-        first = int(places[0]) if len(places) else 0
-        return self.read(values.get(RAW, values), check, first)
+        if is_complete:
+            check_rows = functools.partial(read_rows, check=True)
+            checked = Columns(values, count, first, check_rows)
+            for start in range(0, count, batch_size):
+                checked.take(np.arange(start, min(start + batch_size, count)))
+        return Columns(values, count, first, read_rows)
 
     def fill(self, count: int, batch_size: int) -> int:
         """Rows of a batch of `count` examples, see `predict.batches_of`."""

@@ -35,10 +35,10 @@ class SentenceReader(InputReader):
             return super().to_batch(raw)
         return {"source": pad(self.source_tokens(raw))}
 
-    def examples_of(self, raw: Any, first: int = 0) -> Columns:
+    def examples_of(self, raw: Any, batch_size: int, first: int = 0) -> Columns:
         """Any number of examples; sentences are tokenized once."""
         raw = raw if self.source is None else self.to_batch(raw)
-        return super().examples_of(raw, first)
+        return super().examples_of(raw, batch_size, first)
 
     def source_tokens(self, sentences: Any) -> list[list[int]]:
         """Tokens of each sentence, EOS included.

@@ -25,17 +25,29 @@ class Columns:
         values: dict of arrays, tensors or lists.
         count: int, number of examples.
         first: int, the first one's place in all input.
+        read: Function of some of the rows, a dict, and of their places, to the inputs
+            of a batch. Defaults to the rows themselves.
     """
 
-    def __init__(self, values: dict[str, Any], count: int, first: int = 0):
+    def __init__(
+        self,
+        values: dict[str, Any],
+        count: int,
+        first: int = 0,
+        read: Callable[[dict[str, Any], np.ndarray], dict[str, Any]] | None = None,
+    ):
         self.values = values
         self.places = np.arange(first, first + count)
+        self.read = read
 
     def groups(self) -> list[Int[np.ndarray, " group"]]:
         return [np.arange(len(self.places))]
 
     def take(self, indices: Int[np.ndarray, " size"]) -> dict[str, Any]:
-        return {name: take_rows(x, indices) for name, x in self.values.items()}
+        rows, places = self.values, self.places[indices]
+        if not np.array_equal(places, self.places):
+            rows = {name: take_rows(x, indices) for name, x in rows.items()}
+        return rows if self.read is None else self.read(rows, places)
 
 
 class Rows:
