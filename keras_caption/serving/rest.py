@@ -48,7 +48,6 @@ curl -d '{"records": [{"source": "A dog."}], "n": 3, "options": {"beam_size": 5}
 
 docs/serving.md of keras_caption has the rest.
 """
-VERBS = ("predict", "answer", "metadata", "status")
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # of a histogram
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -115,6 +114,7 @@ class Rest:
         log: Callable[..., None] = lambda event, **facts: None,
     ):
         self.service = service
+        self.verbs = {"predict": service.predict, "answer": service.answer}
         self.metrics = metrics
         self.tokens = [token.encode() for token in tokens]
         self.log = log
@@ -208,7 +208,8 @@ class Rest:
                 )
             facts["model"] = found["name"]
             verb = (found["verb"] or ":status")[1:]
-            if verb not in VERBS:  # else a stranger's would each be counted for ever
+            # Metrics keep each verb for ever, so that those of strangers end here.
+            if has_verb(found) and verb not in self.verbs:
                 raise RefusedError(
                     400, f"{found['name']} has no signature to {verb:.60}."
                 )
@@ -253,9 +254,8 @@ class Rest:
 
         if request.method != "POST" and not found["verb"]:
             return to_response(200, {"model_version_status": statuses_of(model, found)})
-        verbs = {":predict": self.service.predict, ":answer": self.service.answer}
         more = ()
-        if found["verb"] == ":answer":
+        if facts["verb"] == "answer":
             kind = request.headers.get("content-type", "")
             more = dict(request.query_params), "json" in kind
         try:
@@ -265,7 +265,7 @@ class Rest:
                     return to_response(200, body)
                 content = await self._content(request)
                 with self._running_now():
-                    facts["examples"], body = await verbs[found["verb"]](
+                    facts["examples"], body = await self.verbs[facts["verb"]](
                         model.name, find, content, *more
                     )
         except TimeoutError:

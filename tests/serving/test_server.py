@@ -254,6 +254,8 @@ def test_wrong_addresses_are_not_found(url):
             assert http.post(f"{url}:verb{i}", json={}).status_code == 400
             assert http.post(f"{root}/v1/models/none{i}:answer").status_code == 404
         assert len(http.get(f"{root}/metrics").text) < counted + 10_000
+        for verb in "metadata", "status":  # which are asked for by GET
+            assert http.post(f"{url}:{verb}", json={}).status_code == 400
     head = b"POST /v1/models/adder:answer HTTP/1.1\r\nHost: localhost\r\n"
     with socket.create_connection(("127.0.0.1", int(root.rpartition(":")[2]))) as raw:
         raw.sendall(head + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n")
