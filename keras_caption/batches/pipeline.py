@@ -182,7 +182,7 @@ def distributed(strategy: Any, part_of_batches: Callable[[int, int], Any]) -> An
         replicas = count // context.num_input_pipelines
         first = context.input_pipeline_id * replicas
         parts = [part_of_batches(first + i, count) for i in range(replicas)]
-        # The strategy gives consecutive elements to the replicas of a worker in turn.
+        # The strategy assigns consecutive elements to the replicas round-robin.
         return tf.data.Dataset.choose_from_datasets(
             parts, tf.data.Dataset.range(replicas).repeat()
         )

@@ -1,4 +1,4 @@
-"""How the boxes of two objects, A and B, lie to each other.
+"""Spatial relations between the boxes of two objects, A and B.
 
 Boxes are dicts of `x1`, `y1`, `x2` and `y2`, divided by the image's width and height,
 of shapes that are broadcast together.
@@ -6,14 +6,14 @@ of shapes that are broadcast together.
 
 from keras import ops
 
-MARGIN = 0.02  # of the image's sides, by which boxes may miss each other
+MARGIN = 0.02  # tolerance of contact, as a fraction of the image's sides
 
 
 def above(a, b):
-    """A stands on B: its middle is over B, and its lower edge within B."""
+    """A rests on B: its center is above B, and its lower edge is within B."""
     middle = (a["x1"] + a["x2"]) / 2
-    is_over = (middle >= b["x1"]) & (middle <= b["x2"])
-    return is_over & (a["y2"] >= b["y1"]) & (a["y2"] <= b["y2"] + MARGIN)
+    is_above = (middle >= b["x1"]) & (middle <= b["x2"])
+    return is_above & (a["y2"] >= b["y1"]) & (a["y2"] <= b["y2"] + MARGIN)
 
 
 def inside(a, b):

@@ -62,7 +62,7 @@ APART = [("person", (0.0, 0.1, 0.1, 0.4)), ("chair", (0.8, 0.7, 0.9, 0.9))]
 
 
 @pytest.mark.parametrize(
-    ("objects", "begun", "follow", "never"),
+    ("objects", "prefix", "admissible", "excluded"),
     [
         (CAT, "", "a", "two people the window"),
         (CAT, "a", "cat", "dog cats group street green"),
@@ -86,18 +86,18 @@ APART = [("person", (0.0, 0.1, 0.1, 0.4)), ("chair", (0.8, 0.7, 0.9, 0.9))]
         ([("sheep", TALL)] * 3, "a herd of", "sheep", "cow"),
     ],
 )
-def test_words_need_evidence(evidence, words, objects, begun, follow, never):
+def test_words_need_evidence(evidence, words, objects, prefix, admissible, excluded):
     inputs = images_of(objects)
     tokens = np.zeros((1, 12), "int32")
-    ids = words.to_ids(begun)
+    ids = words.to_ids(prefix)
     tokens[0, : len(ids)] = ids
-    found = evidence.read(**inputs)
-    allowed = np.array(evidence.admissible(tokens, len(ids), found))[0]
-    next_words = {words.words[i] for i in np.flatnonzero(allowed)}
-    assert {*follow.split()} <= next_words
-    assert not {*never.split()} & next_words
+    read = evidence.read(**inputs)
+    allowed = np.array(evidence.admissible(tokens, len(ids), read))[0]
+    candidates = {words.words[i] for i in np.flatnonzero(allowed)}
+    assert {*admissible.split()} <= candidates
+    assert not {*excluded.split()} & candidates
     nouns = {text.split()[-1] for text in NOUN}
-    ends = bool(ids) and begun.split()[-1] in nouns | {"standing"}
+    ends = bool(ids) and prefix.split()[-1] in nouns | {"standing"}
     assert allowed[EOS] == ends
     assert not allowed[[PAD, BOS, UNK]].any()
 
