@@ -54,8 +54,10 @@ class Prediction:
         text: str, the caption, translation or answer; empty if there is none, as of a
             photo without objects that the model knows, or a sentence without words.
         score: float, log-probability of the text; of an answer, its probability.
-        confidence: float in [0, 1], the geometric mean of the tokens' probabilities;
-            of an answer, its probability.
+        confidence: float in [0, 1], the geometric mean of the tokens' probabilities; of
+            a photo's caption by a calibrated model, how many of such captions name only
+            what is there, see `keras_caption.models.Captioner`; of an answer, its
+            probability.
         unsure: bool, whether that is below the threshold of the model, or a caption
             says several of a category of which one object is detected.
         best: list of pairs of a text and its score, the best first: as many as were

@@ -16,9 +16,8 @@ from keras_caption.results.contact_sheet import HEAD, SIDE, figure_of, photo_of
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.parquet_rows import schema_of, writing_rows
 
-# `photo`, `caption`, `score`, the logarithm of its probability, `confidence`, the mean
-# probability of its tokens, `unsure`, whether that is too little to rely on it, and
-# `objects`, see `ObjectDetector.objects_of`. If several captions are wanted, `n_best`
+# `photo`, `caption`, and `score`, `confidence`, `unsure` and `objects` of a
+# `keras_caption.predict.Prediction`. If several captions are wanted, `n_best`
 # has those that were found, the best first: dicts of `caption` and `score`.
 Row = dict[str, Any]
 COLUMNS = ("photo", "caption", "score", "confidence", "unsure", "objects")

@@ -20,8 +20,8 @@ LEGEND_HEIGHT = 0.4  # inches
 OWN = 0.2  # distance of a word's attention from the mean, for a panel of its own
 EOS_WORD = "<eos>"
 LEGEND = (
-    "Shares of attention, on one scale for each caption: of all its words together, "
-    "and of each word of whose attention a fifth or more is elsewhere."
+    "Attention weights, on one scale per caption: the mean over all words, then each "
+    "word whose weights differ from that mean by a fifth or more."
 )
 
 

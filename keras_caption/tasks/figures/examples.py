@@ -76,8 +76,8 @@ def captions_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fig
 def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Figure:
     """Shows what several runs attend to, word by word (AoANet, Fig. 8).
 
-    The first panel is of all words of a caption; then each word has one of whose
-    attention a fifth or more is elsewhere, as in
+    The first panel shows the mean over all words of a caption, further panels the words
+    that differ from it by a fifth or more, as in
     `keras_caption.visualization.attention_over_words`. The two areas that are attended
     to most are framed, if they have a tenth of the attention; what they are, and their
     shares, stands above. AoANet's figure brightens what is attended to, for every word;
