@@ -85,7 +85,7 @@ class Job:
             if detector:
                 detector = local(detector, folder)
                 add_detector(predictor.model, detector, self.confidence, name)
-        predictor.answer([], n=self.n_best, **self.decoding)  # checks the options
+        predictor.check_options(self.n_best, self.decoding)
         return predictor
 
 

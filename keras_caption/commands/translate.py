@@ -163,10 +163,16 @@ class LineTranslator:
     def _growing(self, sentence, number):
         """The texts of a growing translation; none of what is not translated."""
         try:
-            if self._read(sentence, number - 1).has_words:
-                generated = self.model.generate([sentence], stream=True, **self.options)
-                yield from (text for [text] in generated)
+            example = self._read(sentence, number - 1)
         except kc.InputError as error:
+            self._skip(number, error)
+            return
+        if not example.has_words:
+            return
+        generated = self.model.generate([sentence], stream=True, **self.options)
+        try:
+            yield from (text for [text] in generated)
+        except kc.errors.NoTextError as error:
             self._skip(number, error)
 
     def _read(self, sentence, place):

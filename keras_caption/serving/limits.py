@@ -3,8 +3,9 @@ import dataclasses
 # Regions, frames or tokens of an example: attention takes their square.
 MAX_ITEMS = 1024
 # Forbidden ones of an example, in a signature.
-PLACE_BITS = 32  # of a seed of an export, before the place of its example
 MAX_PHRASES = 1000
+# Bits of a seed in a signature; those above them are the place of its example.
+PLACE_BITS = 32
 # Of a text, of which no model reads more tokens than items. Sorting a row of accents
 # takes TensorFlow the square of their number.
 TEXT_BYTES = 2**16
