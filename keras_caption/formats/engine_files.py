@@ -1,5 +1,6 @@
 """Files of LiteRT, ONNX Runtime and OpenVINO, and what a folder says of one."""
 
+import functools
 import json
 import os
 import pathlib
@@ -92,10 +93,8 @@ def open_onnx(path: str) -> Run:
 
 
 def open_openvino(path: str) -> Run:
-    import openvino
-
     precision = {"INFERENCE_PRECISION_HINT": "f32"}  # CPUs may take less otherwise
-    model = openvino.compile_model(path, "CPU", precision)
+    model = openvino_core().compile_model(path, "CPU", precision)
     names = [output.get_any_name() for output in model.outputs]
 
     def run(inputs):
@@ -103,6 +102,19 @@ def open_openvino(path: str) -> Run:
         return {name: outputs[name] for name in names}
 
     return run
+
+
+@functools.cache
+def openvino_core() -> Any:
+    """The one `openvino.Core` of this process, which lives as long as it does.
+
+    Each core gives its thread a stack for signals, and takes it away at its end. When
+    two cores end in the order in which they began, the thread keeps the first one's,
+    which is freed: the next signal ends the process.
+    """
+    import openvino
+
+    return openvino.Core()
 
 
 OPENERS = {"openvino": open_openvino, "onnx": open_onnx, "litert": open_litert}

@@ -1,6 +1,7 @@
 """Exports for OpenVINO, ONNX Runtime and LiteRT, run as their README.md says."""
 
 import re
+import subprocess
 import sys
 
 import keras
@@ -12,6 +13,7 @@ from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.commands import main
+from keras_caption.formats.engine_files import openvino_core
 
 PACKAGES = {
     "openvino": ["openvino"],
@@ -27,6 +29,9 @@ SHORT = {
 
 def run(folder, inputs, monkeypatch, capsys):
     """The names that the README's code makes of inputs, and the lines it prints."""
+    if "import openvino" in (folder / "README.md").read_text():
+        # A core of its own would end before others do, see `openvino_core`.
+        monkeypatch.setattr("openvino.compile_model", openvino_core().compile_model)
     [code] = re.findall("```python\n(.*?)```", (folder / "README.md").read_text(), re.S)
     monkeypatch.chdir(folder)
     names = dict(inputs)
@@ -69,6 +74,27 @@ def test_engines_generate_the_same_tokens(
     alone = {name: x[2:3, :3] for name, x in images.items()}  # the others are padding
     names, _ = run(tmp_path / "engine", alone, monkeypatch, capsys)
     np.testing.assert_array_equal(names["tokens"], tokens[2:3])
+
+
+FREED = """
+import signal, sys
+from keras_caption.formats.engine_files import open_openvino
+first, second = (open_openvino(sys.argv[1]) for _ in range(2))
+del first
+del second
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+signal.raise_signal(signal.SIGTERM)
+"""
+
+
+def test_a_signal_comes_after_models_of_openvino_are_freed(tmp_path):
+    openvino = pytest.importorskip("openvino")
+    x = openvino.opset13.parameter([2], np.float32)
+    model = openvino.Model([openvino.opset13.relu(x)], [x])
+    openvino.save_model(model, tmp_path / "model.xml")
+    command = [sys.executable, "-c", FREED, tmp_path / "model.xml"]
+    done = subprocess.run(command, check=False)
+    assert done.returncode == 7
 
 
 def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
