@@ -19,9 +19,10 @@ install: .venv/installed
 run: .venv/installed
 	$(BIN)/python experiments/run.py --config scenes --resume
 
+# With `loadfile`, pytest-xdist waits for ever once it has replaced a process that died.
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
-	    --no-loadscope-reorder
+	    --no-loadscope-reorder --max-worker-restart 0
 
 docs: .venv/installed-tests
 	$(BIN)/python docs/site.py
