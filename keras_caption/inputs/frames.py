@@ -79,7 +79,7 @@ class Frames(InputKind):
         """Adds a mask if there is none."""
         if "frames" not in inputs or "frame_mask" in inputs:
             return inputs
-        return {**inputs, "frame_mask": np.ones(len(inputs["frames"]), "bool")}
+        return {**inputs, "frame_mask": np.ones(np.shape(inputs["frames"])[:1], "bool")}
 
     @property
     def padded_inputs(self) -> list[str]:

@@ -117,7 +117,10 @@ class Regions(InputKind):
         """Adds a mask if there are neither a mask nor boxes."""
         if "regions" not in inputs or {"boxes", "region_mask"} & {*inputs}:
             return inputs
-        return {**inputs, "region_mask": np.ones(len(inputs["regions"]), "bool")}
+        return {
+            **inputs,
+            "region_mask": np.ones(np.shape(inputs["regions"])[:1], "bool"),
+        }
 
     @property
     def padded_inputs(self) -> list[str]:

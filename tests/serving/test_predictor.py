@@ -122,6 +122,20 @@ def test_features_are_padded_by_the_rule_of_their_kind(preset, vocabulary, rng):
         assert one.score == pytest.approx(float(scores[0]), abs=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("preset", "name"), [("aoanet", "regions"), ("video_nsa", "frames")]
+)
+def test_a_number_is_no_list_of_rows(preset, name, vocabulary):
+    sizes = tiny(preset, num_layers=1)
+    if name == "frames":
+        sizes["frame_dim"] = sizes.pop("region_dim")
+    model = kc.models.create(preset, vocabulary=vocabulary, **sizes)
+    predictor = kc.serving.Predictor(model)
+    for value in -1, 0.5, [1.0], [[[1.0]]]:
+        with pytest.raises(kc.InputError, match=f"reads {name} of shape"):
+            predictor([{name: value}])
+
+
 def test_questions_are_answered(detector, rng):
     sizes = tiny("mcan", num_layers=1, pooling_dim=8, fusion_dim=12)
     sizes |= {"answers": ["yes", "no", "two"], "question": QUESTION}
