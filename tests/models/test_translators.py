@@ -217,7 +217,7 @@ def test_wrong_vocabularies_are_refused(tokenizer):
         ({"target": tokenizer, "target_size": 5, "source_size": 9}, "target_size=5"),
         (
             {"source_size": 5, "target_size": 6, "shared_embeddings": True},
-            "Shared embeddings",
+            "needs one vocabulary for source and target",
         ),
     ):
         with pytest.raises(kc.InputError, match=message):
