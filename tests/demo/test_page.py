@@ -284,3 +284,17 @@ def test_the_effort_of_a_question_is_bounded(address):
     words = ", ".join(map(" ".join, itertools.product(WORDS, repeat=5)))
     answer = ask(address, "Sentence", "a dog", "translator", "none", 10, words, "")
     assert "The request asks for too much: " in answer
+
+
+def test_the_command_shows_saved_models(tmp_path, monkeypatch):
+    from keras_caption.commands import demo
+
+    shown = []
+    monkeypatch.setattr("keras_caption.demo.launch", lambda *call: shown.append(call))
+    tokenizer = kc.text.WordTokenizer(WORDS)
+    path = tmp_path / "tiny.keras"
+    kc.models.TransformerTranslator(tokenizer, tokenizer, **SIZES).save(path)
+    demo.main([str(path), "--port", "7999"])
+    [(page, *address)] = shown
+    assert address == ["127.0.0.1", 7999]
+    assert "tiny" in str(page.config)
