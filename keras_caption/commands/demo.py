@@ -35,7 +35,9 @@ def make_parser() -> Parser:
     parser.add_argument("models", nargs="*", type=names, help="saved models or presets")
     add_detector_options(parser)
     parser.add_argument("--host", default="127.0.0.1", help="defaults to 127.0.0.1")
-    parser.add_argument("--port", type=int, help="defaults to the first free port from 7860 on")
+    parser.add_argument(
+        "--port", type=int, help="defaults to the first free port from 7860 on"
+    )
     add_jit_compile(parser)
     return parser
 
