@@ -145,8 +145,8 @@ class AttentionOptions:
             attention: encoders of regions add an encoding of the boxes to their inputs.
         geometry_dim: int, size of a geometry vector per head, d_g. The paper gives no
             size: 80 is inferred from its numbers of parameters.
-        geometry_layers: int, number of blocks, from the first on, that have the
-            geometry, or `None` for all blocks.
+        geometry_layers: int, number of first blocks with the geometry, or `None` for
+            all blocks.
         signed_geometry: bool, whether geometry tells left from right and above from
             below. The paper's geometry (Eq. 8) does not; see
             `keras_caption.layers.GeometryBias`. Words have no boxes: with this option

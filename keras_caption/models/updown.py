@@ -32,8 +32,8 @@ class UpDown(Captioner):
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
         vocabulary_size: int, number of tokens, needed without a `vocabulary`.
         region_dim: int, size of a region's feature vector.
-        image_vector_dim: int, size of a feature vector of the whole image, which is
-            read in place of the mean of the regions, or `None`.
+        image_vector_dim: int, size of the feature vector of the whole image, or `None`.
+            With `None` the model reads the mean of the regions in its place.
         model_dim: int, size of the LSTMs and of the projected regions.
         embedding_dim: int, size of a token's embedding.
         attention_dim: int, size of the projected queries and keys.

@@ -34,8 +34,8 @@ class VideoAoANet(Captioner):
         context: str, how the decoder computes its context: `"aoa"`, `"linear"`,
             `"lstm"` or `"lstm_aoa"`. See `AoADecoder`.
         decoder_heads: int, attention heads of the decoder; divides `model_dim`.
-        dropout: float, dropout rate of encoded frames, embeddings, output, and the
-            context that the LSTM reads.
+        dropout: float, dropout rate of encoded frames, embeddings, context and output.
+            The context is what the LSTM reads beside an embedding.
         attention_dropout: float, dropout rate of attention weights, or `None` for
             `dropout`.
         mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of

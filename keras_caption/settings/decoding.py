@@ -126,8 +126,8 @@ class Decoding:
         length_penalty: float, exponent of the length normalization; 0 for none.
             Finished hypotheses are ranked by `log p / ((5 + length) / 6) ** alpha` (Wu
             et al., 2016), with alpha this exponent and 5 the `length_offset`.
-        length_offset: float, number that the length normalization adds to a length. 0
-            ranks by `log p / length ** alpha`: with an exponent of 1, by averages.
+        length_offset: float, number that length normalization adds to a length. With 0,
+            scores are `log p / length ** alpha`: averages, if the exponent is 1.
         allow_unk: bool, whether a search may generate the unknown word.
         renormalize: bool, whether other tokens get the probability of forbidden ones.
         no_repeat_ngram: int, length of token sequences that never repeat; 0 for none.
