@@ -50,6 +50,7 @@ def make_config(
     config["model"] = complete_model(task, model, config.get("model", {}), where)
     if isinstance(config.get("decoding"), dict):
         config["decoding"] = {**models.decoding(model), **config["decoding"]}
+    # The file is validated before the command line, so that an error names its source.
     config = validate(config, groups, where)
     for name, value in settings.items():
         apply(config, name, value)
@@ -110,6 +111,7 @@ def read_file(path: str) -> dict[str, Any]:
 
 
 def named_model(config):
+    """Name of the model in a configuration that is not validated yet, or `None`."""
     model = config.get("model")
     return model.get("name") if isinstance(model, dict) else None
 

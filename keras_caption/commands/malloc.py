@@ -15,6 +15,6 @@ def keep_freed_memory() -> None:
     if mallopt is None:
         return
     mallopt(ARENA_MAX, 1)  # further arenas map large blocks whatever MMAP_MAX is
-    mallopt(MMAP_MAX, 0)  # no block is mapped by itself, and so unmapped when freed
+    mallopt(MMAP_MAX, 0)  # no block has its own mapping, which free() would unmap
     mallopt(TRIM_THRESHOLD, 2**31 - 1)  # the top of the heap is not returned
     mallopt(TOP_PAD, 2**28)  # the heap grows by 256 MB at a time
