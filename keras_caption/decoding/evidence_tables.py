@@ -90,7 +90,9 @@ class EvidenceTables:
         return [len(CATEGORIES) + self.triples.index(triple)]
 
     def _read_words(self):
-        """What words need, alone and as the second of a phrase, and their kinds."""
+        """Reads the conditions of words and phrases, and the kinds of words."""
+        # Number of conditions of each type, in the order in which `ObjectEvidence`
+        # computes them.
         sizes = {
             **dict.fromkeys(
                 ("always", "each", "is", "are", "a", "an", "the", "top"), 1
