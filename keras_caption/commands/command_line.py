@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
             prog=name,
             description=description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
+            allow_abbrev=False,  # an abbreviation may become ambiguous later
             **kwargs,
         )
         self.needs_library = needs_library
@@ -321,6 +321,7 @@ def interruptible() -> Iterator[None]:
             hook(unraisable)
             return
         main = threading.main_thread().ident
+        # Later, since a signal at once may arrive in the same callback.
         again.append(threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT)))
         again[-1].start()
 

@@ -47,6 +47,7 @@ def main(arguments: Sequence[str]) -> None:
     from keras_caption.training.strategies import is_chief, make_strategy
 
     task, config = make_config(options.config, settings)
+    # All checks come before the folder is locked and anything is computed or written.
     folders = folders_of(options, config)
     check_backend(config, folders)
     set_up(config)
@@ -72,11 +73,14 @@ def main(arguments: Sequence[str]) -> None:
                 task.monitor,
             )
             run_phase(task, directory, strategy, start, options.ensemble)
-            start = folder / "best.keras"
+            start = folder / "best.keras"  # self-critical training continues from it
 
 
 def is_shortened(settings):
-    """Whether the command line sets the number of epochs, but no warm-up."""
+    """Whether the command line sets the number of epochs, but no warm-up.
+
+    If such a run ends within its warm-up, a note replaces the error.
+    """
     return "training.epochs" in settings and not any("warmup" in x for x in settings)
 
 
@@ -214,7 +218,7 @@ def finish(task, directory, model, **more):
     print(
         f"\nNext, open {directory.folder / FILE} in a browser, or run\n"
         f"  {program} caption PHOTO   to caption a photo by a model in this package\n"
-        f"  {program} demo            to do so on a page in a browser\n"
+        f"  {program} demo            to caption photos on a page in a browser\n"
         "README.md says how to train on data of your own, and how to serve a model."
     )
 
