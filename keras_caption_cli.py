@@ -1,7 +1,8 @@
 """The program `keras-caption`.
 
-It is no part of the package, so that an interruption of the imports is one sentence
-too, and so that the package knows it: it imports Keras when a command needs it.
+The module is outside of the package. Importing the package takes time, and an
+interruption of that import should print one sentence too. The package also sees by this
+module that it runs as the program, and imports Keras only when a command needs it.
 """
 
 import sys

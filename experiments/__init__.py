@@ -1,1 +1,1 @@
-"""Scripts of a checkout: runs, their tables, and what is submitted."""
+"""Scripts of a checkout: runs, tables of their scores, and submissions."""

@@ -1,17 +1,18 @@
-r"""Says which effects of the papers came out, by the tables in docs/results.
+r"""Compares the effects that the papers report with the tables in docs/results.
 
     python experiments/claims.py
 
-Writes `claims.csv` and `claims_earlier.csv` there: for each effect that a paper reports
-(experiments/papers/claimed.py), its difference there, ours with a 95 % interval, and a
-verdict. Differences are those of `kc.evaluation.paired_difference`, over seeds and
-images, of files that `tables.py --differences` wrote. Earlier tables have means and
-deviations of three seeds only: of these, intervals are over seeds, Welch's.
+writes `claims.csv` and `claims_earlier.csv` to docs/results. For each effect that a
+paper reports (experiments/papers/claimed.py), they hold the paper's difference, our
+difference with a 95 % interval, and a verdict. Our differences are those of
+`kc.evaluation.paired_difference`, over seeds and images, from files that `tables.py
+--differences` wrote. Earlier tables have only means and deviations over three seeds:
+intervals are then Welch's, over seeds.
 
-The log-probability of references decides, per token, where it is known; else the
-paper's score. Fixed before an effect was seen are this, the margins within which an
-effect is none (`MARGINS`) and the rules of `verdict`. P-values are adjusted for the
-number of comparisons of a file, by Holm and by Benjamini and Hochberg.
+The log-probability of references per token decides if it is known, and else the paper's
+score. This rule, the margins within which an effect counts as none (`MARGINS`), and the
+rules of `verdict` were fixed before an effect was seen. P-values are adjusted for the
+number of comparisons in a file, by Holm and by Benjamini and Hochberg.
 Log-probabilities are in thousandths.
 """
 
@@ -28,16 +29,16 @@ from keras_caption.commands.command_line import Parser, start
 from keras_caption.evaluation import Difference
 
 FOLDER = pathlib.Path(__file__).parents[1] / "docs" / "results"
-SEEDS = 3  # of tables of means and deviations
+SEEDS = 3  # in tables of means and deviations
 LIKELIHOODS = "log_probability", "log_perplexity"
-# Effects that are as good as none: points, and for log-probabilities nats.
+# Effects that count as none: in points, and for log-probabilities in nats.
 MARGINS = {"CIDEr-D": 2.0, "BLEU": 0.5, "all": 0.5}
 LIKELIHOOD_MARGIN = 0.005
 FILES = {"claims": SETTLED, "claims_earlier": EARLIER}
 CAME_OUT, EQUIVALENT = "came out", "equivalent"
 REVERSED, UNKNOWN = "reversed", "cannot be told"
 UNTRAINED = "base untrained"
-GAIN, LOSS = "gain", "loss"  # of what the papers give no number of
+GAIN, LOSS = "gain", "loss"  # verdicts on effects without a number in the papers
 HEADS = (
     *("row", "seeds", "paper's", "ours", "log-probability"),
     *("p", "Holm", "Benjamini-Hochberg", "smallest effect", "verdict"),
@@ -55,12 +56,12 @@ def main(arguments):
 
 
 class Evidence(NamedTuple):
-    """What a file of ours says of a claim.
+    """The evidence of one of our files on a claim.
 
     Attributes:
         seeds: Number of seeds.
         score: `Difference` of the paper's score, in points.
-        likelihood: `Difference` of log-probabilities, or `None` where not known.
+        likelihood: `Difference` of log-probabilities, or `None` if not known.
     """
 
     seeds: str
@@ -69,61 +70,64 @@ class Evidence(NamedTuple):
 
     @property
     def decisive(self):
-        """The difference that decides."""
+        """The difference that decides on the claim."""
         return self.score if self.likelihood is None else self.likelihood
 
 
 def table(claims):
     """The heads of the columns, and the rows, lists of str."""
-    found = {
+    results = {
         (claim, file): evidence(claim, file) for claim in claims for file in claim.files
     }
     verdicts = {
-        (claim.effect, file): verdict(claim, of_file)
-        for (claim, file), of_file in found.items()
+        (claim.effect, file): verdict(claim, result)
+        for (claim, file), result in results.items()
     }
-    p_values = [x.decisive.p_value for x in found.values()]
+    p_values = [x.decisive.p_value for x in results.values()]
     adjusted = zip(
         p_values, holm(p_values), false_discovery_control(p_values), strict=True
     )
     lines = [[*HEADS]]
-    for ((claim, file), of_file), of_p in zip(found.items(), adjusted, strict=True):
+    for ((claim, file), result), p in zip(results.items(), adjusted, strict=True):
         text = verdicts[claim.effect, file]
         if verdicts.get((claim.premise, file)) == REVERSED:
             text = UNTRAINED
-        likelihood, smallest = "", f"{of_file.score.smallest_effect:.1f}"
-        if of_file.likelihood is not None:
-            likelihood = interval(of_file.likelihood, 1000, 0)
-            smallest += f" / {1000 * of_file.likelihood.smallest_effect:.0f}"
+        likelihood, smallest = "", f"{result.score.smallest_effect:.1f}"
+        if result.likelihood is not None:
+            likelihood = interval(result.likelihood, 1000, 0)
+            smallest += f" / {1000 * result.likelihood.smallest_effect:.0f}"
         paper = "" if claim.paper is None else f"{claim.paper:+.2g}"
         name = claim.effect if len(claim.files) == 1 else f"{claim.effect}: {file}"
         lines.append(
             [
-                *(name, of_file.seeds, paper, interval(of_file.score), likelihood),
-                *(f"{x:.3f}" for x in of_p),
+                *(name, result.seeds, paper, interval(result.score), likelihood),
+                *(f"{x:.3f}" for x in p),
                 *(smallest, text),
             ]
         )
     return lines
 
 
-def interval(found, scale=1, digits=1):
+def interval(difference, scale=1, digits=1):
     """Text of a difference and its interval."""
-    ends = (scale * x for x in (found.mean, found.low, found.high))
+    ends = (scale * x for x in (difference.mean, difference.low, difference.high))
     return "{} ({} to {})".format(*(f"{x:+.{digits}f}" for x in ends))
 
 
-def verdict(claim, found):
-    """What `Evidence` says of a claim.
+def verdict(claim, result):
+    """The verdict of `Evidence` on a claim.
 
-    An effect that the paper calls none came out if the interval is within the margin,
-    and is reversed if it is beyond. Any other came out if the interval has its sign
-    only, and is reversed if it has the other sign only; without a sign it is equivalent
-    to none if the interval is within the margin. Where the paper's score and the
-    log-probability have different signs, it cannot be told. Of what the paper gives no
-    number, controls among it, a sign is a gain or a loss.
+    - The paper reports no effect: it came out if the interval is within the margin, and
+      is reversed if the interval is beyond it.
+    - The paper reports an effect: it came out if all of the interval has its sign, and
+      is reversed if all has the other sign. If the interval has both signs, the effect
+      is equivalent to none if the interval is within the margin.
+    - The paper gives no number, as for controls: a sign is a gain or a loss.
+
+    If the paper's score and the log-probability have different signs, the verdict is
+    that it cannot be told.
     """
-    of_score, decisive = found.score, found.decisive
+    of_score, decisive = result.score, result.decisive
     margin = MARGINS[claim.column] if decisive is of_score else LIKELIHOOD_MARGIN
     is_within = -margin < decisive.low and decisive.high < margin
     if claim.is_none:
@@ -141,13 +145,13 @@ def verdict(claim, found):
     return EQUIVALENT if is_within else UNKNOWN
 
 
-def sign(found):
-    """The sign that all of an interval has: 1, -1, or 0 if it has both."""
-    return (found.low > 0) - (found.high < 0)
+def sign(difference):
+    """The sign of all of an interval: 1, -1, or 0 if it has both signs."""
+    return (difference.low > 0) - (difference.high < 0)
 
 
 def evidence(claim, file):
-    """The `Evidence` of a file of ours."""
+    """The `Evidence` of one of our files."""
     names = claim.names
     with open(FOLDER / f"{file}.csv", newline="", encoding="utf-8") as lines:
         rows = [x for x in csv.DictReader(lines) if x.get("data", "") == claim.data]
@@ -169,12 +173,12 @@ def evidence(claim, file):
 
 
 def is_of(label, names):
-    """Whether a row is of one of the names, by which its label begins."""
+    """Whether the label of a row begins with one of the names."""
     return label in names or label.startswith(tuple(f"{name} (" for name in names))
 
 
 def compared(row, name):
-    """The difference that a row of a file of differences holds."""
+    """The difference in a row of a file of differences."""
     mean, error, degrees = (
         float(row[f"{name} {part}"]) for part in ("difference", "error", "degrees")
     )
@@ -182,7 +186,7 @@ def compared(row, name):
 
 
 def over_seeds(one, other):
-    """The difference of two means of seeds, by their deviations, Welch's."""
+    """The difference of two means over seeds, with Welch's standard error."""
     (mean, deviation), (base, of_base) = (
         map(float, text.split("\u00b1")) for text in (one, other)
     )

@@ -1,13 +1,12 @@
-r"""Chooses below which probability a model of questions declines, and what that costs.
+r"""Chooses the probability below which a model declines to answer, and its cost.
 
     python experiments/declining.py saved_models/photos_0 --accuracy 0.5 \
         --save saved_models/mcan_photos.keras
 
-The threshold is the least one above which at least the share --accuracy of the
-validation questions is answered right. Prints the accuracy over the test questions that
-are answered, for this threshold and for several shares of them, and writes the model
-with its threshold; without its detector, which `keras-caption answer` takes as
---detector.
+The threshold is the least one above which at least the share --accuracy of answers to
+validation questions is right. Prints the accuracy over answered test questions, for
+this threshold and for several shares of answered questions. Writes the model with its
+threshold and without its detector, which `keras-caption answer` takes as --detector.
 """
 
 import pathlib
@@ -29,7 +28,7 @@ def main(arguments):
     parser = Parser("experiments/declining.py", __doc__, imports=True)
     parser.add_argument("run", help="folder of a finished run")
     parser.add_argument(
-        "--accuracy", type=share, default=0.5, help="least accuracy of what is answered"
+        "--accuracy", type=share, default=0.5, help="least accuracy of given answers"
     )
     parser.add_argument("--save", type=new_file, help="new file for the model")
     options = parser.parse_intermixed_args(arguments)
@@ -51,7 +50,7 @@ def main(arguments):
 
 
 def outcomes(task, model, split):
-    """How sure the model is of each answer to a split's questions, and how right."""
+    """Probability and accuracy of each answer to the questions of a split."""
     questions, certain, right = task.read(split), [], []
     for inputs, numbers in task.encode(model, split).batches(BATCH_SIZE):
         best = model.answer_n_best(inputs, None, 1, BATCH_SIZE)
@@ -62,11 +61,11 @@ def outcomes(task, model, split):
 
 
 def threshold_for(certain, right, accuracy):
-    """The least probability from which on outputs have an accuracy, on average.
+    """The least probability above which outputs have an accuracy, on average.
 
     Args:
         certain: float `(outputs,)`, probabilities of answers or captions.
-        right: float `(outputs,)`, how right they are.
+        right: float `(outputs,)`, accuracy of each output.
         accuracy: float.
 
     Raises:
@@ -84,11 +83,12 @@ def threshold_for(certain, right, accuracy):
 
 
 def kept_and_right(certain, right, threshold):
-    """Rows of a table: what a threshold keeps, and how right that is, in %.
+    """Rows of a table: the share of outputs that are kept, and their accuracy, in %.
 
     Args:
-        certain, right: See `threshold_for`.
-        threshold: float, the threshold of the first row; the others keep the surest.
+        certain, right: As in `threshold_for`.
+        threshold: float, threshold of the first row. Other rows keep the outputs of
+            greatest probability.
     """
     least = [(f"at least {threshold:.2f}", threshold)]
     least += [(f"the surest {s:.0%}", np.quantile(certain, 1 - s)) for s in SHARES]

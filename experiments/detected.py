@@ -1,19 +1,19 @@
-r"""Scores captioners of objects on photos: of annotated objects, and of detected ones.
+r"""Scores captions of annotated objects, and of objects that are detected in photos.
 
     python experiments/detected.py saved_models/detected_* --detector yolox_nano.keras \
         --photos train2017 --captions captions_train2017.json \
         --instances instances_train2017.json --confidence 0.2,0.3,0.4
 
-The runs are of `coco_objects`. Runs that differ in their seed only share a row: means ±
-standard deviations, in %. What captions say of objects is scored as by
-`keras_caption.evaluation.object_scores`; CHAIR needs annotated objects; "several" is
-the share of captions that say several of a category of which one object is there, and
-"rightly" the share of these in which a person says several too. With --colours,
-captions of detected objects are scored with the colours of these too, and how right the
-colours are that captions give to objects: all, those of objects that people give a
-colour, and how many there are. Photos that are missing or cannot be read are counted
-and skipped. Without --detector, captions of annotated objects are scored, and no
-photos are read:
+The runs must be on `coco_objects`. Runs that differ in their seed only share a row of
+means ± standard deviations, in %. Objects in captions are scored by
+`keras_caption.evaluation.object_scores`; CHAIR needs annotated objects. "several" is
+the share of captions with a plural for a category of which there is one object, and
+"rightly" the share of these in which a person has a plural too. With --colours,
+captions of detected objects are scored a second time with the colours of the objects.
+The table then has the share of right colours, the same for objects whose colour people
+name, and the number of colours. Photos that are missing or cannot be read are counted
+and skipped. Without --detector, captions of annotated objects are scored, and no photos
+are read:
 
     python experiments/detected.py saved_models/detected_* --split val \
         --captions karpathy_split.json --instances instances_val2017.json
@@ -44,7 +44,7 @@ SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall", "repeated")
 SEVERAL = ("several", "rightly")
 CHAIR = ("CHAIR-i", "CHAIR-s")
 COLOURS_SHOWN = ("right", "right where said", "colours")
-COUNTS = ("colours",)  # shown as they are, not in %
+COUNTS = ("colours",)  # columns that are no percentages
 
 
 def main(arguments):

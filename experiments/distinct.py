@@ -1,12 +1,13 @@
-r"""Compares captioners by how many distinct objects an image has.
+r"""Compares captioners by the number of distinct objects in an image.
 
     python experiments/distinct.py saved_models/nsan_* --against saved_models/san_* \
         --data_dir coco
 
-Of finished runs on `coco_objects`, whose regions are one-hot categories: the paired
-difference of CIDEr-D and of the log-probability of references, with 95 % intervals over
-images and seeds, for images of one category, of two, of three or four, and of more.
-Instance normalization sees no more than that many distinct queries in the first layer.
+prints paired differences of CIDEr-D and of the log-probability of references between
+finished runs on `coco_objects`, with 95 % intervals over images and seeds: for images
+with one category, with two, with three or four, and with more. Regions are one-hot
+categories, so that instance normalization has no more distinct queries than categories
+in the first layer.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ def main(arguments):
     parser = Parser("experiments/distinct.py", __doc__, imports=True)
     parser.add_argument("folders", nargs="+", help="folders of runs of one model")
     parser.add_argument(
-        "--against", nargs="+", required=True, help="those of another model"
+        "--against", nargs="+", required=True, help="folders of runs of another model"
     )
     parser.add_argument("--data_dir", help="folder of COCO's annotations")
     options = parser.parse_args(arguments)

@@ -1,19 +1,19 @@
-r"""Measures how the queries of a captioner's encoder drift while it trains.
+r"""Measures the drift of the queries of a captioner's encoder during training.
 
     python experiments/drift.py --model san --config.model.num_layers=1 \
         --config experiments/configs/captioning/coco_objects.py --data_dir coco
 
-takes the arguments of `keras-caption run`, trains with cross-entropy, and writes
-nothing. NG-SAN's section 4.1 has the distribution of the queries Q shift as parameters
-change, which the weights that take Q in must follow. After each epoch, of the first
-layer's Q over the validation images, before a norm:
+takes the arguments of `keras-caption run`, trains with cross-entropy, and writes no
+files. According to NG-SAN's section 4.1, the distribution of the queries Q shifts as
+parameters change, and the weights that read Q must follow. After each epoch, the script
+measures Q of the first layer over the validation images, before any norm:
 
-- drift: by how much the mean of a channel has moved since the epoch before, as a share
-  of the channel's standard deviation (the root mean square over channels);
-- scale: the ratio of a channel's standard deviation to that of the epoch before (the
-  geometric mean over channels);
-- mean of images: the share of the squared norm of Q that is the mean over an image's
-  regions, which centring takes away.
+- drift: the change of a channel's mean since the last epoch, as a share of the
+  channel's standard deviation (root mean square over channels);
+- scale: the ratio of a channel's standard deviation to that of the last epoch
+  (geometric mean over channels);
+- mean of images: the share of the squared norm of Q in the mean over an image's
+  regions, which centring removes.
 """
 
 import keras
@@ -31,14 +31,14 @@ BATCH_SIZE = 100
 
 
 class Drift(keras.callbacks.Callback):
-    """Measures the queries of the first layer after each epoch, and before the first.
+    """Measures the queries of the first layer before training and after each epoch.
 
     Args:
-        model: Captioner whose encoder begins with a self-attention.
-        batches: List of the inputs that are measured.
+        model: Captioner whose encoder begins with self-attention.
+        batches: List of inputs.
 
     Attributes:
-        rows: List of lists, drift, scale, and share of the mean of images, of epochs.
+        rows: List with drift, scale, and share of the mean of images for each epoch.
     """
 
     def __init__(self, model, batches):
@@ -61,16 +61,16 @@ class Drift(keras.callbacks.Callback):
 
     def measure(self):
         """Mean and deviation of each channel, and the share of the means of images."""
-        queries, of_images = [], 0.0
+        queries, squares_of_means = [], 0.0
         for inputs in self.batches:
             x = self.block.before(self.block.attention_norm, self.embedding(inputs))
             x = np.array(self.block.attention.query_dense(x), "float64")
             for image, valid in zip(x, inputs["region_mask"], strict=True):
                 image = image[np.asarray(valid, bool)]
-                of_images += len(image) * np.sum(image.mean(axis=0) ** 2)
+                squares_of_means += len(image) * np.sum(image.mean(axis=0) ** 2)
                 queries.append(image)
         queries = np.concatenate(queries)
-        share = of_images / np.sum(queries**2)
+        share = squares_of_means / np.sum(queries**2)
         return queries.mean(axis=0), queries.std(axis=0), share
 
 
@@ -78,7 +78,7 @@ def main(arguments):
     options, settings = parse(arguments, __doc__)
     task, config = make_config(options.config, settings)
     if task is not Captioning:
-        raise kc.InputError("Queries are measured of captioners of regions only.")
+        raise kc.InputError("Only captioners of regions have queries to measure.")
     set_up(config)
     task = task(config)
     keras.utils.set_random_seed(config["seed"])

@@ -1,12 +1,12 @@
-r"""Scores a finished captioner on another dataset than the one that it was trained on.
+r"""Scores a finished captioner on a dataset that it was not trained on.
 
     python experiments/evaluate.py saved_models/area_prepared --dataset prepared \
         --data_dir prepared/flickr30k
 
-captions the test split, by the search of the run, and writes captions, references,
-scores and a figure as run.py does, into a folder within the run's. The
-model must read the features of the dataset: photos are prepared with the same network.
-experiments/tables.py shows the scores in a table of their own.
+captions the test split by the search of the run. Writes captions, references, scores
+and a figure, as run.py does, to a folder within that of the run. The model must read
+the features of the dataset: photos must be prepared with the same network.
+experiments/tables.py shows the scores in a separate table.
 """
 
 import pathlib
@@ -67,7 +67,7 @@ def score(folder, data, output_dir=None):
 
 
 def refuse_others(folder, description):
-    """Refuses a folder that holds a run, or scores on another dataset."""
+    """Raises `InputError` if a folder holds a run, or scores on another dataset."""
     recorded = read_begun(folder)
     if recorded and data_of(recorded) != data_of(description):
         raise kc.InputError(
@@ -77,7 +77,7 @@ def refuse_others(folder, description):
 
 
 def data_of(description):
-    """What a model was scored on, and what it was trained on."""
+    """The data that a model was scored on, and the data that it was trained on."""
     scored_on = [
         description["config"]["data"].get(name) for name in ("dataset", "data_dir")
     ]
@@ -85,14 +85,14 @@ def data_of(description):
 
 
 def check_extractor(model, data):
-    """Refuses photos whose features were made by another network than the model's."""
+    """Raises `InputError` if another network extracted the features of the dataset."""
     if data["dataset"] != "prepared" or model.extractor is None:
         return
     extractor = kc.prepare.load_extractor(data["data_dir"])
     if extractor is not None and not are_same(extractor, model.extractor):
         raise kc.InputError(
-            f"The features in {data['data_dir']} were made by another network than "
-            f"those that the model '{model.name}' was trained on."
+            f"The features in {data['data_dir']} are of another network than those "
+            f"that the model '{model.name}' was trained on."
         )
 
 

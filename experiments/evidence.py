@@ -1,4 +1,4 @@
-r"""Counts what captions say that nothing supports: places, numbers and company.
+r"""Counts unsupported statements of captions: places, numbers and company.
 
     python experiments/evidence.py saved_models/ngsan_coco.keras --split test \
         --captions karpathy_split.json --instances instances_val2017.json
@@ -6,16 +6,21 @@ r"""Counts what captions say that nothing supports: places, numbers and company.
         --detector yolox_nano.keras --photos train2017 \
         --captions captions_train2017.json --instances instances_train2017.json
 
-A caption has an unsupported place if it names one, such as a street, of which none of
-the people who captioned the image says a word; an unsupported number if it says several
-of a category, or two or three, of which others are annotated, and no person says as
-many; and unsupported company if it names a category that is neither annotated nor named
-by a person, or says "each other" of what is there once. Prints their shares in % with
-the evidence of decoding and without, from annotated boxes or, with --detector, from
-detected ones; and, over categories, how many of those named are annotated.
+A statement is unsupported in these cases:
 
-With --shares, prints for each entry of `keras_caption.features.object_evidence` in what
-share of the images that have its evidence people say it, and in how many images.
+- place: the caption names a place, such as a street, and no person who captioned the
+  image has a word for it;
+- number: the caption has a plural or a number, such as "two", which differs from the
+  number of annotated objects, and no person says the same;
+- company: the caption names a category that is neither annotated nor named by a
+  person, or says "each other" about a single object.
+
+Prints the shares of such captions in %, with the option `evidence` of decoding and
+without, for annotated boxes or, with --detector, for detected ones. Also prints the
+share of named categories that are annotated.
+
+With --shares, prints for each entry of `keras_caption.features.object_evidence` the
+number of images with its evidence, and the share of these in which people say it.
 """
 
 import collections
@@ -35,7 +40,7 @@ from keras_caption.features.object_words import (
     said_several,
 )
 
-# Words for a place, each line of one that people call so.
+# Words for places: each line has the words that people use for one place.
 PLACES = """
 grass grassy field fields pasture meadow lawn grazing
 street streets road roads roadway highway intersection city town downtown traffic
@@ -97,22 +102,22 @@ def main(arguments):
     )
     references = {r.image_id: r.captions for r in records}
     rows = []
-    for name, given in (
+    for name, decoding in (
         ("without evidence", {"evidence": False, "length_penalty": 0.0}),
         ("as saved", {}),
     ):
-        texts = captions_of(inputs, model, **given)
-        found = [
-            unsupported(text, record.captions, own)
-            for text, record, own in zip(texts, records, objects, strict=True)
+        texts = captions_of(inputs, model, **decoding)
+        faults = [
+            unsupported(text, record.captions, annotated)
+            for text, record, annotated in zip(texts, records, objects, strict=True)
         ]
-        shares = [np.mean([kind in kinds for kinds in found]) for kind in SHOWN[:-1]]
-        shares.append(np.mean([bool(kinds) for kinds in found]))
+        shares = [np.mean([kind in kinds for kinds in faults]) for kind in SHOWN[:-1]]
+        shares.append(np.mean([bool(kinds) for kinds in faults]))
         captions = {r.image_id: x for r, x in zip(records, texts, strict=True)}
         cider_d = kc.evaluation.cider(captions, references)
         named = [
-            category in own
-            for text, own in zip(texts, objects, strict=True)
+            category in annotated
+            for text, annotated in zip(texts, objects, strict=True)
             for category in {x for _, x in mentions(text)}
         ]
         words = np.mean([len(text.split()) for text in texts])
@@ -124,7 +129,7 @@ def main(arguments):
 
 
 def unsupported(text, references, objects):
-    """Which kinds of statements of a caption nothing supports, a set of str.
+    """The kinds of unsupported statements of a caption, a set of str.
 
     Args:
         text: str, the caption.
@@ -133,14 +138,14 @@ def unsupported(text, references, objects):
     """
     kinds, words = set(), {*text.split()}
     counts = collections.Counter(objects)
-    # A table is a place, and an object.
+    # A table is an object and also a place.
     said = words_of([*references, *("table" for x in counts if x == "dining table")])
     for line in PLACES.strip().splitlines():
-        own = {
+        place = {
             line.split()[0],
             *(w for w in line.split() if w.rstrip("s") in line.split()[0]),
         }
-        if words & own and not said & {*line.split()}:
+        if words & place and not said & {*line.split()}:
             kinds.add("places")
     several = set().union(*map(said_several, references))
     if any(counts[x] < 2 and x not in several for x in said_several(text)):
@@ -167,7 +172,7 @@ def words_of(captions):
 
 
 def print_shares(model, records, inputs):
-    """Prints how often people say what the tables take from evidence."""
+    """Prints how often people say the words that evidence implies."""
     evidence = kc.decoding.ObjectEvidence(model.vocabulary)
     said = [words_of(record.captions) for record in records]
     batch = [

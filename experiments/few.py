@@ -1,14 +1,13 @@
-r"""How a new captioner does that is trained on few images.
+r"""Measures new captioners that are trained on few images.
 
     C=experiments/configs/captioning
     python experiments/few.py --config $C/detected_objects.py --data_dir coco \
         --images 64,125,250,500,1000
 
 trains on the first images of the training split, with a vocabulary of their captions,
-and captions the validation split greedily: how many of the captions are different, the
-share of the commonest, the share that repeats a phrase, and CIDEr-D. With --updates, an
-experiment on fewer images has as many epochs more as it takes to update the weights so
-often.
+and captions the validation split greedily. Prints the number of different captions, the
+share of the commonest caption, the share of captions that repeat a phrase, and CIDEr-D.
+--updates sets a least number of weight updates: with few images there are more epochs.
 """
 
 import collections
@@ -46,7 +45,9 @@ def main(arguments):
     parser.add_argument("--config", required=True, help="a captioning experiment")
     parser.add_argument("--data_dir", help="folder of its data")
     parser.add_argument("--images", type=names, required=True, help="numbers of images")
-    parser.add_argument("--updates", type=count, default=0, help="least number of them")
+    parser.add_argument(
+        "--updates", type=count, default=0, help="least number of weight updates"
+    )
     options = parser.parse_args(arguments)
     _, config = make_config(options.config, {"data.data_dir": options.data_dir})
     rows = []

@@ -1,16 +1,16 @@
-r"""Captions photos of free licence that packages ship, and draws them as one picture.
+r"""Captions photos of free licence from packages, and draws them as one picture.
 
     apt-get download gcompris-qt-data && dpkg-deb -x gcompris-qt-data_*.deb packages
     pip install --target packages --no-deps scikit-image==0.26.0 matplotlib==3.11.2
     python experiments/gallery.py packages --detector yolox_nano.keras \
         --output photos.jpg
 
---list names the photos, their packages and licences, which of COCO's categories people
-see in them, and whether a caption is right: a judgement of that caption, which a person
-made. A caption that nobody has judged is printed, and drawn without a mark. The picture
-shows the photos of COCO's categories, with "(unsure)" as the command prints it, and
-those that get no caption because nothing is detected; with --right, those only whose
-captions are right. Photos within resource files of Qt (.rcc) are read from there.
+--list is a CSV with the photos, their packages and licences, the categories of COCO
+that people see in them, a caption, and a person's verdict on that caption. Other
+captions are printed, and drawn without a verdict. The picture shows photos with objects
+of COCO's categories, with "(unsure)" as the command prints it, and photos without a
+caption, in which nothing is detected. With --right, it shows only photos whose captions
+are right. Photos in resource files of Qt (.rcc) are read from these files.
 """
 
 import collections
@@ -60,7 +60,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     with open(options.list, newline="", encoding="utf-8") as file:
         listed = list(csv.DictReader(file))
-    given = [
+    passed = [
         f"--{name}={getattr(options, name)}"
         for name in ("model", "detector")
         if getattr(options, name)
@@ -68,7 +68,7 @@ def main(arguments):
     with tempfile.TemporaryDirectory() as folder:
         paths = [find(entry["photo"], options.folders, folder) for entry in listed]
         output = pathlib.Path(folder, "captions.jsonl")
-        caption.main([*map(str, paths), *given, f"--output={output}"])
+        caption.main([*map(str, paths), *passed, f"--output={output}"])
         rows = [json.loads(line) for line in output.read_text().splitlines()]
         photos = [read_photo(path) for path in paths]
     verdicts = [*map(verdict_on, listed, rows)]
@@ -93,7 +93,7 @@ def main(arguments):
 
 
 def verdict_on(entry, row):
-    """What a person, or a missing caption, says of a row; `None` if nobody has."""
+    """The verdict on a row: a person's, "declined" without a caption, or `None`."""
     if not row["caption"]:
         return "declined"
     if row["caption"] == entry["caption"]:
@@ -103,7 +103,7 @@ def verdict_on(entry, row):
 
 
 def find(photo, folders, temporary):
-    """The path of a photo, which is written to a temporary folder if it is of Qt."""
+    """The path of a photo. A photo in a resource file is written to a folder first."""
     for folder in folders:
         resource, _, name = photo.rpartition(".rcc/")
         pattern = f"**/{resource}.rcc" if resource else f"**/{photo}"
@@ -117,11 +117,11 @@ def find(photo, folders, temporary):
 
 
 def qt_resources(path):
-    """Files of a resource file of Qt, a dict from name to bytes.
+    """Reads the files in a resource file of Qt, a dict from name to bytes.
 
-    Its tree has entries of 22 bytes from version 2 on: the place of the name, flags (1
-    is compressed, 2 a folder), four bytes that a file does not need, the place of its
-    content, and a time.
+    The tree of a resource file has entries, of 22 bytes from version 2 on: position of
+    the name, flags (1 for compressed, 2 for a folder), four bytes that files do not
+    need, position of the content, and a time.
     """
     content = path.read_bytes()
     _, version, tree, data, names = struct.unpack_from(">4s4I", content)
@@ -183,7 +183,7 @@ def draw(photos, rows, verdicts):
 
 
 def name_objects(panel, objects, width, height):
-    """Frames objects, and writes their categories on solid ground."""
+    """Frames objects, and writes their categories on a solid background."""
     scale = width / max(width, 4 / 3 * height) * 72 * WIDTH / COLUMNS / width
     shown = scale * width, scale * height  # in points
     for item, place in zip(objects, places_of_labels(objects, *shown), strict=True):

@@ -1,14 +1,14 @@
-r"""Makes a sheet to judge two systems' captions of photos blindly, and counts.
+r"""Makes a sheet for judging captions of two systems blindly, and counts verdicts.
 
     python experiments/judging.py before.jsonl after.jsonl --sheet sheet
     python experiments/judging.py before.jsonl after.jsonl --verdicts sheet/verdicts.csv
 
-The files are what `keras-caption caption --output` writes. The sheet is a page with
-each photo and the captions of both systems in an order that is random by photo, and
-`verdicts.csv` beside it, to be filled in: right, partly or wrong for each letter. A
-caption is right if all that it says is, partly right if the object that it names first
-is there, and wrong otherwise. Captions that are the same have one letter. --every K,
---from I: of every K-th photo in the order of their names, from the I-th on.
+The .jsonl files are outputs of `keras-caption caption --output`. The sheet is a page
+with each photo and the captions of both systems, in random order for each photo. Fill
+in `verdicts.csv` beside it: right, partly or wrong for each letter. A caption is right
+if all of its statements are, partly right if the first named object is in the photo,
+and wrong otherwise. Equal captions have one letter. --every K --from I chooses every
+K-th photo in the order of names, from the I-th on.
 """
 
 import collections
@@ -104,12 +104,12 @@ def read_verdicts(path, shuffled):
 
 
 def count(verdicts, systems, paths):
-    """Prints how many captions of each system are right, partly right and wrong."""
+    """Prints the numbers of right, partly right and wrong captions of each system."""
     photos = {photo for photo, _ in verdicts}
     rows = []
     for path, system in zip(paths, systems, strict=True):
-        found = collections.Counter(verdicts[photo, system[photo]] for photo in photos)
-        rows.append([path, *(found[verdict] for verdict in VERDICTS)])
+        counts = collections.Counter(verdicts[photo, system[photo]] for photo in photos)
+        rows.append([path, *(counts[verdict] for verdict in VERDICTS)])
     print(kc.evaluation.markdown_table(["captions", *VERDICTS], rows))
 
 

@@ -1,12 +1,12 @@
-r"""Asks captioners which of two captions of an image a person wrote.
+r"""Tests which of two captions of an image a captioner finds more probable.
 
     python experiments/prefer.py saved_models/coco_objects_* \
         --pairs sugarcrepe_val2017.json
 
-scores pairs of a caption and a hard negative (SugarCrepe), of the images of the test
-split: does a finished run's model give the caption the higher log-probability per
-token? Runs that differ in their seed only share a row: means ± standard deviations of
-the share of pairs, in %, by kind. Chance is 50.
+reads pairs of a person's caption and a hard negative (SugarCrepe) for images of the
+test split. Prints the share of pairs in which the model of a finished run gives the
+person's caption the higher log-probability per token, in %, by kind. Runs that differ
+in their seed only share a row of means ± standard deviations. Chance is 50.
 """
 
 import keras_caption as kc

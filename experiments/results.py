@@ -2,9 +2,9 @@ r"""Writes the tables in docs/results from the CSV files beside them.
 
     python experiments/results.py
 
-replaces what stands between `<!-- table FILE.csv -->` and `<!-- end of table -->`. A
-marker may name the columns to show, `<!-- table FILE.csv: row, CIDEr-D -->`: a link to
-all of them follows the table then.
+replaces the text between `<!-- table FILE.csv -->` and `<!-- end of table -->`. A
+marker may name the columns to show, as `<!-- table FILE.csv: row, CIDEr-D -->`; a link
+to the file with all columns then follows the table.
 """
 
 import argparse
@@ -32,12 +32,12 @@ def main():
 
 
 def with_tables(text):
-    """The text of a page, with its tables as their CSV files have them."""
-    return TABLE.sub(lambda match: match[1] + made(match), text)
+    """The text of a page, with tables made from their CSV files."""
+    return TABLE.sub(lambda match: match[1] + table_of(match), text)
 
 
-def made(match):
-    """What follows a marker: a table, without rows and columns that are empty.
+def table_of(match):
+    """The table after a marker, without empty rows.
 
     Raises:
         ValueError: If the CSV file has no such column.
@@ -45,7 +45,7 @@ def made(match):
     with open(FOLDER / match["file"], newline="") as file:
         header, *rows = csv.reader(file)
     columns = header
-    if match["columns"]:  # otherwise columns may have the same name
+    if match["columns"]:  # a table of all columns may repeat a name
         columns = match["columns"].split(", ")
         rows = [[row[header.index(name)] for name in columns] for row in rows]
     table = markdown_table(

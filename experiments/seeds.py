@@ -3,16 +3,16 @@ r"""Trains one model with several seeds at once, on JAX.
     python experiments/seeds.py --seeds 0,1,2,3,4 --model nsan \
         --output_dir saved_models/nsan
 
-takes the arguments of experiments/run.py, and writes a run for each seed,
-`saved_models/nsan_0` and so on, that experiments/tables.py reads. All seeds of a step
-are one computation: their weights, batches and random states have an axis more, over
-which the step is mapped (`jax.vmap`). Each seed has the weights, the batches and the
-learning rates that run.py on JAX gives it, trained by cross-entropy.
+takes the arguments of experiments/run.py. Writes a run for each seed, such as
+`saved_models/nsan_0`, which experiments/tables.py reads. A training step is one
+computation for all seeds: weights, batches and random states have one more axis, over
+which the step is mapped (`jax.vmap`). Each seed has the initial weights, batches and
+learning rates of run.py on JAX. Training is by cross-entropy.
 
-The weights after the last epoch are scored, once: no epoch is chosen, so train to a
-plateau. Captions are scored by CIDEr-D and by the log-probability of references only:
-METEOR and a figure take longer than the training of a small model. A seed whose run is
-finished is skipped; interrupted ones begin anew.
+The weights after the last epoch are scored, once. No epoch is chosen: train to a
+plateau. Captions are scored by CIDEr-D and by the log-probability of references only,
+since METEOR and a figure take longer than the training of a small model. Finished runs
+are skipped; interrupted runs start again.
 """
 
 import os
@@ -20,7 +20,9 @@ import pathlib
 import sys
 import time
 
-if "keras" not in sys.modules:  # where it is, the variable would change others' only
+# Keras reads the variable when it is imported. Afterwards it would only affect child
+# processes.
+if "keras" not in sys.modules:
     os.environ["KERAS_BACKEND"] = "jax"
 
 import jax
@@ -41,9 +43,9 @@ from keras_caption.training import phases
 from keras_caption.training.callbacks import EpochSeeds
 from keras_caption.training.run_directory import RunDirectory, describe
 
-CHUNK = 25  # steps that are compiled as one
-ROWS = 50  # images that are captioned at once
-LONGEST = 100  # words of a reference that is scored
+CHUNK = 25  # steps in one compiled function
+ROWS = 50  # images in a batch of the evaluation
+LONGEST = 100  # greatest number of words of a scored reference
 
 
 def main(arguments):
@@ -72,7 +74,7 @@ def main(arguments):
 
 
 def check(config):
-    """Raises `InputError` for what is trained otherwise than `train` does."""
+    """Raises `InputError` for settings that `train` does not implement."""
     values, reasons = config["training"], []
     for name, usual in (
         *(("scheduled_sampling", 0), ("accumulation", 1), ("average", 1)),
@@ -93,7 +95,7 @@ def check(config):
 
 
 class Run:
-    """One seed: its task, its model, and the folder that it is written to."""
+    """The run of one seed: its task, its model and its folder."""
 
     def __init__(self, task, folder):
         self.task = task
@@ -103,7 +105,7 @@ class Run:
         self.history = []
 
     def make_model(self):
-        """A new model, with the weights that run.py gives it."""
+        """Makes a model with the initial weights of run.py."""
         task = self.task
         self.steps = task.steps_per_epoch("training")
         keras.utils.set_random_seed(self.seed)
@@ -115,16 +117,16 @@ class Run:
         return model
 
     def batches(self, model):
-        """Endless batches in NumPy, of what the model reads."""
+        """Yields batches of the model's inputs in NumPy, without end."""
         for batch in self.task.train_batches(model, "training", 0):
             yield in_numpy(model, batch)
 
 
 def share_data(runs):
-    """Makes all runs use what the first one read of the data.
+    """Shares the vocabularies and sizes of the first run with all runs.
 
-    Captioners get no network that makes features of photos: loading it takes longer
-    than a small model's training.
+    Captioners have no extractor: loading its network takes longer than training a small
+    model.
     """
     first = runs[0].task
     vocabularies = first.build_vocabularies()
@@ -148,7 +150,7 @@ def train(runs):
     state = stacked([state_of(x) for x in models])
     step = compiled_steps(model)
     streams = [run.batches(model) for run in runs]
-    shapes = None  # of the largest tensors seen
+    shapes = None  # the largest so far, so that few functions are compiled
     validation = runs[0].task.validation(model)
     validation.set_model(model)
     validation_loss, validation.loss = ValidationLosses(model, validation), None
@@ -165,9 +167,9 @@ def train(runs):
         losses = np.concatenate(losses).mean(axis=0)
         if not np.isfinite(losses).all():
             raise InputError(f"The losses of epoch {epoch + 1} are {losses}.")
-        of_validation = validation_loss(state)
+        validation_losses = validation_loss(state)
         for number, run in enumerate(runs):
-            logs = {"loss": losses[number], "val_loss": of_validation[number]}
+            logs = {"loss": losses[number], "val_loss": validation_losses[number]}
             restore(model, state, number)
             validation.on_epoch_end(epoch, logs)
             logs = {name: float(x) for name, x in logs.items()}
@@ -176,7 +178,7 @@ def train(runs):
         print(
             f"Epoch {epoch + 1}/{epochs}: {time.monotonic() - began:.0f} s, "
             f"{len(runs)} seeds, mean loss {losses.mean():.4f}, of validation "
-            f"{of_validation.mean():.4f}",
+            f"{validation_losses.mean():.4f}",
             flush=True,
         )
     likelihoods = [None] * len(runs)
@@ -188,7 +190,7 @@ def train(runs):
 
 
 def state_of(model):
-    """Weights, other states and those of the optimizer, three lists of arrays."""
+    """Three lists: trainable variables, other variables, and the optimizer's."""
     return [
         [variable.value for variable in variables]
         for variables in (
@@ -200,7 +202,7 @@ def state_of(model):
 
 
 def in_numpy(model, batch):
-    """A batch without what the model does not read, in NumPy."""
+    """The inputs of a model in a batch, as NumPy arrays."""
     inputs, *others = batch
     read = {name: inputs[name] for name in model.call_specs if name in inputs}
     return keras.tree.map_structure(np.asarray, (read, *others))
@@ -211,7 +213,7 @@ def stacked(states):
 
 
 def restore(model, state, number):
-    """Assigns the weights of one seed to the model that is scored."""
+    """Assigns the variables of one seed to the model, for scoring."""
     for variables, values in zip(
         (model.trainable_variables, model.non_trainable_variables), state, strict=False
     ):
@@ -237,7 +239,7 @@ def with_epoch_seeds(model, state, seeds, epoch):
 
 
 def compiled_steps(model):
-    """Function of the state and of batches, both stacked, to the state and losses."""
+    """A compiled function from stacked states and batches to states and losses."""
 
     def loss_of(weights, others, batch):
         inputs, targets, sample_weights = batch
@@ -260,11 +262,11 @@ def compiled_steps(model):
 
 
 class ValidationLosses:
-    """The losses over the validation split, of all seeds at once.
+    """Losses over the validation split, of all seeds at once.
 
     Args:
         model: The compiled model.
-        validation: Callback of its task, whose `loss` has the batches of the split.
+        validation: Validation callback of the task. Its `loss` has the batches.
     """
 
     def __init__(self, model, validation):
@@ -287,34 +289,34 @@ class ValidationLosses:
 
 
 def of_one_shape(model, batches):
-    """Batches as one, with an axis of steps in front."""
+    """Stacks batches along a new first axis."""
     _, whole = padded([[in_numpy(model, batch)] for batch in batches])
     return jax.tree.map(lambda x: x[:, 0], whole)
 
 
 def padded(batches, shapes=None):
-    """Batches of steps and seeds as one, zeros where a tensor is smaller.
+    """Stacks batches of steps and seeds, with zeros as padding.
 
     Zeros are padding in every kind of input, and False in masks and weights.
 
     Args:
-        batches: List of lists, of a step each, of batches, of a seed each.
-        shapes: Shapes that the tensors of a batch have at least.
+        batches: List of steps, each a list of the batches of all seeds.
+        shapes: Least shapes of the tensors of a batch.
 
     Returns:
         The shapes, and one batch whose tensors have axes of steps and seeds in front.
     """
     flat = [[keras.tree.flatten(batch) for batch in row] for row in batches]
-    found = [[x.shape for x in tensors] for row in flat for tensors in row]
-    found += [shapes] if shapes else []
-    shapes = [tuple(np.max(of_one, axis=0)) for of_one in zip(*found, strict=True)]
+    sizes = [[x.shape for x in tensors] for row in flat for tensors in row]
+    sizes += [shapes] if shapes else []
+    shapes = [tuple(np.max(tensor, axis=0)) for tensor in zip(*sizes, strict=True)]
     tensors = []
     for number, shape in enumerate(shapes):
         dtype = flat[0][0][number].dtype
         whole = np.zeros((len(flat), len(flat[0]), *shape), dtype)
         for i, row in enumerate(flat):
-            for k, of_seed in enumerate(row):
-                x = of_seed[number]
+            for k, seed_tensors in enumerate(row):
+                x = seed_tensors[number]
                 whole[(i, k, *(slice(size) for size in x.shape))] = x
         tensors.append(whole)
     return shapes, keras.tree.pack_sequence_as(batches[0][0], tensors)
@@ -326,7 +328,7 @@ def finish(run, model, likelihoods):
     Args:
         run: `Run`.
         model: The model, with its weights.
-        likelihoods: Of a captioner, as `reference_scores` returns them.
+        likelihoods: For a captioner, an entry of `reference_scores`, else `None`.
     """
     folder, task = run.directory.folder, run.task
     write_json(folder / "history.json", run.history)
@@ -364,20 +366,22 @@ def reference_scores(task, model, state):
             inputs, targets, weights = batch
             logits, _ = model.stateless_call(*state[:2], inputs, training=False)
             logits = jax.nn.log_softmax(logits)
-            of_tokens = jax.numpy.take_along_axis(logits, targets[..., None], axis=-1)
-            sums = jax.numpy.sum(of_tokens[..., 0] * weights, axis=-1)
+            chosen = jax.numpy.take_along_axis(logits, targets[..., None], axis=-1)
+            sums = jax.numpy.sum(chosen[..., 0] * weights, axis=-1)
             return sums / jax.numpy.maximum(weights.sum(axis=-1), 1)
 
         return jax.lax.map(of_batch, batches)
 
-    found = np.asarray(jax.jit(jax.vmap(scores, in_axes=(0, None)))(state, batches))
-    found = found.reshape(len(found), -1, found.shape[-1])  # images in one row
+    likelihoods = jax.jit(jax.vmap(scores, in_axes=(0, None)))(state, batches)
+    likelihoods = np.asarray(likelihoods)
+    # (seeds, batches, images, references) to (seeds, images, references)
+    likelihoods = likelihoods.reshape(len(likelihoods), -1, likelihoods.shape[-1])
     return [
         {
             i: values[: len(texts)].tolist()
-            for (i, texts), values in zip(references.items(), of_seed, strict=False)
+            for (i, texts), values in zip(references.items(), seed_scores, strict=False)
         }
-        for of_seed in found
+        for seed_scores in likelihoods
     ]
 
 

@@ -1,14 +1,13 @@
-r"""Writes the results files that COCO's caption server takes.
+r"""Writes results files for COCO's caption server.
 
     python experiments/submit.py saved_models/ngsan_prepared --name ngsan \
         --val2014 prepared/val2014 --test2014 prepared/test2014
 
-captions all images of the two datasets, which keras-caption prepare makes of
-captions_val2014.json and image_info_test2014.json, and writes
-captions_val2014_ngsan_results.json and captions_test2014_ngsan_results.json. Several
-models, separated by commas, caption as an ensemble. What is written is scored against
---references, such as the server's c5 and c40 captions, if any. An earlier file is
-scored with
+captions all images of the two datasets, which keras-caption prepare makes from
+captions_val2014.json and image_info_test2014.json. Writes
+captions_val2014_ngsan_results.json and captions_test2014_ngsan_results.json. Models
+that are separated by commas form an ensemble. With --references, such as the server's
+c5 and c40 captions, the files are scored. An earlier file is scored by
 
     keras-caption score C5.json C40.json RESULTS.json
 """
@@ -36,7 +35,7 @@ def main(arguments):
         "model", type=names, help="saved model, or several separated by commas"
     )
     parser.add_argument(
-        "--name", required=True, help="of the algorithm, in the files' names"
+        "--name", required=True, help="name of the algorithm, in the names of files"
     )
     for name, expected in SETS.items():
         parser.add_argument(
@@ -53,7 +52,7 @@ def main(arguments):
         action="store_true",
         help="compute SPICE too; its first use downloads several hundred MB",
     )
-    parser.add_argument("--output_dir", default=".", help="where the files go")
+    parser.add_argument("--output_dir", default=".", help="folder for the files")
     parser.add_argument(
         "--batch_size", type=count, default=50, help="images captioned at once"
     )

@@ -1,25 +1,25 @@
-r"""Prints the scores of finished runs as tables, the papers' own among them.
+r"""Prints the scores of finished runs as tables, such as those of the papers.
 
     python experiments/tables.py saved_models
     python experiments/tables.py --table ngsan_2,ngsan_4 saved_models
     python experiments/tables.py --table ngsan_5
 
-takes all finished runs in these folders or below. Runs that differ in their seed only
-make one row, of means and standard deviations; `seeds` says how many there are. A
-paper's table has the paper's rows, and all its scores beside ours, also without a run
-of ours; runs that belong to none of its rows are reported. Runs on other data, or of
-another task, have tables of their own, with the metrics of their task.
+reads all finished runs in these folders or below. Runs that differ in their seed only
+share a row of means and standard deviations; `seeds` is their number. The table of a
+paper has the paper's rows, and the paper's scores beside ours. It can be printed
+without any run of ours. Runs that belong to no row are reported. Runs on other data, or
+of another task, have separate tables, with the metrics of their task.
 
-Below a table, each row is compared with the first one by paired differences over the
-items that both were scored on, or with the row whose label has a text of `--against`.
+Below a table, each row is compared with the first row, by paired differences over the
+items that both were scored on. `--against` names another row by a text in its label.
 
     python experiments/tables.py --table ngsan_2 --run -- --dataset coco_objects \
         --data_dir annotations
 
-trains what the table needs, three seeds of each cell, and resumes if it was
-interrupted. What follows `--` is for experiments/run.py. With the paper's own
-experiment there, such as `--config wmt14_area_lstm`, each cell has the values of the
-paper, or of the authors' released code, for it.
+trains the runs that a table lacks, three seeds of each cell, and resumes after an
+interruption. Arguments behind `--` are passed to experiments/run.py. If they name the
+experiment of the paper, such as `--config wmt14_area_lstm`, each cell has its values in
+the paper or in the authors' released code.
 """
 
 import collections
@@ -48,7 +48,7 @@ from keras_caption.papers import SELF_CRITICAL
 
 
 def main(arguments):
-    # What follows `--` is for run.py.
+    # Arguments behind `--` are passed to run.py.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options = parse(arguments[:end])
     folders = list(options.folders)
@@ -69,7 +69,7 @@ def main(arguments):
 
 
 def sections_of(datasets, tables):
-    """The tables of runs by dataset: papers' of the same task, or their own."""
+    """Yields tables of runs: those of the papers, or one for each dataset."""
     if not tables:
         for dataset, runs in datasets.items():
             metrics = task_of(runs[0]).metrics
@@ -94,25 +94,23 @@ def parse(arguments):
         "--table",
         type=names,
         default=[],
-        help=f"of the papers', separated by commas: {', '.join(TABLES)}",
+        help=f"tables of the papers, separated by commas: {', '.join(TABLES)}",
     )
     parser.add_argument(
         "--against",
         type=names,
         default=[],
-        help="text in the label of the row that others are compared with; of several, "
-        "separated by commas, the last one above a row",
+        help="text in the label of the row that others are compared with; of several "
+        "such rows, separated by commas, the last one above counts",
     )
-    parser.add_argument(
-        "--csv", type=new_file, help="new file that the tables are written to as well"
-    )
+    parser.add_argument("--csv", type=new_file, help="new file for the tables")
     parser.add_argument(
         "--differences",
         type=new_file,
-        help="new file that these differences are written to",
+        help="new file for the differences",
     )
     parser.add_argument(
-        "--run", action="store_true", help="train what is missing of --table"
+        "--run", action="store_true", help="train the runs that --table lacks"
     )
     parser.add_argument(
         "--at_once",
@@ -124,14 +122,14 @@ def parse(arguments):
         "--seeds",
         type=names,
         default=[],
-        help="with --run: of each cell's runs; three if omitted, or as many as the "
-        "table's ensembles have members",
+        help="with --run: seeds of each cell; defaults to three, or to the number of "
+        "members of the table's ensembles",
     )
     parser.add_argument(
         "--cells",
         type=names,
         default=[""],
-        help="with --run: texts in the labels of the rows to train; all if omitted",
+        help="with --run: texts in the labels of the rows to train; defaults to all",
     )
     parser.add_argument(
         "--output_dir",
@@ -157,14 +155,14 @@ def report_skipped(datasets, sections):
     skipped = [folder for folder in skipped if pathlib.Path(folder) not in shown]
     if skipped:
         print(
-            f"\n{len(skipped)} runs belong to no row of these tables, as their models "
-            f"or settings are others: {', '.join(skipped)}",
+            f"\n{len(skipped)} runs belong to no row of these tables, since their "
+            f"models or settings differ: {', '.join(skipped)}",
             file=sys.stderr,
         )
 
 
 def rows_of_runs(runs):
-    """A row for all that differ in their seed only."""
+    """One row for all runs that differ in their seed only."""
     groups = collections.defaultdict(list)
     for run, changed in distinctions(runs):
         groups[label_of(run, changed)].append(run)
@@ -180,33 +178,33 @@ def train(table, options, arguments):
     cells = [row for row in cells if any(text in row.label for text in options.cells)]
     most = max((row.members for row in ensembles), default=0)
     seeds = options.seeds or [str(seed) for seed in range(max(3, most))]
-    # Settings of single rows are those of the paper's experiment, at its scale.
-    of_paper = TABLES[table].config
-    is_papers = of_paper in {pathlib.Path(x.split("=")[-1]).stem for x in arguments}
+    # The recipes of single rows belong to the experiment of the paper, at its scale.
+    experiment = TABLES[table].config
+    is_papers = experiment in {pathlib.Path(x.split("=")[-1]).stem for x in arguments}
     runs = [(row, [seed]) for seed in seeds for row in cells]
     if options.at_once:
         runs = [(row, seeds) for row in cells]
     folders = []
-    for number, (row, own) in enumerate(runs):
+    for number, (row, run_seeds) in enumerate(runs):
         folder = folder_of(options.output_dir, row.model, row.overrides)
-        of_seeds = [pathlib.Path(f"{folder}_{seed}") for seed in own]
-        folders += of_seeds
-        print(f"\n{table}: {number + 1} of {len(runs)}, {of_seeds[0]}", flush=True)
+        seed_folders = [pathlib.Path(f"{folder}_{seed}") for seed in run_seeds]
+        folders += seed_folders
+        print(f"\n{table}: {number + 1} of {len(runs)}, {seed_folders[0]}", flush=True)
         settings = {**row.overrides, **TABLES[table].settings}
         if is_papers:
             settings |= row.recipe
         flags = [f"--config.{key}={value}" for key, value in settings.items()]
         if options.at_once:
-            together = [f"--seeds={','.join(own)}", f"--output_dir={folder}"]
+            together = [f"--seeds={','.join(run_seeds)}", f"--output_dir={folder}"]
             call(
                 "seeds.py",
                 [f"--model={row.model}", *flags, *together, *arguments],
                 folder,
             )
         else:
-            of_seed = [f"--model={row.model}", f"--seed={own[0]}", *flags]
-            of_seed.append(f"--output_dir={of_seeds[0]}")
-            call("run.py", ["--resume", *of_seed, *arguments], of_seeds[0])
+            command = [f"--model={row.model}", f"--seed={run_seeds[0]}", *flags]
+            command.append(f"--output_dir={seed_folders[0]}")
+            call("run.py", ["--resume", *command, *arguments], seed_folders[0])
     return folders + [
         folder
         for row in ensembles

@@ -5,11 +5,12 @@ r"""Calibrates the confidence of a captioner of detected objects on photos.
         --captions dataset_flickr8k.json --split train --held_out val,test \
         --true 0.8 --save calibrated.keras
 
-A caption is true if it names no object that is neither named by a person nor, with
---instances, annotated. The confidence is the share of true captions among those whose
-least score of a named object is alike: isotonic regression over photos of --split, in
---steps parts. Prints it beside that share over the photos of --held_out, and what the
-threshold --true keeps of these. Writes the model with calibration and threshold.
+A caption is true if each object that it names is named by a person or, with
+--instances, annotated. The confidence is the share of true captions among those with a
+similar least score of a named object: an isotonic regression over photos of --split, in
+--steps parts. Prints confidences and shares of true captions over the photos of
+--held_out, also for captions above the threshold --true. Writes the model with its
+calibration and threshold.
 """
 
 import numpy as np
@@ -31,10 +32,13 @@ def main(arguments):
     parser.add_argument("--photos", required=True, help="folder of photos")
     parser.add_argument("--captions", type=names, required=True)
     parser.add_argument("--instances", type=names, default=[])
-    parser.add_argument("--split", type=names, help="splits that are calibrated on")
-    parser.add_argument("--held_out", type=names, help="splits that show what came out")
+    parser.add_argument("--split", type=names, help="splits for the calibration")
+    parser.add_argument("--held_out", type=names, help="splits for its evaluation")
     parser.add_argument(
-        "--true", type=share, default=0.8, help="confidence below which it is unsure"
+        "--true",
+        type=share,
+        default=0.8,
+        help="confidence below which captions are unsure",
     )
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--save", type=new_file, help="new file for the model")
@@ -56,38 +60,40 @@ def main(arguments):
 
 
 def outcomes(model, options):
-    """The least scores of the objects that captions of photos name; which are true."""
+    """Each caption's least score of the objects that it names, and its truth."""
     records, photos = read_photos(options)
     there = annotated(records, options.instances) if options.instances else None
     detect = compile_function(model.extractor, model.extractor.variables)
-    found = []
+    detections = []
     for photo in progress(photos, unit="photos"):
-        made = detect(model.extractor.to_pixels([photo]))
-        found.append({name: np.array(x) for name, x in made.items()})
-    texts = captions_of([(x["regions"][0], x["boxes"][0]) for x in found], model)
+        features = detect(model.extractor.to_pixels([photo]))
+        detections.append({name: np.array(x) for name, x in features.items()})
+    texts = captions_of([(x["regions"][0], x["boxes"][0]) for x in detections], model)
     least, true = [], []
-    for i, (text, detected) in enumerate(zip(texts, found, strict=True)):
+    for i, (text, detected) in enumerate(zip(texts, detections, strict=True)):
         objects = model.extractor.objects_of(detected, 0)
         if not objects:
             continue  # such a photo has no caption
         regions = there[i][0] if there else np.zeros((0, 1))
-        own = {kc.features.CATEGORIES[x.argmax()] for x in regions if x.any()}
-        wrong = kc.evaluation.hallucinations(text, records[i].captions, own)
+        annotated_here = {
+            kc.features.CATEGORIES[x.argmax()] for x in regions if x.any()
+        }
+        wrong = kc.evaluation.hallucinations(text, records[i].captions, annotated_here)
         least.append(least_score(text, objects))
         true.append(not wrong)
     return np.array(least), np.array(true)
 
 
 def calibrate(least, true, steps):
-    """Points of a rising mapping from scores to shares of what is true.
+    """Points of a rising function from scores to shares of true captions.
 
     Args:
-        least: float `(captions,)`.
+        least: float `(captions,)`, least scores.
         true: bool `(captions,)`.
-        steps: int, number of parts of as many captions.
+        steps: int, number of parts with the same number of captions.
 
     Returns:
-        List of pairs of floats; neighbours whose shares would fall are one part.
+        List of pairs of floats. Neighbouring parts with falling shares are merged.
     """
     order = np.argsort(least, kind="stable")
     parts = [
@@ -110,11 +116,11 @@ def print_reliability(model, least, true):
     sure = np.interp(least, *np.transpose(model.calibration))
     rows = []
     for low, high in ((0, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.01)):
-        own = (sure >= low) & (sure < high)
-        if own.any():
-            cells = 100 * sure[own].mean(), 100 * true[own].mean()
+        between = (sure >= low) & (sure < high)
+        if between.any():
+            cells = 100 * sure[between].mean(), 100 * true[between].mean()
             label = f"{low:.1f} to {min(high, 1):.1f}"
-            rows.append([label, own.sum(), *(f"{x:.1f}" for x in cells)])
+            rows.append([label, between.sum(), *(f"{x:.1f}" for x in cells)])
     kept = sure >= model.threshold
     cells = 100 * sure[kept].mean(), 100 * true[kept].mean()
     rows.append([f"at least {model.threshold}", kept.sum()])

@@ -1,4 +1,4 @@
-"""Who may import whom, as ARCHITECTURE.md lists it; and how long signatures are."""
+"""Which parts exist, who may import whom, which tests guard a part, and signatures."""
 
 import ast
 import graphlib
@@ -64,6 +64,26 @@ def test_every_part_has_one_level_and_is_described():
     assert sorted(part for level in LEVELS for part in level) == sorted(PARTS)
     described = re.findall(r"^\| `(\w+)` \|", ARCHITECTURE, flags=re.MULTILINE)
     assert described == [part for level in LEVELS for part in level]
+
+
+def test_every_part_has_tests():
+    text = (PROJECT / "CONTRIBUTING.md").read_text()
+    section = text.partition("### Which tests guard a module\n")[2].partition("\n## ")[
+        0
+    ]
+    rows = re.findall(r"^\| (.+?) \| (`.*`) \|$", section, flags=re.MULTILINE)
+    named = {test for _, tests in rows for test in re.findall(r"`(.+?)`", tests)}
+    tests = PROJECT / "tests"
+    assert not [name for name in named if not (tests / name).exists()]
+    in_rows = set(
+        re.findall(r"^`(\w+)`$", "\n".join(part for part, _ in rows), flags=re.M)
+    )
+    in_folders = {path.parent.name for path in tests.glob("*/test_*.py")}
+    assert in_rows | (in_folders & PARTS) == PARTS
+    assert not in_rows & in_folders
+    others = {path.name for path in tests.glob("test_*.py")}
+    others |= {f"{folder}/" for folder in in_folders - PARTS}
+    assert not others - named
 
 
 @pytest.mark.parametrize("part", LEVEL_OF)

@@ -267,18 +267,18 @@ def measure(names, precision, jit_compile, is_timed):
     for name in names:
         step, operations = WORKS[name]()
         reset_peak_memory()
-        found = {"work": name, "operations": operations}
+        measured = {"work": name, "operations": operations}
         try:
             if is_timed:
-                found |= timed(step)
-                found |= {"peak": peak_memory(), "kernels": kernels_of(step)}
+                measured |= timed(step)
+                measured |= {"peak": peak_memory(), "kernels": kernels_of(step)}
             else:
                 begun = time.perf_counter()
                 step()
-                found["first"] = time.perf_counter() - begun
+                measured["first"] = time.perf_counter() - begun
         except Exception as error:  # a line of the table says so
-            found["error"] = f"{type(error).__name__}: {error}"[:300]
-        print(json.dumps(found), flush=True)
+            measured["error"] = f"{type(error).__name__}: {error}"[:300]
+        print(json.dumps(measured), flush=True)
         keras.backend.clear_session()
 
 

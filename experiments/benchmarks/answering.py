@@ -57,7 +57,7 @@ def main():
                 model.answer(batch, questions)
                 if repeat > 1:  # the first ones compile
                     times[name].append(time.perf_counter() - start)
-        medians = {name: statistics.median(of_one) for name, of_one in times.items()}
+        medians = {name: statistics.median(seconds) for name, seconds in times.items()}
         count = BATCH * operations(models["none"], regions)
         share = count / medians["none"] / matmul_rate()
         plain.append(

@@ -121,8 +121,8 @@ def in_turn(makers, *args, repeats=5):
             for name, process in processes.items():
                 times[name].append(process.submit(_turn).result())
     return {
-        name: Times(*map(statistics.median, zip(*of_one[2:], strict=True)))
-        for name, of_one in times.items()
+        name: Times(*map(statistics.median, zip(*turns[2:], strict=True)))
+        for name, turns in times.items()
     }
 
 

@@ -77,11 +77,13 @@ def main(path="saved_models/ngsan_scenes.keras", dataset="scenes", data_dir=None
         models = {"keras_caption": model, **engines}
         captions = {name: x.caption(batches) for name, x in models.items()}
         times = times_of(models, batches[0])
-    for name, found in captions.items():
-        equal = sum(captions["keras_caption"][i] == x for i, x in found.items())
+    for name, engine_captions in captions.items():
+        equal = sum(
+            captions["keras_caption"][i] == x for i, x in engine_captions.items()
+        )
         in_batches, alone = times[name]
         print(
-            f"{name:24} {equal} of {len(found)} captions equal   "
+            f"{name:24} {equal} of {len(engine_captions)} captions equal   "
             f"{in_batches:5.1f} ms an image in batches, {alone:5.1f} alone"
         )
 

@@ -29,17 +29,17 @@ def requirements(package, extras):
 
 def packages_of(extra):
     """Names of all packages, and of those that are missing."""
-    found, missing, left = {}, set(), [(NAME, {extra})]
+    extras_of, missing, left = {}, set(), [(NAME, {extra})]
     while left:
         name, extras = left.pop()
-        if name in found and extras <= found[name]:
+        if name in extras_of and extras <= extras_of[name]:
             continue
-        found[name] = found.get(name, set()) | extras
+        extras_of[name] = extras_of.get(name, set()) | extras
         try:
-            left += requirements(name, found[name])
+            left += requirements(name, extras_of[name])
         except importlib.metadata.PackageNotFoundError:
             missing.add(name)
-    return found.keys() - missing, missing
+    return extras_of.keys() - missing, missing
 
 
 def megabytes(package):

@@ -114,16 +114,16 @@ def compare(peers):
         rate = 2 * PRODUCT_SIZE**3 / taken.pop(PRODUCT).wall
         print(f"\n{work}, beam {BEAM_SIZE}, {LENGTH} tokens")
         print(f"{PRODUCT:20} {rate / 1e9:6.0f} GFLOP/s")
-        own = taken["keras_caption"]
+        ours_times = taken["keras_caption"]
         for name, times in taken.items():
             share = work.operations / times.wall / rate
             line = (
                 f"{name:20} {times.wall:6.3f} s, {times.cpu:6.3f} s of processors; "
                 f"{share:.2f} of that rate"
             )
-            if times is not own:
-                line += f"; ours is {times.wall / own.wall:.2f} x, "
-                line += f"by processors {times.cpu / own.cpu:.2f} x"
+            if times is not ours_times:
+                line += f"; ours is {times.wall / ours_times.wall:.2f} x, "
+                line += f"by processors {times.cpu / ours_times.cpu:.2f} x"
             print(line)
 
 

@@ -30,7 +30,7 @@ class Answers(kserve.Model):
             for record in payload["instances"]
         ]
         try:
-            return {"predictions": [found.text for found in self.predictor(records)]}
+            return {"predictions": [answer.text for answer in self.predictor(records)]}
         except InputError as error:
             raise InvalidInput(str(error)) from error
 

@@ -80,12 +80,12 @@ def main():
             scorer += (text, reference_texts[number // SAMPLES])
         return scorer.compute_cider()
 
-    given = tf.constant(captions), tf.constant(references)
+    inputs = tf.constant(captions), tf.constant(references)
     plain, xla = (tf.function(reward, jit_compile=jit) for jit in (False, True))
     ways = {
         "pycocoevalcap, Python": python_scorer,
-        "in the graph": lambda: plain(*given).numpy(),
-        "in the graph, XLA": lambda: xla(*given).numpy(),
+        "in the graph": lambda: plain(*inputs).numpy(),
+        "in the graph, XLA": lambda: xla(*inputs).numpy(),
     }
     times = {name: seconds(way, repeats=20) for name, way in ways.items()}
     expected = python_scorer()

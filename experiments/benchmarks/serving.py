@@ -110,8 +110,8 @@ def is_ready(url, model):
 async def ask(client, url, name, record):
     """What our server says of a record, or `None` if it refuses it."""
     body = {"records": [in_json(record)]}
-    found = await post(client, f"{url}/v1/models/{name}:answer", body)
-    return found and found["text"]
+    answer = await post(client, f"{url}/v1/models/{name}:answer", body)
+    return answer and answer["text"]
 
 
 async def ask_kserve(client, url, name, record):

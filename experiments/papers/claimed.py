@@ -76,8 +76,8 @@ PREMISES = {"AoA over an LSTM, eight heads": "an LSTM in the decoder, eight head
 
 def before_and_after(effect, effect_after, *labels):
     """The claims of captioners before self-critical training, and after it."""
-    own = {row.label: row.model for row in TABLES["ngsan_6"].rows}
-    rows = tuple(f"{own[label]} + SCST" for label in labels)
+    models_of_rows = {row.label: row.model for row in TABLES["ngsan_6"].rows}
+    rows = tuple(f"{models_of_rows[label]} + SCST" for label in labels)
     return (
         Claim(effect, "ngsan_6", labels, BOTH),
         Claim(effect_after, "ngsan_6", labels, BOTH, rows=rows),

@@ -40,12 +40,12 @@ def _row(label, model, overrides):
     return Published(label, {}, model, overrides, objective=CROSS_ENTROPY)
 
 
-def _areas(plain, areas, made, smaller, same):
+def _areas(plain, areas, area_overrides, smaller, same):
     """Rows of every position of norms, without areas and with every kind of them.
 
     Args:
         plain, areas: Names of the presets without areas and with them.
-        made: Overrides that make the latter.
+        area_overrides: Overrides of the rows with areas.
         smaller: float, scale of the output projections that begin smaller.
         same: Overrides of all rows.
     """
@@ -54,9 +54,12 @@ def _areas(plain, areas, made, smaller, same):
     kinds = {
         "plain": (plain, {}),
         "small plain": (plain, {"model.initialization": "small"}),
-        "areas": (areas, {**made, "model.area_output_scale": 1.0}),
-        "smaller start": (areas, {**made, "model.area_output_scale": smaller}),
-        "mean values": (areas, {**made, "model.area_values": "mean"}),
+        "areas": (areas, {**area_overrides, "model.area_output_scale": 1.0}),
+        "smaller start": (
+            areas,
+            {**area_overrides, "model.area_output_scale": smaller},
+        ),
+        "mean values": (areas, {**area_overrides, "model.area_values": "mean"}),
     }
     return tuple(
         _row(

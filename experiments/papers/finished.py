@@ -119,8 +119,8 @@ def built_in(run):
     name, task = run["config"]["model"]["name"], task_of(run)
     config = RUN | task.get_config(name)
     model = models.arguments(name)
-    own = {key: x for key, x in config["model"].items() if key in model}
-    config["model"] = {"name": name, **model, **own}
+    overrides = {key: x for key, x in config["model"].items() if key in model}
+    config["model"] = {"name": name, **model, **overrides}
     if "decoding" in config:
         config["decoding"] = {**models.decoding(name), **config["decoding"]}
     return settings({"objective": run["objective"], "config": config})

@@ -61,8 +61,8 @@ class NoisyNormalization(InstanceNormalization):
         )
 
     def get_config(self):
-        own = {"noise": self.noise, "min_distinct": self.min_distinct}
-        return {**super().get_config(), **own}
+        config = {"noise": self.noise, "min_distinct": self.min_distinct}
+        return {**super().get_config(), **config}
 
 
 def distinct_items(items, mask):

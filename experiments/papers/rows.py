@@ -124,7 +124,7 @@ def objective_of(table, published):
 
 def is_of(published, run, changed):
     """Whether a run is of a published row's model, with its values and no others."""
-    own = settings(run)
-    return published.is_of(run, own) and (
+    values = settings(run)
+    return published.is_of(run, values) and (
         published.members > 1 or changed.keys() <= published.overrides.keys()
     )

@@ -15,7 +15,7 @@ from keras_caption.evaluation import (
 from keras_caption.formats.items import read_items
 from keras_caption.formats.runs import PARTS, UNSCALED
 
-SUMMED = ("BLEU", "log_perplexity")  # whose items have what sums up to them
+SUMMED = ("BLEU", "log_perplexity")  # their items are pairs of a sum and its weight
 
 
 @dataclasses.dataclass
@@ -84,19 +84,19 @@ def show(section, against=()):
 
 
 def show_differences(rows, metrics, against):
-    """Prints how the rows of a table differ from one of them, and whether.
+    """Prints the differences of the rows of a table, with intervals and verdicts.
 
     Args:
-        rows, metrics, against: Of `differences`.
+        rows, metrics, against: See `differences`.
     """
-    found = differences(rows, metrics, against)
-    bases = dict.fromkeys(base.label for _, base, _ in found if base)
+    compared_rows = differences(rows, metrics, against)
+    bases = dict.fromkeys(base.label for _, base, _ in compared_rows if base)
     for label in bases:
         lines = [
             [row.label, name, *difference_cells(compared, name)]
-            for row, base, of_row in found
+            for row, base, metric_differences in compared_rows
             if base and base.label == label
-            for name, compared in of_row.items()
+            for name, compared in metric_differences.items()
         ]
         if lines:
             print(f"\nDifferences from {label}, paired, with 95 % intervals\n")
@@ -105,19 +105,18 @@ def show_differences(rows, metrics, against):
 
 
 def differences(rows, metrics, against):
-    """How the rows of a table differ from one of them, or each from the one before it.
+    """Compares the rows of a table with a base row above them.
 
     Args:
         rows: List of `Row`.
         metrics: Names of the metrics of the table.
-        against: Texts, for each of which the first row that has it in its label is one
-            that others are compared with: the last above them, or else the first. If
-            there are none, it is the first row.
+        against: Texts. For each text, the first row whose label contains it is a base.
+            A row is compared with the last base above it, or with the first base. An
+            empty list makes the first row the only base.
 
     Returns:
-        List of triples: a row with runs; the row that it is compared with, or `None` of
-        such a row itself; and a dict from metric to
-        `keras_caption.evaluation.Difference`.
+        List of triples: a row with runs; the base that it is compared with, or `None`
+        for a base; and a dict from metric to `keras_caption.evaluation.Difference`.
     """
     items = [(row, items_of(row.runs)) for row in rows if row.runs]
     bases = [
@@ -125,37 +124,38 @@ def differences(rows, metrics, against):
     ]
     bases = [x for x in bases if x is not None]
     compared, current = [], bases[0] if bases else (None, {})
-    for row, found in items:
+    for row, row_items in items:
         if any(row is base for base, _ in bases):
-            current = row, found
+            current = row, row_items
         base, reference = current
         if base is row or base is None:
             compared.append((row, None, {}))
             continue
-        of_row = {
+        metric_differences = {
             name: paired_difference(
-                found[name], reference[name], SCORES.get(name, ratio)
+                row_items[name], reference[name], SCORES.get(name, ratio)
             )
             for name in (*metrics, "log_probability")
-            if name in found
+            if name in row_items
             and name in reference
-            and set.intersection(*map(set, found[name] + reference[name]))
+            and set.intersection(*map(set, row_items[name] + reference[name]))
         }
-        compared.append((row, base, of_row))
+        compared.append((row, base, metric_differences))
     return compared
 
 
 def write_differences(path, sections, against):
-    """All differences from a row of each table in one new file: a line for each row.
+    """Writes the differences of all tables to a new file, one line for each row.
 
     Args:
         path: Path of a CSV file.
         sections: List of `Section`.
-        against: Of `differences`.
+        against: See `differences`.
     """
     lines = []
     for section in sections:
-        for row, base, of_row in differences(section.rows, section.metrics, against):
+        compared_rows = differences(section.rows, section.metrics, against)
+        for row, base, metric_differences in compared_rows:
             line = {"row": row.label, "against": base.label if base else ""}
             if len(sections) > 1:
                 line = {"data": section.dataset, **line}
@@ -165,7 +165,7 @@ def write_differences(path, sections, against):
                 for name in section.metrics
                 if scores_of(row, name)
             }
-            for name, compared in of_row.items():
+            for name, compared in metric_differences.items():
                 scale = 1 if name in UNSCALED else 100
                 mean, interval, *_ = difference_cells(compared, name)
                 line |= {
@@ -198,38 +198,39 @@ def difference_cells(compared, name):
 
 
 def items_of(runs):
-    """What `paired_difference` takes of runs, by metric; those that all of them have.
+    """The scores of test images by run, for each metric that all runs have.
 
-    Values are pairs of a number and its weight; an image that has several, as one for
-    each reference, counts by their mean. Metrics that mean nothing are skipped.
+    A score is a pair of a number and its weight, as `paired_difference` takes it. If an
+    image has several numbers, such as one for each reference, their mean counts.
+    Metrics without a meaning are skipped.
     """
-    found = []
+    run_items = []
     for run in runs:
         path = run["folder"] / "test_items.json"
         if not path.exists():
             return {}
-        found.append(read_items(path))
+        run_items.append(read_items(path))
     return {
-        name: [{i: numbers(name, x) for i, x in run[name].items()} for run in found]
-        for name in found[0]
-        if all(name in run for run in found)
+        name: [{i: numbers(name, x) for i, x in run[name].items()} for run in run_items]
+        for name in run_items[0]
+        if all(name in run for run in run_items)
         and not any(name in run.get("notes", {}) for run in runs)
     }
 
 
 def numbers(name, value):
-    """What sums up to a score."""
+    """The number of an image and its weight, from an entry of `test_items.json`."""
     if name in SUMMED:
         return value
     return statistics.mean(value) if isinstance(value, list) else value, 1
 
 
 def published_of(section):
-    """Names of the values that the papers report of any of the rows."""
+    """Names of the values that the papers report for any of the rows."""
     published = [row.published for row in section.rows]
-    found = dict.fromkeys(name for values in published for name in values)
-    usual = [name for name in ("parameters", *section.metrics) if name in found]
-    return [*usual, *(name for name in found if name not in usual)]
+    names = dict.fromkeys(name for values in published for name in values)
+    usual = [name for name in ("parameters", *section.metrics) if name in names]
+    return [*usual, *(name for name in names if name not in usual)]
 
 
 def cell(row, name):

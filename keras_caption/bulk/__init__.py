@@ -1,4 +1,4 @@
-"""Any number of photos, sentences and questions, on Apache Beam."""
+"""Answers any number of photos, sentences and questions on Apache Beam."""
 
 from keras_caption.bulk.features import FeatureWriting
 from keras_caption.bulk.job import Job

@@ -10,15 +10,17 @@ from keras_caption.features import read_photo
 from keras_caption.formats.record_files import PHOTO_BYTES, Record
 from keras_caption.predict import Example, Fault
 
-CLIP_BYTES = 2**32  # of a clip, which is read as a whole
-PLACES = 2**20  # of a shard's records, of which no more have samples of their own
+CLIP_BYTES = 2**32  # greatest size of a clip, which is read as a whole
+# Numbers of places for the records of a shard. Samples depend on the place: those of
+# more records would repeat the samples of the next shard.
+PLACES = 2**20
 
 
 class Answers:
-    """A model in memory, which answers records; threads may share it.
+    """A loaded model that answers records. Threads may share it.
 
-    Nothing is raised: what cannot be read, or not be answered even alone, has a row
-    with an error.
+    No error is raised: a record that cannot be read or answered has a row with an
+    error.
 
     Args:
         job: `Job`.
@@ -30,13 +32,14 @@ class Answers:
         self.medium = "clip" if "clip" in self.predictor.reads else "photo"
 
     def __call__(self, records: Iterable[Record], shard: int = 0) -> Iterator[Row]:
-        """Yields the row of each record, while the next ones are read.
+        """Yields the row of each record, while it reads the next records.
 
         Args:
             records: Iterable of `Record`.
-            shard: int, number of theirs; samples follow from it and their place in it.
+            shard: int, number of their shard. It decides, with the place of a record in
+                the shard, the random numbers of samples.
         """
-        records, again = itertools.tee(records)
+        records, again = itertools.tee(records)  # for the ids of predictions
         predictions = self.predictor.stream(
             records,
             read=lambda record, place: self.read(record, shard * PLACES + place),
@@ -45,16 +48,16 @@ class Answers:
             n=self.job.n_best,
             **self.job.decoding,
         )
-        for record, found in zip(again, predictions, strict=True):
-            if isinstance(found, Fault):
-                # Each is read alone, as the first of all.
-                reason = found.reason.replace("Sentence 0 ", "The sentence ")
+        for record, prediction in zip(again, predictions, strict=True):
+            if isinstance(prediction, Fault):
+                # Each record is read as the first of a call: messages name place 0.
+                reason = prediction.reason.replace("Sentence 0 ", "The sentence ")
                 yield fault(record.id, reason)
             else:
-                yield row_of(record.id, found, self.job.n_best is not None)
+                yield row_of(record.id, prediction, self.job.n_best is not None)
 
     def read(self, record: Record, place: int) -> Example:
-        """What the predictor reads of a record."""
+        """Reads a record as an example of the predictor."""
         if record.problem:
             raise InputError(record.problem)
         values = {}

@@ -13,18 +13,19 @@ from keras_caption.formats.prepared_folder import description_of
 from keras_caption.prepare import load_extractor
 from keras_caption.prepare.shards import ShardWriter
 
-WORK = ".work"  # file in the folder of a dataset that is being prepared
+WORK = ".work"  # file in the folder of a dataset while it is prepared
 
 
 class FeatureWriting:
     """Writes the shards of a prepared dataset by a pipeline, see `write_shards`.
 
-    What the workers write, and how, is in a file in the folder of the dataset while
-    the pipeline runs; they load the extractor from its file there. All see the folder
-    by the same path.
+    While the pipeline runs, a file in the folder of the dataset holds the records of
+    each shard and the options of writing. Workers read this file, and load the
+    extractor from its own file in the folder. All workers need the folder at the same
+    path.
 
     Args:
-        options: Beam's options.
+        options: Options of Beam.
     """
 
     def __init__(self, options: PipelineOptions):
@@ -49,7 +50,7 @@ class FeatureWriting:
 
 
 class Work:
-    """How shards are written, and the records of each, by file name."""
+    """The writer of shards, and the records of each shard by file name."""
 
     def __init__(self, writer: ShardWriter, records: dict[str, list[Any]]):
         self.writer = writer
@@ -57,14 +58,14 @@ class Work:
 
 
 class WorkPickler(pickle.Pickler):
-    """Pickles all but the extractor, a Keras model."""
+    """Pickles objects without the extractor, a Keras model."""
 
     def persistent_id(self, obj):
         return "extractor" if isinstance(obj, keras.Model) else None
 
 
 class WorkUnpickler(pickle.Unpickler):
-    """Puts the extractor of a folder where `WorkPickler` left one out."""
+    """Unpickles objects of `WorkPickler`, with the extractor of a folder."""
 
     def __init__(self, file: Any, folder: pathlib.Path):
         super().__init__(file)
@@ -78,7 +79,7 @@ class WorkUnpickler(pickle.Unpickler):
 
 
 class WorkHandler(ModelHandler):
-    """Writes shards of a prepared dataset, for RunInference.
+    """Writes shards of a prepared dataset, as a model of RunInference.
 
     Args:
         folder: str, path of the dataset.

@@ -23,7 +23,7 @@ PACKED = (".gz", ".tgz")
 
 
 def open_file(path: str) -> BinaryIO:
-    """Opens a file to read bytes, unpacked if it is a `.gz`."""
+    """Opens a file for reading bytes. A `.gz` is unpacked."""
     file = FileSystems.open(path, compression_type=PLAIN)
     return gzip.open(file) if path.endswith(PACKED) else file
 
@@ -32,12 +32,11 @@ def read_file(path: str, limit: int | None = None) -> bytes:
     """Reads a whole file.
 
     Args:
-        path: str; the name of a local file may be written in another normal form of
-            Unicode.
-        limit: int, greatest number of bytes. Defaults to `None`, any.
+        path: str. The name of a local file may have another normal form of Unicode.
+        limit: int, greatest number of bytes. Defaults to `None`, no limit.
 
     Raises:
-        InputError: If there is none, it cannot be read, or it is larger.
+        InputError: If there is no such file, it cannot be read, or it is larger.
     """
     if path.startswith(("http://", "https://")):
         raise InputError(f"{path} is an address: nothing is downloaded.")
@@ -47,7 +46,7 @@ def read_file(path: str, limit: int | None = None) -> bytes:
     try:
         with FileSystems.open(path, compression_type=PLAIN) as file:
             content = file.read(-1 if limit is None else limit + 1)
-    except (OSError, ValueError) as error:  # Beam's, of an unknown file system
+    except (OSError, ValueError) as error:  # ValueError: an unknown file system
         reason = reason_of(error)
         if isinstance(error, FileNotFoundError):
             reason = "there is no such file"
@@ -63,13 +62,13 @@ def read_file(path: str, limit: int | None = None) -> bytes:
 def replacing_file(path: str) -> Iterator[BinaryIO]:
     """Yields a file to write to, which appears whole at `path` or not at all.
 
-    What a killed process leaves is called `PATH.ID.partial`.
+    A killed process leaves a file `PATH.ID.partial`.
     """
     partial = f"{path}.{uuid.uuid4().hex[:12]}.partial"
     try:
         with FileSystems.create(partial, compression_type=PLAIN) as file:
             yield file
-        if FileSystems.exists(path):  # some file systems do not replace
+        if FileSystems.exists(path):  # some file systems do not replace files
             FileSystems.delete([path])
         FileSystems.rename([partial], [path])
     except BaseException:
@@ -81,40 +80,41 @@ def replacing_file(path: str) -> Iterator[BinaryIO]:
 def match(
     pattern: str, passed_over: collections.Counter | None = None
 ) -> list[FileMetadata]:
-    """Files of a pattern, in which `**` stands for folders, sorted by path.
+    """Lists the files of a pattern, in which `**` stands for folders, sorted by path.
 
     Args:
-        pattern: str. Hidden files below its folder are no data.
-        passed_over: `collections.Counter`, to which those of another file system are
-            added. Defaults to `None`.
+        pattern: str. Hidden files below its folder are passed over.
+        passed_over: `collections.Counter` that counts hidden files of file systems
+            that are not local. Defaults to `None`.
     """
     if is_local(pattern):
         paths = filter(os.path.isfile, glob.iglob(pattern, recursive=True))
         return [metadata(path) for path in sorted(paths)]
     try:
-        [found] = FileSystems.match([pattern])
+        [matched] = FileSystems.match([pattern])
     except BeamIOError as error:
         causes = [*(error.exception_details or {}).values(), error]
         raise InputError(f"{pattern} cannot be listed: {causes[0]}.") from None
+    # The folder before the first wildcard may be hidden itself.
     folder = re.match(r"[^[*?]*", pattern)[0].rpartition("/")[0]
     shown = [
         file
-        for file in found.metadata_list
+        for file in matched.metadata_list
         if not is_hidden(file.path.removeprefix(folder))
     ]
     if passed_over is not None:
-        passed_over[HIDDEN] += len(found.metadata_list) - len(shown)
+        passed_over[HIDDEN] += len(matched.metadata_list) - len(shown)
     return sorted(shown, key=lambda file: file.path)
 
 
 def find_files(
     name: str, passed_over: collections.Counter
 ) -> tuple[list[FileMetadata], bool]:
-    """Files of an input, and whether they are all those of a folder.
+    """Lists the files of an input, and says whether the input is a folder.
 
     Args:
         name: str, a file, a folder, or a pattern.
-        passed_over: `collections.Counter` of what else a folder has, see
+        passed_over: `collections.Counter` that counts other files of a folder, see
             `keras_caption.formats.folders.list_files`.
 
     Raises:
@@ -142,7 +142,7 @@ def is_local(path: str) -> bool:
 
 
 def metadata(path: str) -> FileMetadata:
-    """What Beam says of a file, of a local one; one that has vanished has no bytes."""
+    """Beam's metadata of a local file. A file that has vanished has no bytes."""
     try:
         status = os.stat(path)
     except OSError:

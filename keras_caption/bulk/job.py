@@ -12,25 +12,26 @@ from keras_caption.formats.python_files import run_file
 from keras_caption.serving.detection import add_detector
 from keras_caption.serving.predictor import Predictor
 
-register = functools.cache(run_file)  # once in a process
+register = functools.cache(run_file)  # once: a second run would register twice
 HUBS = ("hf", "kaggle")
-# What `checked` has loaded, by the job, until a worker in this process takes it.
+# Predictors that `checked` has loaded, by job, until a worker in this process takes
+# them: the model is not loaded twice.
 _loaded = {}
 FIELDS = {"caption": ("photo",), "translate": ("text",), "answer": ("photo", "text")}
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What is done with records, by which model; workers get it pickled.
+    """A task for records, and its model. Workers receive it pickled.
 
     Attributes:
         task: str, `"caption"`, `"translate"` or `"answer"`.
-        models: tuple of str, saved models, several of which are an ensemble: paths that
-            every worker can read, on any of Beam's file systems, or presets.
-        detector, confidence: Of `keras_caption.features.load_detector`, for a model
+        models: tuple of str, saved models; several form an ensemble. They are presets,
+            or paths on any of Beam's file systems that every worker can read.
+        detector, confidence: As in `keras_caption.features.load_detector`, for a model
             of objects.
-        default_detector: str, the detector of such a model if there is no other.
-        n_best: int, number of texts of a record, or `None` for the best alone.
+        default_detector: str, detector of a model of objects if `detector` is omitted.
+        n_best: int, number of texts of a record, or `None` for the best text only.
         decoding: dict of options of decoding.
         imports: tuple of str, Python files that register parts of models.
     """
@@ -46,15 +47,15 @@ class Job:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What a record has: `"photo"`, `"text"`, or both."""
+        """Fields of a record: `"photo"`, `"text"`, or both."""
         return FIELDS[self.task]
 
     @contextlib.contextmanager
     def checked(self) -> Iterator[Predictor]:
-        """Loads the models, for a block and for the first `load` within it.
+        """Loads the models for a `with` block, and for the first `load` within it.
 
         Raises:
-            InputError: As `load` raises it.
+            InputError: As in `load`.
         """
         predictor = _loaded[repr(self)] = self.load()
         try:
@@ -66,8 +67,8 @@ class Job:
         """Loads the models.
 
         Raises:
-            InputError: If one cannot be loaded, it is for another task, or an option is
-                wrong.
+            InputError: If a model cannot be loaded or is for another task, or an option
+                is wrong.
         """
         if (loaded := _loaded.pop(repr(self), None)) is not None:
             return loaded
@@ -90,14 +91,14 @@ class Job:
 
 
 def task_of(reads: tuple[str, ...]) -> str:
-    """What a model does that reads inputs of these names."""
+    """The task of a model that reads inputs of these names."""
     if "question" in reads:
         return "answer"
     return "translate" if "source" in reads else "caption"
 
 
 def local(name: str, folder: str) -> str:
-    """A path of a file that may be on another file system: copied to a folder."""
+    """A local path of a file. A file on another file system is copied to a folder."""
     scheme, separator, _ = name.partition("://")
     if not separator or scheme in HUBS:
         return name

@@ -1,4 +1,4 @@
-"""The files of a job: shards, a description beside each, and what was begun."""
+"""The files of a job: shards, their descriptions, and a record of their source."""
 
 import collections
 import concurrent.futures
@@ -19,13 +19,13 @@ from keras_caption.formats.faults import kind_of
 from keras_caption.formats.json_files import parse_json
 from keras_caption.formats.prepared_folder import Source
 
-AT_ONCE = 32  # descriptions that are read
-KINDS = 100  # of faults, in the description of a shard
+AT_ONCE = 32  # descriptions that are read at once, since remote files are slow
+KINDS = 100  # greatest number of kinds of faults in the description of a shard
 OTHERS = "other reasons"
 
 
 class Fault(TypedDict):
-    """Records that failed alike: how many, and one of them."""
+    """A kind of fault: the number of its records, and one of them."""
 
     count: int
     id: str
@@ -33,7 +33,7 @@ class Fault(TypedDict):
 
 
 class Description(TypedDict):
-    """A finished shard: its records, its faults by kind, and how many show nothing."""
+    """Counts of a finished shard: records, faults by kind, and undetected objects."""
 
     bytes: int
     read: int
@@ -46,10 +46,10 @@ class Description(TypedDict):
 class Output:
     """The shards of a job, files of one prefix on any of Beam's file systems.
 
-    A shard `PREFIX-00000-of-00002.jsonl` appears whole, and then its description, by
-    which it is known as finished: the same name with `.json`, in a folder beside the
-    shards, `_NAME` of a prefix `FOLDER/NAME`. What reads folders of Parquet files
-    passes over such names.
+    A shard, such as `PREFIX-00000-of-00002.jsonl`, appears whole. Its description
+    follows, which marks the shard as finished: a file of the same name with `.json`, in
+    the folder `FOLDER/_NAME` if the prefix is `FOLDER/NAME`. Readers of folders of
+    Parquet files ignore names that begin with an underscore.
 
     Attributes:
         prefix: str.
@@ -72,7 +72,7 @@ class Output:
 
     @property
     def source(self) -> str:
-        """The path of what records the source of all shards."""
+        """The path of the file that records the source of all shards."""
         return f"{self.folder}/source.json"
 
     def description(self, number: int) -> str:
@@ -81,17 +81,18 @@ class Output:
 
     @property
     def pattern(self) -> str:
-        """All shards, for messages."""
+        """A pattern of all shards, for messages."""
         return f"{self.prefix}-*-of-{self.count:05d}.{self.format}"
 
     def begin(self, source: Any) -> None:
-        """Records what the shards are made of, or compares it.
+        """Records the source of the shards, or compares it with the recorded one.
 
         Args:
             source: JSON value that identifies inputs, model and options.
 
         Raises:
-            InputError: If files of the prefix are of another source, or not ours.
+            InputError: If files of the prefix have another source, or were not written
+                by this command.
         """
         path, content = self.source, json.dumps(source).encode()
         stamp = hashlib.sha256(content).hexdigest()
@@ -103,20 +104,20 @@ class Output:
                 )
         elif others := match(f"{escaped(self.prefix)}-*-of-*"):
             raise InputError(
-                f"{others[0].path} is there, but not by this command: name another "
-                "--output."
+                f"{others[0].path} exists, and was not written by this command: name "
+                "another --output."
             )
         else:
             write_json(path, {"stamp": stamp})
 
     def count_finished(self) -> int:
-        """Number of shards that have a description, which are not opened."""
+        """Counts the shards that have a description, without reading descriptions."""
         return len(self._described())
 
     def finished(self) -> dict[int, Description]:
-        """Descriptions of the shards that are whole, by number.
+        """Descriptions of finished shards, by number.
 
-        A shard is whole if it has as many bytes as its description says.
+        A shard is finished if its size is that in its description.
         """
 
         def read(number, size):
@@ -127,11 +128,11 @@ class Output:
 
         sizes = self._described()
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            found = zip(sizes, pool.map(read, sizes, sizes.values()), strict=True)
-            return {number: x for number, x in found if x is not None}
+            described = zip(sizes, pool.map(read, sizes, sizes.values()), strict=True)
+            return {number: x for number, x in described if x is not None}
 
     def _described(self):
-        """Number of bytes of each shard that has a description, by its number."""
+        """Sizes in bytes of the shards that have a description, by number."""
         ending = f"-*-of-{self.count:05d}.{self.format}"
         shards = match(f"{escaped(self.prefix)}{ending}")
         sizes = {file.path: file.size_in_bytes for file in shards}
@@ -148,10 +149,10 @@ class Output:
         """Writes a shard and its description.
 
         Args:
-            number: int, of the shard.
+            number: int, number of the shard.
             rows: Iterable of `Row`.
-            passed_over: dict of what the shard's file has that is no data, complete
-                once all rows have been taken.
+            passed_over: dict that counts other content of the shard's file. It is
+                complete once all rows have been read.
         """
         read, undetected, faults = 0, 0, {}
         path = self.path(number)
@@ -187,12 +188,12 @@ def sum_of(descriptions: Iterable[Description]) -> Description:
 
 
 def escaped(path: str) -> str:
-    """A path as a pattern that it alone matches."""
+    """A pattern that matches only this path."""
     return glob.escape(path) if is_local(path) else path
 
 
 def add_fault(faults: dict[str, Fault], row: Row) -> None:
-    """Counts a row with an error among faults by kind."""
+    """Adds a row with an error to the counts of faults by kind."""
     kind = kind_of(row["error"], row["id"])
     if kind not in faults and len(faults) >= KINDS:
         kind = OTHERS

@@ -24,18 +24,18 @@ from keras_caption.formats.faults import reason_of
 from keras_caption.models.loading import file_of
 from keras_caption.progress import EVERY, progress
 
-# Beam's local runner. `DirectRunner` would first download another one.
+# Beam's local runner. `DirectRunner` would download another runner first.
 LOCAL = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 NAMESPACE = "keras_caption"
 
 
 class ShardHandler(ModelHandler):
-    """Answers shards, for `apache_beam.ml.inference.RunInference`.
+    """Answers shards, as a model of `apache_beam.ml.inference.RunInference`.
 
-    RunInference loads the model once in a process, for all its threads. An element is
-    a whole shard: batches are made within it, of a few photos, or of sentences of
-    similar length, so that nothing but shards passes through the engine, and a shard
-    that is done is on disk.
+    RunInference loads the model once in each process, for all its threads. An element
+    of the pipeline is a whole shard. Batches are made within a shard, of a few photos,
+    or of sentences of similar length. So no results pass through the pipeline, and a
+    finished shard is on disk.
 
     Args:
         job: `Job`.
@@ -78,12 +78,12 @@ def run(
     shard_size: int | None = None,
     options: Sequence[str] = (),
 ) -> tuple[Output, Description]:
-    """Answers all records of inputs, or resumes that.
+    """Answers all records of inputs, or resumes an interrupted job.
 
     Args:
         job: `Job`.
         inputs: Sequence of str: files, folders and patterns, see `shards.plan`.
-        prefix: str, what the paths of the output begin with.
+        prefix: str, beginning of the paths of the output.
         format: str, `"jsonl"` or `"parquet"`.
         shard_size: int or `None`, see `shards.plan`.
         options: Sequence of str, command-line options of Beam, such as
@@ -93,8 +93,8 @@ def run(
         `Output`, and the sum of the descriptions of all shards.
 
     Raises:
-        InputError: If an input, an option or the model is wrong, or the prefix was
-            begun with others.
+        InputError: If an input, an option or the model is wrong, or files of the prefix
+            have another source.
     """
     beam_options = pipeline_options(options)
     with contextlib.ExitStack() as stack:
@@ -124,15 +124,16 @@ def run(
 
 
 def execute(items: list, handler: ModelHandler, options: PipelineOptions) -> None:
-    """Runs a pipeline that gives each item to a handler.
+    """Runs a pipeline that passes each item to a handler.
 
     Raises:
-        OSError: If the pipeline fails, as for a full disk.
+        OSError: If the pipeline fails, for example because a disk is full.
     """
     try:
         with beam.Pipeline(options=options) as pipeline:
-            # `Create` makes one bundle; workers share groups. Each is a batch: some
-            # runners lose what Beam's own batching keeps until a bundle ends.
+            # `Create` makes one bundle, for one worker; groups are distributed over
+            # workers. Each group is a batch of its own, without Beam's batching: some
+            # runners lose elements that it holds back until a bundle ends.
             numbered = pipeline | "Shards" >> beam.Create(list(enumerate(items)))
             batches = numbered | beam.GroupByKey() | beam.MapTuple(items_of)
             _ = batches | "Answer" >> RunInference(handler.with_no_batching())
@@ -145,21 +146,21 @@ def execute(items: list, handler: ModelHandler, options: PipelineOptions) -> Non
 
 
 def items_of(number: int, group: Iterable[Any]) -> list[Any]:
-    """The batch of what has one number."""
+    """The items of a group as a batch."""
     return list(group)
 
 
 def pipeline_options(options: Sequence[str]) -> PipelineOptions:
-    """Beam's options, by default for its local runner.
+    """Parses options of Beam. The default runner is Beam's local one.
 
     Raises:
         InputError: If Beam has no such option or runner, or a value is wrong.
     """
     try:
         runner = PipelineOptions(list(options)).view_as(StandardOptions).runner
-        create_runner(runner or LOCAL)  # its module may declare options of its own
+        create_runner(runner or LOCAL)  # importing its module may declare options
         parsed = PipelineOptions(list(options))
-        known, given = (
+        known, passed = (
             parsed.get_all_options(drop_default=x, retain_unknown_options=x)
             for x in (False, True)
         )
@@ -170,15 +171,17 @@ def pipeline_options(options: Sequence[str]) -> PipelineOptions:
     except (AttributeError, ImportError, ValueError) as error:
         reason = reason_of(error)
         raise InputError(f"--runner={runner} cannot be used: {reason}.") from None
-    if unknown := sorted({*given} - {*known}):
-        raise InputError(f"There is no option --{unknown[0]}, of Beam neither.")
+    if unknown := sorted({*passed} - {*known}):
+        raise InputError(
+            f"There is no option --{unknown[0]}: neither this command nor Beam has it."
+        )
     if runner is None:
         return PipelineOptions([*options, f"--runner={LOCAL}"])
     return parsed
 
 
 def identity_of(job: Job) -> Any:
-    """JSON that identifies a job; its files by their content, not by their paths."""
+    """A JSON value that identifies a job. Files count by content, not by path."""
     files = {
         "models": [checksum_of(file_of(x) if is_local(x) else x) for x in job.models],
         "detector": job.detector and checksum_of(job.detector),
@@ -188,7 +191,7 @@ def identity_of(job: Job) -> Any:
 
 
 def checksum_of(name: Any) -> str:
-    """The SHA-256 of a file; the name of what is no single file, such as a preset."""
+    """The SHA-256 of a file, or the name if it is no single file, as of a preset."""
     name = str(name)
     is_file = os.path.isfile(name)
     if not is_file and (is_local(name) or name.partition("://")[0] in HUBS):
@@ -198,7 +201,7 @@ def checksum_of(name: Any) -> str:
 
 @contextlib.contextmanager
 def watching(total: int, count_finished: Callable[[], int]) -> Iterator[None]:
-    """Shows, during a block, how many of all shards are finished."""
+    """Shows the number of finished shards during a `with` block."""
     shown, ended = count_finished(), threading.Event()
 
     def show():

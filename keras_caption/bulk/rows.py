@@ -1,4 +1,4 @@
-"""Rows of results, and the files that they are written to."""
+"""Rows of results, and the formats of their files."""
 
 import contextlib
 import json
@@ -16,19 +16,19 @@ COLUMNS = (
     *("n_best", "objects", "error"),
 )
 
-# Why there is no text of a record that was read, which is no fault of it.
+# The error of a record without a text that has no fault.
 UNDETECTED = "Nothing is detected that the model knows."
 
 Row = dict[str, Any]
 
 
 def row_of(name: str, prediction: Prediction, has_best: bool) -> Row:
-    """The row of a record that was answered.
+    """The row of a record that has been answered.
 
     Args:
         name: str, id of the record.
         prediction: `Prediction`.
-        has_best: bool, whether several texts were asked for.
+        has_best: bool, whether the row lists several texts.
     """
     best = prediction.best if has_best else []
     confidence = prediction.confidence

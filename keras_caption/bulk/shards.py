@@ -1,4 +1,4 @@
-"""Which records are in which shard: planned before anything is read."""
+"""The plan of shards, made before any record is read."""
 
 import collections
 import dataclasses
@@ -17,7 +17,8 @@ from keras_caption.formats.record_files import (
     read_part,
 )
 
-# Photos of a shard, at most and at least, and how many shards there should be of few.
+# Greatest and least number of photos of a shard; number of shards of few photos, for
+# several workers.
 LARGEST, LEAST, SEVERAL = 1000, 32, 8
 
 
@@ -27,7 +28,7 @@ class Shard:
 
     Attributes:
         number: int, from 0.
-        files: tuple of str, paths of photos or clips; or none.
+        files: tuple of str, paths of photos or clips; may be empty.
         part: `Part` of a file of records, or `None`.
     """
 
@@ -38,7 +39,7 @@ class Shard:
     def read(
         self, fields: tuple[str, ...], passed_over: collections.Counter
     ) -> Iterator[Record]:
-        """Yields the records; files of photos are not opened, see `Record`."""
+        """Yields the records, without opening files of photos, see `Record`."""
         if self.part is not None:
             yield from read_part(self.part, open_file, fields, passed_over)
         for path in self.files:
@@ -51,10 +52,10 @@ class Plan:
 
     Attributes:
         shards: tuple of `Shard`.
-        stamps: dict from the path of each file to what tells its content from another:
-            of a list its SHA-256, of others their size and the time of their last
-            change.
-        passed_over: dict of what folders have that is no data, see
+        stamps: dict from the path of each file to a value that changes with its
+            content: the SHA-256 of a list; size and time of the last change of any
+            other file.
+        passed_over: dict that counts other files of folders, see
             `keras_caption.formats.folders.list_files`.
     """
 
@@ -71,17 +72,18 @@ def plan(
 ) -> Plan:
     """Plans the shards of inputs.
 
-    A file that is named twice is read once. Of folders, files are read whose suffixes
-    say that they hold photos or records, and lists only of what needs no photo: the
-    text files beside photos are seldom lists of them. A Parquet file beside a tar of
-    the same name is a table about it, as img2dataset writes.
+    A file that is named twice is read once. In folders, suffixes decide which files
+    hold photos or records. Lists in folders are read only if records have no photo:
+    text files beside photos are seldom lists of photos. A Parquet file beside a tar of
+    the same name is a table about the tar, as img2dataset writes it, and is passed
+    over.
 
     Args:
         inputs: Sequence of str, see `find_files`.
-        fields: tuple of `"photo"` and `"text"`, what a record has.
-        shard_size: int, number of photos, or of rows of a list, in a shard; each other
-            file of records is one shard. Defaults to 1,000, and of few photos less, for
-            several workers, see `size_of_shards`.
+        fields: tuple of `"photo"` and `"text"`, fields of a record.
+        shard_size: int, number of photos, or of rows of a list, in a shard. Any other
+            file of records is one shard. Defaults to 1,000, and to less for few photos,
+            see `size_of_shards`.
         clips: bool, whether files are clips, not photos.
 
     Raises:
@@ -91,10 +93,10 @@ def plan(
     passed_over = collections.Counter()
     suffixes = CLIPS if clips else PHOTOS
     for name in inputs:
-        found, is_folder = find_files(name, passed_over)
-        paths = {file.path for file in found}
+        files, is_folder = find_files(name, passed_over)
+        paths = {file.path for file in files}
         used = 0
-        for file in found:
+        for file in files:
             path, kind = file.path, kind_of_file(file.path)
             is_medium = fields == ("photo",) and path.lower().endswith(suffixes)
             is_list = kind in LIST_SUFFIXES
@@ -132,7 +134,7 @@ def plan(
 
 
 def size_of_shards(count: int) -> int:
-    """The number of photos of a shard, of so many in all: that of `SEVERAL` shards."""
+    """The number of photos in a shard, for `SEVERAL` shards if there are few photos."""
     return min(LARGEST, max(LEAST, -(-count // SEVERAL)))
 
 
@@ -140,7 +142,7 @@ def _parts(path, size):
     try:
         with open_file(path) as file:
             return parts_of_file(file, path, size)
-    except Exception:  # a damaged file: a fault once it is read
+    except Exception:  # a damaged file becomes a fault when the shard is read
         return [Part(path)]
 
 

@@ -9,19 +9,19 @@ from keras_caption.commands.command_line import start
 from keras_caption.errors import InputError, hint
 
 COMMANDS = {
-    "prepare": "make a dataset of photos, of clips or of third-party features",
+    "prepare": "prepare a dataset of photos, clips or third-party features",
     "run": "train a model, score it, show its predictions and export it",
     "caption": "caption photos or clips with a trained model",
     "answer": "answer questions about images with a trained model",
     "translate": "translate sentences with a trained model",
     "bulk": "caption, translate, answer or prepare any number of records",
-    "figure": "draw a figure of the papers, of runs",
+    "figure": "draw a figure of the papers from finished runs",
     "serve": "serve models over HTTP, as TensorFlow Serving does",
-    "report": "show a run, or two runs compared, as a page",
+    "report": "write the report of a run, or of two runs compared",
     "score": "score a COCO results file",
     "export": "export a model for a server or another engine",
     "convert": "convert a checkpoint of the authors' code",
-    "demo": "show a page on which a browser tries models",
+    "demo": "show a page for trying models in a browser",
 }
 
 
@@ -29,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command, and exits.
 
     Args:
-        arguments: List of str: name of a command and its arguments. Defaults to those
-            of the process.
+        arguments: List of str: name of a command and its arguments. Defaults to the
+            arguments of the process.
     """
     name, *rest = [*(sys.argv[1:] if arguments is None else arguments), "--help"]
     if name in FLAGS:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if name not in COMMANDS:
         sys.exit(f"error: there is no command {name!r}. {hint(name, COMMANDS)}")
 
-    def command(arguments):  # imports within `start`, which knows interruptions
+    def command(arguments):  # imports within `start`, which handles interruptions
         module = importlib.import_module(f"keras_caption.commands.{name}")
         return module.main(arguments)
 
@@ -50,8 +50,8 @@ def print_help(_: Sequence[str]) -> None:
     for command, description in COMMANDS.items():
         print(f"  {command:10}{description}")
     print("\nkeras-caption COMMAND --help lists the arguments of a command;")
-    print("keras-caption --version prints the version, and")
-    print("keras-caption --print-completion bash what completes a command line.")
+    print("keras-caption --version prints the version;")
+    print("keras-caption --print-completion bash prints a completion script.")
 
 
 def print_version(_: Sequence[str]) -> None:
@@ -59,7 +59,7 @@ def print_version(_: Sequence[str]) -> None:
 
 
 def print_completion(arguments: Sequence[str]) -> None:
-    """Prints a script for a shell, which completes commands and their arguments."""
+    """Prints a script by which a shell completes commands and their arguments."""
     from keras_caption.commands.completion import SHELLS, script
 
     if len(arguments) != 1 or arguments[0] not in SHELLS:

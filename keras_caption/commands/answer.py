@@ -5,22 +5,24 @@ r"""Answers questions about images with a trained model.
     keras-caption answer --questions questions.csv --output answers.txt
     keras-caption answer --questions questions.csv --regions features.tsv --model MODEL
 
-Without --model, mcan_photos answers, about the objects that --detector finds and their
-colours: see `keras-caption caption` for detectors. Another model must know how its
-features are made, as models trained on what `keras-caption prepare` made of photos do,
-or have learned from objects; or --regions names its features. A folder stands for the
-best.keras in it; several models, separated by commas, answer as an ensemble.
+The default model, mcan_photos, answers about the objects and colours that --detector
+finds in photos; see `keras-caption caption` for detectors. Another model needs one of
+these: an extractor, which models have that were trained on photos prepared by
+`keras-caption prepare`; objects as regions; or --regions, which names features. The
+folder of a run stands for the best.keras in it. Models that are separated by commas
+form an ensemble.
 
-A file of questions is a CSV with two columns, image and question; an image is the path
-of a photo or, with --regions, an image id: of a folder that `keras-caption prepare`
-made, or of a .tsv of features.
+A file of questions is a CSV with two columns, image and question. An image is the path
+of a photo or, with --regions, the id of an image in a folder that `keras-caption
+prepare` wrote, or in a .tsv of features.
 
-Prints one line for each question: the answer and how probable it is. "(unsure)" marks
-answers whose probability is less than the threshold that the model was saved with, and
-those that the detected objects contradict. Objects of COCO's categories are counted,
-and where nothing is detected, there is no answer. With --n_best, prints a line for each
-answer: the question's number, from 1, the probability and the answer, between tabs, the
-best first. Where an image cannot be read, the line is empty, and an error is reported.
+Prints one line for each question: the answer and its probability. "(unsure)" marks
+answers whose probability is below the threshold of the model, and answers that the
+detected objects contradict. Numbers of objects of COCO's categories are counted in the
+detections. A photo without detected objects has no answer. With --n_best, prints a line
+for each answer, the best first: the number of the question, from 1, the probability and
+the answer, between tabs. If an image cannot be read, its line is empty, and an error is
+reported.
 """
 
 import argparse
@@ -49,7 +51,7 @@ from keras_caption.commands.detection import (
 from keras_caption.commands.skipped import Skipped
 
 MODEL = "mcan_photos"
-IMAGES = 64  # in memory for the next questions about them
+IMAGES = 64  # images whose features are kept for further questions
 
 
 def make_parser() -> Parser:
@@ -69,7 +71,7 @@ def make_parser() -> Parser:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raises `InputError` if a package is missing that photos need."""
+    """Raises `InputError` if reading photos needs a missing package."""
     if options.regions is None:
         need_detector(options.model, options.detector)
 
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     else:
         rows = [(options.photo, question) for question in options.question]
     if options.regions and options.detector:
-        parser.error("--regions are of features, which need no --detector")
+        parser.error("--regions names features, which need no --detector")
     skipped = Skipped.beside(options.output)
     kind = kc.models.ClassifierEnsemble
     model = kc.models.load_ensemble(options.model, kind)
@@ -110,17 +112,17 @@ def main(arguments: Sequence[str]) -> int:
 def image_reader(
     model: "kc.models.ClassifierEnsemble", regions: str | None, images: set[str]
 ) -> Callable[[str], dict[str, np.ndarray]]:
-    """Function from an image of the rows to the model's inputs of it.
+    """Makes a function from an image of the rows to the model's inputs.
 
     Args:
-        model: What reads the images.
+        model: Model that reads the images.
         regions: Value of --regions.
         images: All images of the rows.
     """
     if regions is None:
-        return functools.lru_cache(IMAGES)(lambda path: of_photo(model, path))
+        return functools.lru_cache(IMAGES)(lambda path: extract(model, path))
     if (pathlib.Path(regions) / "manifest.json").exists():
-        features = prepared(regions, images)
+        features = read_prepared(regions, images)
     else:
         from keras_caption.formats.region_files import open_regions
 
@@ -134,14 +136,14 @@ def image_reader(
     return read
 
 
-def of_photo(model, path):
-    """Features of a photo."""
+def extract(model, path):
+    """Extracts the features of a photo."""
     features = model.extract([path])
     return {name: np.asarray(values)[0] for name, values in features.items()}
 
 
-def prepared(folder, images):
-    """Features of some images of a prepared dataset, by image id as str."""
+def read_prepared(folder, images):
+    """Reads features of some images of a prepared dataset, by image id as str."""
     builder = kc.datasets.load("prepared", folder)
     features, ids = {}, kc.datasets.given_ids(builder)
     for split in builder.info.splits:
@@ -177,14 +179,14 @@ class OpenedRegions:
 
 
 class RowAnswerer:
-    """Answers rows of an image and a question; memory does not grow with them.
+    """Answers rows of an image and a question, in memory of constant size.
 
     Args:
-        predictor: `keras_caption.serving.Predictor` of a model of questions.
+        predictor: `keras_caption.serving.Predictor` of a model that answers questions.
         read_image: Function from an image to the model's inputs.
-        n_best: int, number of answers to a question, or `None` for one, which the
-            model may be unsure of.
-        skipped: `Skipped`, to which questions whose image cannot be read are added.
+        n_best: int, number of answers to a question, or `None` for one answer, which
+            may be marked as unsure.
+        skipped: `Skipped` that collects questions whose image cannot be read.
     """
 
     def __init__(
@@ -213,7 +215,7 @@ class RowAnswerer:
                 yield f"{number}\t{probability:.4f}\t{answer}"
 
     def _read(self, row, place):
-        """The example of a pair of an image and a question."""
+        """Makes an example of a pair of an image and a question."""
         image, question = row
         [tokens] = self.predictor.model.question_tokens([question])
         values = {**self.read_image(image), "question": tokens}
@@ -221,7 +223,7 @@ class RowAnswerer:
 
 
 def line_of(prediction: "kc.predict.Prediction | None") -> str:
-    """What is printed of an answer; nothing where the image cannot be read."""
+    """The printed line of an answer; empty if the image cannot be read."""
     if prediction is None:
         return ""
     if not prediction.text:

@@ -1,4 +1,4 @@
-r"""Answers any number of records on Apache Beam: photos, sentences or questions.
+r"""Captions, translates or answers any number of records on Apache Beam.
 
     keras-caption bulk caption photos/ 'more/*.tar' --output captions/all
     keras-caption bulk translate MODEL news.jsonl --output news/de --format parquet
@@ -8,21 +8,21 @@ r"""Answers any number of records on Apache Beam: photos, sentences or questions
     keras-caption bulk features --photos images --captions dataset_coco.json \
         --output_dir prepared/coco --direct_num_workers=2
 
-Inputs are photos, or clips for a model of videos; folders and patterns, where ** stands
-for folders; lists, each row a path or a text: .txt, .csv, .tsv and .jsonl; WebDataset
-.tar, .parquet and .tfrecord files. All may be on any file system that Beam knows. A
-record has the columns `image` (or photo, path, file_name), `text` (or sentence) or
-`question`, and `id` (of a question `question_id`), by default its path, or file and
-number.
+Inputs are photos, or clips for a model of videos; folders and patterns, in which **
+stands for any folders; lists with a path or a text in each row: .txt, .csv, .tsv and
+.jsonl; WebDataset .tar, .parquet and .tfrecord files. Inputs may be on any file system
+that Beam knows. A record has the columns `image` (or photo, path, file_name), `text`
+(or sentence) or `question`, and `id` (question_id for a question). The id defaults to
+the path of a photo, or to the file and number of a row.
 
-The output is PREFIX-00000-of-00008.jsonl and so on: id, text, score, confidence,
-unsure, n_best, objects with boxes, and error. A folder beside them, _PREFIX, counts the
-records of each shard and lists its faults by kind. A record that cannot be read or
-answered is a row with an error; it never costs others their answers. The same command
-resumes: shards that are finished stay as they are.
+The output is PREFIX-00000-of-00008.jsonl and so on, with the columns id, text, score,
+confidence, unsure, n_best, objects with boxes, and error. A folder beside the shards,
+_PREFIX, counts the records of each shard and lists faults by kind. A record that cannot
+be read or answered has a row with an error; it does not affect other records. The same
+command resumes: finished shards are kept.
 
-Every option that is not listed here is one of Beam, as --name=value; `features` takes
-the options of `keras-caption prepare`.
+Options that are not listed here are passed to Beam, as --name=value. `features` has the
+options of `keras-caption prepare`.
 """
 
 import collections
@@ -52,15 +52,15 @@ from keras_caption.progress import report
 DEFAULTS = {"caption": caption.MODEL, "answer": answer.MODEL}
 DONE = {"caption": "Captioned", "translate": "Translated", "answer": "Answered"}
 TASKS = (*DONE, "features")
-SHOWN = 10  # kinds of faults
-# Warnings of Beam, on the root logger: of a part for Google Cloud that is not
-# installed, and of memory that it does not measure.
+SHOWN = 10  # kinds of faults that are printed
+# Warnings that Beam logs on the root logger: a part for Google Cloud is not installed,
+# and memory is not measured.
 MEANINGLESS = ("apitools not found", "Resource module is not available")
 
 
 def make_parser() -> Parser:
     parser = Parser("keras-caption bulk", __doc__)
-    parser.add_argument("task", choices=TASKS, help="whose arguments TASK --help lists")
+    parser.add_argument("task", choices=TASKS, help="TASK --help lists its arguments")
     return parser
 
 
@@ -79,14 +79,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def is_meant(record: logging.LogRecord) -> bool:
-    """Whether a user should see what is logged."""
+    """Whether a log record is of use to a user."""
     return not record.getMessage().startswith(MEANINGLESS)
 
 
 def answer_records(task: str, arguments: Sequence[str]) -> int:
     """Captions, translates or answers records; returns the exit status."""
     parser = parser_of(task)
-    options, of_beam = parser.parse_known_intermixed_args(arguments)
+    options, beam_arguments = parser.parse_known_intermixed_args(arguments)
     if task != "translate":
         need_detector(options.model, options.detector)
     import_library()
@@ -109,23 +109,23 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         imports=tuple(options.imports),
         **detector,
     )
-    output, found = run(
+    output, counts = run(
         job,
         options.inputs,
         options.output,
         format=options.format,
         shard_size=options.shard_size,
-        options=of_beam,
+        options=beam_arguments,
     )
-    faults = sorted(found["faults"].values(), key=lambda fault: -fault["count"])
+    faults = sorted(counts["faults"].values(), key=lambda fault: -fault["count"])
     for fault in faults[:SHOWN]:
         report(f"{fault['count']:10,} as: {fault['id']}: {fault['error']}")
-    if passed_over := describe_passed_over(collections.Counter(found["passed_over"])):
+    if passed_over := describe_passed_over(collections.Counter(counts["passed_over"])):
         report(f"passed over: {passed_over}")
-    failed, undetected = count_faults(found["faults"]), found["undetected"]
+    failed, undetected = count_faults(counts["faults"]), counts["undetected"]
     nothing = f", in {undetected:,} nothing is detected" if undetected else ""
     print(
-        f"{DONE[task]} {found['read'] - failed:,} of {found['read']:,} records; "
+        f"{DONE[task]} {counts['read'] - failed:,} of {counts['read']:,} records; "
         f"{failed:,} have an error{nothing}: {output.pattern}"
     )
     return 1 if failed else 0
@@ -134,17 +134,17 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
 def prepare_features(arguments: Sequence[str]) -> int:
     """Prepares a dataset as `keras-caption prepare`; returns the exit status."""
     parser = prepare.make_parser("keras-caption bulk features", __doc__)
-    options, of_beam = parser.parse_known_args(arguments)
+    options, beam_arguments = parser.parse_known_args(arguments)
     import_library()
     from keras_caption.bulk import FeatureWriting, pipeline_options
 
-    options.execute = FeatureWriting(pipeline_options(of_beam))
+    options.execute = FeatureWriting(pipeline_options(beam_arguments))
     prepare.prepare(options)
     return 0
 
 
 def parser_of(task: str) -> Parser:
-    """The parser of what is not Beam's."""
+    """The parser of all options that are not Beam's."""
     parser = Parser(f"keras-caption bulk {task}", __doc__)
     parser.add_argument(
         "--import",
@@ -166,16 +166,19 @@ def parser_of(task: str) -> Parser:
         "--output",
         required=True,
         metavar="PREFIX",
-        help="what the paths of the shards begin with",
+        help="beginning of the paths of the shards",
     )
     parser.add_argument(
-        "--format", choices=["jsonl", "parquet"], default="jsonl", help="of the shards"
+        "--format",
+        choices=["jsonl", "parquet"],
+        default="jsonl",
+        help="format of the shards",
     )
     parser.add_argument(
         "--shard_size",
         type=count,
-        help="photos, or rows of a list, in a shard; by default 1000, and of few "
-        "photos less; each other file is a shard",
+        help="photos, or rows of a list, in a shard; defaults to 1000, and to less for "
+        "few photos; any other file is one shard",
     )
     parser.add_argument(
         "--n_best", type=count, metavar="N", help="write N texts of each record"

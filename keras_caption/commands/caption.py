@@ -7,24 +7,24 @@ r"""Captions photos or clips with a trained model.
         --figure attention.png
     keras-caption caption clip.mp4 --model saved_models/video_nsa_prepared
 
-Without --model, ngsan_coco captions the objects that --detector finds: by default
-dfine_nano_coco of KerasHub, which is downloaded once; or a YOLOX network as a .keras
-file. Another model must know how its features are made, as models trained on what
-`keras-caption prepare` made of photos or clips do, or have learned from coco_objects. A
-folder of a run stands for the best.keras in it; several models, separated by commas,
-caption as an ensemble.
+The default model, ngsan_coco, captions the objects that --detector finds. The default
+detector is dfine_nano_coco of KerasHub, which is downloaded once; a YOLOX network as a
+.keras file is another. Another model needs an extractor, which models have that were
+trained on photos or clips prepared by `keras-caption prepare`, or objects as regions,
+as models trained on coco_objects. The folder of a run stands for the best.keras in it.
+Models that are separated by commas form an ensemble.
 
-With --output, captions are written as they are found: a .csv, .jsonl or .parquet file,
-or a contact sheet in .html. The same command continues after an interruption. Photos in
-which nothing is detected have no caption; "(unsure)", or the column `unsure`, marks
-captions whose confidence is below the threshold that the model was saved with, and
-those that say several of what is detected once. Files that cannot be read, and clips
-that were cut or have one frame, are counted and skipped; if there are many,
-FILE.skipped.csv beside the first output lists them.
+With --output, each caption is written at once: to a .csv, .jsonl or .parquet file, or
+to a contact sheet in .html. The same command resumes after an interruption. Photos
+without detected objects have no caption. "(unsure)", or the column `unsure`, marks
+captions whose confidence is below the threshold of the model, and captions with a
+plural for an object that is detected once. Files that cannot be read, clips that were
+cut, and clips of one frame are skipped and counted; if there are many, FILE.skipped.csv
+beside the first output lists them.
 
-With --n_best, prints a line for each caption: the file, the log-probability and the
-caption, between tabs, the best first. A .csv has columns for each, a .jsonl or .parquet
-a list; a text file beside a photo has the best one.
+With --n_best, prints a line for each caption, the best first: the file, the
+log-probability and the caption, between tabs. A .csv has columns for each caption, a
+.jsonl or .parquet file a list; a text file beside a photo has the best caption.
 """
 
 import collections
@@ -62,7 +62,7 @@ from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
 
 MODEL = "ngsan_coco"
-MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
+MAX_PIXELS = 2**16 - 1  # of a side of a figure of Matplotlib
 
 
 def make_parser() -> Parser:
@@ -194,30 +194,30 @@ def caption(options, outputs):
 
 
 def lines_of(row: dict[str, Any], model: "kc.models.Ensemble") -> list[str]:
-    """What is printed of a file: a line, or one for each of its `n_best` captions."""
+    """The printed lines of a file: one, or one for each of its `n_best` captions."""
     photo = kc.results.to_text(row["photo"])
-    if found := row.get("n_best"):
-        return [f"{photo}\t{x['score']:.4f}\t{x['caption']}" for x in found]
-    said = with_confidence(row["caption"], row["confidence"], row["unsure"])
+    if captions := row.get("n_best"):
+        return [f"{photo}\t{x['score']:.4f}\t{x['caption']}" for x in captions]
+    text = with_confidence(row["caption"], row["confidence"], row["unsure"])
     if not row["caption"]:
-        of_objects = model.categories is not None
-        said = "nothing detected that it knows" if of_objects else "no words"
-    return [f"{photo}: {said}"]
+        reads_objects = model.categories is not None
+        text = "nothing detected that it knows" if reads_objects else "no words"
+    return [f"{photo}: {text}"]
 
 
 def find_files(
     names: Sequence[str], extractor: Any, passed_over: collections.Counter
 ) -> tuple[list[str], list[str]]:
-    """Lists files, those of folders and of patterns, each once.
+    """Lists named files and the files of folders and patterns, each once.
 
     Args:
         names: Sequence of str, files, folders and patterns.
-        extractor: Of the model.
-        passed_over: `collections.Counter`, to which what else folders have is added.
+        extractor: Extractor of the model.
+        passed_over: `collections.Counter` that counts other files of folders.
 
     Returns:
-        The files, a list of str, and errors, a list of str, of folders and patterns
-        that have none.
+        The files, a list of str; and errors, a list of str, for folders and patterns
+        without files.
     """
     is_video = isinstance(extractor, kc.features.ClipExtractor)
     find = kc.features.find_clips if is_video else kc.features.find_photos
@@ -243,19 +243,17 @@ def find_files(
 
 
 class Captions:
-    """Captions a stream of files; memory does not grow with it.
+    """Captions a stream of files, in memory of constant size.
 
     Args:
         predictor: `keras_caption.serving.Predictor` of photos or clips.
         options: Options of the command line.
-        skipped: `Skipped`, to which files that cannot be read are added.
-        side: int, pixels of the longer side of the images that are yielded, or `None`
-            for no images.
+        skipped: `Skipped` that collects files that cannot be read.
+        side: int, longer side of the yielded images in pixels, or `None` for no images.
 
     Attributes:
-        drawn: List of what `attention_over_captions` takes, if there is to be a
-            figure.
-        without_text: int, number of files that the options leave no caption.
+        drawn: List of arguments of `attention_over_captions`, if a figure is requested.
+        without_text: int, number of files whose captions the options exclude.
     """
 
     def __init__(
@@ -282,18 +280,19 @@ class Captions:
     def __call__(
         self, names: list[str]
     ) -> Iterator[tuple[dict, np.ndarray] | tuple[None, None]]:
-        """Yields a row, see `CaptionFile`, and the image, or `None`, of every file.
+        """Yields a row, see `CaptionFile`, and the image or `None`, for each file.
 
-        Files that cannot be read have neither.
+        A file that cannot be read has two `None`.
         """
-        found = self.predictor.stream(
+        predictions = self.predictor.stream(
             names,
             read=self._read,
             batch_size=1 if self.draws else BATCH_SIZE,  # a figure shows no padding
             n=self.n_best,
             **self.search,
         )
-        for place, (name, prediction) in enumerate(zip(names, found, strict=True)):
+        pairs = zip(names, predictions, strict=True)
+        for place, (name, prediction) in enumerate(pairs):
             image = self._images.pop(place, None)
             pixels = self._pixels.pop(place, None)
             if isinstance(prediction, kc.predict.Fault):
@@ -345,11 +344,11 @@ class Captions:
 
 
 def with_progress(rows: Iterable, total: int, shown: bool) -> Iterable:
-    """Rows with a progress bar, unless they are printed themselves."""
+    """Rows with a progress bar, unless the rows are printed."""
     return progress(rows, total=total, unit="files") if shown else rows
 
 
 def image_of(item: Any) -> np.ndarray:
-    """What attention is shown on: a photo, or the film strip of a clip."""
+    """The image that shows attention: a photo, or the film strip of a clip."""
     is_clip = isinstance(item, kc.features.Clip)
     return kc.features.film_strip(item) if is_clip else item

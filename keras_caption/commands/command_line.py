@@ -23,8 +23,8 @@ from keras_caption.settings.decoding import types
 from keras_caption.validation import adapter, describe
 
 IMPORT = (
-    "Python file of your own, which is executed, and registers a mechanism, a model, a "
-    "dataset or a kind of input; may be given several times"
+    "Python file that is executed first, to register a mechanism, a model, a dataset "
+    "or a kind of input of your own; may be repeated"
 )
 
 
@@ -34,11 +34,11 @@ class Parser(argparse.ArgumentParser):
     Args:
         name: str, name of the command.
         description: str, the first part of the help.
-        imports: bool, whether the command takes `--import`, for what a user has
-            registered: mechanisms, models, datasets, kinds of input.
-        needs_library: bool, whether to import the library once arguments are parsed.
-        check: Function of the options, which raises `InputError` before that for what
-            is wrong with them. Defaults to none.
+        imports: bool, whether the command has `--import`, for parts that a user
+            registers.
+        needs_library: bool, whether to import the library after arguments are parsed.
+        check: Function of the options that raises `InputError` for a mistake, before
+            the library is imported. Defaults to no check.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
             prog=name,
             description=description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
+            allow_abbrev=False,  # an abbreviation may become ambiguous later
             **kwargs,
         )
         self.needs_library = needs_library
@@ -87,10 +87,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def import_library() -> None:
-    """Imports what saved models hold, and with it Keras and its backend.
+    """Imports the classes of saved models, and with them Keras and its backend.
 
-    Not before, so that the help and mistakes on the command line need none of them. Of
-    a GPU's memory TensorFlow takes what it needs, not all that there is.
+    This happens after arguments are parsed: the help, and messages about mistakes, need
+    neither. TensorFlow is set to take memory of a GPU as needed, not all of it.
     """
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     with quiet():
@@ -104,12 +104,12 @@ def add_jit_compile(parser: argparse.ArgumentParser) -> None:
         "--jit_compile",
         choices=("auto", "true", "false"),
         help="whether XLA compiles the model, once for each of few shapes; auto, the "
-        "default, is on GPUs and TPUs, and for single examples whose shape comes back",
+        "default: on GPUs and TPUs, and for single examples of a repeated shape",
     )
 
 
 def set_jit_compile(options: argparse.Namespace) -> None:
-    """Applies `--jit_compile`, if a command has it and it is given."""
+    """Applies `--jit_compile`, if the command line has it."""
     value = getattr(options, "jit_compile", None)
     if value in ("true", "false"):
         kc.compilation.set_jit_compile(value == "true")
@@ -117,25 +117,25 @@ def set_jit_compile(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Drops the remarks of TensorFlow, imported in a block, such as of missing GPUs.
+    """Drops the log of TensorFlow's import in a `with` block, such as of missing GPUs.
 
-    Not if the user has set TF_CPP_MIN_LOG_LEVEL, which TensorFlow does not follow
-    before it is imported.
+    The log is kept if the user has set TF_CPP_MIN_LOG_LEVEL. The variable alone is not
+    enough: TensorFlow prints some lines before it reads the variable.
     """
     if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
         yield
         return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what fails is an exception too
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # failures are exceptions anyway
     with silent():
         yield
 
 
 @contextlib.contextmanager
 def silent() -> Iterator[None]:
-    """Drops what a block prints on standard error, C++ code included."""
+    """Drops standard error in a `with` block, including the output of C++ code."""
     try:
         kept = os.dup(2)
-    except OSError:  # it is closed
+    except OSError:  # standard error is closed
         yield
         return
     with open(os.devnull, "wb") as nowhere:
@@ -148,7 +148,7 @@ def silent() -> Iterator[None]:
 
 
 class Import(argparse.Action):
-    """Runs a Python file, for what it registers."""
+    """Runs a Python file that registers parts of models."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         import_library()
@@ -156,7 +156,7 @@ class Import(argparse.Action):
 
 
 def count(text: str) -> int:
-    """An int of at least 1, on the command line."""
+    """Parses an int of at least 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
@@ -164,7 +164,7 @@ def count(text: str) -> int:
 
 
 def share(text: str) -> float:
-    """A float from 0 to 1, on the command line."""
+    """Parses a float from 0 to 1."""
     value = float(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
@@ -172,45 +172,46 @@ def share(text: str) -> float:
 
 
 def names(text: str) -> list[str]:
-    """A list of str, at least one, separated by commas on the command line.
+    """Parses a list of at least one str, separated by commas.
 
-    A path that exists is never split.
+    An existing path is never split at its commas.
     """
-    parts, given = text.split(","), []
+    parts, listed = text.split(","), []
     while parts:
+        # The longest beginning that is a path, else one part.
         count = max(
             (i for i in range(2, len(parts) + 1) if is_path(",".join(parts[:i]))),
             default=1,
         )
-        given.append(",".join(parts[:count]))
+        listed.append(",".join(parts[:count]))
         parts = parts[count:]
-    given = [name for name in given if name.strip()]
-    if not given:
+    listed = [name for name in listed if name.strip()]
+    if not listed:
         raise argparse.ArgumentTypeError(f"there is no name in {text!r}")
-    return given
+    return listed
 
 
 def is_path(text: str) -> bool:
-    """Whether a path exists, or one behind a name, as in `NAME=PATH`."""
+    """Whether a text is an existing path, or `NAME=PATH` with an existing path."""
     _, equals, path = text.partition("=")
     return os.path.exists(text) or bool(equals and os.path.exists(path))
 
 
 def named_path(text: str) -> tuple[str | None, str]:
-    """The name and the path of `NAME=PATH`; a path that exists has no name."""
+    """Parses `NAME=PATH`; an existing path, or a text without "=", has no name."""
     name, equals, path = text.partition("=")
     return (None, text) if os.path.exists(text) or not equals else (name, path)
 
 
 def new_file(text: str) -> str:
-    """A file that a command may write: one that does not exist yet."""
+    """Parses the path of a file to write, which must not exist yet."""
     with _refusing():
         check_new(text)
     return text
 
 
 def new_figure(text: str) -> str:
-    """A file of a figure that a command may write, whose suffix says its format."""
+    """Parses the path of a figure to write. Its suffix decides the format."""
     with _refusing(), missing_extras():
         from matplotlib.backend_bases import FigureCanvasBase
     formats = FigureCanvasBase.get_supported_filetypes()
@@ -224,7 +225,7 @@ def new_figure(text: str) -> str:
 def add_decoding(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `keras_caption.decoding.Decoding`, see `decoding_of`."""
     group = parser.add_argument_group(
-        "decoding", "where omitted, those that the model was saved with"
+        "decoding", "options that replace those saved with the model"
     )
     for name, kind in types().items():
         group.add_argument(
@@ -236,13 +237,13 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
 
 
 def decoding_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The options of decoding that the command line has, a dict."""
-    given = {name: getattr(options, name) for name in types()}
-    return {name: value for name, value in given.items() if value is not None}
+    """The options of decoding on the command line, a dict."""
+    values = {name: getattr(options, name) for name in types()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def option(name: str, text: str) -> Any:
-    """The value of an option of decoding on the command line."""
+    """Parses the value of an option of decoding."""
     try:
         return adapter(types()[name]).validate_python(text)
     except ValidationError as error:
@@ -252,7 +253,7 @@ def option(name: str, text: str) -> Any:
 
 @contextlib.contextmanager
 def _refusing(prefix=""):
-    """Converts errors of the library, without a prefix, to those of argparse."""
+    """Converts an `InputError`, without a prefix, to an error of argparse."""
     try:
         yield
     except InputError as error:
@@ -286,12 +287,14 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
             print(line, file=file)
 
 
-interruptions = []  # signals; TensorFlow converts a KeyboardInterrupt to other errors
+# Signals of interruptions. They are recorded, since TensorFlow converts a
+# KeyboardInterrupt to other errors.
+interruptions = []
 
 
 @contextlib.contextmanager
 def continuing(how: str = "the same command continues") -> Iterator[None]:
-    """Says what an interruption of a block is followed by, see `start`."""
+    """Adds to an interruption of a `with` block how to go on, see `start`."""
     try:
         yield
     except BaseException as error:
@@ -302,10 +305,10 @@ def continuing(how: str = "the same command continues") -> Iterator[None]:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Makes every error of a block that is interrupted a `KeyboardInterrupt`.
+    """Converts any error of an interrupted `with` block to `KeyboardInterrupt`.
 
-    An interruption that arrives where no error can leave, as in a callback of the
-    garbage collector, is repeated.
+    An interruption is repeated if it arrives where Python ignores errors, such as in a
+    callback of the garbage collector.
     """
     hook, again = sys.unraisablehook, []
 
@@ -318,11 +321,13 @@ def interruptible() -> Iterator[None]:
             hook(unraisable)
             return
         main = threading.main_thread().ident
+        # Later, since a signal at once may arrive in the same callback.
         again.append(threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT)))
         again[-1].start()
 
     interruptions.clear()
-    # It is another where interruptions are ignored, as in the background of a shell.
+    # The handler is another if interruptions are ignored, as in the background of a
+    # shell.
     handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         if handled:
@@ -345,19 +350,19 @@ def start(
     command: Callable[[Sequence[str]], int | None],
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """Runs a command and exits: with its status, or one sentence and another status.
+    """Runs a command, and exits with its status. A mistake ends it with one sentence.
 
     The status is 1 after a mistake, 130 after an interruption, and 141, without a
-    sentence, if a pipe is closed before all is printed, as `head` does. Characters that
+    sentence, if the reader of a pipe closes it early, as `head` does. Characters that
     the encoding of a terminal lacks are printed escaped.
 
     Args:
-        command: Function of the command line, a list of str. What it returns is the
-            exit status, or `None` for 0.
-        arguments: List of str. Defaults to those of the process.
+        command: Function of the command line, a list of str. It returns the exit
+            status, or `None` for 0.
+        arguments: List of str. Defaults to the arguments of the process.
     """
     logging.set_verbosity(logging.WARNING)
-    # Of Keras, where there is one region or one word to attend to.
+    # Keras warns of attention to a single region or word, which is no mistake.
     warnings.filterwarnings("ignore", "You are using a softmax over axis")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -367,7 +372,7 @@ def start(
             status = command(sys.argv[1:] if arguments is None else arguments)
         print(end="", flush=True)
     except KeyboardInterrupt as interruption:
-        with contextlib.suppress(OSError):  # of a pipe that was interrupted too
+        with contextlib.suppress(OSError):  # a pipe may be closed by the interruption
             print(": ".join(["Interrupted", *interruption.args]) + ".", file=sys.stderr)
         status = 130
     except BrokenPipeError:
@@ -381,9 +386,9 @@ def start(
 
 
 def _can_print():
-    """Whether standard output takes what is printed; otherwise that is dropped.
+    """Whether standard output can be written; else the null device replaces it.
 
-    Python would try again, and complain, at its end.
+    Otherwise Python would try again at its end, and print an error.
     """
     try:
         print(end="", flush=True)
@@ -394,5 +399,5 @@ def _can_print():
 
 
 def with_confidence(text: str, confidence: float, is_unsure: bool) -> str:
-    """What a model says, how sure it is of it, and a mark where that is too little."""
+    """A text with its confidence, and a mark if the model is unsure."""
     return f"{text} ({confidence:.0%}){' (unsure)' if is_unsure else ''}"

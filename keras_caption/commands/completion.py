@@ -12,7 +12,7 @@ def script(shell: str, commands: Mapping[str, str]) -> str:
 
     Args:
         shell: str, one of `SHELLS`.
-        commands: dict from the name of a command, a module, to what it does.
+        commands: dict from the name of a command, which is a module, to a description.
     """
     with missing_extras():
         import shtab
@@ -22,7 +22,7 @@ def script(shell: str, commands: Mapping[str, str]) -> str:
     for name, description in commands.items():
         command = importlib.import_module(f"keras_caption.commands.{name}")
         arguments = command.make_parser()
-        for action in arguments._actions:  # argparse has no public list of them
+        for action in arguments._actions:  # argparse has no public list of actions
             if action.nargs != 0 and action.choices is None:
                 action.complete = shtab.FILE
         parsers.add_parser(name, parents=[arguments], add_help=False, help=description)

@@ -1,4 +1,4 @@
-"""The configuration of an experiment: a file, and values of the command line."""
+"""The configuration of an experiment: a file, and values from the command line."""
 
 import copy
 import pathlib
@@ -28,13 +28,13 @@ def make_config(
 
     Args:
         path: Python file whose `get_config()` returns a dict of groups, each a dict of
-            values, or the name of one that the package has, such as `ngsan_coco`. If
-            `None`, the built-in experiment of the model's task.
-        settings: dict from the name of a value, such as `model.num_layers`, to what
-            replaces it; it may be a str, of the command line.
+            values; or the name of an experiment in the package, such as `ngsan_coco`.
+            `None` stands for the built-in experiment of the model's task.
+        settings: dict from the name of a value, such as `model.num_layers`, to a new
+            value, which may be a str from the command line.
 
     Returns:
-        The task, a class, and the whole configuration, a dict.
+        The class of the task, and the whole configuration, a dict.
 
     Raises:
         InputError: If the file cannot be read, or a name or a value is wrong. The
@@ -50,6 +50,7 @@ def make_config(
     config["model"] = complete_model(task, model, config.get("model", {}), where)
     if isinstance(config.get("decoding"), dict):
         config["decoding"] = {**models.decoding(model), **config["decoding"]}
+    # The file is validated before the command line, so that an error names its source.
     config = validate(config, groups, where)
     for name, value in settings.items():
         apply(config, name, value)
@@ -57,7 +58,7 @@ def make_config(
 
 
 def groups_of(task: type[Task], model: str) -> dict[str, type]:
-    """The groups of a model's configuration: their schemas, by name."""
+    """The schemas of the groups of a model's configuration, by name."""
     return {"model": model_settings(models.argument_types(model)), **task.groups}
 
 
@@ -65,8 +66,8 @@ def describe(task: type[Task], config: dict[str, Any]) -> dict[str, tuple[Any, s
     """Lists all values of a configuration.
 
     Returns:
-        dict from the name of a value, such as `model.num_layers`, to the value and
-        what it is.
+        dict from the name of a value, such as `model.num_layers`, to the value and its
+        description.
     """
     schemas = {"": Run, **groups_of(task, config["model"]["name"])}
     listed = {}
@@ -92,7 +93,7 @@ def find_file(path: str) -> str:
 
 
 def read_file(path: str) -> dict[str, Any]:
-    """What `get_config()` of a Python file returns, a dict.
+    """Runs a Python file, and returns the result of its `get_config()`, a dict.
 
     Raises:
         InputError: If the file is missing, fails, or has no `get_config`.
@@ -110,28 +111,35 @@ def read_file(path: str) -> dict[str, Any]:
 
 
 def named_model(config):
+    """Name of the model in a configuration that is not validated yet, or `None`."""
     model = config.get("model")
     return model.get("name") if isinstance(model, dict) else None
 
 
-def complete_model(task, name, given, where):
-    """All arguments of a model: a file's, of those that it has, and its own."""
-    own = {"name": name, **models.arguments(name)}
-    if not isinstance(given, dict):
-        raise InputError(f"{where}model should be a dict, not {given!r}.")
+def complete_model(task, name, values, where):
+    """All arguments of a model: defaults of its preset, replaced by those of a file.
+
+    A file may have arguments of other models of the task: they are ignored, so that one
+    file is an experiment of several models.
+    """
+    arguments = {"name": name, **models.arguments(name)}
+    if not isinstance(values, dict):
+        raise InputError(f"{where}model should be a dict, not {values!r}.")
     known = {}
     for preset in task.presets():
         known |= models.argument_types(preset)
-    check_names({"model": given}, {"model": model_settings(known)}, where)
-    return own | {k: x for k, x in given.items() if k in own and k != "name"}
+    check_names({"model": values}, {"model": model_settings(known)}, where)
+    replaced = {k: x for k, x in values.items() if k in arguments and k != "name"}
+    return arguments | replaced
 
 
 def apply(config, name, value):
-    """Replaces a value, by its name such as `model.num_layers`."""
+    """Replaces the value of a name such as `model.num_layers`."""
     group, _, key = name.rpartition(".")
     values = config.get(group, {}) if group else config
     if group and isinstance(values, dict) and values and key not in values:
-        # Within the group: a name that shares no more than this is not similar.
+        # Similar names are searched in the group only: every name of the group is
+        # similar to this one by its first part.
         raise InputError(f"--config.{group} has no {key!r}. {hint(key, values)}")
     if not isinstance(values, dict) or isinstance(values.get(key, {}), dict):
         known = [

@@ -11,10 +11,10 @@ r"""Converts checkpoints of other code to Keras.
     keras-caption convert marian opus-mt-en-de --output en_de.keras
     keras-caption convert joeynmt models/en_de --output en_de.keras
 
-writes a model for `keras.models.load_model`. MCAN's code makes `token_to_ix` anew in
-every run: save the one of the training with `json.dump`. `transformer` and `updown` are
-of Luo's ImageCaptioning.pytorch, `marian` is a folder of Hugging Face's MarianMT,
-`joeynmt` one that JoeyNMT trained in.
+writes a model for `keras.models.load_model`. MCAN's code builds `token_to_ix` in every
+run: save it in the run of the training, with `json.dump`. `transformer` and `updown`
+are models of Luo's ImageCaptioning.pytorch; `marian` is a folder of Hugging Face's
+MarianMT, and `joeynmt` the folder of a training by JoeyNMT.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def make_parser() -> Parser:
     parser.add_argument("--tokens", help="mcan: JSON of token_to_ix")
     parser.add_argument("--answers", help="mcan: answer_dict.json")
     parser.add_argument(
-        "--num_heads", type=count, help="mcan: MULTI_HEAD, 8 if not given"
+        "--num_heads", type=count, help="mcan: MULTI_HEAD, defaults to 8"
     )
     parser.add_argument(
         "--output", required=True, type=new_file, help="new file that ends in .keras"
@@ -52,10 +52,10 @@ def main(arguments: Sequence[str]) -> None:
         raise kc.InputError(f"--output must end in .keras, not be {options.output}.")
     convert, required, optional = CONVERTERS[options.model]
     for name in ("infos", "tokens", "answers", "num_heads"):
-        is_given = getattr(options, name) is not None
-        if name in required and not is_given:
+        is_set = getattr(options, name) is not None
+        if name in required and not is_set:
             parser.error(f"{options.model} needs --{name}")
-        if is_given and name not in (*required, *optional):
+        if is_set and name not in (*required, *optional):
             parser.error(f"{options.model} has no --{name}")
     model, contents = convert(options)
     model.save(options.output, overwrite=False)
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def aoanet(options: argparse.Namespace) -> tuple["kc.models.Captioner", str]:
-    """Converts an AoANet; returns it, and what it knows as text."""
+    """Converts an AoANet; returns it, and a description of its vocabulary."""
     words, values = kc.convert.read_infos(options.infos)
     model = kc.convert.convert_aoanet(
         kc.convert.read_tensors(options.checkpoint), words, values
@@ -109,7 +109,7 @@ def joeynmt(
 
 
 def mcan(options: argparse.Namespace) -> tuple["kc.models.MCAN", str]:
-    """Converts an MCAN; returns it, and what it knows as text."""
+    """Converts an MCAN; returns it, and a description of its vocabularies."""
     from keras_caption.formats.dictionaries import read_answers, read_token_ids
 
     model = kc.convert.convert_mcan(
@@ -121,7 +121,7 @@ def mcan(options: argparse.Namespace) -> tuple["kc.models.MCAN", str]:
     return model, f"{len(model.question):,} words, {len(model.answers):,} answers"
 
 
-# Functions by name, with the options that they need and that they may have.
+# From a name to a function, its required options and its optional ones.
 CONVERTERS = {
     "aoanet": (aoanet, ["infos"], []),
     "transformer": (transformer, ["infos"], []),

@@ -1,16 +1,17 @@
-r"""Shows a page on which a browser tries models.
+r"""Shows a page for trying models in a browser.
 
     keras-caption demo
     keras-caption demo saved_models/ngsan_coco.keras saved_models/mcan_photos.keras
     keras-caption demo runs/ngsan runs/aoanet runs/multi30k --port 8000
 
-The page has a tab for each task that the models can do: captions of photos and clips,
+The page has a tab for each task of the models: captions of photos, captions of clips,
 questions about photos, translations. It shows the best texts, the detected objects and
-what each word attends to, and two models side by side. Without a model, ngsan_coco and
-mcan_photos. Several models separated by commas answer as an ensemble.
+what each word attends to, also for two models side by side. If no model is named,
+ngsan_coco and mcan_photos are shown. Models that are separated by commas form an
+ensemble.
 
 The page is for this machine only, unless --host is another address, such as 0.0.0.0:
-anybody who reaches it may then use the models. It needs no network.
+anybody who can reach that address may then use the models. The page needs no network.
 """
 
 import argparse
@@ -34,7 +35,9 @@ def make_parser() -> Parser:
     parser.add_argument("models", nargs="*", type=names, help="saved models or presets")
     add_detector_options(parser)
     parser.add_argument("--host", default="127.0.0.1", help="defaults to 127.0.0.1")
-    parser.add_argument("--port", type=int, help="defaults to a free one from 7860 on")
+    parser.add_argument(
+        "--port", type=int, help="defaults to the first free port from 7860 on"
+    )
     add_jit_compile(parser)
     return parser
 
@@ -49,15 +52,16 @@ def check(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     options = make_parser().parse_args(arguments)
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when Gradio is imported
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # Gradio reads it when imported
     with missing_extras():
         from keras_caption.demo import build_page, launch
-        from keras_caption.serving.predictor import Predictor, ensemble_of
+        from keras_caption.models import load_ensemble
+        from keras_caption.serving.predictor import Predictor
     predictors = {}
     for members in options.models:
-        model = ensemble_of(members)
+        model = load_ensemble(members)
         if model.extractor is None and model.categories:
-            options.model = members  # that messages name
+            options.model = members  # the names of the model in messages
             predictor = predictor_of(model, options)
         else:
             predictor = Predictor(model)

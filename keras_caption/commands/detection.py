@@ -12,26 +12,26 @@ from keras_caption.formats import built_in
 DETECTOR = "dfine_nano_coco"
 CONFIDENCE = {
     "type": share,
-    "help": "least score of an object; defaults to 0.3, or to 0.15 where the model "
-    "reads the scores",
+    "help": "least score of an object; defaults to 0.3, or to 0.15 if the model reads "
+    "the scores",
 }
 
 
 def add_model_option(parser: argparse.ArgumentParser, default: str) -> None:
-    """Adds `--model`; `default` is the name of a model that the package has."""
+    """Adds `--model`; `default` is the name of a model in the package."""
     parser.add_argument(
         "--model",
         type=names,
         default=[default],
         help="saved model, run, preset or export, or several separated by commas; "
-        f"defaults to {default}, which the package has",
+        f"defaults to {default}, a model in the package",
     )
 
 
 def need_detector(models: Sequence[str], detector: str | None) -> None:
-    """Raises `InputError` if a model that the package has lacks what it needs.
+    """Raises `InputError` if a model in the package needs a missing Python package.
 
-    That is known before Keras is imported, and any model loaded.
+    The check comes before Keras is imported and a model is loaded.
 
     Args:
         models: Sequence of str, names of models.
@@ -53,25 +53,25 @@ def add_detector_options(
     """Adds the options that `predictor_of` reads."""
     parser.add_argument(
         "--detector",
-        help="finds the objects that a model of COCO's objects reads, such as the "
-        "default one: a preset of KerasHub, name or folder, or a YOLOX network as a "
-        f".keras file; {default}",
+        help="detector of the objects that a model of COCO's objects reads, such as "
+        "the default model: a preset of KerasHub, name or folder, or a YOLOX network "
+        f"as a .keras file; {default}",
     )
     parser.add_argument("--confidence", **CONFIDENCE)
 
 
 def predictor_of(model: Any, options: Any, instead: str = "") -> "kc.serving.Predictor":
-    """What answers about photos, by the detector that the command line names.
+    """Makes a predictor that reads photos by the detector of the command line.
 
     Args:
         model: An ensemble of `keras_caption.models`, loaded from `options.model`.
         options: Options of the command line: `model`, a list of names, and those of
             `add_detector_options`.
-        instead: str, what else a user can do, the end of a sentence.
+        instead: str, end of a message that says what else a user can do.
 
     Raises:
-        InputError: If the model extracts features otherwise, or not at all, or there
-            is no such detector.
+        InputError: If the model has another extractor or does not read objects, or
+            there is no such detector.
     """
     if options.detector or model.extractor is None:
         from keras_caption.serving.detection import add_detector

@@ -8,12 +8,13 @@ r"""Exports a saved model for another program.
     keras-caption export saved_models/ngsan_coco.keras --output captioner --format onnx
 
 writes a model of any task as a SavedModel for TensorFlow Serving, see
-`keras_caption.serving.export`: each export is the next version of the model, in a
-folder of OUTPUT whose name is its number. The formats `openvino`, `onnx` and `litert`
-write it for OpenVINO, ONNX Runtime and LiteRT, from tokens to tokens: beam search is
-in it, and the folder's README.md shows how it is run and its tokens are read, see
-`keras_caption.serving.export_engine`. The format `ctranslate2` writes a Transformer
-that translates for CTranslate2, see `keras_caption.serving.export_ctranslate2`.
+`keras_caption.serving.export`. Each export is the next version of the model, in a
+folder of OUTPUT with the number of the version as its name. The formats `openvino`,
+`onnx` and `litert` are for OpenVINO, ONNX Runtime and LiteRT. Their files read and
+write tokens and hold the beam search; README.md in the folder shows how to run them and
+how to read the tokens, see `keras_caption.serving.export_engine`. The format
+`ctranslate2` is for Transformers that translate, see
+`keras_caption.serving.export_ctranslate2`.
 """
 
 import pathlib
@@ -36,18 +37,18 @@ def make_parser() -> Parser:
         "--output",
         type=pathlib.Path,
         required=True,
-        help="folder of the model's versions; of other formats, a new folder",
+        help="folder of the model's versions; for other formats, a new folder",
     )
-    add_detector_options(parser, "no signature reads photos")
+    add_detector_options(parser, "if omitted, no signature reads photos")
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
-        help="ctranslate2: of the weights of matrices, float32 if not given",
+        help="ctranslate2: precision of matrices, defaults to float32",
     )
     parser.add_argument(
         "--jit_compile",
         action="store_true",
-        help="saved_model: let XLA compile searches, for a server with a GPU",
+        help="saved_model: compile searches by XLA, for a server with a GPU",
     )
     return parser
 
@@ -75,8 +76,8 @@ def check_versions(folder):
     """Raises `InputError` unless a version can be written into a folder."""
     if is_export(folder):
         raise kc.InputError(
-            f"{folder} is an export itself: name the folder that it is in, where the "
-            "next version is written."
+            f"{folder} is an export itself: name its parent folder, to which the next "
+            "version is written."
         )
     check_folder(folder / "1")
 
@@ -95,7 +96,7 @@ def ctranslate2(model, options):
 
 
 def engine(model, options):
-    with silent():  # LiteRT's converter prints pages about what it lacks
+    with silent():  # LiteRT's converter prints pages about missing operations
         kc.serving.export_engine(model, options.output, options.format)
     return options.output
 

@@ -1,4 +1,4 @@
-r"""Draws a figure of the papers, from finished runs.
+r"""Draws a figure of the papers from finished runs.
 
     keras-caption figure curves saved_models/san saved_models/san_nsa
     keras-caption figure position saved_models/gsan --output position.svg
@@ -6,12 +6,13 @@ r"""Draws a figure of the papers, from finished runs.
     curves     validation scores by epoch (NG-SAN, Fig. 2)
     position   learned geometric weight over dx and dy (NG-SAN, Fig. 3)
     size       learned geometric weight over dw and dh (NG-SAN, Fig. 4)
-    captions   captions of the same images, beside a person's (NG-SAN, Fig. 5; AoANet,
-               Table 3)
+    captions   captions of the same images by runs and by a person (NG-SAN, Fig. 5;
+               AoANet, Table 3)
     attention  what words attend to (AoANet, Fig. 8; Spatial, Fig. 2)
 
-A RUN is the folder of a finished run; `position` and `size` also take a saved model of
-content-independent geometry. The suffix of FILE says the format: .png, .svg or .pdf.
+A RUN is the folder of a finished run; `position` and `size` also take a saved model
+with content-independent geometry. The suffix of FILE decides the format: .png, .svg or
+.pdf.
 """
 
 import pathlib
@@ -22,8 +23,8 @@ from keras_caption.commands.command_line import Parser, names, new_figure
 from keras_caption.errors import InputError
 
 NAMES = ("curves", "position", "size", "captions", "attention")
-OF_IMAGES = ("captions", "attention")
-DPI = 300  # of formats of pixels
+OF_IMAGES = ("captions", "attention")  # figures of chosen images
+DPI = 300  # of raster formats
 
 
 def make_parser() -> Parser:
@@ -35,14 +36,14 @@ def make_parser() -> Parser:
         type=names,
         default=[],
         metavar="ID",
-        help="with captions and attention: ids of the images, separated by commas; if "
-        "omitted, those in which the scores of the first and the last run differ most",
+        help="for captions and attention: ids of images, separated by commas; if "
+        "omitted, the images whose scores differ most between the first and last run",
     )
     parser.add_argument(
         "--output",
         type=new_figure,
         metavar="FILE",
-        help="new file of the figure; if omitted, NAME.png",
+        help="new file for the figure; defaults to NAME.png",
     )
     return parser
 
@@ -61,14 +62,14 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def draw(name, runs, images):
-    """The figure of a name."""
+    """Draws the figure of a name."""
     from keras_caption import models, visualization
     from keras_caption.tasks import figures
     from keras_caption.tasks.run_report import FinishedRun, RunRecord
 
     if name in ("position", "size"):
         if len(runs) > 1:
-            raise InputError(f"The figure {name} is of one run, not of {len(runs)}.")
+            raise InputError(f"The figure {name} shows one run, not {len(runs)}.")
         return visualization.geometric_weight_figure(models.load(runs[0]), name)
     folders = [*map(pathlib.Path, runs)]
     if name == "curves":

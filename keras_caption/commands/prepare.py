@@ -1,22 +1,22 @@
-r"""Makes datasets to train on: of photos and clips, or of features in others' files.
+r"""Prepares a dataset for training: of photos, clips or third-party features.
 
     keras-caption prepare --photos images --captions dataset_flickr8k.json \
         --output_dir prepared/flickr8k
     keras-caption run --model spatial --dataset prepared --data_dir prepared/flickr8k
 
-or, with captions in CSV, or in text files beside the photos
+with captions in CSV, or in text files beside the photos
 
     keras-caption prepare --photos my_photos --captions captions.csv \
         --output_dir prepared/mine
     keras-caption prepare --photos my_photos --captions my_photos \
         --output_dir prepared/mine
 
-or
+of third-party features
 
     keras-caption prepare --features karpathy_train.tsv,karpathy_val.tsv \
         --captions dataset_coco.json --output_dir prepared/coco
 
-of photos that questions are about
+of photos and questions about them
 
     keras-caption prepare --photos images --questions vqa_v2 cocoqa.json \
         --backbone coloured_objects --detector yolox_nano.keras \
@@ -29,35 +29,42 @@ and of videos
     keras-caption prepare --frames val --captions vatex_validation_v1.0.json \
         --output_dir prepared/vatex
 
-A photo becomes a grid of features and regions: its annotated boxes where --instances
-has any, else what a --detector finds, else windows of three sizes and the whole photo.
-With --backbone objects, it becomes the objects that the --detector finds; with
-coloured_objects, also the colours of these and of the whole photo; and with a network,
-the features of both from its grid too, of windows where nothing is found.
-A clip becomes features of --num_frames frames, those in the middle of as many equal
-parts of it, by number; of third-party features, as many are taken in the same way, and
-all where there are fewer. A frame's features are the means over the cells of its grid.
-The same command resumes where an interrupted one stopped. Photos and clips that are
-missing or cannot be read, clips that were cut or have one frame, and images and videos
-without captions are skipped, as are captions without words and rows that are cut; all
-are counted and, if there are many, listed in skipped.csv in the folder. A caption file
-that is wrong stops the command.
+The features of a photo depend on --backbone and --detector:
 
-A CSV file of captions, with commas, tabs, semicolons or |, has a header, a row for each
-caption, and the columns file_name (or image, photo, filename, image_name), caption (or
-text, comment), and optionally split (train, val or test); Flickr8k's captions.txt and
-Flickr30k's results.csv are such files. The captions of dog.jpg may also be in dog.txt,
-one in a line: --captions names the folder of these files.
+- a network alone: a grid, and regions. The regions are the boxes in --instances, or
+  windows of three sizes and the whole photo;
+- objects: the objects that the --detector finds;
+- coloured_objects: these objects, and the colours of the objects and of the photo;
+- a network with a --detector: objects, colours, and features from the network's grid. A
+  photo without detected objects has windows as regions.
 
-What each file is used for is printed. It can be said:
+The features of a clip are those of --num_frames frames. The clip is cut into
+--num_frames equal parts, and the middle frame of each part is taken; frames of
+third-party features are taken in the same way. All frames of a shorter clip are taken.
+The features of a frame are the means over the cells of its grid.
+
+The same command resumes after an interruption. These are skipped and counted: photos
+and clips that are missing or cannot be read, clips that were cut, clips of one frame,
+images and videos without captions, captions without words, and rows that were cut. If
+there are many, skipped.csv in the folder lists them. A damaged caption file stops the
+command.
+
+A CSV file of captions has commas, tabs, semicolons or | between its columns, a header,
+and a row for each caption. Its columns are file_name (or image, photo, filename,
+image_name), caption (or text, comment) and, optionally, split (train, val or test).
+Flickr8k's captions.txt and Flickr30k's results.csv are such files. The captions of
+dog.jpg may also be in dog.txt, one in each line: --captions then names the folder.
+
+The command prints the split of each file. You can set it:
 
     --captions train=a.json val=b.json test=c.json
 
-Without that, a file or folder with train, val or test (or training, valid, validation,
-dev, testing) as a word in its name is for that split. Where no file of COCO's is for
-test, every other image of one for val is; one that says nothing is refused. Where no
-CSV file or folder says anything, photos are sorted by the SHA-256 of their names: a
-tenth is for test, a tenth for validation, at least one each, and the rest for training.
+Otherwise a file or folder is for the split train, val or test (or training, valid,
+validation, dev, testing) that is a word of its name. A file of COCO without a split in
+its name is refused; if no file of COCO is for test, every other image for val is for
+test. If no CSV file or folder has a split in its name, photos are sorted by the SHA-256
+of their names: a tenth is for test, a tenth for validation, at least one each, and the
+rest for training.
 """
 
 import ast
@@ -80,22 +87,21 @@ FLAGS = {
     "photos": {"help": "folder of photos, at any depth"},
     "captions": {
         "action": Names,
-        "help": "their captions: Karpathy's JSON, which splits them too; COCO's "
-        "captions_*.json, for train, val or test as their names say, or as train=FILE "
-        "val=FILE test=FILE say; coco_captions, which TFDS downloads; CSV, or "
-        "Flickr8k's *.token.txt; or a folder of text files, one for each photo; of "
-        "videos: VATEX's JSON, one for each split, as of COCO; MSR-VTT's "
-        "videodatainfo.json; or a list of id, split and captions",
+        "help": "captions: Karpathy's JSON, with splits; COCO's captions_*.json, for "
+        "the split in their names, or as train=FILE val=FILE test=FILE; coco_captions, "
+        "which TFDS downloads; CSV, or Flickr8k's *.token.txt; or a folder of text "
+        "files, one for each photo. For videos: VATEX's JSON, one for each split, as "
+        "for COCO; MSR-VTT's videodatainfo.json; or a list of id, split and captions",
     },
     "questions": {
         "action": Names,
-        "help": "in place of --captions: the questions about the photos, whose names "
-        "are the ids of images: folders of VQA's files, and COCO-QA's JSON with the "
-        "split of each question",
+        "help": "in place of --captions: questions about the photos, whose names are "
+        "ids of images: folders of VQA's files, and COCO-QA's JSON with the split of "
+        "each question",
     },
     "instances": {
         "action": Names,
-        "help": "their objects: COCO's instances_*.json",
+        "help": "objects in the photos: COCO's instances_*.json",
     },
     "features": {
         "action": Names,
@@ -117,21 +123,20 @@ FLAGS = {
     "language": {
         "choices": ["en", "zh"],
         "default": "en",
-        "help": "of VATEX's captions; Chinese ones without spaces are split into "
-        "characters",
+        "help": "language of VATEX's captions; Chinese captions without spaces are "
+        "split into characters",
     },
     "dataset": {
         "choices": ["scenes"],
-        "help": "built-in images, in place of --photos",
+        "help": "in place of --photos: built-in images",
     },
-    "output_dir": {"required": True, "help": "where the prepared dataset goes"},
+    "output_dir": {"required": True, "help": "folder for the prepared dataset"},
     "backbone": {
         "default": "MobileNet",
         "help": "a network of keras.applications; efficientnet_lite2, whose weights "
-        "the extra backbones installs; or a vision backbone of KerasHub: "
-        "the name of a preset, such as clip_vit_base_patch16, an address (hf://..., "
-        "kaggle://...) or a local folder; objects or coloured_objects for those that "
-        "the --detector finds",
+        "the extra backbones installs; a vision backbone of KerasHub: the name of a "
+        "preset, such as clip_vit_base_patch16, an address (hf://..., kaggle://...) or "
+        "a local folder; or objects or coloured_objects, which the --detector finds",
     },
     "weights": {
         "default": "imagenet",
@@ -139,13 +144,13 @@ FLAGS = {
         "of KerasHub have their own",
     },
     "layer": {
-        "help": "layer whose output is the grid; defaults to the last one, of presets "
-        "the last with a feature map or with tokens"
+        "help": "layer whose output is the grid; defaults to the last one, for presets "
+        "to the last one with a feature map or tokens"
     },
     "image_size": {
         "type": count,
-        "help": "height and width that photos and frames are resized to; defaults to "
-        "224, or to that of the preset",
+        "help": "height and width of resized photos and frames; defaults to 224, or to "
+        "the size of the preset",
     },
     "argument": {
         "action": "append",
@@ -153,8 +158,8 @@ FLAGS = {
         "help": "another argument of the network, such as alpha=0.75",
     },
     "detector": {
-        "help": "finds regions: an object detector of KerasHub, name or folder, or a "
-        "YOLOX network as a .keras file; regions are then without a grid"
+        "help": "detector of the regions: an object detector of KerasHub, name or "
+        "folder, or a YOLOX network as a .keras file; there is no grid then"
     },
     "confidence": CONFIDENCE,
     "shard_size": {"type": count, "default": 200, "help": "photos or videos in a file"},
@@ -163,7 +168,7 @@ FLAGS = {
         "default": 16,
         "help": "photos or frames whose features are computed at once",
     },
-    "strict": {"action": "store_true", "help": "stop at what would be skipped"},
+    "strict": {"action": "store_true", "help": "stop instead of skipping anything"},
 }
 
 
@@ -185,20 +190,21 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def prepare(options):
-    """Prepares a dataset, and prints how many images or videos it has.
+    """Prepares a dataset, and prints the number of its images or videos.
 
     Args:
         options: Options of the command line, and `execute` of
             `keras_caption.prepare.shards.write_shards`.
     """
-    given = [name for name in PREPARE if getattr(options, name)]
-    if len(given) != 1:
+    sources = [name for name in PREPARE if getattr(options, name)]
+    if len(sources) != 1:
         *others, last = (f"--{name}" for name in PREPARE)
         raise kc.InputError(f"Give one of {', '.join(others)} and {last}.")
+    [source] = sources
     skipped = Skipped(pathlib.Path(options.output_dir) / "skipped.csv")
     start = time.monotonic()
-    manifest = PREPARE[given[0]](options)
-    noun = "video" if given[0] in ("videos", "frames") else "image"
+    manifest = PREPARE[source](options)
+    noun = "video" if source in ("videos", "frames") else "image"
     if "features" in manifest:
         records = "clips" if options.videos else "records of features"
         report_features(manifest, records, noun)
@@ -253,7 +259,7 @@ def prepare_photos(options):
     elif options.questions:
         if options.captions or options.instances:
             raise kc.InputError(
-                "--questions takes neither --captions nor --instances beside it."
+                "--questions cannot be combined with --captions or --instances."
             )
         records = kc.prepare.records_of_questions(options.photos, options.questions)
     else:
@@ -278,7 +284,7 @@ def prepare_photos(options):
 
 
 def find_objects(options):
-    """The detector of objects, of their colours too, or also of their pixels."""
+    """The detector of objects, which may also describe their colours and pixels."""
     if not options.detector:
         raise kc.InputError(f"--backbone {options.backbone} needs a --detector.")
     network, coloured = None, options.backbone == COLOURED
@@ -335,7 +341,7 @@ PREPARE = {
 
 
 def parse_argument(text):
-    """Name and value of `name=value`, a Python literal or else a string."""
+    """Parses `name=value`. The value is a Python literal, or else a string."""
     name, equals, value = text.partition("=")
     if not equals:
         raise kc.InputError(f"--argument={text} should be name=value.")

@@ -3,9 +3,10 @@ r"""Writes the report of a finished run, or of two runs compared, as one HTML fi
     keras-caption report saved_models/ngsan_scenes
     keras-caption report saved_models/san_scenes saved_models/ngsan_scenes
 
-A browser opens it without a network: configuration, curves, scores beside those of the
-papers, and examples of the test split with what each word attends to. Two runs share
-their test split. `keras-caption run` writes that of its run.
+The file shows the configuration, curves, scores beside those of the papers, and
+examples of the test split with what each word attends to. A browser opens it without a
+network. Two runs must have the same test split. `keras-caption run` writes the report
+of its run.
 """
 
 import pathlib
@@ -25,8 +26,8 @@ def make_parser() -> Parser:
         "--output",
         type=new_file,
         metavar="FILE",
-        help="new file of the report; if omitted, report.html in the run's folder, or "
-        f"of two runs {COMPARED} in the first's, which are replaced",
+        help="new file for the report; if omitted, report.html in the run's folder or, "
+        f"for two runs, {COMPARED} in the first run's folder; these are replaced",
     )
     return parser
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = make_parser()
     options = parser.parse_intermixed_args(arguments)
     if len(options.runs) > 2:
-        parser.error("two runs are compared at most")
+        parser.error("at most two runs can be compared")
     from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
 
     folders = [pathlib.Path(run) for run in options.runs]

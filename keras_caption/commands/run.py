@@ -2,7 +2,7 @@ r"""Trains a model, scores it, shows its predictions and exports it.
 
     keras-caption run --model ngsan
 
-trains on built-in data. Everything is written to one folder, `--output_dir`; the same
+trains on built-in data. All files are written to one folder, `--output_dir`; the same
 command with `--resume` resumes an interrupted run. `--config FILE` runs the experiment
 of a file, or a built-in one by its name, such as `ngsan_coco`; `--import FILE` runs a
 file that registers mechanisms, models or datasets of your own. Every value of the
@@ -11,8 +11,9 @@ experiment can be set, for instance
     keras-caption run --model gsan --dataset coco_objects --data_dir annotations \
         --config.model.num_layers=3 --config.training.batch_size=16
 
-Datasets that are generated, read from annotations or downloaded are prepared once, in
-the folder that the environment variable TFDS_DATA_DIR names, or ~/tensorflow_datasets.
+Datasets that are generated, read from annotations or downloaded are prepared once. They
+are kept in the folder that the environment variable TFDS_DATA_DIR names, or in
+~/tensorflow_datasets.
 """
 
 import os
@@ -36,8 +37,8 @@ def make_parser() -> Parser:
 
 def main(arguments: Sequence[str]) -> None:
     options, settings = parse(arguments, __doc__)
-    # Here, because the help needs no Keras; the report's, which the end of a run needs,
-    # for what it lacks to be said before the training.
+    # Imported here, since the help needs no Keras. The report is written at the end of
+    # a run: importing it now names missing packages before the training.
     import keras_caption.tasks.run_report  # noqa: F401
     from keras_caption.commands.configuration import make_config
     from keras_caption.compilation import has_accelerator
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str]) -> None:
     from keras_caption.training.strategies import is_chief, make_strategy
 
     task, config = make_config(options.config, settings)
+    # All checks come before the folder is locked and anything is computed or written.
     folders = folders_of(options, config)
     check_backend(config, folders)
     set_up(config)
@@ -71,11 +73,14 @@ def main(arguments: Sequence[str]) -> None:
                 task.monitor,
             )
             run_phase(task, directory, strategy, start, options.ensemble)
-            start = folder / "best.keras"
+            start = folder / "best.keras"  # self-critical training continues from it
 
 
 def is_shortened(settings):
-    """Whether the command line says how many epochs there are, but not of a warm-up."""
+    """Whether the command line sets the number of epochs, but no warm-up.
+
+    If such a run ends within its warm-up, a note replaces the error.
+    """
     return "training.epochs" in settings and not any("warmup" in x for x in settings)
 
 
@@ -88,7 +93,7 @@ def folders_of(options, config):
     if options.ensemble:
         return {"ensemble": folder}
     if options.start_from is not None:
-        kc.models.file_of(options.start_from)  # an error, before the folder is made
+        kc.models.file_of(options.start_from)  # raises before the folder is made
         if self_critical:
             return {"self-critical": folder / "scst"}
     folders = {"cross-entropy": folder}
@@ -98,7 +103,7 @@ def folders_of(options, config):
 
 
 def check_backend(config, objectives):
-    """Raises `InputError` for what Keras cannot do on the backend that it runs on."""
+    """Raises `InputError` for settings that need TensorFlow as the backend."""
     if config["strategy"] != "one_device":
         need_tensorflow(f"The strategy {config['strategy']!r}")
     if config["deterministic"]:
@@ -108,18 +113,18 @@ def check_backend(config, objectives):
 
 
 def check_needs(task, folders):
-    """Raises `InputError` if the end of a run would lack something."""
+    """Raises `InputError` if something is missing that the end of a run needs."""
     import keras
 
     task.check_evaluation()
     if keras.backend.backend() == "tensorflow":
-        need_packages("tensorflow_serving")  # of the export
+        need_packages("tensorflow_serving")  # for the export
     for folder in folders.values():
         check_folder(folder / "config.json")
 
 
 def describe_devices():
-    """The GPUs or TPUs that a run trains on, and what compiles its steps."""
+    """Describes the GPUs or TPUs of a run."""
     import tensorflow as tf
 
     devices = [d for d in tf.config.list_physical_devices() if d.device_type != "CPU"]
@@ -133,7 +138,7 @@ def describe_devices():
 
 
 def set_up(config):
-    """Sets what the whole process computes with."""
+    """Sets memory, precision and determinism of the whole process."""
     import keras
 
     keep_freed_memory()
@@ -146,7 +151,7 @@ def set_up(config):
 
 
 def run_phase(task, directory, strategy, start, ensemble):
-    """Trains, scores and exports, or resumes where an interrupted run stopped.
+    """Trains, scores and exports a model, or resumes an interrupted phase.
 
     Args:
         task: The task.
@@ -174,14 +179,14 @@ def run_phase(task, directory, strategy, start, ensemble):
         phases.train_self_critically(task, directory, strategy, start)
     if directory.is_chief:
         model = kc.models.load(directory.folder)
-        if phases.set_decoding(task, model):  # changed on resume
+        if phases.set_decoding(task, model):  # options may change on resume
             model.save(directory.folder / "best.keras")
         parameters = phases.count_parameters(model)
         finish(task, directory, model, parameters=parameters)
 
 
 def finish(task, directory, model, **more):
-    """Scores and exports a model, records it, and says where everything is."""
+    """Scores and exports a model, writes its report, and lists the files of the run."""
     import keras
 
     from keras_caption.models.cards import write_card
@@ -194,8 +199,9 @@ def finish(task, directory, model, **more):
         kc.serving.export(model, directory.folder / "1")
     else:
         print(
-            "\nNo SavedModel, which needs TensorFlow: KERAS_BACKEND=tensorflow "
-            f"keras-caption export {directory.folder} --output {directory.folder}"
+            "\nThere is no SavedModel, since it needs TensorFlow: KERAS_BACKEND="
+            f"tensorflow keras-caption export {directory.folder} "
+            f"--output {directory.folder}"
         )
     if isinstance(model, TaskModel):
         run = {"training_size": task.training_size, "scores": scores}
@@ -204,21 +210,21 @@ def finish(task, directory, model, **more):
     description = directory.finish(model.name, scores, **more)
     run = FinishedRun(directory.folder, description, scores, task, model)
     write_report([run], directory.folder / FILE)
-    print(f"\nEverything is in {directory.folder}:")
+    print(f"\nAll files are in {directory.folder}:")
     for name, content in task.files.items():
         if (directory.folder / name).exists():
             print(f"  {name:22}{content}")
     program = name_of_program()
     print(
         f"\nNext, open {directory.folder / FILE} in a browser, or run\n"
-        f"  {program} caption PHOTO   a captioner of photos, which this package has\n"
-        f"  {program} demo            the same on a page\n"
+        f"  {program} caption PHOTO   to caption a photo by a model in this package\n"
+        f"  {program} demo            to caption photos on a page in a browser\n"
         "README.md says how to train on data of your own, and how to serve a model."
     )
 
 
 def name_of_program():
-    """What `keras-caption` is called in a shell: of a virtual environment, its path."""
+    """The name of `keras-caption` in a shell, or its path in a virtual environment."""
     path = pathlib.Path(sys.executable).with_name("keras-caption")
     if shutil.which("keras-caption") or not path.exists():
         return "keras-caption"

@@ -1,4 +1,4 @@
-"""The command line of `run`: its flags, and values of the configuration."""
+"""The command line of `run`: flags, and values of the configuration."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,23 +10,26 @@ from keras_caption.formats.built_in import experiments
 from keras_caption.settings.run import Run, documentation
 
 OF_RUN = {name: documentation(kind) for name, kind in Run.__annotations__.items()}
-# Short forms of values of the configuration.
+# From a flag to a value of the configuration and its description.
 SHORT = {
     "model": ("model.name", "a preset, such as ngsan or aoanet"),
     "dataset": (
         "data.dataset",
-        "scenes or moving_scenes (built in), coco_objects or prepared; of questions: "
+        "scenes or moving_scenes (built in), coco_objects or prepared; for questions: "
         "scene_questions (built in), coco_qa, vsr, vqa or vqa_coco_qa",
     ),
     "data_dir": (
         "data.data_dir",
-        "folder of COCO's annotations, without which TFDS downloads coco_captions; "
-        "of a prepared dataset; or of questions, whose images are "
-        "--config.data.images and --config.data.images_dir",
+        "folder of COCO's annotations (if omitted, TFDS downloads coco_captions), of a "
+        "prepared dataset, or of questions; --config.data.images and "
+        "--config.data.images_dir name the images of questions",
     ),
     "seed": ("seed", OF_RUN["seed"]),
     "epochs": ("training.epochs", "epochs of cross-entropy"),
-    "scst_epochs": ("self_critical.epochs", "epochs of self-critical training then"),
+    "scst_epochs": (
+        "self_critical.epochs",
+        "epochs of self-critical training after cross-entropy",
+    ),
     "mixed_precision": ("precision", OF_RUN["precision"]),
     "strategy": ("strategy", OF_RUN["strategy"]),
 }
@@ -46,12 +49,12 @@ def parse(
 
     Args:
         arguments: List of str.
-        description: str, the first part of the help. `--help` prints it and ends the
-            process; of a named model or experiment also the values, for which Keras is
-            imported.
+        description: str, the first part of the help. `--help` prints the help and ends
+            the process. If the command line names a model or an experiment, the help
+            lists the values of the configuration too, and needs Keras.
 
     Returns:
-        The options of the run, and a dict from the names of values of the
+        The options of the run; and a dict from the name of a value of the
         configuration, such as `model.num_layers`, to str, bool or `None`.
     """
     arguments, values = split(arguments)
@@ -105,7 +108,7 @@ def make_parser(description):
         "--config",
         metavar="FILE",
         help="Python file of an experiment, which is executed; or the name of a "
-        "built-in one: ngsan_coco, scenes",
+        "built-in experiment: ngsan_coco, scenes",
     )
     for flag, (name, text) in SHORT.items():
         parser.add_argument(
@@ -120,7 +123,7 @@ def make_parser(description):
     parser.add_argument(
         "--output_dir",
         metavar="FOLDER",
-        help="where the run's files go; defaults to saved_models/MODEL_DATASET, or "
+        help="folder for the run's files; defaults to saved_models/MODEL_DATASET, or "
         "saved_models/ensemble_DATASET",
     )
     parser.add_argument(
@@ -129,21 +132,21 @@ def make_parser(description):
     parser.add_argument(
         "--start_from",
         metavar="MODEL",
-        help="saved model, run, preset or export to train on; with --scst_epochs, "
-        "self-critically and in place of cross-entropy",
+        help="saved model, run, preset or export from which training starts; with "
+        "--scst_epochs there is self-critical training only",
     )
     parser.add_argument(
         "--ensemble",
         type=names,
         metavar="MODELS",
-        help="saved models, runs, presets or exports, separated by commas: nothing is "
-        "trained, they are scored and exported as one",
+        help="saved models, runs, presets or exports, separated by commas: they are "
+        "scored and exported as one model, without training",
     )
     return parser
 
 
 def listed(values):
-    """A line of the help for each value of a configuration."""
+    """Lists lines of the help, one for each value of a configuration."""
     settings = {f"  --config.{name}={x}": text for name, (x, text) in values.items()}
     width = max(map(len, settings)) + 3
     return [f"{setting:{width}}{text}" for setting, text in settings.items()]

@@ -23,7 +23,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--instances",
         metavar="FILE",
-        help="COCO's instances_*.json: the objects that captions should name",
+        help="COCO's instances_*.json with the objects that captions should name",
     )
     return parser
 

@@ -3,27 +3,27 @@ r"""Serves models over HTTP.
     keras-caption serve saved_models/ngsan_coco.keras --detector yolox_nano.keras
     curl --data-binary @photo.jpg localhost:8501/v1/models/ngsan_coco:answer
 
-A model is what the other commands take: a .keras file, the folder of a run, or a
-preset; or an exported one, which TensorFlow alone runs. Of a folder of exports by
-number, as of a run, the newest is served, and a newer one as soon as it is there and
-warm. NAME=MODEL gives a model another name than that of its file or folder; a path that
-exists is never taken apart.
+A MODEL is a .keras file, the folder of a run, a preset, or an export, which needs
+TensorFlow but no Keras. If a folder holds numbered exports, as a run does, the newest
+one is served; a newer one replaces it as soon as it is loaded and warmed up. NAME=MODEL
+sets the name of a model, which defaults to the name of its file or folder. An existing
+path is never split at its "=".
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
-/metadata; POST :predict. Beside it, POST :answer takes records of users, and a photo as
-it is; GET /v1/models lists the models, GET / helps; /healthz, /readyz and /metrics are
-for the machines that watch. The port opens at once; a model answers when it is loaded.
+/metadata; POST :predict. In addition, POST :answer reads records, or a file of a photo;
+GET /v1/models lists the models, and GET / prints help; /healthz, /readyz and /metrics
+are for monitoring. The port opens at once; a model answers when it is loaded.
 
---config FILE reads options of a YAML file, by their names; those of the command line
-come after them:
+--config FILE reads options from a YAML file, by their names. Options of the command
+line replace or extend them:
 
     models: [ngsan_coco, answers=mcan_photos]
     detector: yolox_nano.keras
     host: 0.0.0.0
     token: ["@/run/secrets/one", "@/run/secrets/two"]
 
-Models are trusted: an export runs its graph, which may read and write files. Requests
-are not: they name no file, and have limits (SECURITY.md).
+Serve trusted models only: an export runs its graph, which may read and write files.
+Requests may come from strangers: they cannot name files, and have limits (SECURITY.md).
 """
 
 import contextlib
@@ -54,59 +54,72 @@ def make_parser() -> Parser:
     parser.add_argument(
         "models", nargs="*", metavar="MODEL", help="model, or NAME=MODEL"
     )
-    add_detector_options(parser, "without one, such models read no photos")
+    add_detector_options(parser, "if omitted, such models read no photos")
     parser.add_argument(
         "--label",
         action="append",
         default=[],
         metavar="NAME=N",
-        help="a name for version N of models that have it; it stays served",
+        help="label of version N of all models that have it; it stays served",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 is everywhere")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; 0.0.0.0 is reachable from everywhere",
+    )
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument(
         "--token",
         action="append",
         default=[],
-        help="what requests need as a bearer token; @FILE reads it of a file; may be "
-        "given several times, for several users",
+        help="bearer token that requests need; @FILE reads it from a file; may be "
+        "repeated, for several users",
     )
     parser.add_argument(
         "--certificate", metavar="FILE", help="TLS certificate in PEM, for HTTPS"
     )
     parser.add_argument(
-        "--key", metavar="FILE", help="its private key in PEM, if in another file"
+        "--key",
+        metavar="FILE",
+        help="private key of the certificate in PEM, if it is in a separate file",
     )
     parser.add_argument(
         "--config", metavar="FILE", help="YAML file of options, by these names"
     )
     parser.add_argument(
-        "--poll", type=float, default=1.0, help="seconds between looks for new versions"
+        "--poll",
+        type=float,
+        default=1.0,
+        help="seconds between two searches for new versions",
     )
     for name, kind, text in (
-        ("batch_size", count, "examples that run at once"),
-        ("batch_delay", float, "seconds that a request waits for others at most"),
-        ("max_requests", count, "requests in progress; more are refused"),
-        ("max_body", count, "bytes of a request"),
-        ("max_pixels", count, "pixels of a photo"),
-        ("max_effort", count, "records x beam x tokens x required tokens of a request"),
-        ("timeout", float, "seconds that a request may take"),
+        ("batch_size", count, "greatest number of examples in a batch"),
+        ("batch_delay", float, "greatest time that a request waits for others, in s"),
+        ("max_requests", count, "requests in progress; further ones are refused"),
+        ("max_body", count, "greatest number of bytes of a request"),
+        ("max_pixels", count, "greatest number of pixels of a photo"),
+        (
+            "max_effort",
+            count,
+            "greatest product of records, beam width, tokens and required tokens",
+        ),
+        ("timeout", float, "greatest time of a request, in s"),
     ):
         default = getattr(limits, name)
         parser.add_argument(
             f"--{name}",
             type=kind,
             default=default,
-            help=f"{text}, {default} if omitted",
+            help=f"{text}; defaults to {default}",
         )
     add_jit_compile(parser)
     return parser
 
 
 def main(arguments: Sequence[str]) -> None:
-    of_file, models, rest = read_config(arguments)
+    file_arguments, models, rest = read_config(arguments)
     parser = make_parser()
-    options = parser.parse_args([*of_file, *rest])
+    options = parser.parse_args([*file_arguments, *rest])
     options.models = [*models, *options.models]
     if not options.models:
         parser.error("the following arguments are required: MODEL")
@@ -114,7 +127,7 @@ def main(arguments: Sequence[str]) -> None:
     limits = Limits(**{name: getattr(options, name) for name in names})
     labels = dict(label_of(text) for text in options.label)
     with quiet(), without_keras():
-        from keras_caption.serving import Server  # which needs the extra
+        from keras_caption.serving import Server  # needs the extra `serve`
         from keras_caption.serving.server import url_of
 
     set_jit_compile(options)
@@ -149,8 +162,8 @@ def read_config(arguments: Sequence[str]) -> tuple[list[str], list[str], list[st
     """Reads the file that `--config` of a command line names.
 
     Returns:
-        Its options, as a command line has them; its models; and the command line
-        without `--config`.
+        The options of the file as arguments of a command line; the models of the file;
+        and the command line without `--config`.
 
     Raises:
         InputError: If the file cannot be read, or is no YAML of options.
@@ -190,23 +203,23 @@ def read_config(arguments: Sequence[str]) -> tuple[list[str], list[str], list[st
 
 @contextlib.contextmanager
 def without_keras() -> Iterator[None]:
-    """Keeps TensorFlow, imported in a block, from importing Keras at its end.
+    """Keeps the import of TensorFlow in a `with` block from importing Keras.
 
-    Only saved models that are no exports need it. Told to use the earlier Keras,
-    `tf_keras`, TensorFlow tries to import that one, and continues without it.
+    Exports need no Keras. If the variable is set, TensorFlow tries to import the
+    earlier Keras, `tf_keras`, and continues without it if it is not installed.
     """
-    given = os.environ.get(EARLIER_KERAS)
+    before = os.environ.get(EARLIER_KERAS)
     os.environ[EARLIER_KERAS] = "1"
     try:
         yield
     finally:
         del os.environ[EARLIER_KERAS]
-        if given is not None:
-            os.environ[EARLIER_KERAS] = given
+        if before is not None:
+            os.environ[EARLIER_KERAS] = before
 
 
 def label_of(text: str) -> tuple[str, int]:
-    """A label and a version's number, of the command line."""
+    """Parses `NAME=N`, a label and the number of a version."""
     name, _, number = text.partition("=")
     if not name or not number.isdecimal():
         raise InputError(f"--label {text} should be NAME=N, such as stable=2.")
@@ -214,7 +227,7 @@ def label_of(text: str) -> tuple[str, int]:
 
 
 def token_of(text: str) -> str:
-    """The token that an option names."""
+    """The token of an option, which may be in a file."""
     if not text.startswith("@"):
         return text
     try:

@@ -10,25 +10,25 @@ from keras_caption.errors import InputError
 from keras_caption.formats.faults import kind_of
 from keras_caption.progress import report
 
-EXAMPLES = 3  # printed of a kind
-KINDS = 10  # of which examples are printed
+EXAMPLES = 3  # printed examples of a kind
+KINDS = 10  # kinds with printed examples
 HEADER = ["skipped", "reason"]
 
 
 class Skipped:
-    """What a command skips: prints examples, counts all, and lists all in a file.
+    """Records that a command skips: prints examples, counts all, and lists all.
 
-    The first of each kind are printed as they come. If there are more, `close` prints
-    how many there are of each kind, and writes the list.
+    The first records of each kind are printed at once. If there are more, `close`
+    prints the number of each kind, and writes the list.
 
     Attributes:
         records: list of pairs of a name and a reason.
 
     Args:
-        path: Path of the list, a CSV file, or `None` for none.
+        path: Path of the list, a CSV file, or `None` for no list.
 
     Raises:
-        InputError: If there is another file.
+        InputError: If the path is another file.
     """
 
     def __init__(self, path: str | os.PathLike | None = None):
@@ -41,15 +41,15 @@ class Skipped:
 
     @classmethod
     def beside(cls, output: str | os.PathLike | None) -> Self:
-        """Lists in `FILE.skipped.csv`, beside the file of a command, if it has any."""
+        """Lists records in `OUTPUT.skipped.csv`, if the command writes an output."""
         return cls(output and f"{output}.skipped.csv")
 
     def add(self, name: str, reason: str) -> None:
-        """Adds what is skipped.
+        """Adds a skipped record.
 
         Args:
-            name: str, of a file or a record.
-            reason: str, a sentence, which may have the name.
+            name: str, name of the file or record.
+            reason: str, a sentence, which may contain the name.
         """
         self.records.append((name, reason))
         kind = kind_of(reason, name)
@@ -74,7 +74,7 @@ class Skipped:
         if self.path and not is_printed:
             self._write()
         elif self.path and self._is_ours():
-            self.path.unlink()  # of the command before
+            self.path.unlink()  # the list of an earlier command
 
     def _shown(self):
         return itertools.islice(self._first, KINDS)
@@ -92,7 +92,7 @@ class Skipped:
         report(f"All are listed in {self.path}")
 
     def _is_ours(self):
-        """Whether there is a list; raises `InputError` if there is something else."""
+        """Whether the list exists; raises `InputError` if the path is another file."""
         if not os.path.lexists(self.path):
             return False
         if self.path.is_file():
@@ -100,5 +100,6 @@ class Skipped:
                 if file.readline().rstrip() == ",".join(HEADER).encode():
                     return True
         raise InputError(
-            f"{self.path} would list what is skipped, but is another file: move it."
+            f"{self.path} is needed for the list of skipped records, but is another "
+            "file: move it."
         )

@@ -5,15 +5,16 @@ r"""Translates sentences with a trained model.
     cat news.en | keras-caption translate MODEL --n_best 5
     keras-caption translate MODEL --stream
 
-Prints one line for each sentence or, with --n_best, a line for each translation: the
-sentence's number, from 1, the log-probability and the translation, between tabs, the
-best first. A folder stands for the best.keras in it; several models, separated by
-commas, translate as an ensemble. An empty line has an empty translation; so has one of
-too many tokens, which is reported. Sentences that have unknown words only are
-translated, counted and reported.
+Prints one line for each sentence. With --n_best, prints a line for each translation,
+the best first: the number of the sentence, from 1, the log-probability and the
+translation, between tabs. The folder of a run stands for the best.keras in it. Models
+that are separated by commas form an ensemble. The translation of an empty line is
+empty. So is the translation of a sentence of too many tokens, which is reported.
+Sentences of unknown words only are translated, counted and reported.
 
-With --stream, a terminal shows each translation while it grows: of the sentences of the
-command line, or of each line that is typed. What a beam holds to be best may change.
+With --stream, a terminal shows each translation while it grows, for the sentences of
+the command line or for each line that you type. The best hypothesis of a beam may
+change while it grows.
 """
 
 import argparse
@@ -51,9 +52,11 @@ def make_parser() -> Parser:
         help="saved model, run, preset or export, or several separated by commas",
     )
     parser.add_argument(
-        "sentences", nargs="*", help="if omitted, those of --input or standard input"
+        "sentences", nargs="*", help="default to those of --input or standard input"
     )
-    parser.add_argument("--input", help="text file, a sentence in a line, or its .gz")
+    parser.add_argument(
+        "--input", help="text file, a sentence in each line, or its .gz"
+    )
     parser.add_argument("--output", type=new_file, help="new file for the translations")
     parser.add_argument(
         "--n_best",
@@ -75,11 +78,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = make_parser()
     options = parser.parse_intermixed_args(arguments)
     if options.sentences and options.input:
-        parser.error("sentences are given on the command line or by --input, not both")
+        parser.error("give sentences on the command line or by --input, not both")
     if options.stream:
         for name in ("input", "output", "n_best"):
             if getattr(options, name) is not None:
-                parser.error(f"--stream shows translations to a person: no --{name}")
+                parser.error(f"--stream cannot be combined with --{name}")
         if not sys.stdout.isatty():
             parser.error("--stream needs a terminal, and standard output is none")
     sentences, name = source_of(options)
@@ -103,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def source_of(options: argparse.Namespace) -> tuple[Iterable[str], str]:
-    """The sentences, one after another, and where they are from, for messages."""
+    """The sentences, an iterable, and the name of their source, for messages."""
     from keras_caption.formats.text_lines import lines, lines_of
 
     if options.sentences:
@@ -113,18 +116,18 @@ def source_of(options: argparse.Namespace) -> tuple[Iterable[str], str]:
         name = "Standard input"
         return lines_of(lambda: stdin, name), f"{name}, line"
     path = pathlib.Path(options.input)
-    total = sum(1 for _ in lines(path))  # reads it all, before anything is written
+    total = sum(1 for _ in lines(path))  # finds faults before anything is written
     return progress(lines(path), total=total, unit="lines"), f"{path}, line"
 
 
 class LineTranslator:
-    """Translates a stream of sentences; memory does not grow with it.
+    """Translates a stream of sentences, in memory of constant size.
 
     Args:
         model: Translator or ensemble, with tokenizers.
         options: Options of the command line.
-        name: str, what a sentence is called in messages, before its number.
-        skipped: `Skipped`, to which sentences of too many tokens are added.
+        name: str, noun for a sentence in messages, before its number.
+        skipped: `Skipped` that collects sentences of too many tokens.
 
     Attributes:
         unknown: List of int, numbers of sentences of unknown words only.
@@ -142,10 +145,10 @@ class LineTranslator:
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yields the lines to print."""
-        found = kc.serving.Predictor(self.model).stream(
+        predictions = kc.serving.Predictor(self.model).stream(
             sentences, read=self._read, n=self.n_best, **self.options
         )
-        for number, prediction in enumerate(found, start=1):
+        for number, prediction in enumerate(predictions, start=1):
             if isinstance(prediction, kc.predict.Fault):
                 self._skip(number, prediction.error)
                 prediction = kc.predict.Prediction()
@@ -161,7 +164,7 @@ class LineTranslator:
             show(self._growing(sentence, number))
 
     def _growing(self, sentence, number):
-        """The texts of a growing translation; none of what is not translated."""
+        """Yields the texts of a growing translation; none for a skipped sentence."""
         try:
             example = self._read(sentence, number - 1)
         except kc.InputError as error:
@@ -176,7 +179,7 @@ class LineTranslator:
             self._skip(number, error)
 
     def _read(self, sentence, place):
-        """The example of a sentence, which is noted if it has unknown words only."""
+        """Makes an example of a sentence; remembers sentences of unknown words only."""
         most = kc.inputs.text.MAX_TOKENS
         [tokens] = self.model.source_tokens([sentence])
         words = tokens[:-1]  # the last is EOS
@@ -199,6 +202,7 @@ def show(texts: Iterable[str]) -> None:
     shown = ""
     for text in map(kc.text.one_line, texts):
         if not text.startswith(shown):
+            # Control sequences: moves up to the first row, and erases all below.
             rows = (disp_len(shown) - 1) // shutil.get_terminal_size().columns
             up = f"\x1b[{rows}A" if rows else ""
             print(f"\r{up}\x1b[J", end="")

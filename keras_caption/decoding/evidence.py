@@ -17,23 +17,24 @@ PERSON = CATEGORIES.index("person")
 
 
 class ObjectEvidence(EvidenceTables):
-    """Says which tokens the objects of an image support, as far as a caption has come.
+    """Finds the tokens that the objects of an image support after a begun caption.
 
     A word is admissible if `keras_caption.features.object_evidence` names it and the
-    image has its evidence. A noun needs an object of its category, in the plural two,
-    after "two" just two, after "a group of" three; after "on", "with" or "holding", an
-    object whose box lies to that of the object named last as the word says. Words of
-    places and actions need the categories or relations that the tables name. All
-    other words are never admissible, and a caption ends with none of those that need
-    another behind them. Where there is no object, all tokens are admissible.
+    image has evidence for it. A noun needs an object of its category, a plural needs
+    two; after "two" there must be exactly two, after "a group of" at least three. After
+    "on", "with" or "holding", a noun needs an object whose box has this relation to the
+    box of the object that was named last. Words of places and actions need the
+    categories or relations that the tables name. Other words are never admissible. A
+    caption never ends with a word that needs another word after it. In an image without
+    objects, all tokens are admissible.
 
-    It compiles with XLA: no strings, no Python.
+    The methods compile with XLA: they use no strings and no Python values of tensors.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary` of the captions.
     """
 
-    # === What is there ===
+    # === Evidence of images ===
 
     def read(
         self,
@@ -41,55 +42,68 @@ class ObjectEvidence(EvidenceTables):
         boxes: Float[Tensor, "batch N 4"],
         region_mask: Bool[Tensor, "batch N"],
     ) -> dict[str, Tensor]:
-        """What images have as evidence.
+        """Computes the evidence of images.
 
         Args:
-            regions, boxes, region_mask: Inputs of a captioner of objects, whose first
-                80 values are categories.
+            regions, boxes, region_mask: Inputs of a captioner of objects. The first 80
+                values of a region are categories.
 
         Returns:
-            dict of `counts`, int32 `(batch, 80)`, the objects of each category;
-            `together`, bool `(batch, 80)`, of which two are beside each other;
-            `related`, bool `(batch, 81, 1 + relations, 80)`, which categories the B of
-            a relation may have, by that of A, where 0 is none: of relation 0, any; and
-            `implied`, float32 `(batch, words)`.
+            dict of
+
+            - `counts`, int32 `(batch, 80)`, numbers of objects of each category;
+            - `together`, bool `(batch, 80)`, True for categories with two objects that
+              touch or are beside each other;
+            - `related`, bool `(batch, 81, 1 + relations, 80)`, True if an object of the
+              second category has the relation to one of the first. First category 0
+              stands for no object, relation 0 for any relation;
+            - `implied`, float32 `(batch, words)`, 1 for words of places and actions
+              with evidence.
         """
         is_object = ops.logical_and(
             regions[..., : len(CATEGORIES)] > 0, ops.expand_dims(region_mask, -1)
         )
-        is_object = ops.logical_and(is_object, self.has_one)  # that it has a word for
+        # Categories without a word in the vocabulary cannot be named.
+        is_object = ops.logical_and(is_object, self.has_one)  # (batch, N, 80)
         one_hot = ops.cast(is_object, "float32")
         counts = ops.cast(ops.sum(one_hot, axis=1), "int32")
         present = counts > 0
         names = "x1", "y1", "x2", "y2"
         corners = ops.split(boxes, 4, axis=-1)
+        # (batch, N, 1) and (batch, 1, N) broadcast to all pairs of boxes.
         first = dict(zip(names, corners, strict=True))
         second = {name: ops.transpose(x, (0, 2, 1)) for name, x in first.items()}
         places = ops.arange(ops.shape(boxes)[1])
-        other = ops.expand_dims(places, 1) != places
-        found = {}
+        other = ops.expand_dims(places, 1) != places  # no box relates to itself
+        categories_with = {}  # from a relation to bool (batch, 80, 80)
         for name, holds in GEOMETRY.items():
             lies = ops.cast(ops.logical_and(holds(first, second), other), "float32")
-            of_second = ops.matmul(lies, one_hot)
-            pairs = ops.matmul(ops.transpose(one_hot, (0, 2, 1)), of_second)
-            found[name] = pairs > 0
-        near = ops.logical_or(found["touching"], found["beside"])
+            # Products with one-hot categories turn pairs of boxes, (batch, N, N), into
+            # numbers of such pairs by category, (batch, 80, 80).
+            second_categories = ops.matmul(lies, one_hot)
+            pairs = ops.matmul(ops.transpose(one_hot, (0, 2, 1)), second_categories)
+            categories_with[name] = pairs > 0
+        near = ops.logical_or(categories_with["touching"], categories_with["beside"])
         together = ops.any(ops.logical_and(near, np.eye(len(CATEGORIES)) > 0), axis=-1)
-        related = ops.stack([found[name] for name, _ in RELATIONS.values()], axis=1)
+        related = [categories_with[name] for name, _ in RELATIONS.values()]
+        related = ops.stack(related, axis=1)  # (batch, relations, 80, 80)
         related = ops.logical_and(related, self.allowed)
+        # An atom is a category or a triple of two categories and a relation. A word is
+        # implied by a set of atoms if the image has all of them.
         atoms = [ops.cast(present, "float32")] + [
             ops.cast(related[:, r, a, b : b + 1], "float32") for a, r, b in self.triples
         ]
         atoms = ops.concatenate(atoms, axis=1)
-        whole = ops.matmul(atoms, self.parts) >= self.parts.sum(axis=0)
-        implied = ops.matmul(ops.cast(whole, "float32"), self.follows)
+        complete = ops.matmul(atoms, self.parts) >= self.parts.sum(axis=0)
+        implied = ops.matmul(ops.cast(complete, "float32"), self.follows)
         # After a word of a place, such as a kitchen, "with" and "and" take any object.
         open_ended = np.isin(self.relations, ("with", "and"))[:, None, None]
-        of_all = ops.expand_dims(ops.expand_dims(present, 1), 1)
-        of_none = ops.logical_and(of_all, open_ended)
-        related = ops.concatenate([of_none, related], axis=2)
+        any_present = ops.expand_dims(ops.expand_dims(present, 1), 1)
+        without_first = ops.logical_and(any_present, open_ended)
+        related = ops.concatenate([without_first, related], axis=2)
+        # Relation 0, before any word of a relation, takes any object.
         anything = ops.zeros_like(related[:, :1])
-        anything = ops.logical_or(anything, of_all)
+        anything = ops.logical_or(anything, any_present)
         related = ops.concatenate([anything, related], axis=1)
         return {
             "counts": counts,
@@ -98,20 +112,20 @@ class ObjectEvidence(EvidenceTables):
             "implied": ops.cast(implied > 0, "float32"),
         }
 
-    # === What may come next ===
+    # === Admissible next tokens ===
 
     def admissible(
         self,
         tokens: Int32[Tensor, "rows length"],
         index: Int[Tensor, ""],
-        found: dict[str, Tensor],
+        evidence: dict[str, Tensor],
     ) -> Bool[Tensor, "rows vocabulary_size"]:
-        """Which tokens may come next.
+        """Finds the tokens that may come next.
 
         Args:
             tokens: int32 `(rows, length)`, of which the first `index` are generated.
             index: int scalar, position of the next token.
-            found: dict, what `read` returned, one row for each row of tokens.
+            evidence: dict, as `read` returns it, one row for each row of tokens.
 
         Returns:
             bool `(rows, vocabulary_size)`.
@@ -121,13 +135,15 @@ class ObjectEvidence(EvidenceTables):
         groups = ops.take(self.group, tokens)
         several_named = self._is_several(tokens, nouns, governors)
         last = ops.take(tokens, ops.maximum(index - 1, 0), axis=1)  # PAD at the start
-        counts = found["counts"]
+        counts = evidence["counts"]
         unnamed = ops.logical_not(said_before(nouns, 1 + len(CATEGORIES)))
 
         # === Candidates for the next noun ===
-        related = taken(found["related"], subject)
+        # The subject is the category that was named last, the governor the last word
+        # that decides what the next noun may be, such as "on", "with" or "two".
+        related = take_by_row(evidence["related"], subject)  # (rows, 1 + relations, 80)
         related = ops.logical_and(related, ops.expand_dims(unnamed[:, 1:], 1))
-        candidates = taken(related, ops.take(self.relation, governor))
+        candidates = take_by_row(related, ops.take(self.relation, governor))
         takes_one, least, most = (
             ops.expand_dims(ops.take(table, governor), 1)
             for table in (self.takes_one, self.least, self.most)
@@ -138,7 +154,7 @@ class ObjectEvidence(EvidenceTables):
         several = ops.logical_and(candidates, enough)
         unsaid = ops.logical_not(said_before(groups, self.groups))
         implied = ops.logical_and(
-            found["implied"] > 0, ops.take(unsaid, self.own_group, axis=1)
+            evidence["implied"] > 0, ops.take(unsaid, self.own_group, axis=1)
         )
         implied = ops.logical_and(implied, ops.take(unnamed, self.own_noun, axis=1))
         is_person = ops.expand_dims(subject == 1 + PERSON, 1)
@@ -148,7 +164,7 @@ class ObjectEvidence(EvidenceTables):
         places = ops.take(self.places, governor, axis=0) > 0
         next_implied = ops.logical_and(implied, places)
 
-        # === What the words that lead to it need ===
+        # === Conditions of words that lead to a noun ===
         has_subject = ops.expand_dims(subject > 0, 1)
         as_places = ops.matmul(
             ops.cast(ops.logical_and(implied, np.logical_not(self.is_done)), "float32"),
@@ -164,9 +180,9 @@ class ObjectEvidence(EvidenceTables):
         low, high = self.bounds[:, :1], self.bounds[:, 1:]
         number = ops.any(ops.logical_and(of_each >= low, of_each <= high), axis=-1)
         said = ops.take(self.said_of, subject, axis=0)
-        none = ops.zeros_like(found["together"][:, :1])
-        together = ops.concatenate([none, found["together"]], axis=1)
-        each = ops.expand_dims(taken(together, subject), 1)
+        none = ops.zeros_like(evidence["together"][:, :1])  # subject 0 is no object
+        together = ops.concatenate([none, evidence["together"]], axis=1)
+        each = ops.expand_dims(take_by_row(together, subject), 1)
         each = ops.logical_and(each, several_named)
         predicate = ops.logical_or(
             ops.any(ops.take(relation, self.predicates, axis=1), axis=1, keepdims=True),
@@ -191,11 +207,12 @@ class ObjectEvidence(EvidenceTables):
         plural = ops.logical_and(predicate, several_named)
         top = related[:, 1 + self.relations.index("on")]
         top = ops.any(top, axis=1, keepdims=True)
+        # The order is that of the conditions in `EvidenceTables`.
         classes = (always, each, singular, plural, *articles, the, top)
         classes = (*classes, one, several, next_implied, relation, number, said)
         classes = ops.cast(ops.concatenate(classes, axis=1), "float32")
 
-        # === Words alone, and those that complete a phrase ===
+        # === Single words, and words that complete a phrase ===
         kinds = ops.take(self.is_kind, last, axis=0)
         follows = ops.matmul(kinds, self.may_follow) > 0
         unknown = ops.logical_not(ops.any(kinds > 0, axis=1, keepdims=True))
@@ -221,7 +238,10 @@ class ObjectEvidence(EvidenceTables):
         return ops.logical_or(ops.logical_or(words, completes), nothing)
 
     def _context(self, tokens):
-        """Of each token, the category and the governing word that it is, or 0."""
+        """Returns the category and the governor of each token, 0 for other tokens.
+
+        Both are int32 `(rows, length)`, counted from 1.
+        """
         before = ops.pad(tokens[:, :-1], [[0, 0], [1, 0]])
         noun = ops.take(self.noun, tokens)
         is_phrase = ops.logical_and(
@@ -238,7 +258,7 @@ class ObjectEvidence(EvidenceTables):
         return noun, governor
 
     def _is_several(self, tokens, nouns, governors):
-        """Whether the noun that was said last is in the plural."""
+        """Whether the last noun is in the plural, bool `(rows, 1)`."""
         kinds = ops.where(nouns > 0, 1 + ops.take(self.plural, tokens), 0)
         kind = last_above_zero(kinds)  # 1 singular, 2 plural, 3 either
         counted = ops.any(governors > len(RELATIONS), axis=1)
@@ -247,20 +267,20 @@ class ObjectEvidence(EvidenceTables):
 
 
 def said_before(values: Int32[Tensor, "rows length"], size: int) -> Any:
-    """Which values other than 0 are in each row, bool `(rows, size)`."""
+    """Finds the values other than 0 in each row, bool `(rows, size)`."""
     one_hot = ops.expand_dims(values, -1) == ops.arange(size)
     return ops.logical_and(ops.any(one_hot, axis=1), ops.arange(size) > 0)
 
 
 def last_above_zero(values: Int32[Tensor, "rows length"]) -> Int32[Tensor, " rows"]:
-    """The last value of each row that is not 0, or 0."""
-    base = 1000
+    """Returns the last value of each row that is not 0, or 0."""
+    base = 1000  # more than any value, so that the maximum decides by the position
     places = ops.arange(values.shape[1], dtype="int32") * base
     return ops.max(ops.where(values > 0, values + places, 0), axis=1) % base
 
 
-def taken(values: Any, places: Any) -> Any:
-    """The values of each row at a place of its second axis."""
+def take_by_row(values: Any, places: Any) -> Any:
+    """Takes, from each row, the values at one place of the second axis."""
     size = values.shape[1]
     rows = ops.arange(ops.shape(values)[0], dtype="int32") * size
     flat = ops.reshape(values, (-1, *values.shape[2:]))

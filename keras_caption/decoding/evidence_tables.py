@@ -90,7 +90,9 @@ class EvidenceTables:
         return [len(CATEGORIES) + self.triples.index(triple)]
 
     def _read_words(self):
-        """What words need, alone and as the second of a phrase, and their kinds."""
+        """Reads the conditions of words and phrases, and the kinds of words."""
+        # Number of conditions of each type, in the order in which `ObjectEvidence`
+        # computes them.
         sizes = {
             **dict.fromkeys(
                 ("always", "each", "is", "are", "a", "an", "the", "top"), 1
@@ -105,11 +107,11 @@ class EvidenceTables:
         first = dict(zip(sizes, firsts, strict=True))
         alone, begins, phrases, kinds = {}, {}, {}, {}
 
-        def add(text, need, place=0, *own):
+        def add(text, need, place=0, *word_kinds):
             table = phrases if " " in text else alone
             table.setdefault(text, []).append(first[need] + place)
             word, *rest = text.split()
-            kinds.setdefault((rest or [word])[0], set()).update(own)
+            kinds.setdefault((rest or [word])[0], set()).update(word_kinds)
             if rest and all(x in self.number for x in text.split()):
                 begins.setdefault(word, []).append(first[need] + place)
 
@@ -118,16 +120,16 @@ class EvidenceTables:
                 continue
             place = CATEGORIES.index(CATEGORY[noun])
             if text in PLURALS or text in UNCHANGED:
-                own = "unchanged" if text in UNCHANGED else "several"
-                add(text, "several", place, own)
+                kind = "unchanged" if text in UNCHANGED else "several"
+                add(text, "several", place, kind)
             if text not in PLURALS:
-                own = "an_one" if text[0] in VOWELS else "one"
-                own = "several" if text in PAIRS else own
-                add(text, "one", place, "unchanged" if text in UNCHANGED else own)
+                kind = "an_one" if text[0] in VOWELS else "one"
+                kind = "several" if text in PAIRS else kind
+                add(text, "one", place, "unchanged" if text in UNCHANGED else kind)
         for i, word in enumerate(self.implied):
-            own = "an_place" if word[0] in VOWELS else "place"
-            own = "mass" if word in MASS else own
-            add(word, "implied", i, *([] if word in DONE else [own]))
+            kind = "an_place" if word[0] in VOWELS else "place"
+            kind = "mass" if word in MASS else kind
+            add(word, "implied", i, *([] if word in DONE else [kind]))
         for i, word in enumerate(SAID_OF):
             add(word, "said", i)
         for i, word in enumerate(NUMBERS):
@@ -181,8 +183,8 @@ class EvidenceTables:
         successors = {kind: {*text.split()} for kind, text in GRAMMAR.items()}
         names = [*dict.fromkeys(x for of_token in kinds.values() for x in of_token)]
         is_kind = np.zeros((len(names), self.size), "bool")
-        for token, own in kinds.items():
-            is_kind[[names.index(kind) for kind in own], token] = True
+        for token, token_kinds in kinds.items():
+            is_kind[[names.index(kind) for kind in token_kinds], token] = True
         follows = np.zeros((len(names), self.size), "bool")
         for row, kind in zip(follows, names, strict=True):
             after = [names.index(x) for x in successors.get(kind, ()) if x in names]

@@ -1,8 +1,8 @@
-"""The page on which a browser tries models: `keras-caption demo`."""
+"""The page for trying models in a browser: `keras-caption demo`."""
 
 from keras_caption.demo.proxies import without_proxies
 
-with without_proxies():  # which Gradio looks at when it is imported
+with without_proxies():  # Gradio reads the proxies of the environment when imported
     from keras_caption.demo.page import build_page, launch
 
 __all__ = ["build_page", "launch"]

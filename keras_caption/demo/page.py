@@ -1,4 +1,4 @@
-"""The page: a tab for each kind of task that the given models can do."""
+"""The page: a tab for each task of the models."""
 
 import functools
 import html
@@ -32,17 +32,18 @@ from keras_caption.serving.local_hosts import LocalHosts, is_loopback
 from keras_caption.serving.signals import setting_when_asked_to_end
 
 LIMITS = Limits()
-WAITING = 100  # questions to the models; more are refused
-BEST = 3  # texts that are shown at first
-MOST = 10
-NOBODY = "none"  # in place of a second model
+WAITING = 100  # greatest number of waiting requests; further ones are refused
+BEST = 3  # default number of texts
+MOST = 10  # greatest number of texts
+NOBODY = "none"  # the choice of no second model
 TABS = {
     "photo": "Caption a photo",
     "question": "Ask about a photo",
     "clip": "Caption a clip",
     "source": "Translate a sentence",
 }
-# What a model of a tab reads, the most particular first.
+# Inputs of a model in a tab. The first match counts: a model of questions reads photos
+# too.
 NEEDED = {
     "question": {"question", "photo"},
     "source": {"source"},
@@ -66,10 +67,10 @@ TEXTS = "Words or phrases, separated by commas"
 
 
 def tab_of(name: str, predictor: Predictor) -> str:
-    """The tab, a key of `TABS`, that a model answers in.
+    """The tab of a model, a key of `TABS`.
 
     Raises:
-        InputError: If it reads what no browser sends.
+        InputError: If the model reads features, which a browser does not send.
     """
     reads = predictor.reads
     for tab, needed in NEEDED.items():
@@ -82,16 +83,16 @@ def tab_of(name: str, predictor: Predictor) -> str:
 
 
 def build_page(predictors: Mapping[str, Predictor]) -> gr.Blocks:
-    """Builds the page, which `launch` serves.
+    """Builds the page; `launch` serves it.
 
     Args:
-        predictors: dict from a model's name to `keras_caption.serving.Predictor`.
+        predictors: dict from the name of a model to `keras_caption.serving.Predictor`.
 
     Raises:
         InputError: If a model has no tab, see `tab_of`.
     """
     tabs = {name: tab_of(name, predictor) for name, predictor in predictors.items()}
-    upload_folder()  # before Gradio looks for one
+    upload_folder()  # sets the folder before Gradio reads the variable
     page = gr.Blocks(
         title="keras_caption",
         fill_width=True,
@@ -109,7 +110,8 @@ def build_page(predictors: Mapping[str, Predictor]) -> gr.Blocks:
                 if models:
                     with gr.Tab(title, id=tab):
                         add_tab(tab, models)
-    for block in page.blocks.values():  # any may be sent the address of a file
+    # A request may send an address to any component, which Gradio would download.
+    for block in page.blocks.values():
         block.async_move_resource_to_block_cache = uploaded_path
     return page
 
@@ -121,19 +123,19 @@ def launch(
 
     Args:
         page: `gradio.Blocks`.
-        host: str, address that it is reached at.
-        port: int. Defaults to the first free one from 7860 on.
-        wait: bool, whether to return only when the process is asked to end.
+        host: str, address to listen on.
+        port: int. Defaults to the first free port from 7860 on.
+        wait: bool, whether to return only after SIGINT or SIGTERM.
 
     Raises:
-        InputError: If it cannot be served at this address.
+        InputError: If the page cannot be served at this address.
     """
     middleware = [Middleware(BoundedRequests)]
     if host == "localhost" or is_loopback(host):
         middleware.insert(0, Middleware(LocalHosts, host))
     page.queue(max_size=WAITING)
     try:
-        with without_proxies():  # Gradio asks its own page whether it is there
+        with without_proxies():  # Gradio requests its own page, to see that it works
             _, address, _ = page.launch(
                 server_name=f"[{host}]" if ":" in host else host,
                 server_port=port,
@@ -165,7 +167,7 @@ def add_tab(tab: str, models: Mapping[str, Predictor]) -> None:
 
     Args:
         tab: str, a key of `TABS`.
-        models: dict from name to `Predictor`, those that can answer there.
+        models: dict from name to `Predictor`, the models of the tab.
     """
     names = list(models)
     with gr.Row(equal_height=False):
@@ -197,7 +199,7 @@ def add_tab(tab: str, models: Mapping[str, Predictor]) -> None:
         functools.partial(respond, tab, models, len(asked)),
         [*asked, first, second, count, *options],
         shown,
-        concurrency_id="models",  # one after the other, whatever the tab
+        concurrency_id="models",  # one request at a time in all tabs
         concurrency_limit=1,
         api_visibility="private",
     )
@@ -211,16 +213,16 @@ def photo() -> gr.Image:
         height=300,
         buttons=[],
     )
-    # Gradio opens the file by itself, and its errors say nothing: `read_photo` has
-    # sentences. It also knows more formats, and orientations. Gradio checks paths of
-    # some values only.
+    # By default Gradio opens the file. `read_photo` has better messages, more formats
+    # and orientations. The path is checked here, since Gradio checks paths of some
+    # values only.
     component.preprocess = uploaded
     return component
 
 
 def clip() -> gr.Video:
     component = gr.Video(label="Clip", sources=["upload", "webcam"], height=300)
-    component.preprocess = uploaded  # as of photos
+    component.preprocess = uploaded  # as for photos
     return component
 
 
@@ -246,14 +248,14 @@ INPUTS = {
 def respond(
     tab: str, models: Mapping[str, Predictor], inputs: int, *values: Any
 ) -> str:
-    """The HTML of one or two models' answers; an error is a sentence.
+    """The HTML of the answers of one or two models. An error is shown as a sentence.
 
     Args:
         tab: str, a key of `TABS`.
         models: dict from name to `Predictor`.
-        inputs: int, number of the components that were asked.
-        *values: Those of the components: what was asked, names of two models, number of
-            texts, and required and forbidden words where the tab has them.
+        inputs: int, number of components with inputs of the models.
+        *values: Values of the components: inputs, names of two models, number of texts
+            and, if the tab has them, required and forbidden words.
     """
     asked, (first, second, count, *texts) = values[:inputs], values[inputs:]
     options = {"n": int(count)}
@@ -270,7 +272,7 @@ def respond(
                 shown.append(VIEWS[tab](models[name], *asked, options, title))
         except InputError as error:
             shown.append(views.error_view(str(error), title))
-        except Exception as error:  # of what a stranger has sent
+        except Exception as error:  # inputs of strangers must not end the page
             traceback.print_exc(file=sys.stderr)
             problem = f"The page failed: {type(error).__name__}."
             shown.append(views.error_view(problem, title))
@@ -278,14 +280,14 @@ def respond(
 
 
 def photo_answer(predictor, path, options, title):
-    """View of a photo's caption."""
+    """Captions a photo; returns HTML."""
     pixels = photo_at(path)
     prediction = generated(predictor, {"photo": pixels}, options)
     return views.photo_view(prediction, pixels, title)
 
 
 def question_answer(predictor, path, question, options, title):
-    """View of the answer to a question about a photo."""
+    """Answers a question about a photo; returns HTML."""
     pixels = photo_at(path)
     if not (question or "").strip():
         raise InputError("There is no question yet: write one, and press Enter.")
@@ -295,7 +297,7 @@ def question_answer(predictor, path, question, options, title):
 
 
 def clip_answer(predictor, path, options, title):
-    """View of a clip's caption."""
+    """Captions a clip; returns HTML."""
     if not path:
         raise InputError("There is no clip yet: drop one here, or record it.")
     try:
@@ -308,7 +310,7 @@ def clip_answer(predictor, path, options, title):
 
 
 def translation(predictor, sentence, options, title):
-    """View of a sentence's translation."""
+    """Translates a sentence; returns HTML."""
     if not (sentence or "").strip():
         raise InputError("There is no sentence yet: write one, and press Enter.")
     prediction = generated(predictor, {"source": sentence}, options)
@@ -335,14 +337,14 @@ def photo_at(path):
 def generated(
     predictor: Predictor, record: dict[str, Any], options: dict[str, Any]
 ) -> Prediction:
-    """A generated text, by a beam that has as many as are to be shown."""
+    """Generates texts by a beam that is wide enough for all shown texts."""
     beam = max(options["n"], predictor.model.decoding.beam_size)
     return attended(predictor, record, {**options, "beam_size": beam})
 
 
 def attended(predictor, record, options):
-    """What a model makes of a record, with attention where it has some to show."""
-    given = {name: x for name, x in options.items() if name != "n"}
-    check_effort(predictor, [record], options["n"], given, LIMITS.max_effort)
+    """The prediction of a model for a record, with attention."""
+    decoding = {name: x for name, x in options.items() if name != "n"}
+    check_effort(predictor, [record], options["n"], decoding, LIMITS.max_effort)
     [prediction] = predictor([record], attention=True, **options)
     return prediction

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def without_proxies() -> Iterator[None]:
-    """Lets a block ask this machine, whatever proxy the environment names."""
+    """Removes the proxies of the environment in a `with` block."""
     names = [name for name in os.environ if name.lower().endswith("_proxy")]
     proxies = {name: os.environ.pop(name) for name in names}
     try:

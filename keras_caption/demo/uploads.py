@@ -1,4 +1,4 @@
-"""What browsers send to the page: requests, and uploads, where and for how long."""
+"""Requests and uploads of browsers: which are accepted, and how long files are kept."""
 
 import atexit
 import functools
@@ -14,12 +14,12 @@ import gradio as gr
 
 FOLDER = "GRADIO_TEMP_DIR"  # a variable that Gradio reads
 MAX_BYTES = 100 * 2**20  # of an upload: a photo, or a clip of a minute
-MAX_ASKED = 2**20  # bytes of another request
-MAX_KEPT = 10 * MAX_BYTES  # of all uploads together
+MAX_ASKED = 2**20  # bytes of any other request
+MAX_KEPT = 10 * MAX_BYTES  # bytes of all uploads together
 KEPT_SECONDS = 3600
 NOT_SENT = "There is no such upload: send the file again."
 UPLOAD = "/gradio_api/upload"
-# What the page asks for. Of the rest, some fetches addresses, or runs programs.
+# Paths that the page requests. Other routes of Gradio fetch addresses or run programs.
 ASKED = re.compile(
     r"/|/(config|favicon\.ico|manifest\.json|robots\.txt|theme\.css)|"
     r"/(assets|pwa_icon|static|svelte)(/[^:]*)?|"
@@ -31,10 +31,10 @@ ASKED = re.compile(
 
 @functools.cache
 def upload_folder() -> pathlib.Path:
-    """The folder of uploads, which only this process reads, and removes at its end.
+    """The folder of uploads. Only this process reads it, and removes it at its end.
 
-    By itself, Gradio shares one with all of the machine's pages, of other users too.
-    The one that the environment names may have other files: it is made within that.
+    By default Gradio has one folder for all pages of the machine, of all users. A
+    folder that the environment names may hold other files: the folder is made in it.
     """
     outer = os.environ.get(FOLDER) or tempfile.gettempdir()
     os.makedirs(outer, exist_ok=True)
@@ -45,14 +45,14 @@ def upload_folder() -> pathlib.Path:
 
 
 def uploaded(payload: Any) -> str | None:
-    """The path of an upload, from what a browser says that it is.
+    """The path of an upload, from the payload of a browser's request.
 
     Args:
-        payload: Of Gradio, with a `path`; or `None` for no file.
+        payload: Gradio's payload with a `path`; or `None` for no file.
 
     Raises:
-        gradio.Error: If the path is not that of an upload, whether there is a file or
-            not.
+        gradio.Error: If the path is no upload. The error does not reveal whether such a
+            file exists.
     """
     if payload is None:
         return None
@@ -60,15 +60,15 @@ def uploaded(payload: Any) -> str | None:
 
 
 async def uploaded_path(path: Any) -> str | None:
-    """`uploaded`, where Gradio downloads what is the address of a file."""
+    """`uploaded` in place of Gradio's function, which downloads addresses."""
     return None if path is None else path_of(str(path))
 
 
 def path_of(text: str) -> str:
-    """The path of an upload.
+    """Checks that a path is that of an upload.
 
     Raises:
-        gradio.Error: See `uploaded`.
+        gradio.Error: As in `uploaded`.
     """
     path = pathlib.Path(os.path.realpath(text))
     folder = pathlib.Path(os.path.realpath(upload_folder()))
@@ -78,15 +78,15 @@ def path_of(text: str) -> str:
 
 
 class BoundedRequests:
-    """An application of ASGI for what the page asks, nothing long, and few uploads.
+    """An ASGI application that bounds the paths, lengths and uploads of requests.
 
     Args:
-        app: Application of ASGI.
+        app: ASGI application.
     """
 
     def __init__(self, app: Any):
         self.app = app
-        self._coming = 0  # bytes of uploads that are not there as a whole
+        self._coming = 0  # bytes of uploads in progress
 
     async def __call__(self, scope: dict, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -114,26 +114,26 @@ class BoundedRequests:
         await send({"type": "http.response.body", "body": body})
 
     def problem(self, path: str, size: int | None) -> tuple[int, str] | None:
-        """Why a request is refused: a status of HTTP and a sentence.
+        """The reason to refuse a request, an HTTP status and a sentence, or `None`.
 
         Args:
-            path: str, that is asked for.
-            size: int, bytes of the request, or `None` if it does not say.
+            path: str, requested path.
+            size: int, bytes of the request, or `None` if its header does not say.
         """
         if not ASKED.fullmatch(path):
             return 404, "The page has nothing there."
         if size is None:
-            return 411, "A request should say how many bytes it has."
+            return 411, "A request should have a Content-Length."
         most = MAX_BYTES if path == UPLOAD else MAX_ASKED
         if size > most:
-            return 413, f"There are at most {most:,} bytes in it."
+            return 413, f"A request may have at most {most:,} bytes."
         if path == UPLOAD and size > free_bytes() - self._coming:
-            return 507, "There is no place for more uploads now: try again in a while."
+            return 507, "There is no space for more uploads now: try again in a while."
         return None
 
 
 def size_of(scope: dict) -> int | None:
-    """How many bytes a request says that it has, or `None`."""
+    """The number of bytes that a request declares, or `None`."""
     headers = dict(scope["headers"])
     size = headers.get(b"content-length", b"0")
     if b"transfer-encoding" in headers or not re.fullmatch(b"[0-9]{1,18}", size):
@@ -142,7 +142,7 @@ def size_of(scope: dict) -> int | None:
 
 
 def free_bytes() -> int:
-    """How many more bytes of uploads are kept."""
+    """The number of further bytes of uploads that can be kept."""
     total = 0
     for path in upload_folder().rglob("*"):
         try:

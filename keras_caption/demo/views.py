@@ -1,8 +1,9 @@
-"""Predictions as HTML: what was said, and the items that each word attends to.
+"""Predictions as HTML: the text, and the items that each word attends to.
 
-A word is a radio button, and the weights of its attention are properties of the items,
-`--w0`, `--w1` and so on; the style picks those of the word that is chosen or hovered
-over. So it needs no script, and works with a mouse, a finger and a keyboard.
+A word is a radio button. The attention weights of word 0, 1, ... are the properties
+`--w0`, `--w1`, ... of the items; the style selects the property of the chosen or
+hovered word. The page therefore needs no script, and works with mouse, finger and
+keyboard.
 """
 
 import html
@@ -16,13 +17,14 @@ from keras_caption.results.embedded_images import embedded_image
 from keras_caption.serving import Prediction
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
-SIDE = 960  # greatest of an image that is shown, in pixels
-FRAME = 72  # width of a clip's frame at least, in pixels
-NAMED = 3  # items that a word is said to attend to
+SIDE = 960  # greatest side of a shown image, in pixels
+FRAME = 72  # least width of a clip's frame, in pixels
+NAMED = 3  # items that are listed for a word
+# White text has a contrast of at least 4.5 on each.
 COLOURS = ("#0072b2", "#b5478d", "#00785a", "#a84700", "#5b4fc4", "#8a6d00")
-# Of a label beside the image's width, as a browser shows it on a page of two columns.
+# Sizes of a label, as shares of the image's width on a page of two columns.
 LABEL_HEIGHT, LETTER_WIDTH = 0.045, 0.016
-_numbers = itertools.count()  # of views, for the names of their radio buttons
+_numbers = itertools.count()  # of views: radio buttons of a view share a name
 
 STYLE = """
 .kc, .kc-intro {--subdued: color-mix(in srgb, var(--body-text-color) 70%, transparent)}
@@ -91,7 +93,7 @@ STYLE = """
 
 
 def error_view(problem: str, title: str = "") -> str:
-    """An error, as a sentence on the page."""
+    """An error as HTML."""
     text = heading(title) + html.escape(problem)
     return f'<div class="kc error" role="alert">{text}</div>'
 
@@ -99,10 +101,10 @@ def error_view(problem: str, title: str = "") -> str:
 def photo_view(
     prediction: Prediction, pixels: UInt8[np.ndarray, "height width 3"], title: str = ""
 ) -> str:
-    """A caption or an answer, with the regions or cells of the photo.
+    """A caption or an answer, and the photo with its regions or cells, as HTML.
 
     Args:
-        prediction: `Prediction`, with attention.
+        prediction: `Prediction` with attention.
         pixels: uint8 `(height, width, 3)`, the photo.
         title: str, name of the model.
     """
@@ -127,10 +129,10 @@ def photo_view(
 def film_view(
     prediction: Prediction, strip: UInt8[np.ndarray, "height width 3"], title: str = ""
 ) -> str:
-    """A clip's caption, with its frames side by side.
+    """A clip's caption and its frames side by side, as HTML.
 
     Args:
-        prediction: `Prediction`, with attention over the frames.
+        prediction: `Prediction` with attention over the frames.
         strip: uint8 `(height, width, 3)`, see `keras_caption.features.film_strip`.
         title: str, name of the model.
     """
@@ -144,7 +146,7 @@ def film_view(
 
 
 def text_view(prediction: Prediction, title: str = "") -> str:
-    """A translation, with the words of the sentence."""
+    """A translation and the words of the sentence, as HTML."""
     weights = relative(prediction)
     tokens = [
         f'<span class="token" style="{properties(weights[:, i])}; background: '
@@ -159,7 +161,7 @@ def text_view(prediction: Prediction, title: str = "") -> str:
 
 
 def view(prediction: Prediction, shown: str, title: str) -> str:
-    """What was said, what was read, `shown`, and the best texts, as HTML."""
+    """The text, its words, the input in `shown`, and the best texts, as HTML."""
     group = f"kc{next(_numbers)}"
     parts = [heading(title), said(prediction), words(prediction, group), shown]
     parts += [shares(prediction), best(prediction), index_style(prediction)]
@@ -171,7 +173,7 @@ def heading(title: str) -> str:
 
 
 def said(prediction: Prediction) -> str:
-    """The text, and how sure the model is of it."""
+    """The text and its confidence."""
     if not prediction.text:
         nothing = "The model says nothing."
         if prediction.tokens is None:  # without objects, nothing was generated
@@ -188,7 +190,7 @@ def said(prediction: Prediction) -> str:
 
 
 def words(prediction: Prediction, group: str) -> str:
-    """The words, of which one can be chosen."""
+    """The words as radio buttons."""
     choices = [(i, word) for i, word in enumerate(prediction.words) if is_word(word)]
     if not prediction.text or not choices:
         return ""
@@ -211,9 +213,9 @@ def stage(
     items: Sequence[str] = (),
     width: int = 0,
 ) -> str:
-    """An image, with what is drawn over it; of at least some pixels, it is scrolled."""
+    """An image with `items` over it. An image of a least `width` can be scrolled."""
     height, full_width, _ = pixels.shape
-    is_strip = height <= SIDE and full_width / height >= 4  # it keeps its width
+    is_strip = height <= SIDE and full_width / height >= 4  # not reduced to `SIDE`
     _, source = embedded_image(pixels, None if is_strip else SIDE, quality=88)
     image = f'<img src="{source}" alt="The image that the model reads">'
     drawn = (
@@ -223,7 +225,7 @@ def stage(
 
 
 def framed(box, label, place, colour, weights) -> str:
-    """A box over the image; without a label, it is shown for a chosen word only."""
+    """A box over the image. A box without a label is shown for a chosen word only."""
     x1, y1, x2, y2 = (100 * float(np.clip(x, 0, 1)) for x in box)
     name = "box" if label else "box quiet"
     tag = ""
@@ -238,18 +240,18 @@ def framed(box, label, place, colour, weights) -> str:
 
 
 def properties(weights: Float[np.ndarray, " words"]) -> str:
-    """The weights of an item, as properties of style."""
+    """The attention weights of an item as CSS properties."""
     return ";".join(f"--w{i}:{weight:.2f}" for i, weight in enumerate(weights))
 
 
 def relative(prediction: Prediction) -> Float[np.ndarray, "words M"]:
-    """Weights of attention, for each word divided by the greatest."""
+    """Attention weights of each word, divided by the greatest of them."""
     weights = prediction.attention
     return weights / np.maximum(weights.max(axis=1, keepdims=True), 1e-9)
 
 
 def labels_of(prediction: Prediction) -> list[str]:
-    """What is written at boxes: the object, and how sure the detector is of it."""
+    """Labels of boxes: the category and the score of the object."""
     scores = prediction.inputs.get("scores")
     return [
         f"{name} {scores[i]:.0%}" if name and scores is not None else name
@@ -260,7 +262,7 @@ def labels_of(prediction: Prediction) -> list[str]:
 def label_places(
     boxes: Float[np.ndarray, "M 4"], labels: Sequence[str], proportion: float
 ) -> list[str | None]:
-    """Corners of the boxes where labels cover no other, and `None` where none is left.
+    """Corners of boxes at which labels do not overlap; `None` if no corner is free.
 
     Args:
         boxes: float `(M, 4)`, x1, y1, x2, y2.
@@ -294,7 +296,7 @@ def label_places(
 
 
 def shares(prediction: Prediction) -> str:
-    """For each word, the items that it attends to most, in words."""
+    """For each word, a sentence on the items with most attention."""
     if not prediction.items or not prediction.text:
         return ""
     lines = []
@@ -307,23 +309,23 @@ def shares(prediction: Prediction) -> str:
 
 
 def best(prediction: Prediction) -> str:
-    """The best texts with their scores: log-probabilities, or those of answers."""
+    """The best texts with their log-probabilities; answers with their probabilities."""
     if len(prediction.best) < 2:
         return ""
     scores = [score for _, score in prediction.best]
-    answers = min(scores) >= 0
+    answers = min(scores) >= 0  # log-probabilities are negative
     rows = [
         f"<tr><td>{html.escape(text)}</td>"
         f'<td class="number">{format(score, ".1%" if answers else ".2f")}</td></tr>'
         for text, score in prediction.best
     ]
-    of_scores = "Probability" if answers else "Log-probability"
-    head = f'<tr><th>The best</th><th class="number">{of_scores}</th></tr>'
+    score_name = "Probability" if answers else "Log-probability"
+    head = f'<tr><th>The best</th><th class="number">{score_name}</th></tr>'
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def index_style(prediction: Prediction) -> str:
-    """Shows the weights of the word that is hovered over or, without one, chosen."""
+    """The style that selects the weights of the hovered word, or the chosen one."""
     rules = []
     for pattern in (
         ".kc:has(.w{i}:checked):not(:has(label:hover))",
@@ -331,7 +333,8 @@ def index_style(prediction: Prediction) -> str:
     ):
         for i in range(len(prediction.words)):
             chosen = pattern.format(i=i)
-            rules.append(  # Gradio makes the rules of `STYLE` more specific than these
+            # !important: Gradio makes the rules of `STYLE` more specific than these.
+            rules.append(
                 f"{chosen} .items>*{{--w:var(--w{i})!important}}"
                 f"{chosen} .quiet{{opacity:clamp(0,var(--w)*1.5,1)!important}}"
                 f"{chosen} .box span{{opacity:clamp(0,(var(--w) - .25)*4,1)!important}}"

@@ -1,4 +1,4 @@
-"""From photos and clips to the features that captioners read."""
+"""Extracts features of photos and clips for captioners."""
 
 from keras_caption.features.clip_extractor import ClipExtractor
 from keras_caption.features.clips import Clip, find_clips, read_clip

@@ -9,14 +9,14 @@ from keras_caption.errors import InputError, hint
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.formats.faults import reason_of
 
-# Widths that ImageNet weights of MobileNets were published for.
+# Width multipliers for which ImageNet weights of MobileNets were published.
 ALPHAS = (1.0, 0.75, 0.5, 0.25, 0.35, 1.3, 1.4)
 
 
 def applications() -> list[str]:
     """Names of the networks of `keras.applications`."""
-    of_module = vars(keras.applications)
-    return sorted(name for name in of_module if inspect.isfunction(of_module[name]))
+    members = vars(keras.applications)
+    return sorted(name for name in members if inspect.isfunction(members[name]))
 
 
 @keras_defaults()
@@ -30,13 +30,12 @@ def make_application(
     """Makes a network of `keras.applications`.
 
     Args:
-        name: str, of `applications`.
-        layer, image_size, arguments, weights: Of `Extractor`.
+        name: str, one of `applications()`.
+        layer, image_size, arguments, weights: As in `Extractor`.
 
     Returns:
         The network; the function that normalizes pixels for it, which may change
-        NumPy arrays in place; and the arguments, with the `alpha` that the weights of a
-        file are of.
+        NumPy arrays in place; and the arguments, with the `alpha` of a file of weights.
 
     Raises:
         InputError: If the network has no such layer, or cannot be made.
@@ -45,18 +44,19 @@ def make_application(
     candidates = [arguments]
     has_alpha = "alpha" in inspect.signature(make).parameters
     if weights not in (None, "imagenet") and has_alpha and "alpha" not in arguments:
+        # A file of weights does not say its width: each is tried.
         candidates = [{**arguments, "alpha": alpha} for alpha in ALPHAS]
     errors = []
-    for of_candidate in candidates:
+    for candidate in candidates:
         try:
             network = make(
                 include_top=False,
                 weights=weights,
                 input_shape=(image_size, image_size, 3),
-                **of_candidate,
+                **candidate,
             )
             break
-        except Exception as error:  # a download that fails has no class of its own
+        except Exception as error:  # Keras raises a plain `Exception` at downloads
             errors.append(reason_of(error))
     else:
         advice = ""
@@ -66,14 +66,14 @@ def make_application(
                 "take efficientnet_lite2, whose weights the extra backbones has"
             )
         elif len(errors) > 1 and pathlib.Path(weights).is_file():
-            of_any = ", ".join(f"{alpha:g}" for alpha in ALPHAS)
-            errors = [f"they are of no `alpha` of {of_any}, without the top"]
+            known = ", ".join(f"{alpha:g}" for alpha in ALPHAS)
+            errors = [f"they do not fit without the top, with any `alpha` of {known}"]
         raise InputError(
             f"{name} with weights={weights!r} cannot be made: {errors[0]}{advice}."
         )
     if layer is not None:
-        names = [of_network.name for of_network in network.layers]
+        names = [x.name for x in network.layers]
         if layer not in names:
             raise InputError(f"{name} has no layer {layer!r}. {hint(layer, names)}")
         network = keras.Model(network.input, network.get_layer(layer).output)
-    return network, inspect.getmodule(make).preprocess_input, of_candidate
+    return network, inspect.getmodule(make).preprocess_input, candidate

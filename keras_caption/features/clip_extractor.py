@@ -14,22 +14,22 @@ from keras_caption.features.keras_defaults import keras_defaults
 
 @keras.saving.register_keras_serializable("keras_caption")
 class ClipExtractor(keras.Model):
-    """Extracts a feature of each of some frames of clips.
+    """Extracts features of frames that are sampled from clips.
 
-    A frame's feature is the mean over the cells of its grid. A captioner of videos
-    saves its `extractor` with it.
+    The feature of a frame is the mean over the cells of its grid. A captioner of videos
+    is saved with its `extractor`.
 
     Attributes:
         made: tuple of str, names of the features.
 
     Args:
-        extractor: `Extractor`, of the frames.
-        num_frames: int, number of frames that are sampled of a clip, see
-            `sampled_frames`. Defaults to 20, as on MSR-VTT in Huang et al., "Attention
-            on Attention for Image Captioning", section 4.6.
+        extractor: `Extractor` of the frames.
+        num_frames: int, number of frames sampled from a clip, see `sampled_frames`.
+            Defaults to 20, as on MSR-VTT in Huang et al., "Attention on Attention for
+            Image Captioning", section 4.6.
 
     Call arguments:
-        inputs: dict, what `to_pixels` returns.
+        inputs: dict, as `to_pixels` returns it.
 
     Returns:
         dict of `frames` `(batch, T, dim)`, `times` and `frame_mask` `(batch, T)`, see
@@ -55,7 +55,7 @@ class ClipExtractor(keras.Model):
 
     @property
     def image_size(self) -> int:
-        """Height and width, in pixels, that frames are resized to."""
+        """Height and width of resized frames, in pixels."""
         return self.extractor.image_size
 
     @property
@@ -64,14 +64,14 @@ class ClipExtractor(keras.Model):
         return self.extractor.grid_shape[-1]
 
     def read(self, path: str | os.PathLike) -> Clip:
-        """Samples frames of a file, see `read_clip`."""
+        """Samples frames from a file, see `read_clip`."""
         return read_clip(path, self.num_frames, self.image_size)
 
     def to_pixels(self, clips: list[str | os.PathLike | Clip]) -> dict[str, Tensor]:
         """Makes a batch of clips.
 
         Args:
-            clips: List of paths, or of what `read` returns.
+            clips: List of paths, or of results of `read`.
 
         Returns:
             dict of `images`, uint8 `(batch, T, image_size, image_size, 3)`; `times`,
@@ -79,7 +79,7 @@ class ClipExtractor(keras.Model):
             for padding.
 
         Raises:
-            InputError: If the clips are no list of at least one, or one cannot be
+            InputError: If `clips` is no list of at least one clip, or a clip cannot be
                 read.
         """
         if isinstance(clips, (str, bytes, os.PathLike)) or not len(clips):
@@ -105,7 +105,7 @@ class ClipExtractor(keras.Model):
     def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         images = inputs["images"]
         batch, length = ops.shape(images)[:2]
-        images = ops.reshape(images, (-1, *images.shape[2:]))
+        images = ops.reshape(images, (-1, *images.shape[2:]))  # (batch * T, ...)
         vectors = self.extractor.vectors(images)
         frames = ops.reshape(vectors, (batch, length, vectors.shape[-1]))
         return {

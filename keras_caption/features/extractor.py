@@ -24,13 +24,13 @@ from keras_caption.features.windows import windows
 
 @keras.saving.register_keras_serializable("keras_caption")
 class Extractor(keras.Model):
-    """Extracts features of photos: a grid of them, and regions.
+    """Extracts features of photos: a grid, and regions.
 
     The grid is the output of a layer of a convolutional network of
-    `keras.applications`, or that of a vision backbone of KerasHub, see `HubNetwork`;
-    a region's feature is pooled from it by RoI align. The regions are the boxes given;
-    if omitted, a fixed pyramid of windows; `ColouredObjects` finds objects. Its weights
-    are never trained. A captioner saves its `extractor` with it.
+    `keras.applications`, or of a vision backbone of KerasHub, see `HubNetwork`. The
+    features of regions are pooled from the grid by RoI align. The regions are `boxes`
+    or, if omitted, a fixed pyramid of windows. (`ColouredObjects` detects objects as
+    regions.) The weights are never trained. A captioner is saved with its `extractor`.
 
     Networks of the papers: InceptionResNetV2 (8 x 8 x 1536 for 299 pixels, area
     attention), ResNet101 (7 x 7 x 2048 for 224) and VGG16 or VGG19 (14 x 14 x 512 at
@@ -47,14 +47,14 @@ class Extractor(keras.Model):
             `"clip_vit_base_patch16"`, an address (`hf://`, `kaggle://`), or a local
             folder. A `HubNetwork` has its own layer, image size and arguments.
         layer: str, name of the layer whose output is the grid. Defaults to the last
-            one, of presets the last with a feature map or tokens.
-        image_size: int, height and width, in pixels, that photos are resized to.
-            Defaults to 224, or to that of the preset.
-        levels: Iterable of int, of the pyramid, see `windows`.
+            layer; for presets, to the last one with a feature map or tokens.
+        image_size: int, height and width of resized photos, in pixels. Defaults to
+            224, or to the size of the preset.
+        levels: Iterable of int, levels of the pyramid of windows, see `windows`.
         arguments: dict of further arguments of the function, such as `alpha`, or of
-            the preset's backbone. `alpha` defaults to that of a weights file.
+            the preset's backbone. `alpha` defaults to the one of a weights file.
         weights: `"imagenet"`, which Keras downloads, the path of a weights file
-            without the top, or `None` for random ones. Presets have their own.
+            without the top, or `None` for random weights. Presets have their own.
 
     Call arguments:
         images: float `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
@@ -66,8 +66,8 @@ class Extractor(keras.Model):
         `boxes` `(batch, N, 4)`, zeros for padding.
 
     Raises:
-        InputError: If there is no such network or layer, the weights are another
-            network's, or a preset cannot be loaded or reads no images.
+        InputError: If there is no such network or layer, the weights belong to another
+            network, or a preset cannot be loaded or reads no images.
     """
 
     made = ("grid", "regions", "boxes")
@@ -90,8 +90,8 @@ class Extractor(keras.Model):
         if isinstance(backbone, str) and backbone not in applications():
             if weights not in (None, "imagenet"):
                 raise InputError(
-                    f"The preset {backbone!r} has its own weights, and takes none of "
-                    f"{weights!r}."
+                    f"The preset {backbone!r} has its own weights: it does not take "
+                    f"weights={weights!r}."
                 )
             backbone = load_hub_network(backbone, layer, image_size, arguments)
             layer = arguments = None
@@ -158,15 +158,15 @@ class Extractor(keras.Model):
             float32 `(batch, image_size, image_size, 3)`.
 
         Raises:
-            InputError: If the photos are no list of at least one, or one cannot be
-                read.
+            InputError: If `photos` is no list of at least one photo, or a photo cannot
+                be read.
         """
         return ops.stack([self.place(pixels_of(p)) for p in check_photos(photos)])
 
     def place(
         self, pixels: UInt8[Tensor, "height width 3"]
     ) -> Float32[Tensor, "image_size image_size 3"]:
-        """Resizes a photo, uint8 `(height, width, 3)`, to one of a call's images."""
+        """Resizes a photo, uint8 `(height, width, 3)`, for a batch of images."""
         return resize_photo(pixels, self.image_size)
 
     def get_config(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from keras_caption.features.clips import Clip
 from keras_caption.features.photos import resize
 
 HEIGHT = 96  # pixels
-MAX_WIDTH = 65_500  # of a JPEG
+MAX_WIDTH = 65_500  # greatest width of a JPEG
 
 
 def film_strip(clip: Clip) -> UInt8[np.ndarray, "height width 3"]:
@@ -15,8 +15,8 @@ def film_strip(clip: Clip) -> UInt8[np.ndarray, "height width 3"]:
         clip: `Clip`.
 
     Returns:
-        uint8 `(height, T * width, 3)`, frames of the clip's proportions; smaller ones
-        if there are many.
+        uint8 `(height, T * width, 3)`. Frames have the proportions of the clip, and are
+        smaller if there are many.
     """
     count, proportion = len(clip.frames), clip.width / clip.height
     width = max(1, min(round(HEIGHT * proportion), MAX_WIDTH // count))

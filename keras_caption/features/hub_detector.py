@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 @keras.saving.register_keras_serializable("keras_caption")
 class HubDetector(ObjectDetector):
-    """Detects objects by an object detector of KerasHub, trained on COCO.
+    """Detects objects by an object detector of KerasHub that was trained on COCO.
 
-    Its preprocessor decides what size photos are resized to, and whether they keep
-    their proportions. Its classes are COCO's 80 categories, or 91 with COCO's ids.
+    The detector's preprocessor decides the size of resized photos, and whether they
+    keep their proportions. The classes are COCO's 80 categories, or COCO's ids up to
+    90.
 
     Args:
         network: `keras_hub.models.ObjectDetector`.
-        confidence, max_objects, name: Of `ObjectDetector`.
+        confidence, max_objects, name: As in `ObjectDetector`.
 
     Raises:
         InputError: If the network has another number of classes, or no preprocessor.
@@ -56,7 +57,7 @@ class HubDetector(ObjectDetector):
             **kwargs,
         )
         self.network = network
-        # One class more: where a detector has found nothing, its label is -1.
+        # The last entry is for the label -1, which stands for no object.
         self.categories = np.full(network.num_classes + 1, -1)
         self.categories[[*classes[network.num_classes]]] = range(len(COCO_IDS))
         network.prediction_decoder.confidence_threshold = confidence
@@ -84,7 +85,7 @@ def detect_by(
 ) -> tuple[
     Float[Tensor, "batch N 4"], Float[Tensor, "batch N"], Int32[Tensor, "batch N"]
 ]:
-    """Finds objects by a detector of KerasHub.
+    """Detects objects by a detector of KerasHub.
 
     Args:
         network: `keras_hub.models.ObjectDetector`.
@@ -92,7 +93,7 @@ def detect_by(
 
     Returns:
         Boxes, float `(batch, N, 4)`, x1, y1, x2, y2 divided by width and height;
-        scores, float `(batch, N)`; and classes, int32 `(batch, N)`; -1 is padding.
+        scores, float `(batch, N)`; and classes, int32 `(batch, N)`, -1 for padding.
     """
     images = network.preprocessor(images)
     detections = network.decode_predictions(network(images, training=False), images)
@@ -114,10 +115,10 @@ def load_hub_detector(
 
     Args:
         preset: str, name, address or folder.
-        instead: Of `loading_preset`.
+        instead: As in `loading_preset`.
 
     Raises:
-        InputError: If there is none, or it cannot be loaded.
+        InputError: If there is no such preset, or it cannot be loaded.
     """
     with missing_extras():
         import keras_hub

@@ -13,22 +13,22 @@ from keras_caption.features.efficientnet_lite import (
 from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.keras_defaults import keras_defaults
 
-IMAGE_SIZE = 224  # where neither a preset nor its user says one
+IMAGE_SIZE = 224  # if neither the preset nor the caller has a size
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class HubNetwork(keras.Model):
     """A vision backbone of KerasHub that makes grids of images.
 
-    The grid is a feature map, or the tokens of patches: those before them, of the class
-    and registers, are dropped. Pixels are normalized as by the preset's image
-    converter.
+    The grid is a feature map, or the tokens of patches. Tokens before those of patches
+    (class tokens and registers) are dropped. The preset's image converter normalizes
+    pixels.
 
     Args:
         backbone: `keras_hub.models.Backbone` of images.
         converter: `keras_hub.layers.ImageConverter`, with a square `image_size`.
         layer: str, name of the layer whose output is the grid. Defaults to the last
-            one that has a feature map or tokens.
+            layer with a feature map or tokens.
 
     Call arguments:
         images: float `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
@@ -98,15 +98,15 @@ def load_hub_network(
     image_size: int | None = None,
     arguments: dict[str, Any] | None = None,
 ) -> HubNetwork:
-    """Loads the vision backbone of a preset, the vision encoder of one with text too.
+    """Loads the vision backbone, or the vision encoder, of a preset.
 
     Args:
-        preset: str, of KerasHub: a name, an address such as `hf://...`, or a local
-            folder; or `"efficientnet_lite2"`, see `load_efficientnet_lite`.
-        layer: Of `HubNetwork`.
-        image_size: int, height and width of images. Defaults to the only one that the
-            backbone reads, or to that of the preset's image converter.
-        arguments: dict of arguments of the backbone, in place of those of the preset.
+        preset: str, name, address (such as `hf://...`) or local folder of a KerasHub
+            preset; or `"efficientnet_lite2"`, see `load_efficientnet_lite`.
+        layer: As in `HubNetwork`.
+        image_size: int, height and width of images. Defaults to the only size that the
+            backbone reads, or to the size of the preset's image converter.
+        arguments: dict of arguments of the backbone that replace those of the preset.
 
     Raises:
         InputError: If there is no such preset, or it cannot be loaded or reads no
@@ -144,13 +144,13 @@ def load_hub_network(
 
 
 def output_of(backbone: Any, layer: str | None) -> Any:
-    """The output of a layer; by default, of the last with a feature map or tokens.
+    """The output of a layer. Defaults to the last one with a feature map or tokens.
 
     Raises:
         InputError: If there is no such layer.
     """
     if layer is not None:
-        names = [of_backbone.name for of_backbone in backbone.layers]
+        names = [x.name for x in backbone.layers]
         if layer not in names:
             raise InputError(
                 f"{type(backbone).__name__} has no layer {layer!r}. "
@@ -158,7 +158,7 @@ def output_of(backbone: Any, layer: str | None) -> Any:
             )
         outputs = [backbone.get_layer(layer).output]
     else:
-        # What pools tokens, such as SigLIP's head, comes after them.
+        # Backwards: layers that pool tokens, such as SigLIP's head, come after them.
         outputs = [x.output for x in reversed(backbone.operations)]
         outputs.insert(0, backbone.output)
     for output in outputs:
@@ -168,12 +168,13 @@ def output_of(backbone: Any, layer: str | None) -> Any:
 
 
 def to_grid(features: Any, image_size: int, patch_size: Any) -> Any:
-    """Makes grids of feature maps, which are returned, or tokens.
+    """Makes grids of tokens; feature maps are grids already.
 
     Args:
         features: `(batch, height, width, dim)` or `(batch, tokens, dim)`.
         image_size: int, height and width of images in pixels.
-        patch_size: int or a pair of it, of the first tokens, or `None` if unknown.
+        patch_size: int or pair of int, size of the patches in pixels, or `None` if
+            unknown.
 
     Returns:
         `(batch, height, width, dim)`.
@@ -184,7 +185,7 @@ def to_grid(features: Any, image_size: int, patch_size: Any) -> Any:
     side = math.isqrt(count)
     if patch_size:
         patch = patch_size if isinstance(patch_size, int) else patch_size[0]
-        # Where tokens were merged since, there are fewer, in a square.
+        # Later layers may have merged patches: then a smaller square of tokens is left.
         side = min(side, image_size // patch)
-    # The number that SigLIP states is one more than that which it makes.
+    # Counted from the end, since SigLIP states one token more than it returns.
     return ops.reshape(features[:, -(side**2) :], (-1, side, side, dim))

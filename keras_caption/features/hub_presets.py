@@ -1,4 +1,4 @@
-"""Presets: their names, and their downloads."""
+"""Names and downloads of presets."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from typing import Any
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
 
-# Pages of the files of a preset, by the scheme of its address.
+# From the scheme of an address to the site with the preset's files.
 PAGES = {
     "kaggle": "https://www.kaggle.com/models/",
     "hf": "https://huggingface.co/",
@@ -27,24 +27,25 @@ def is_preset(name: str, presets: Mapping[str, Any]) -> bool:
 def loading_preset(
     preset: str, presets: Mapping[str, Any], instead: str = ""
 ) -> Iterator[None]:
-    """Announces a download by the block; converts its errors to an `InputError`.
+    """Announces a download in a `with` block, and converts errors to `InputError`.
 
-    Kaggle's client compares checksums of what it downloads.
+    Kaggle's client verifies checksums of its downloads.
 
     Args:
         preset: str, an address, a folder or one of `presets`.
-        presets: Mapping from name to description, KerasHub's own.
-        instead: str, what else may be named where there is no network.
+        presets: Mapping from name to description of KerasHub's presets.
+        instead: str, end of a message that says what else can be named without a
+            network.
     """
     address, size = preset, ""
     if preset in presets:
         address = presets[preset]["kaggle_handle"]
-        megabytes = 4 * presets[preset]["metadata"]["params"] / 1e6
+        megabytes = 4 * presets[preset]["metadata"]["params"] / 1e6  # in float32
         size = f", about {megabytes:,.0f} MB,"
     scheme, _, handle = address.rpartition("://")
     page = f"{PAGES[scheme]}{handle}" if scheme in PAGES else address
     if not is_here(scheme, handle):
-        unless = "" if scheme == "kaggle" else ", unless it was before"
+        unless = "" if scheme == "kaggle" else ", unless it is in the cache"
         print(
             f"Downloading {preset}{size} from {page}{unless}",
             file=sys.stderr,
@@ -54,7 +55,7 @@ def loading_preset(
         yield
     except InputError:
         raise
-    except Exception as error:  # a download that fails has no class of its own
+    except Exception as error:  # clients of hubs raise errors of many classes
         reason = reason_of(error)
         files = "its files"
         if scheme == "kaggle":
@@ -71,7 +72,7 @@ def loading_preset(
 
 
 def is_here(scheme: str, handle: str) -> bool:
-    """Whether a preset is a folder, or is known to have been downloaded before."""
+    """Whether a preset is a folder, or in Kaggle's cache."""
     if scheme == "kaggle":
         cache = os.environ.get("KAGGLEHUB_CACHE", "~/.cache/kagglehub")
         folder = pathlib.Path(cache, "models", handle).expanduser()

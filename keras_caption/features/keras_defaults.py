@@ -8,12 +8,13 @@ CHANNELS_LAST = "channels_last"
 
 @contextlib.contextmanager
 def keras_defaults() -> Iterator[None]:
-    """Makes networks of photos as if nothing were set in Keras, also as a decorator.
+    """Sets Keras's defaults during a `with` block, or in a decorated function.
 
-    Layers that are told neither the order of channels nor their precision take both
-    from the process: from `~/.keras/keras.json`, which another program may have
-    written, or from the precision that a captioner is trained in. Features would be
-    others than those that it is trained on, or none.
+    Networks of photos are made in it. Their layers would otherwise take the order of
+    channels and the precision from the settings of the process: from
+    `~/.keras/keras.json`, which another program may have written, or from the precision
+    of a training. Features would then differ from those of the training data, or the
+    network could not be made.
     """
     channels, floats = keras.config.image_data_format(), keras.config.floatx()
     policy = keras.config.dtype_policy()

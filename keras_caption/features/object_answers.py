@@ -1,4 +1,4 @@
-"""What detected objects say of an answer to a question."""
+"""Checks answers to questions by detected objects."""
 
 import re
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from typing import Any
 
 from keras_caption.features.object_words import mentions
 
-COUNTED = 0.5  # least score of an object that is counted
-NUMBERS = (  # in words
+COUNTED = 0.5  # least score of a counted object
+NUMBERS = (  # words for the numbers from 0 on
     *("zero", "one", "two", "three", "four", "five"),
     *("six", "seven", "eight", "nine", "ten"),
 )
@@ -17,19 +17,19 @@ HOW_MANY = re.compile(r"\bhow many\b(.*)", re.IGNORECASE | re.DOTALL)
 def count_of(
     question: str, objects: Sequence[dict[str, Any]]
 ) -> tuple[int, float] | None:
-    """The number of objects that a question asks for, as far as they are detected.
+    """Counts the detected objects of the category that a question asks for.
 
     Args:
-        question: str. It asks "how many", and then names a category of
-            `keras_caption.features.CATEGORIES`; other questions have no such number.
+        question: str. A question for a number asks "how many", and then names a
+            category of `keras_caption.features.CATEGORIES`.
         objects: Sequence of dict of `category` and `score`.
 
     Returns:
-        int, the number, and float, the least score of the objects that it counts; or
-        `None` if none is detected with a score of `COUNTED`.
+        int, the number of objects, and float, their least score. `None` if the question
+        asks for no number, or no object has a score of at least `COUNTED`.
     """
-    asked = HOW_MANY.search(question)
-    named = mentions(asked[1]) if asked else []
+    match = HOW_MANY.search(question)
+    named = mentions(match[1]) if match else []
     if not named:
         return None
     _, category = named[0]
@@ -44,7 +44,7 @@ def is_number(answer: str, number: int) -> bool:
 
 
 def is_undetected(answer: str, objects: Sequence[dict[str, Any]]) -> bool:
-    """Whether an answer names categories of which no object is detected.
+    """Whether an answer names categories, and no object of these is detected.
 
     Args:
         answer: str.

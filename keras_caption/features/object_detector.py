@@ -16,10 +16,10 @@ from keras_caption.features.photos import (
     resize,
 )
 
-# COCO's ids of its 80 categories: 1 to 90 but for these.
+# COCO's ids of its 80 categories are 1 to 90 without these.
 UNUSED_IDS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
 COCO_IDS = tuple(i for i in range(1, 91) if i not in UNUSED_IDS)
-# Words of a name are joined by underscores.
+# Underscores join the words of a name.
 _NAMES = """
 person bicycle car motorcycle airplane bus train truck boat traffic_light fire_hydrant
 stop_sign parking_meter bench bird cat dog horse sheep cow elephant bear zebra giraffe
@@ -31,36 +31,37 @@ cell_phone microwave oven toaster sink refrigerator book clock vase scissors ted
 hair_drier toothbrush
 """
 CATEGORIES = tuple(name.replace("_", " ") for name in _NAMES.split())
-GREY = 114  # beside photos that are not square
+GREY = 114  # padding of photos that are not square, as in YOLOX's training
 
 
 class ObjectDetector(keras.Model):
     """Base of the detectors of COCO's objects in photos.
 
-    Its output is what `keras_caption.datasets.CocoObjects` has of annotated objects, so
-    it is the `extractor` of a captioner that was trained on those. Detectors are never
-    trained here.
+    The outputs have the form of annotated objects in
+    `keras_caption.datasets.CocoObjects`: a detector is the `extractor` of a captioner
+    that was trained on annotated objects. Detectors are never trained here.
 
     Attributes:
         made: tuple of str, names of the outputs.
-        dimensions: tuple of str, what the values of a region's vector stand for.
+        dimensions: tuple of str, names of the values of a region's vector.
 
     Args:
-        image_size: int, height and width of the square that is searched.
-        keeps_proportions: bool, whether photos keep their proportions in that square,
-            from its upper left corner on, the rest grey, or fill it.
+        image_size: int, height and width of the square that the detector reads.
+        keeps_proportions: bool, whether photos keep their proportions. They then lie in
+            the upper left corner of the square, and the rest is grey. Otherwise they
+            fill the square.
         confidence: float in [0, 1], the least score of an object.
-        max_objects: int, greatest number of objects, those of the best scores.
+        max_objects: int, greatest number of objects. Those with the best scores remain.
 
     Call arguments:
-        inputs: dict, what `to_pixels` returns.
+        inputs: dict, as `to_pixels` returns it.
 
     Returns:
         dict of `regions`, float32 `(batch, N, 80)`, one-hot vectors of categories in
-        the order of COCO's ids; and `boxes`, float32 `(batch, N, 4)`, x1, y1, x2, y2
-        divided by the photo's width and height; and `scores`, float32 `(batch, N)`. The
-        best come first; padding is zeros. A photo without objects has one region of
-        zeros, whose box is the whole photo.
+        the order of COCO's ids; `boxes`, float32 `(batch, N, 4)`, x1, y1, x2, y2
+        divided by the photo's width and height; and `scores`, float32 `(batch, N)`.
+        Objects are ordered by score, the best first; padding is zeros. A photo without
+        objects has one region of zeros, whose box is the whole photo.
     """
 
     made = ("regions", "boxes")
@@ -93,15 +94,15 @@ class ObjectDetector(keras.Model):
         Float32[Tensor, "batch N"],
         Int32[Tensor, "batch N"],
     ]:
-        """Finds objects, see the subclasses.
+        """Detects objects; subclasses implement it.
 
         Args:
             images: float32 `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
 
         Returns:
             Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by `image_size`;
-            scores, float32 `(batch, N)`, those below `confidence` and of padding too;
-            and categories, int32 `(batch, N)`, positions in `COCO_IDS`, -1 for others.
+            scores, float32 `(batch, N)`, which may be below `confidence` or of padding;
+            and categories, int32 `(batch, N)`, indices into `COCO_IDS`, or -1.
         """
         raise NotImplementedError
 
@@ -110,6 +111,8 @@ class ObjectDetector(keras.Model):
         valid = ops.expand_dims(scores > 0, -1)
         regions = ops.one_hot(categories, len(COCO_IDS), dtype="float32")
         regions *= ops.cast(valid, "float32")
+        # A captioner refuses an image without a valid region, and a region is valid if
+        # its box has an area: the whole photo stands for no object.
         nothing = ops.logical_not(ops.any(valid, axis=1, keepdims=True))
         first = ops.reshape(ops.arange(ops.shape(scores)[1]) == 0, (1, -1, 1))
         whole = ops.convert_to_tensor([0.0, 0.0, 1.0, 1.0], "float32")
@@ -123,22 +126,23 @@ class ObjectDetector(keras.Model):
         Float32[Tensor, "batch N"],
         Int32[Tensor, "batch N"],
     ]:
-        """Finds objects of photos of any proportions, the best first.
+        """Detects objects in photos of any proportions, ordered by score.
 
         Args:
-            inputs: dict, what `to_pixels` returns.
+            inputs: dict, as `to_pixels` returns it.
 
         Returns:
             Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by the photo's width
             and height; scores, float32 `(batch, N)`; and categories, int32
-            `(batch, N)`; where there is no object, zeros, zeros and -1.
+            `(batch, N)`. Padding has zeros, 0 and -1.
         """
         boxes, scores, categories = self.detect(inputs["images"])
+        # From shares of the square to shares of the photo in it, (batch, 1, 4).
         extents = ops.expand_dims(ops.tile(inputs["extents"], (1, 2)), 1)
         boxes = ops.clip(boxes / extents, 0.0, 1.0)
         good = ops.logical_and(scores >= self.confidence, categories >= 0)
         sides = boxes[..., 2:] - boxes[..., :2]
-        good = ops.logical_and(good, ops.all(sides > 0, axis=-1))
+        good = ops.logical_and(good, ops.all(sides > 0, axis=-1))  # not in the padding
         scores = ops.where(good, scores, 0.0)
         scores, best = ops.top_k(scores, min(self.max_objects, scores.shape[1]))
         good = scores > 0
@@ -152,8 +156,8 @@ class ObjectDetector(keras.Model):
         """Lists the objects of one photo.
 
         Args:
-            detected: dict, what a call returns.
-            i: int, the photo's place in the batch.
+            detected: dict, as a call returns it.
+            i: int, index of the photo in the batch.
 
         Returns:
             List of dict of `category`, str; `score`, float; and `box`, list of float,
@@ -186,12 +190,12 @@ class ObjectDetector(keras.Model):
 
         Returns:
             dict of `images`, float32 `(batch, image_size, image_size, 3)`, and
-            `extents`, float32 `(batch, 2)`, the shares of an image's width and height
-            that the photo takes.
+            `extents`, float32 `(batch, 2)`, the photo's shares of the width and height
+            of the square.
 
         Raises:
-            InputError: If the photos are no list of at least one, or one cannot be
-                read.
+            InputError: If `photos` is no list of at least one photo, or a photo cannot
+                be read.
         """
         placed = [self.place(pixels_of(photo)) for photo in check_photos(photos)]
         return {
@@ -199,16 +203,16 @@ class ObjectDetector(keras.Model):
         }
 
     def place(self, pixels: UInt8[Tensor, "height width 3"]) -> dict[str, Tensor]:
-        """Resizes a photo into the square, also in a graph of TensorFlow.
+        """Resizes a photo into the square. Works in a graph of TensorFlow too.
 
         Args:
             pixels: uint8 `(height, width, 3)`.
 
         Returns:
-            dict of `images` and `extents`, see `to_pixels`, of this photo.
+            dict of `images` and `extents` of this photo, see `to_pixels`.
         """
         size = self.image_size
-        height, width = ops.shape(pixels)[:2]  # tensors, where not known
+        height, width = ops.shape(pixels)[:2]  # tensors in a graph, else int
         if self.keeps_proportions:
             longest = _greater(height, width)
             height, width = (_greater(x * size // longest, 1) for x in (height, width))
@@ -253,6 +257,6 @@ def _resize(pixels, height, width):
     """A photo of another size, bilinear without antialiasing."""
     if isinstance(height, int):
         return resize(pixels, height, width, antialias=False)
-    import tensorflow as tf  # whose graphs alone do not know the size of a photo
+    import tensorflow as tf  # only its graphs have photos of unknown size
 
     return tf.image.resize(pixels, (height, width))

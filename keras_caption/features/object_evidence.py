@@ -1,19 +1,21 @@
-"""What the detected objects of an image are evidence for, as data.
+"""Tables of words that detected objects support, and of the evidence that each needs.
 
-A captioner of objects sees categories and boxes, nothing else. These tables hold all
-words that it may say of them, and what each needs; `keras_caption.decoding.evidence`
-reads them. Evidence is a category, of which an object is there, or `A RELATION B`: two
-objects whose boxes stand in a relation. Of places and actions, what is here is what
-people say of at least 70 % of the training images of `coco_objects` that have the
-evidence, by these words or others for the same; of rooms and postures, of 70 % of those
-in which they name any. The rest is what the words mean: who rides skis is a skier.
+A captioner of objects reads categories and boxes only. These tables hold all words that
+may describe objects; `keras_caption.decoding.evidence` reads the tables. Evidence is
+either a category, which at least one object has, or `A RELATION B`, two objects whose
+boxes have a relation.
+
+A word for a place or an action is in the tables if it, or a synonym, occurs in captions
+of at least 70 % of the training images of `coco_objects` with the evidence. For rooms
+and postures, the 70 % are of the images whose captions name any room or posture. Other
+entries follow from the meaning of words: who rides skis is a skier.
 """
 
 from keras_caption.features.object_words import SYNONYMS
 
-# === Groups of categories, of which the words of a name are joined ===
+# === Groups of categories; underscores join the words of a name ===
 FOOD = "banana apple sandwich orange broccoli carrot hot_dog pizza donut cake"
-# What lies or stands where it was put.
+# Things that lie or stand on others.
 SMALL = (
     f"{FOOD} bottle wine_glass cup fork knife spoon bowl laptop mouse remote keyboard "
     "cell_phone book clock vase scissors potted_plant handbag backpack suitcase "
@@ -28,8 +30,8 @@ HELD = (
 PETS = "cat dog"
 
 # === Relations of two objects, A and B ===
-# By name: how their boxes have to lie (`keras_caption.decoding.evidence.GEOMETRY`), and
-# pairs of the categories that A and B may have; `*` is any, but not both the same.
+# From name to the relation of the boxes, of `keras_caption.decoding.evidence.GEOMETRY`,
+# and pairs of categories of A and B. `*` is any category, different for A and B.
 RELATIONS = {
     "on": (
         "above",
@@ -62,7 +64,7 @@ RELATIONS = {
     "down": ("anywhere", []),
 }
 
-# === Words that name no category, each with alternatives of its evidence ===
+# === Words that name no category, with alternatives of evidence ===
 IMPLIED = {
     "street road": ["bus", "traffic_light", "stop_sign", "parking_meter"],
     "tracks": ["train"],
@@ -89,8 +91,8 @@ IMPLIED = {
     "skier": ["person riding skis"],
     "snowboarder": ["person riding snowboard"],
 }
-# Those of them that may follow a word of a relation. Any may begin a caption, or come
-# after "and".
+# From a word of a relation to the words of `IMPLIED` that may follow it. All words of
+# `IMPLIED` may begin a caption, or follow "and".
 PLACES = {
     "on": "street road tracks court field grass desk slope",
     "in": "street water ocean snow grass field kitchen bathroom bedroom living",
@@ -101,15 +103,15 @@ PLACES = {
     "with": "food computer man player",
     "playing": "tennis baseball game",
 }
-# Verbs, by the categories that they are said of, or their evidence beside a person.
+# From a verb to the categories that may be its subject.
 SAID_OF = {"standing": "zebra giraffe cow sheep elephant", "flying": "kite"}
-DONE = {  # of a person
+DONE = {  # from an activity of a person to its evidence
     "skiing": ["person riding skis"],
     "snowboarding": ["person riding snowboard"],
     "skateboarding": ["person riding skateboard"],
     "surfing": ["person riding surfboard"],
 }
-# How many objects of its category the noun after a word says: at least, at most.
+# From a word to the number of objects that the noun after it needs: least, greatest.
 NUMBERS = {
     "two": (2, 2),
     "couple": (2, 2),
@@ -120,12 +122,12 @@ NUMBERS = {
     "herd": (3, None),
     "bunch": (3, None),
 }
-# Words after which a noun is the B of a relation to the A that was named last, where
-# they are not the name of the relation; "sitting" is followed by one of these.
+# Words for a relation that are not its name. The noun after such a word is B, and the
+# last noun before it is A. One of these words follows "sitting".
 GOVERNORS = {"near": "next", "beside": "next"}
 
 # === Nouns ===
-# Those that say more than their category, which nothing supports.
+# Nouns that mean more than their category, which detections do not support.
 SAY_MORE = {
     *SYNONYMS["person"].split(),
     *("taxi", "suv", "jet", "ship", "sailboat", "canoe", "kayak", "kitten", "puppy"),
@@ -133,8 +135,8 @@ SAY_MORE = {
     *("soccerball", "basketball", "notebook", "smartphone", "scooter", "moped"),
     *("cattle", "luggage", "baseball", "teddy", "persons", "sheeps", "broccolis"),
 } - {"people"}
-UNCHANGED = ("sheep", "broccoli")  # in the plural
-PAIRS = ("skis", "scissors")  # a pair of one object
+UNCHANGED = ("sheep", "broccoli")  # nouns whose plural is their singular
+PAIRS = ("skis", "scissors")  # plurals that name one object
 MASS = (
     "water",
     "snow",
@@ -189,7 +191,7 @@ KINDS = {
     **dict.fromkeys(("riding", "holding", "wearing", "playing"), "transitive"),
     **dict.fromkeys(("on", "in", "at", "down", "near", "beside"), "preposition"),
 }
-# Phrases that the grammar does not have; the names of categories are others.
+# Phrases beside those of the grammar and the names of categories.
 PHRASES = (
     *("group of", "herd of", "bunch of", "couple of", "pair of", "on top", "top of"),
     *("next to", "each other", "living room", "snow covered", "covered slope"),

@@ -7,8 +7,8 @@ from typing import Any
 
 from keras_caption.features.object_detector import CATEGORIES
 
-# Other words of a category. The choice is ours; plurals are found without being listed
-# unless they are irregular.
+# Synonyms of the names of categories. The choice is ours. Regular plurals are matched
+# too; irregular ones are listed.
 SYNONYMS = {
     "person": "man woman boy girl child kid baby lady guy people men women children "
     "player rider skier snowboarder surfer skateboarder batter pitcher catcher worker",
@@ -44,7 +44,7 @@ SYNONYMS = {
     "refrigerator": "fridge",
     "teddy bear": "teddy",
 }
-# Names within other names: a hot dog is no dog.
+# Longer names are matched first: a hot dog is no dog.
 LONGEST_FIRST = sorted(
     (
         (words, category)
@@ -59,22 +59,23 @@ PATTERN = re.compile(
 CATEGORY = dict(LONGEST_FIRST)
 ENDS = ("", "s", "es")
 IRREGULAR_PLURALS = ("people", "men", "women", "children", "cattle", "knives")
-# Every phrase that names a category, singular or plural: its noun, which is singular.
+# From every phrase that names a category, singular or plural, to its singular.
 NOUN = {words + end: words for end in reversed(ENDS) for words in CATEGORY}
 
-# Those that are plural. `skis` and `scissors` name one object.
+# Phrases that are plural. `skis` and `scissors` name one object: they are not.
 PLURALS = {words for words in NOUN if words not in CATEGORY} | set(IRREGULAR_PLURALS)
 
 
 def mentions(caption: str) -> list[tuple[str, str]]:
-    """The nouns that name categories in a caption, in its order.
+    """Lists the nouns of a caption that name categories, in their order.
 
     Args:
         caption: str.
 
     Returns:
-        A list of pairs of the noun, in the singular unless that is irregular, and its
-        category, one of `keras_caption.features.CATEGORIES`.
+        List of pairs of a noun and its category, one of
+        `keras_caption.features.CATEGORIES`. Nouns are in the singular, unless their
+        plural is irregular.
     """
     nouns = PATTERN.findall(" ".join(caption.lower().split()))
     return [(NOUN[words], category_of(words)) for words in nouns]
@@ -91,7 +92,7 @@ def said_several(caption: str) -> set[str]:
 
 
 def several_of_one(caption: str, objects: Iterable[str]) -> set[str]:
-    """The categories that a caption names in the plural, and of which one is there.
+    """Categories that a caption names in the plural, and that only one object has.
 
     Args:
         caption: str.
@@ -104,7 +105,8 @@ def several_of_one(caption: str, objects: Iterable[str]) -> set[str]:
 def least_score(caption: str, objects: Iterable[dict[str, Any]]) -> float:
     """The least score of the objects that a caption names.
 
-    Of a category that it names in the plural, the second best object counts.
+    A category in the singular counts by its best object, one in the plural by its
+    second best.
 
     Args:
         caption: str.
@@ -112,14 +114,14 @@ def least_score(caption: str, objects: Iterable[dict[str, Any]]) -> float:
             `keras_caption.features.ObjectDetector.objects_of`.
 
     Returns:
-        float; 0 if one is not among the objects, or the caption names none.
+        float; 0 if a named category has no object, or the caption names none.
     """
     scores = collections.defaultdict(list)
     for detected in objects:
         scores[detected["category"]].append(detected["score"])
     several = said_several(caption)
     named = {category for _, category in mentions(caption)}
-    least = []
+    least = []  # one score for each named category
     for category in named:
         best = sorted(scores[category], reverse=True)[: 2 if category in several else 1]
         least.append(min(best, default=0.0))

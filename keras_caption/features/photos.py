@@ -26,9 +26,9 @@ from keras_caption.formats.jpeg_scans import check_scans
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 HEIF = importlib.util.find_spec("pillow_heif") is not None
-# A photo takes up to 20 bytes a pixel while it is decoded and resized.
+# Decoding and resizing a photo takes up to 20 bytes for each pixel.
 MAX_PIXELS = 64 * 2**20
-# TensorFlow crashes now and then where several threads resize photos eagerly.
+# TensorFlow crashes at times if several threads resize photos eagerly.
 RESIZING = threading.Lock()
 
 
@@ -37,24 +37,25 @@ def read_photo(
     name: str | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> UInt8[np.ndarray, "height width 3"]:
-    """Reads a photo's pixels, whatever its format and colours.
+    """Reads the pixels of a photo in any format and colour space.
 
-    BMP, GIF, JPEG, PNG, TIFF and WebP are read, by content and not by name, and HEIC
-    where pillow-heif is installed. Grey, CMYK, palette and 16-bit images are converted;
-    of several frames the first is taken; what is transparent is composed over white.
-    Photos are turned by the orientation in their EXIF data or, without it, XMP.
+    The formats are BMP, GIF, JPEG, PNG, TIFF and WebP, and HEIC if pillow-heif is
+    installed; the content decides, not the name. Grey, CMYK, palette and 16-bit images
+    are converted to RGB. The first frame of several is read. Transparent pixels are
+    composed over white. Photos are turned by the orientation in their EXIF data or,
+    without EXIF data, in XMP.
 
     Args:
         source: Path of an image file, or its bytes.
-        name: str, what the photo is called in messages. Defaults to its path.
+        name: str, subject of messages. Defaults to the path.
         max_pixels: int, greatest number of pixels that are decoded.
 
     Returns:
         uint8 `(height, width, 3)`.
 
     Raises:
-        InputError: If there is no such file, or it is no image, is truncated, or has
-            more than `max_pixels` pixels, or a JPEG too many scans.
+        InputError: If there is no such file, it is no image, it is truncated, it has
+            more than `max_pixels` pixels, or it is a JPEG of too many scans.
     """
     with missing_extras():
         from PIL import Image, ImageOps, UnidentifiedImageError
@@ -80,7 +81,7 @@ def read_photo(
                     content = pathlib.Path(source).read_bytes()
                 check_scans(content, *image.size, name)
             image.load()
-            with contextlib.suppress(Exception):  # damaged EXIF data
+            with contextlib.suppress(Exception):  # damaged EXIF data do no harm
                 ImageOps.exif_transpose(image, in_place=True)
             return to_rgb(image, name)
     except InputError:
@@ -94,12 +95,12 @@ def read_photo(
         raise InputError(
             f"{name} has far more than {max_pixels:,} pixels, the most that are read."
         ) from None
-    except Exception as error:  # Pillow's decoders raise anything at damaged files
+    except Exception as error:  # damaged files make Pillow raise any class of error
         raise InputError(f"{name} cannot be read: {reason_of(error)}.") from None
 
 
 def readable_formats() -> tuple[str, ...]:
-    """Names of the formats that `read_photo` reads, as Pillow calls them."""
+    """Pillow's names of the formats that `read_photo` reads."""
     if not HEIF:
         return FORMATS
     import pillow_heif
@@ -109,10 +110,10 @@ def readable_formats() -> tuple[str, ...]:
 
 
 def check_size(size: tuple[int, int], name: str, max_pixels: int = MAX_PIXELS) -> None:
-    """Checks the number of an image's pixels, before it is decoded.
+    """Checks the number of pixels of an image before it is decoded.
 
     Raises:
-        InputError: If there are more than `max_pixels`.
+        InputError: If it has more than `max_pixels`.
     """
     width, height = size
     if width * height > max_pixels:
@@ -125,18 +126,19 @@ def to_rgb(image: Any, name: str) -> np.ndarray:
     """Converts a Pillow image to pixels over white, uint8 `(height, width, 3)`.
 
     Raises:
-        InputError: If its pixels have 32 bits, whose range is unknown.
+        InputError: If pixels have 32 bits: their range of values is unknown.
     """
     with missing_extras():
         from PIL import Image
 
     if image.mode in ("F", "I"):
         raise InputError(f"{name} has pixels of 32 bits; at most 16 are read.")
-    if image.mode.startswith("I;16"):  # of which 8 are kept
-        deep, hidden = np.array(image), image.info.get("transparency")
+    if image.mode.startswith("I;16"):  # the upper 8 of 16 bits are kept
+        deep, transparent = np.array(image), image.info.get("transparency")
         image = Image.fromarray((deep >> 8).astype("uint8"))
-        if hidden is not None:
-            image.putalpha(Image.fromarray(255 * (deep != hidden).astype("uint8")))
+        if transparent is not None:
+            alpha = 255 * (deep != transparent).astype("uint8")
+            image.putalpha(Image.fromarray(alpha))
     if image.has_transparency_data:
         image = image.convert("RGBA")
         white = Image.new("RGB", image.size, "white")
@@ -151,11 +153,12 @@ def resize_photo(
     """Resizes a photo to the square that an `Extractor` reads.
 
     Args:
-        pixels: `(height, width, 3)`, 0 to 255, or a batch of them.
+        pixels: `(height, width, 3)`, 0 to 255, or a batch of photos.
         size: int, height and width of the square; proportions are not kept.
 
     Returns:
-        float32 `(size, size, 3)`, or a batch, bilinear with antialiasing.
+        float32 `(size, size, 3)`, or a batch. Interpolation is bilinear, with
+        antialiasing.
     """
     return resize(pixels, size, size)
 
@@ -166,7 +169,7 @@ def resize(
     width: int,
     antialias: bool = True,
 ) -> Float32[Tensor, "*batch height width 3"]:
-    """Resizes images, bilinear; of several threads, one at a time does."""
+    """Resizes images by bilinear interpolation. Threads do this one at a time."""
     pixels = ops.cast(pixels, "float32")
     with RESIZING:
         return ops.image.resize(
@@ -183,7 +186,7 @@ def find_photos(
 
     Args:
         folder: Path.
-        passed_over: `collections.Counter`, to which what is passed over is added, see
+        passed_over: `collections.Counter` that counts the files passed over, see
             `keras_caption.formats.folders.list_files`. Defaults to `None`.
 
     Raises:
@@ -198,13 +201,13 @@ def find_files(
     noun: str,
     passed_over: collections.Counter | None = None,
 ) -> list[pathlib.Path]:
-    """Lists the files of some suffixes in a folder and below it, see `list_files`.
+    """Lists the files with one of the suffixes in a folder and below it.
 
     Args:
         folder: Path.
         suffixes: tuple of str, in lower case.
-        noun: str, what such a file is called in messages.
-        passed_over: See `find_photos`.
+        noun: str, noun for such a file in messages.
+        passed_over: As in `find_photos`.
 
     Raises:
         InputError: If there is no such folder, or no such file in it.
@@ -222,7 +225,7 @@ def find_files(
 
 
 def check_photos(photos: Any) -> Any:
-    """Returns photos; raises `InputError` if they are no list of at least one."""
+    """Returns photos, or raises `InputError` if they are no list of at least one."""
     if isinstance(photos, (str, bytes, os.PathLike)) or not len(photos):
         raise InputError(
             "Photos should be a list of at least one path or array. "
@@ -232,10 +235,10 @@ def check_photos(photos: Any) -> Any:
 
 
 def pixels_of(photo: Any) -> Any:
-    """The pixels of a photo given as a path or an array.
+    """The pixels of a photo, which is a path or an array.
 
     Raises:
-        InputError: If it cannot be read, or has another shape.
+        InputError: If the file cannot be read, or the array has another shape.
     """
     if not hasattr(photo, "shape"):
         return read_photo(photo)

@@ -8,7 +8,7 @@ def windows(levels: Iterable[int] = (1, 2, 3, 4)) -> Float32[np.ndarray, "window
     """Makes a fixed pyramid of boxes, for images without annotated objects.
 
     Args:
-        levels: Iterable of int; for each n, the image is cut into n x n equal windows.
+        levels: Iterable of int; level n cuts the image into n x n equal windows.
 
     Returns:
         float32 `(windows, 4)`, x1, y1, x2, y2 divided by the image's width and

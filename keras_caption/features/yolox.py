@@ -9,29 +9,30 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
 
-STRIDES = (8, 16, 32)  # of the grids whose cells predict objects
+STRIDES = (8, 16, 32)  # of the grids whose cells predict objects, in pixels
 # Mean and standard deviation of ImageNet's colours, red, green and blue.
 MEAN = (123.675, 116.28, 103.53)
 DEVIATION = (58.395, 57.12, 57.375)
-OVERLAP = 0.65  # intersection over union of two objects of a category, at most
+OVERLAP = 0.65  # greatest intersection over union of two objects of a category
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class Yolox(ObjectDetector):
     """Detects objects by a YOLOX network.
 
-    The network reads photos normalized by the colours of ImageNet. Each cell of its
-    grids, of strides 8, 16 and 32 pixels, row by row, predicts one box: the centre
-    relative to the cell and the logarithms of width and height, in units of the
-    stride, then the probability that there is an object, and those of the 80
-    categories of one. The score is the product of both, for the best category. Of
-    boxes of one category that overlap by more than 0.65, the best remains.
+    The network reads photos normalized by the colours of ImageNet. It has grids with
+    strides of 8, 16 and 32 pixels. Each cell, row by row, predicts one box by 85
+    values: the centre relative to the cell, and the logarithms of width and height, in
+    units of the stride; the probability of an object; and the probabilities of the 80
+    categories. The score of a box is the product of both probabilities, for the best
+    category. If boxes of one category overlap by more than 0.65, only the box with the
+    best score remains.
 
     Args:
         network: `keras.Model` from float `(batch, height, width, 3)` to float
             `(batch, cells, 85)`.
         image_size: int, a multiple of 32. Defaults to 416.
-        confidence, max_objects, name: Of `ObjectDetector`.
+        confidence, max_objects, name: As in `ObjectDetector`.
 
     Raises:
         InputError: If the network has another input or output.
@@ -61,7 +62,7 @@ class Yolox(ObjectDetector):
         image = keras.KerasTensor((None, self.image_size, self.image_size, 3))
         try:
             shape = self.network.compute_output_spec(image).shape[1:]
-        except Exception:  # a network of other inputs fails in any of its layers
+        except Exception:  # a network with other inputs may fail in any layer
             shape = None
         if self.image_size % STRIDES[-1] or shape != (cells, values):
             received = "does not" if shape is None else f"turns them into {shape}"
@@ -78,18 +79,21 @@ class Yolox(ObjectDetector):
         Float32[Tensor, "batch N"],
         Int32[Tensor, "batch N"],
     ]:
-        with missing_extras():  # TensorFlow alone suppresses each category apart
+        with missing_extras():  # Keras has no suppression per category
             import tensorflow as tf
 
         images = (ops.cast(images, "float32") - MEAN) / DEVIATION
         predictions = ops.cast(self.network(images, training=False), "float32")
-        centres = (predictions[..., :2] + self.cells) * self.strides
+        centres = (
+            predictions[..., :2] + self.cells
+        ) * self.strides  # (batch, cells, 2)
         halves = ops.exp(predictions[..., 2:4]) * self.strides / 2
         boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
-        scores = predictions[..., 4:5] * predictions[..., 5:]
+        scores = predictions[..., 4:5] * predictions[..., 5:]  # (batch, cells, 80)
+        # A cell predicts one object: of its best category.
         scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
         boxes, scores, categories, _ = tf.image.combined_non_max_suppression(
-            ops.expand_dims(boxes, 2),
+            ops.expand_dims(boxes, 2),  # one box for all categories
             scores,
             max_output_size_per_class=self.max_objects,
             max_total_size=self.max_objects,

@@ -9,7 +9,8 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
 
-EXAMPLE_SIZE = 36  # of unknown dimensions of an example, such as the number of regions
+# Size of each unknown dimension of `example`, such as the number of regions.
+EXAMPLE_SIZE = 36
 
 
 class InputKind:
@@ -21,10 +22,10 @@ class InputKind:
 
     - `optional`, `read`, `complete`, `memory_mask`, `faults`: how a batch is validated
       and masked, for Python and exported graphs alike;
-    - `of_example`: what of a dataset's example goes into a batch;
-    - `before_padding`: what makes zeros behind an example padding;
-    - `served_specs`, `from_served`, `example`: what a server takes;
-    - `areas`, `blank`: where attention over it is shown. A figure of another look is
+    - `of_example`: which tensors of a dataset's example go into a batch;
+    - `before_padding`: how an example is completed, so that zeros after it are padding;
+    - `served_specs`, `from_served`, `example`: which tensors a server takes;
+    - `areas`, `blank`: where attention is drawn. A different kind of figure is
       registered in `keras_caption.visualization.DRAWINGS`.
 
     An instance describes the inputs of this kind of one model.
@@ -170,7 +171,7 @@ class InputKind:
         }
 
     def before_padding(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Completes one example so that zeros behind its arrays are padding.
+        """Completes one example so that zeros after its arrays are padding.
 
         Args:
             inputs: dict of arrays without batch dimension, of this kind.
@@ -227,9 +228,9 @@ class InputKind:
         return self.own(inputs)
 
     def to_served(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
-        """The inputs of an exported signature, from those that `complete` returned.
+        """Converts inputs, as `complete` returns them, to those of a signature.
 
-        Texts are tokens.
+        Texts are tokens, as in a signature without strings.
         """
         return {
             name: ops.convert_to_numpy(inputs[name])
@@ -299,7 +300,7 @@ def has_not_finite(
 def count_valid(
     values: Num[Tensor, "batch N dim"], mask: Bool[Tensor, "batch N"]
 ) -> tuple[Num[np.ndarray, "batch N dim"], Int32[np.ndarray, " batch"]]:
-    """Items with the valid ones first, in their order, and the numbers of these."""
+    """Moves valid items to the front, in their order, and counts them."""
     values, mask = map(ops.convert_to_numpy, (values, mask))
     order = np.argsort(~mask, axis=1, kind="stable")
     values = np.take_along_axis(values, order[..., None], axis=1)

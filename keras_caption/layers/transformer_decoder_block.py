@@ -146,8 +146,9 @@ class TransformerDecoderBlock(TransformerBlock):
         attention = self.self_attention
         read = self.before(self.self_norm, inputs)
         new = attention.project(read)
-        # The newest position is the first. Attention does not depend on the order, and
-        # in TensorFlow a write at another place copies the cache too, but slower.
+        # The newest position comes first. Attention does not depend on the order of
+        # keys. Writing to position `index` copies the cache in TensorFlow too, and is
+        # slower.
         cache = tuple(
             ops.concatenate([n, c[:, :, :-1]], axis=2)
             for n, c in zip(new, cache, strict=True)

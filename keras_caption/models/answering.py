@@ -18,13 +18,13 @@ from keras_caption.text import PAD, Tokenizer
 class Answering(PhotoReader):
     """Mixin of classifiers and their ensembles that answers questions about images.
 
-    A class that inherits it has `answers`, a list of str, `variables`, `extractor`,
-    and the method `probabilities`, beside what an `InputReader` needs.
+    A subclass has `answers`, a list of str, `variables`, `extractor` and the method
+    `probabilities`, beside the attributes of an `InputReader`.
     """
 
     @property
     def tokenizers(self) -> list[Tokenizer]:
-        """The tokenizers of the model, which an exported one needs."""
+        """The tokenizers that an exported model needs."""
         return [] if self.question is None else [self.question]
 
     def answer(
@@ -36,21 +36,21 @@ class Answering(PhotoReader):
         """Answers any number of questions, each about an image of its own.
 
         Args:
-            images: dict of arrays or tensors, as for a call, an image for each
-                question; or, for a model with an `extractor`, a list of photos, paths
+            images: dict of arrays or tensors, as for a call, one image per question;
+                or, for a model with an `extractor`, a list of photos, which are paths
                 or uint8 arrays `(height, width, 3)`.
-            questions: List of str. A question without words, or with unknown ones
-                only, has an answer too. May be omitted where the dict holds token ids,
-                `question`, or the model reads no questions.
-            batch_size: int, number of questions that are answered at once.
+            questions: List of str. The model answers a question without known words
+                too. May be omitted if the dict holds token ids as `question`, or the
+                model reads no questions.
+            batch_size: int, number of questions in a batch.
 
         Returns:
             A list of str, the most probable answers.
 
         Raises:
-            InputError: If there are not as many images as questions, an input is
-                missing or has a wrong shape, or an example has a fault: an image
-                without a valid region, say, or with boxes in pixels.
+            InputError: If the numbers of images and questions differ, an input is
+                missing or has a wrong shape, or an example has a fault, such as an
+                image without a valid region, or boxes in pixels.
 
         Example:
 
@@ -60,7 +60,7 @@ class Answering(PhotoReader):
         ```
         """
         best = self.answer_n_best(images, questions, 1, batch_size)
-        return [of_one[0][0] for of_one in best]
+        return [candidates[0][0] for candidates in best]
 
     def answer_n_best(
         self,
@@ -69,18 +69,18 @@ class Answering(PhotoReader):
         n: int,
         batch_size: int = BATCH_SIZE,
     ) -> list[list[tuple[str, float]]]:
-        """Answers any number of questions, each in several ways.
+        """Returns the `n` most probable answers to each of any number of questions.
 
         Args:
-            images, questions, batch_size: As of `answer`.
+            images, questions, batch_size: As in `answer`.
             n: int, number of answers to each question.
 
         Returns:
-            A list for each question of pairs of an answer, a str, and its
-            probability, a float, the most probable first.
+            For each question a list of pairs: an answer, str, and its probability,
+            float. The most probable answer is first.
 
         Raises:
-            InputError: If there are fewer than `n` answers, or as `answer` raises it.
+            InputError: If the model has fewer than `n` answers, or as in `answer`.
         """
         self.check_number_of_answers(n)
         check(Count, batch_size=batch_size)
@@ -102,9 +102,9 @@ class Answering(PhotoReader):
             n: int, number of answers to each question.
 
         Returns:
-            As `answer_n_best`.
+            As `answer_n_best` returns them.
         """
-        probabilities = self._run(self.padded(inputs))
+        probabilities = self._run(self.padded(inputs))  # (batch, answers)
         scores, ids = map(ops.convert_to_numpy, ops.top_k(probabilities, n))
         return [
             [(self.answers[i], float(p)) for p, i in zip(*row, strict=True)]
@@ -112,7 +112,7 @@ class Answering(PhotoReader):
         ]
 
     def _run(self, inputs: dict[str, Tensor]) -> Tensor:
-        """Calls `probabilities`, compiled once, or once for each shape."""
+        """Calls `probabilities`, which XLA compiles for each shape where it pays."""
         examples = len(next(iter(inputs.values())))
         by_xla = self.pays_off(examples, shapes_of(inputs))
         functions, key = self._compiled_functions, ("probabilities", by_xla)
@@ -131,7 +131,7 @@ class Answering(PhotoReader):
             )
 
     def check_no_decoding(self, options: dict[str, Any]) -> None:
-        """Raises `InputError` if there are options of decoding."""
+        """Raises `InputError` if options of decoding are set."""
         if options:
             raise InputError(
                 f"Answers are not decoded: there is no option {min(options)!r}."
@@ -141,16 +141,17 @@ class Answering(PhotoReader):
         """Token ids of questions, int32 `(number of questions, T)`.
 
         Raises:
-            InputError: If the questions are no list of str, one is not Unicode, or the
-                model has no tokenizer of questions.
+            InputError: If `questions` is no list of str, one question is not Unicode,
+                or the model has no tokenizer of questions.
         """
         if self.question is None:
             raise InputError(f"The model '{self.name}' has no tokenizer of questions.")
         check_texts(questions, "Question")
+        # PAD stands for a question without words, so that its row has one token.
         return pad([self.question.to_ids(text) or [PAD] for text in questions])
 
     def _with_questions(self, images, questions) -> dict[str, Any]:
-        """Images with the tokens of their questions, what a batch is made of."""
+        """Joins images with the tokens of their questions, a dict of columns."""
         parts = {}
         if not isinstance(images, collections.abc.Mapping):
             parts["photos"] = check_photos(images)

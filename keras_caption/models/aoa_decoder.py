@@ -25,39 +25,43 @@ CONTEXTS = ("aoa", "linear", "lstm", "lstm_aoa")
 class AoADecoder(KnownOutput):
     """An LSTM that generates a caption, attending to a memory with AoA.
 
-    At each token, with a the mean of the memory and c the context vector,
+    At each token, with a the mean of the memory, c the context vector, h the hidden
+    state of the LSTM and m its cell state,
 
         h, m = LSTM([W_e token; a + c], h, m)             (Eq. 12 and 13)
         v = MultiHeadAttention(LayerNorm(h), memory)
         c = AoA(v, h)                                     (Eq. 14)
         p = softmax(W_p c)                                (Eq. 11)
 
-    Where paper and released code differ it follows the code: the attention's query
-    is normalized, the gate reads h as it is; embeddings pass a ReLU; a is the mean of
-    the refined regions; dropout is applied to context, embeddings and output where
-    they are read, and not to the context that is kept. As there, an attention whose
-    `score` is additive reads h as it is.
+    Where the paper and its released code differ, the layer follows the code:
 
-    With `concatenated` and a second LSTM it is the decoder of bottom-up and top-down
-    attention (Anderson et al., section 3.2): the first LSTM reads `[W_e token; c; a]`,
-    c without dropout.
+    - attention reads the normalized h, and the gate reads h itself;
+    - an attention with an additive `score` reads h itself too;
+    - embeddings pass a ReLU;
+    - a is the mean of the refined regions;
+    - dropout is applied to context, embeddings and output when they are read; the
+      context in the state has none.
+
+    With `concatenated` and a second LSTM, the layer is the decoder of bottom-up and
+    top-down attention (Anderson et al., section 3.2): the first LSTM reads
+    `[W_e token; c; a]`, and c has no dropout.
 
     Args:
         vocabulary_size: int, number of tokens, special ones included.
         model_dim: int, size of h, m and c.
         embedding_dim: int, size of a token's embedding.
-        attention: `keras_caption.layers.MultiHeadAttention` of outputs of size
+        attention: `keras_caption.layers.MultiHeadAttention` with outputs of size
             `model_dim`, in the paper without output projection; or a function that
-            returns it, called when the layers before it are made, so that random
-            initial weights keep their order.
-        context: str, how c is computed of v and h (Table 4): `"aoa"`; `"linear"`, a
-            linear layer with ReLU (which section 4.4 does not name, but the released
-            code has); `"lstm"`, a second LSTM; or `"lstm_aoa"`, AoA of v and the second
+            returns it. The function is called after the layers before it are made, so
+            that random initial weights keep their order.
+        context: str, how c is computed from v and h (Table 4): `"aoa"`; `"linear"`, a
+            linear layer with ReLU (the ReLU is in the released code, not in section
+            4.4); `"lstm"`, a second LSTM; or `"lstm_aoa"`, AoA of v and the second
             LSTM's output, whose training the paper calls unstable.
         dropout: float, dropout rate of embeddings and output.
-        concatenated: bool, whether the LSTM reads c and a, not their sum. Defaults to
-            `False`.
-        context_dropout: float, dropout rate of the fed-back context. Defaults to
+        concatenated: bool, whether the LSTM reads `[c; a]` in place of c + a. Defaults
+            to `False`.
+        context_dropout: float, dropout rate of c when the LSTM reads it. Defaults to
             `dropout`, or to 0 if `concatenated`.
 
     Call arguments:
@@ -65,16 +69,16 @@ class AoADecoder(KnownOutput):
         memory: `(batch, M, memory_dim)`.
         memory_mask: Optional bool `(batch, M)`, True where an item is valid.
         summary: Optional float `(batch, dim)`, a. Defaults to the memory's mean.
-        return_attention_scores: bool, whether to return the attention weights too; an
-            area's are shared evenly by its items.
+        return_attention_scores: bool, whether to return the attention weights too. The
+            weight of an area is shared evenly by its items.
 
     Returns:
-        Logits, float32 `(batch * C, T, vocabulary_size)`: at position t, of the
-        token after tokens 0 to t. With `return_attention_scores`, a pair of them
-        and `(batch, num_heads, C * T, M)`.
+        Logits, float32 `(batch * C, T, vocabulary_size)`: those at position t are of
+        the token after tokens 0 to t. With `return_attention_scores`, a pair: logits
+        and attention weights, `(batch, num_heads, C * T, M)`.
 
     Raises:
-        InputError: If there is no such context.
+        InputError: If `context` has another value.
 
     Reference:
         Huang et al., "Attention on Attention for Image Captioning", ICCV 2019,
@@ -114,6 +118,8 @@ class AoADecoder(KnownOutput):
         self.cell = keras.layers.LSTMCell(
             model_dim, dtype=policy, name="attention_lstm"
         )
+        # Made here, between the LSTMs: initializers take their seeds in the order in
+        # which layers are made.
         is_layer = isinstance(attention, keras.layers.Layer)
         attention = attention if is_layer else attention()
         self.query_norm = None
@@ -169,10 +175,10 @@ class AoADecoder(KnownOutput):
     ):
         items = self.read_memory(memory, memory_mask, summary)
         first = self._first_state(ops.shape(tokens)[0])
-        both = keras.layers.RNN(
+        both = keras.layers.RNN(  # (batch * C, T, 2 * model_dim)
             _Cell(self, items, list(first)),
             return_sequences=True,
-            # Dropout cannot be random inside JAX's own loop.
+            # A seed generator cannot change its state inside JAX's own loop.
             unroll=bool(training and self._is_random)
             and keras.backend.backend() == "jax",
             dtype=self.dtype_policy,
@@ -181,23 +187,25 @@ class AoADecoder(KnownOutput):
         logits = self._logits(contexts)
         if not return_attention_scores:
             return logits
+        # An RNN cannot return weights beside its outputs: attention is computed again
+        # from the hidden states, for all positions at once.
         _, scores = self._attend_to(hidden, items, return_attention_scores=True)
         return logits, self.attention.item_weights(scores, ops.shape(memory)[1])
 
     @property
     def _is_random(self):
-        """Whether reading a token has dropout."""
+        """Whether a step of the RNN has dropout."""
         return self.context_dropout.rate or self.attention.dropout
 
     def read_memory(
         self, memory: Any, memory_mask: Any = None, summary: Any = None
     ) -> tuple[Any, ...]:
-        """Projects the memory: keys, values and mask; and its mean, or `summary`."""
+        """Returns keys, values and mask of the memory, and its mean or `summary`."""
         keys, values = self.attention.project(memory)
         if summary is None:
             summary = masked_mean(memory, memory_mask)
         if memory_mask is not None:
-            memory_mask = ops.expand_dims(memory_mask, 1)
+            memory_mask = ops.expand_dims(memory_mask, 1)  # (batch, 1, M)
         return (*self.attention.items(keys, values, memory_mask), summary)
 
     def start(
@@ -213,7 +221,7 @@ class AoADecoder(KnownOutput):
             memory: `(batch, M, memory_dim)`.
             memory_mask: Optional bool `(batch, M)`.
             summary: Optional float `(batch, dim)`.
-            length: int, not used: the state does not grow.
+            length: int, ignored: the state does not grow.
         """
         return {
             "memory": self.read_memory(memory, memory_mask, summary),
@@ -231,7 +239,7 @@ class AoADecoder(KnownOutput):
         Args:
             tokens: int `(batch * C,)`, the tokens at position `index`.
             state: dict, as `start` or the last `step` returned it.
-            index: int scalar, not used: the state knows no positions.
+            index: int scalar, ignored: the state has no positions.
 
         Returns:
             Logits of the next token, float32 `(batch * C, vocabulary_size)`, and
@@ -261,10 +269,10 @@ class AoADecoder(KnownOutput):
         """
         *_, summary = items
         images, dim = ops.shape(summary)[0], self.model_dim
-        # The summary of an image, for all its captions.
-        summary = ops.expand_dims(summary, 1)
+        # The summary of an image is broadcast over its C captions.
+        summary = ops.expand_dims(summary, 1)  # (batch, 1, dim)
         fed_back = self.context_dropout(state["context"])
-        fed_back = ops.reshape(fed_back, (images, -1, dim))
+        fed_back = ops.reshape(fed_back, (images, -1, dim))  # (batch, C, dim)
         if self.concatenated:
             shape = (*ops.shape(fed_back)[:2], summary.shape[-1])
             summary = ops.broadcast_to(summary, shape)
@@ -274,6 +282,7 @@ class AoADecoder(KnownOutput):
         fed_back = ops.reshape(fed_back, (-1, fed_back.shape[-1]))
         inputs = ops.concatenate([embedded, fed_back], axis=-1)
         hidden, (_, cell) = self.cell(inputs, [state["hidden"], state["cell"]])
+        # (batch, C, dim) to (batch * C, dim)
         attended = ops.reshape(self._attend_to(hidden, items), (-1, dim))
         new = {"hidden": hidden, "cell": cell}
         query = hidden
@@ -293,9 +302,9 @@ class AoADecoder(KnownOutput):
         return new
 
     def _attend_to(self, hidden, items, return_attention_scores=False):
-        """Attention of hidden states, C captions to an image, over its items."""
+        """Attends from the hidden states of C captions to the items of their image."""
         keys, values, mask, _ = items
-        queries = ops.reshape(
+        queries = ops.reshape(  # (batch, C * T, dim)
             normalize(hidden, self.query_norm, None),
             (ops.shape(keys)[0], -1, self.model_dim),
         )
@@ -306,6 +315,7 @@ class AoADecoder(KnownOutput):
         )
 
     def _logits(self, contexts):
+        # The softmax over the vocabulary needs float32 under mixed precision.
         return ops.cast(self.output_dense(self.output_dropout(contexts)), "float32")
 
     def get_config(self) -> dict[str, Any]:
@@ -328,7 +338,10 @@ class AoADecoder(KnownOutput):
 
 
 class _Cell:
-    """Cell for `keras.layers.RNN`, whose outputs are hidden states and contexts."""
+    """Cell for `keras.layers.RNN`: returns hidden state and context side by side.
+
+    A plain object, not a layer: the decoder has the layers and their weights.
+    """
 
     def __init__(self, decoder, items, names):
         self.decoder = decoder

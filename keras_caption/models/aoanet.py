@@ -24,12 +24,12 @@ from keras_caption.text import Vocabulary
 class AoANet(Captioner):
     """Attention on attention network over image regions.
 
-    A linear layer with ReLU and dropout brings region features to the model's
-    size; blocks of self-attention with attention on attention refine them; an LSTM
-    with another one generates the caption, see `AoADecoder`. The mechanisms of the
-    other papers apply to the refining blocks; areas, temperature and score to the
-    decoder too. With the additive score the decoder is the released code's of a single
-    head: its values are the regions, without a projection.
+    A linear layer with ReLU and dropout brings region features to the model's size.
+    Blocks of self-attention with attention on attention (AoA) refine them, and an LSTM
+    with AoA generates the caption, see `AoADecoder`. The mechanisms of the other papers
+    apply to the refining blocks; areas, temperature and score apply to the decoder too.
+    With the additive score the decoder is the single-head decoder of the released code,
+    whose values are the regions without a projection.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
@@ -39,22 +39,22 @@ class AoANet(Captioner):
         model_dim: int, size of refined regions and of the LSTM.
         embedding_dim: int, size of a token's embedding.
         num_heads: int, attention heads of the refining blocks; divides `model_dim`.
-        refining: str, what refines regions: `"aoa"`, `"attention"`, or `None`. In the
-            second, feed-forward layers are in place of AoA (Figure 6).
+        refining: str, what refines regions: `"aoa"`, `"attention"`, or `None`. With
+            `"attention"`, feed-forward layers replace AoA (Figure 6).
         feedforward_dim: int, inner size of the feed-forward layers.
-        context: str, the decoder's: `"aoa"`, `"linear"`, `"lstm"` or `"lstm_aoa"`. See
-            `AoADecoder` (Figure 7).
+        context: str, how the decoder computes its context: `"aoa"`, `"linear"`,
+            `"lstm"` or `"lstm_aoa"`. See `AoADecoder` (Figure 7).
         decoder_heads: int, attention heads of the decoder; divides `model_dim`.
         dropout: float, dropout rate of embeddings and output.
-        context_dropout: float, that of the fed-back context. Defaults to `dropout`; the
-            released code has 0 where nothing refines.
+        context_dropout: float, dropout rate of the context that the LSTM reads.
+            Defaults to `dropout`; the released code has 0 without refining blocks.
         refining_dropout: float, dropout rate of the refining blocks' branches, and of
             all attention weights.
-        aoa_dropout: float, dropout rate of what AoA in the refining blocks reads.
-        mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
-            areas and lengths of the output, each a keyword. `gate` is for
-            `refining="attention"`, which keeps its feed-forward layers with it. The
-            decoder's one layer attends to areas unless `area_layers` is 0.
+        aoa_dropout: float, dropout rate of the inputs of AoA in the refining blocks.
+        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
+            keyword, without those of areas and lengths of the output. `gate` is for
+            `refining="attention"`: it gates the attention, and the feed-forward layers
+            stay. The decoder's one layer attends to areas unless `area_layers` is 0.
         dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
@@ -63,7 +63,7 @@ class AoANet(Captioner):
             see `Captioner`.
 
     Raises:
-        InputError: If an option has no such value, or excludes another.
+        InputError: If an option has a wrong value, or excludes another option.
 
     Reference:
         Huang et al., "Attention on Attention for Image Captioning", ICCV 2019.
@@ -99,19 +99,19 @@ class AoANet(Captioner):
             check_heads(model_dim, num_heads)
 
         # === Attention ===
-        of_regions = dataclasses.replace(
+        region_options = dataclasses.replace(
             mechanisms,
             dropout=refining_dropout,
             gate=mechanisms.gate or ("aoa" if refining == "aoa" else None),
             gate_dropout=aoa_dropout,
         )
-        of_refining = (
+        self_attention_options = (
             mechanisms.query_norm,
             mechanisms.key_norm,
             mechanisms.relative_geometry,
             mechanisms.gate,
         )
-        if any(of_refining) and not refining:
+        if any(self_attention_options) and not refining:
             raise InputError(
                 "refining=None leaves no self-attention for query_norm, key_norm, a "
                 "relative geometry or gate: one of them was given."
@@ -123,7 +123,7 @@ class AoANet(Captioner):
         x = MatrixDense(model_dim, "relu", dtype=dtype, name="region_embedding")(
             inputs["regions"]
         )
-        if of_regions.absolute_geometry:
+        if region_options.absolute_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         for i in range(num_layers if refining else 0):
@@ -131,7 +131,7 @@ class AoANet(Captioner):
                 make_attention(
                     num_heads,
                     model_dim // num_heads,
-                    of_regions.in_block(i),
+                    region_options.in_block(i),
                     dtype=dtype,
                 ),
                 None if refining == "aoa" else feedforward_dim,
@@ -139,8 +139,10 @@ class AoANet(Captioner):
                 dtype=dtype,
                 name=f"refining_{i}",
             )(x, mask=mask, boxes=inputs["boxes"])
-        if refining:
+        if refining:  # the blocks normalize their inputs, not their sum
             x = UnbiasedLayerNormalization(dtype=dtype, name="refined")(x)
+        # Words have no boxes that could be related to those of regions: the memory
+        # carries positions instead.
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
 
@@ -153,7 +155,9 @@ class AoANet(Captioner):
                 make_attention,
                 decoder_heads,
                 model_dim // decoder_heads,
-                of_regions.for_memory().in_block(0),
+                region_options.for_memory().in_block(0),
+                # AoA or a linear layer follows attention, as in the paper. The released
+                # code's additive attention projects no values either.
                 output_projection=False,
                 value_projection=mechanisms.score is None,
                 dtype=dtype,
@@ -166,4 +170,5 @@ class AoANet(Captioner):
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        # The encoder has the input `boxes` in any case, for one signature of all.
         self.ignored_inputs = () if mechanisms.geometry else ("boxes",)

@@ -1,10 +1,10 @@
 """One factory of attention layers, for every encoder and decoder.
 
-A model's mechanisms are one value, `AttentionOptions`, from its constructor on;
-`make_attention` fills the sockets of a `keras_caption.layers.MultiHeadAttention`
-accordingly. A mechanism of your own is registered by one line, for instance
-`GATES["mine"] = make_my_gate`: it is then an option of every model. Norms by name are
-in `keras_caption.layers.NORMS`.
+The constructor of a model collects its mechanisms in one `AttentionOptions`, and
+`make_attention` fills the sockets of a `keras_caption.layers.MultiHeadAttention` by
+them. One line registers a mechanism of your own, for instance
+`GATES["mine"] = make_my_gate`: every model then has it as an option. Norms are
+registered in `keras_caption.layers.NORMS`.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ from keras_caption.models.initializers import ScaledInitializer
 
 
 def make_geometry_bias(options, num_heads, dtype):
-    """The bias of one or several of the papers' kinds of geometry."""
+    """Makes the bias of one kind of geometry, or of several in one layer."""
     return GeometryBias(
         num_heads,
         options.relative_geometry,
@@ -47,10 +47,11 @@ def make_geometry_bias(options, num_heads, dtype):
 
 
 def make_area_memory(options, num_heads, dtype):
-    """The areas of the size that options name, or `None` for the items themselves."""
+    """Makes the memory of areas, or returns `None` for plain attention."""
     if options.area == 1:
         return None
     return AreaMemory(
+        # Areas of a sequence are runs: rectangles of one row.
         max_height=options.area if options.grid_width else 1,
         max_width=options.area,
         grid_width=options.grid_width,
@@ -60,8 +61,8 @@ def make_area_memory(options, num_heads, dtype):
     )
 
 
-# Functions of `AttentionOptions`, the number of heads and a dtype policy that return a
-# layer for a socket, or `None` to leave it empty.
+# Each function takes `AttentionOptions`, the number of heads and a dtype policy. It
+# returns a layer for the socket, or `None` to leave the socket empty.
 SCORES = {
     "additive": lambda options, num_heads, dtype: AdditiveScore(dtype=dtype),
     "product": lambda options, num_heads, dtype: ProductScore(dtype=dtype),
@@ -78,7 +79,7 @@ GATES = {
         options.gate_dropout, dtype=dtype
     ),
 }
-# Options that name a mechanism, and the table that it is in.
+# From an option that names a mechanism to the table that has the names.
 TABLES = {
     "query_norm": NORMS,
     "key_norm": NORMS,
@@ -87,11 +88,13 @@ TABLES = {
     "temperature": TEMPERATURES,
     "gate": GATES,
 }
+# The one kind of geometry that is no bias of attention, hence in no table: encoders add
+# an encoding of the boxes to their inputs.
 ABSOLUTE = "absolute"
 
 
 class Parts:
-    """Parts of a model, as a note in a type.
+    """Parts of a model, as metadata in an `Annotated` type.
 
     Args:
         *parts: Sockets of attention, `"norms"`, `"score"`, `"bias"`, `"memory"`,
@@ -103,11 +106,11 @@ class Parts:
 
 
 class Needs(Parts):
-    """Makes a field of options a keyword of all models with these parts."""
+    """Makes an option a keyword of all models that have these parts."""
 
 
 class Without(Parts):
-    """Says, in the type of an argument `mechanisms`, which parts a model lacks.
+    """Names the parts that a model lacks, in the type of its argument `mechanisms`.
 
     Example:
 
@@ -121,63 +124,66 @@ class Without(Parts):
 class AttentionOptions:
     """The mechanisms of attention layers, which are keywords of every model.
 
-    A model without boxes has no `geometry`, and one whose decoder has no self-attention
-    no `output_area`, say: `keras_caption.models.arguments` lists those of a model.
+    A model has only the options that make sense in it: a model without boxes has no
+    `geometry`, for example. `keras_caption.models.arguments` lists them.
 
     Attributes:
         query_norm: str, norm of the input's queries, such as `"instance"`, or `None`.
             It is one of `keras_caption.layers.NORMS` (NG-SAN, Eq. 6).
         key_norm: str, norm of the input's keys, or `None`.
         norm_affine: bool, whether these norms learn a gain and an offset.
-        attention_epsilon: float, what these norms add to the variance. The default,
-            `None`, is 1e-5 of instance normalization, 1e-3 of others: the paper gives
-            none.
+        attention_epsilon: float, number that these norms add to the variance. If
+            `None`, instance normalization adds 1e-5, and the other norms add 1e-3: the
+            paper gives no value.
         score: str, score of queries and keys of the input, `"additive"`, `"product"` or
-            `None`. It is one of `SCORES`; `None` is the product, divided by the
-            temperature, and nothing divides `"product"`.
+            `None`. It is one of `SCORES`. With `None` the score is the product divided
+            by the temperature; nothing divides the score `"product"`.
         geometry: str, bias of the input's scores by its boxes, such as `"query"`, or
             `None`. It is one of `BIASES`: `"content_independent"`, `"query"` or `"key"`
             (NG-SAN, Eq. 11 to 13), or several of these joined by `"+"`. The bias of an
-            area is the mean of its items'. `"absolute"` is not part of attention:
-            encoders of regions add an encoding of the boxes to their inputs.
-        geometry_dim: int, size of a geometry vector per head, d_g. The paper gives
-            none: 80 is inferred from its numbers of parameters.
-        geometry_layers: int, blocks, from the first on, that have the geometry, or
-            `None` for all.
+            area is the mean of the biases of its items. `"absolute"` is not part of
+            attention: encoders of regions add an encoding of the boxes to their inputs.
+        geometry_dim: int, size of a geometry vector per head, d_g. The paper gives no
+            size: 80 is inferred from its numbers of parameters.
+        geometry_layers: int, number of first blocks with the geometry, or `None` for
+            all blocks.
         signed_geometry: bool, whether geometry tells left from right and above from
-            below. The paper's (Eq. 8) does not; see
-            `keras_caption.layers.GeometryBias`. A decoder, whose words have no boxes,
-            then attends to items with an encoding of their boxes added.
-        input_area: int, items of the largest area of the input to attend to; 1 for
-            plain attention. An area is a run of items or, on a grid, a rectangle of up
-            to so many rows and columns; the encoder and the decoder attend to it.
-        output_area: int, tokens of the largest area of the output to attend to.
+            below. The paper's geometry (Eq. 8) does not; see
+            `keras_caption.layers.GeometryBias`. Words have no boxes: with this option
+            an encoding of the boxes is added to the items that a decoder attends to.
+        input_area: int, number of items of the largest area of the input; 1 for plain
+            attention. An area is a run of items or, on a grid, a rectangle of up to
+            `input_area` rows and columns. The encoder and the decoder attend to areas.
+        output_area: int, number of tokens of the largest area of the output; 1 for
+            plain attention.
         combined_features: bool, whether keys of areas are combined features, not means.
-            They are those of the area paper's Eq. 9 and Eq. 3.
-        area_values: str, values of areas. `"sum"`, of their items' values, is the
-            paper's (Eq. 4); `"mean"` is ours.
-        area_output_scale: float, factor of the first values of a projection of areas.
-            It is the output projection of attention to areas or, where a gate or a
-            decoder takes its place, the projection of values. Sums of values make its
-            branches larger than the residual; Eq. 4 stays as it is. The default,
-            `None`, is 1 over the mean size of areas: of up to 5 items 1/3, of up to
-            2 x 2 cells 4/9, and 1 of mean values, or where nothing is projected.
-        area_layers: int, blocks, from the first on, that attend to areas. They are so
-            many of the encoder and of the decoder each, and for another `memory` too.
-        memory: str, what attention to the input reads: `"areas"`, or of `MEMORIES`.
-        temperature: str, what divides the scores: `"length"`, or `None` for `sqrt(d)`.
+            Combined features are Eq. 9 of the area paper, means are its Eq. 3.
+        area_values: str, values of areas, `"sum"` or `"mean"` of the values of their
+            items. The paper has sums (Eq. 4); means are ours.
+        area_output_scale: float, factor of the initial values of a projection of areas.
+            The projection is the output projection of attention to areas or, if a gate
+            or a decoder replaces it, the projection of values. Sums of values make the
+            branch larger than the residual, and a smaller projection makes up for it;
+            Eq. 4 stays as it is. If `None`, the factor is 1 over the mean size of
+            areas: 1/3 for up to 5 items, 4/9 for up to 2 x 2 cells. It is 1 for means,
+            and if nothing is projected.
+        area_layers: int, number of blocks, from the first on, that attend to areas.
+            This holds for the encoder and the decoder, and for any other `memory`.
+        memory: str, what attention to the input reads, `"areas"` or another entry of
+            `MEMORIES`.
+        temperature: str, divisor of the scores, `"length"`, or `None` for `sqrt(d)`.
             It is one of `TEMPERATURES`; `"length"` is `sqrt(length + d)` (Spatial,
             Eq. 2).
         output_length: int, length that `temperature` assumes of the output, or `None`
-            to count it. The input's is counted. The default is BOS and the spatial
-            paper's 14 words.
+            to count the tokens. Items of the input are always counted. The default is
+            BOS and the spatial paper's 14 words.
         gate: str, gate of the input's self-attention, such as `"aoa"`, or `None`. It is
-            one of `GATES`: `"aoa"` is attention on attention (AoANet, Eq. 3 to 5), in
-            place of the output projection.
+            one of `GATES`: `"aoa"` is attention on attention (AoANet, Eq. 3 to 5), and
+            replaces the output projection.
         dropout: float, dropout rate of the attention weights.
-        gate_dropout: float, dropout rate of what the gate reads.
+        gate_dropout: float, dropout rate of the gate's inputs.
         grid_width: int, items in a row of the input's grid, or `None` for a sequence.
-        of_output: bool, whether this is attention to the output.
+        of_output: bool, whether these are options of attention to the output.
 
     Raises:
         InputError: If an option has an unknown name or a wrong value, or
@@ -223,12 +229,14 @@ class AttentionOptions:
                     f"Received: {name}={value!r}"
                 )
         kinds = self.geometries
+        # Unknown kinds, and kinds that are named twice.
         if not set(kinds) <= {*BIASES, ABSOLUTE} or len(set(kinds)) < len(kinds):
             names = ", ".join([*BIASES, ABSOLUTE])
             raise InputError(
                 f"`geometry` must be None, one of {names}, or several different ones "
                 f"joined by '+'. Received: geometry={self.geometry!r}"
             )
+        # One layer has the socket: kinds of different layers cannot be added up.
         if len({BIASES[kind] for kind in self.relative_geometries}) > 1:
             raise InputError(
                 f"`geometry` joins kinds of one layer only: {', '.join(GEOMETRIES)}. "
@@ -247,12 +255,12 @@ class AttentionOptions:
 
     @property
     def relative_geometries(self) -> list[str]:
-        """Kinds of geometry that are a bias of attention, a list of str."""
+        """Kinds of geometry that bias attention scores, a list of str."""
         return [kind for kind in self.geometries if kind != ABSOLUTE]
 
     @property
     def relative_geometry(self) -> str:
-        """Kinds of geometry that are a bias of attention, joined by "+"."""
+        """Kinds of geometry that bias attention scores, joined by "+"."""
         return "+".join(self.relative_geometries)
 
     @property
@@ -267,13 +275,13 @@ class AttentionOptions:
 
     @property
     def output_scale(self) -> float:
-        """What multiplies the first values of a projection of what is attended to."""
+        """Factor of the initial values of a projection of areas."""
         if self.area == 1:
             return 1.0
         if self.area_output_scale is not None:
             return self.area_output_scale
-        mean_size = (self.area + 1) / 2
-        if self.grid_width is not None:
+        mean_size = (self.area + 1) / 2  # of runs of 1 to `area` items
+        if self.grid_width is not None:  # rectangles: the same mean for both sides
             mean_size **= 2
         return 1.0 if self.area_values == "mean" else 1 / mean_size
 
@@ -283,7 +291,7 @@ class AttentionOptions:
         return self.output_length if self.of_output else None
 
     def in_block(self, number: int) -> "AttentionOptions":
-        """The options of one block: memory and geometry in the first blocks only."""
+        """The options of block `number`: memory and geometry are in the first only."""
         changes = {}
         if number >= self.area_layers:
             changes |= {"input_area": 1, "output_area": 1, "memory": "areas"}
@@ -294,8 +302,8 @@ class AttentionOptions:
     def for_memory(self) -> "AttentionOptions":
         """The options of a decoder's attention to an encoder's memory.
 
-        The papers normalize queries and relate boxes in the encoder only; its gate is
-        the encoder's too.
+        In the papers, normalized queries, relations of boxes and the option `gate`
+        belong to the encoder.
         """
         return dataclasses.replace(
             self,
@@ -311,18 +319,18 @@ class AttentionOptions:
         return dataclasses.replace(
             self.for_memory(),
             of_output=True,
-            grid_width=None,
-            memory="areas",
+            grid_width=None,  # captions are sequences
+            memory="areas",  # `memory` and `score` are options of the input
             score=None,
         )
 
 
 def options_of(kind: Any) -> dict[str, dataclasses.Field]:
-    """The options that are keywords of a model, by name.
+    """Lists the options that are keywords of a model, by name.
 
     Args:
-        kind: Type of a model's argument: `AttentionOptions`, another dataclass like
-            it, or an `Annotated` one with `Without`.
+        kind: Type of the model's argument: `AttentionOptions`, another dataclass of
+            options, or one of them in an `Annotated` type with `Without`.
     """
     lacking = notes_of(kind, Without)
     options = kind.__origin__ if get_origin(kind) is Annotated else kind
@@ -333,10 +341,12 @@ def options_of(kind: Any) -> dict[str, dataclasses.Field]:
     }
 
 
-def notes_of(kind, noted):
-    """Parts that the notes of an annotated type name."""
+def notes_of(kind, note_class):
+    """Parts that the metadata of one class name in an `Annotated` type."""
     notes = getattr(kind, "__metadata__", ())
-    return {part for note in notes if isinstance(note, noted) for part in note.parts}
+    return {
+        part for note in notes if isinstance(note, note_class) for part in note.parts
+    }
 
 
 def make_attention(
@@ -358,9 +368,9 @@ def make_attention(
             replaces it.
         dtype: Keras dtype policy of the layer, or its name.
         **arguments: `query_projection`, `value_projection`, `kernel_initializer` and
-            `output_initializer` of `keras_caption.layers.MultiHeadAttention`. The last
-            is scaled by the options' `output_scale`; without an output projection,
-            that of the values is.
+            `output_initializer` of `keras_caption.layers.MultiHeadAttention`. The
+            options' `output_scale` multiplies the last of them or, without an output
+            projection, the initializer of the values.
 
     Returns:
         `keras_caption.layers.MultiHeadAttention`.
@@ -389,6 +399,7 @@ def make_attention(
         socket: make and make(options, num_heads, dtype)
         for socket, make in fillings.items()
     }
+    # A gate replaces the projection, as AoA does: its linear layers mix the heads.
     output_projection = output_projection and sockets["gate"] is None
     if options.output_scale != 1:
         arguments |= scaled_start(options, output_projection, arguments)
@@ -408,7 +419,7 @@ def make_attention(
 
 
 def scaled_start(options, output_projection, arguments):
-    """The scaled initializer of the projection that makes the branch smaller."""
+    """The argument that begins the last projection of the branch smaller."""
     if output_projection:
         initializer = arguments.get("output_initializer", "glorot_uniform")
         name = "output_initializer"
@@ -416,7 +427,7 @@ def scaled_start(options, output_projection, arguments):
         initializer = arguments.get("kernel_initializer", "glorot_uniform")
         name = "value_initializer"
     elif options.area_output_scale is None:
-        return {}
+        return {}  # the default scale has nothing to scale, which is no mistake
     else:
         raise InputError(
             "`area_output_scale` multiplies the first values of a projection: the "

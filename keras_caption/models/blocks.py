@@ -1,4 +1,4 @@
-"""How Transformer blocks are built around attention: keywords of every Transformer."""
+"""Options of Transformer blocks around attention, keywords of every Transformer."""
 
 import dataclasses
 from typing import Annotated, Any, Literal
@@ -20,19 +20,20 @@ class BlockOptions:
     """Options of Transformer blocks beside attention, keywords of every Transformer.
 
     Attributes:
-        norm_position: str, where branches are normalized. `"post"`, the default, is
-            behind their sums, as in the Transformer's paper; `"pre"` is before them, as
-            in tensor2tensor, with one more norm behind the last block.
-        norm: str, kind of layer normalization. `"unbiased"` has the unbiased
-            deviation, as the released code of AoANet and Luo's toolkit; the default is
-            `"layer"`.
-        norm_epsilon: float, what `"layer"` adds to the variance.
-        activation: str, of the feed-forward layers.
-        activation_dropout: float, dropout rate behind the activation.
-        initialization: str, how kernels begin. `"small"`, the default of models that
-            read images, is ours: of fairseq's start, `"fairseq"`, which is the default
-            of translators, with the output projection of attention at a third.
-            `"glorot"` is Keras's default of each kernel.
+        norm_position: str, position of the norms. `"post"`, the default, normalizes
+            the sum of branch and residual, as in the Transformer's paper; `"pre"`
+            normalizes the input of each branch, as in tensor2tensor, and the output of
+            the last block.
+        norm: str, kind of layer normalization. `"unbiased"` divides by the unbiased
+            standard deviation, as the released code of AoANet and Luo's toolkit do; the
+            default is `"layer"`.
+        norm_epsilon: float, number that `"layer"` adds to the variance.
+        activation: str, activation of the feed-forward layers.
+        activation_dropout: float, dropout rate after the activation.
+        initialization: str, initializers of the kernels. `"fairseq"`, the default of
+            translators, has those of fairseq. `"small"`, the default of models that
+            read images, is ours: fairseq's, with the output projection of attention
+            multiplied by 1/3. `"glorot"` is Keras's default of each kernel.
     """
 
     norm_position: Annotated[Literal["post", "pre"], Needs("blocks")] = "post"
@@ -54,7 +55,7 @@ class BlockOptions:
         return {"kernel_initializer": self.kernels.feedforward, **options}
 
     def final_norm(self, name: str, dtype: Any) -> keras.layers.Layer | None:
-        """The norm behind the last pre-norm block; post-norm blocks need none."""
+        """The norm after the last pre-norm block; `None` for post-norm blocks."""
         if self.norm_position == "post":
             return None
         return BLOCK_NORMS[self.norm](self.norm_epsilon, dtype=dtype, name=name)

@@ -16,30 +16,32 @@ from keras_caption.text import Vocabulary
 class Captioner(PhotoReader, Seq2Seq):
     """Base of all captioning models: an encoder of images or videos, and a decoder.
 
-    It reads features, as its encoder does, or photos, if it has an `extractor`.
-    `keras_caption.models.create` makes compiled ones.
+    A captioner reads features or, if it has an `extractor`, photos.
+    `keras_caption.models.create` makes compiled captioners.
 
     Args:
-        encoder, decoder, vocabulary: Of `keras_caption.models.Seq2Seq`.
+        encoder, decoder, vocabulary: As in `keras_caption.models.Seq2Seq`.
         extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
-            out of photos, or `None`.
-        categories: List of str, if regions are objects that a detector finds in
-            photos: what the values of their features stand for, the `dimensions` of
+            from photos, or `None`.
+        categories: List of str, names of the values of a feature vector, if regions
+            are objects that a detector finds in photos: the `dimensions` of
             `keras_caption.features.ObjectDetector` or `ColouredObjects`.
         threshold: float in [0, 1], the confidence below which a caption should not be
-            relied on; `generate` does not heed it, the command does. Defaults to 0.
-        calibration: List of pairs of floats in [0, 1], rising, of a captioner of
-            detected objects: least scores of the objects that captions name, and the
-            shares of captions that name only what is there, between which the
-            confidence of a caption of a photo is interpolated. `None` if it is the
-            geometric mean of the probabilities of its tokens.
-        decoding: Of `keras_caption.models.Seq2Seq`.
+            relied on. The command marks such captions, `generate` does not. Defaults
+            to 0.
+        calibration: List of pairs of floats in [0, 1], in rising order, of a captioner
+            of detected objects. A pair holds the least detection score of the objects
+            that a caption names, and the share of captions with that score that name
+            only objects of the photo. The confidence of a caption is interpolated
+            between the pairs. If `None`, the confidence is the geometric mean of the
+            probabilities of the tokens.
+        decoding: As in `keras_caption.models.Seq2Seq`.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:
-        inputs: dict of what the encoder reads, see `keras_caption.inputs` (`regions`
-            and `boxes`, `grid`, or `frames`; or, with an `extractor` of photos,
-            `image`, `(batch, height, width, 3)`, 0 to 255), and `tokens`, see
+        inputs: dict of the encoder's inputs, see `keras_caption.inputs` (`regions` and
+            `boxes`, `grid`, or `frames`; or, with an `extractor` of photos, `image`,
+            `(batch, height, width, 3)`, 0 to 255), and `tokens`, see
             `keras_caption.models.Seq2Seq`.
 
     Returns:

@@ -1,7 +1,7 @@
 """Model cards: a README.md beside a model, for people and for hubs.
 
-Its head is YAML, as the hubs read it. Its last line has a digest of the rest, which
-tells a card that was written here from one that a person has edited.
+The head of a card is YAML, which hubs read. The last line holds a digest of the other
+lines: it differs once a person has edited the card.
 """
 
 import hashlib
@@ -55,26 +55,27 @@ print(model.{call})
 """
 DIGEST = "<!-- keras_caption replaces this card unless it is edited: {} -->\n"
 WRITTEN = re.compile(re.escape(DIGEST).replace(r"\{\}", "(\\w+)").encode() + rb"\Z")
-# As the hubs call metrics.
+# Names of metrics on the hubs.
 METRICS = {"ROUGE-L": "rouge", "CIDEr-D": "cider", "exact": "exact_match"}
-# Where the repository says how the models of the package were made.
+# Where the repository describes the training of the models in the package.
 DOCUMENTED = "docs/results/photos.md and docs/results/questions.md of its repository"
 ENGLISH = (
     *("scenes", "moving_scenes", "coco_objects"),
     *("scene_questions", "coco_qa", "vqa", "vqa_coco_qa", "vsr"),
 )
-# Settings that name files of the machine.
+# Settings that hold paths, which should not be published.
 FILE_SETTINGS = ("data_dir", "images_dir", "word_vectors")
 
 
 def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
-    """The card of a model.
+    """Makes the card of a model.
 
     Args:
         model: The model.
-        run: What is known of its training, as a dict: `objective` and `config`, of the
-            run's `config.json`; `training_size`, str; and `scores`, of its
-            `test_scores.json`. Defaults to nothing.
+        run: dict that describes the training: `objective` and `config`, from the run's
+            `config.json`; `training_size`, str; and `scores`, from its
+            `test_scores.json`. If omitted, the card says that the training is not
+            recorded.
 
     Returns:
         str, Markdown.
@@ -109,9 +110,9 @@ def write_card(
 
     Args:
         folder: `pathlib.Path`.
-        model, run: Of `card_of`.
-        replaced: Path of the folder that `folder` will replace, whose card may be kept.
-            Defaults to `folder`.
+        model, run: As in `card_of`.
+        replaced: Path of the folder that `folder` will replace. If its card has been
+            edited, it is kept. Defaults to `folder`.
     """
     card = edited_card(pathlib.Path(replaced or folder))
     if card is None:
@@ -120,7 +121,7 @@ def write_card(
 
 
 def edited_card(folder: pathlib.Path) -> bytes | None:
-    """The card in a folder, if there is one that is not as it was written here."""
+    """The card in a folder if a person has written or edited it, else `None`."""
     path = folder / CARD
     if not path.is_file():
         return None
@@ -135,7 +136,7 @@ def digest_of(card: bytes) -> str:
 
 
 def metadata_of(model: InputReader, run: Mapping[str, Any]) -> dict[str, Any]:
-    """The head of a card, with what the hubs know; what is not known is left out."""
+    """The head of a card in the fields of the hubs, without unknown values."""
     pipeline, tag = model.hub_task
     if any(kind.noun == "video" for kind in model.kinds):
         pipeline, tag = None, "video-captioning"
@@ -174,7 +175,7 @@ def metadata_of(model: InputReader, run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def call_of(model: InputReader) -> str:
-    """An example of how a model is called, code."""
+    """Code of a call of a model."""
     names = [name for kind in model.kinds for name in kind.required]
     inputs = ", ".join(f'"{name}": {name}' for name in names if name != "question")
     images = '["photo.jpg"]' if getattr(model, "extractor", None) else f"{{{inputs}}}"
@@ -204,7 +205,7 @@ def scores_of(run: Mapping[str, Any], name: str) -> str:
     rows = [f"| {name} | {score:.4f} |" for name, score in scores.items()]
     return "\n".join(
         [
-            "On the test split, not times 100:",
+            "On the test split, not multiplied by 100:",
             "",
             "| metric | score |",
             "|---|---:|",
@@ -214,7 +215,7 @@ def scores_of(run: Mapping[str, Any], name: str) -> str:
 
 
 def limits_of(model: InputReader) -> list[str]:
-    """What a model cannot do, a list of sentences."""
+    """Limits of a model, a list of sentences."""
     limits = []
     categories = getattr(model, "categories", None)
     if categories:
@@ -230,10 +231,10 @@ def limits_of(model: InputReader) -> list[str]:
         )
     return [
         *limits,
-        "Scores hold for inputs like those of the test split; of others, and of what "
-        "is rare in its training data, it may say what is wrong.",
-        "Its licence depends on that of the training data: state it in the head of "
-        "this card before you publish the model.",
+        "Scores hold for inputs like those of the test split. Outputs for other "
+        "inputs, and for what is rare in the training data, may be wrong.",
+        "The licence of the model depends on the licence of the training data: state "
+        "it in the head of this card before you publish the model.",
     ]
 
 

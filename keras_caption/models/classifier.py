@@ -17,27 +17,27 @@ from keras_caption.text.tokenizer import check_strings, is_unicode
 class Classifier(Answering, TaskModel):
     """Base of models that choose from a list of answers.
 
-    A Keras model over a dict of inputs, which may be of several kinds: regions and a
-    question, say. It is compiled and trained as any Keras model; what it reads is
-    validated and masked as in captioning models.
+    A classifier is a Keras model over a dict of inputs of one or several kinds, such as
+    regions and a question. It is compiled and trained as any Keras model; its inputs
+    are validated and masked as those of captioning models.
 
     Args:
         encoder: Functional Keras model from a dict of inputs to logits,
-            `(batch, number of answers)`. Kinds of input are found by the inputs'
-            names, see `keras_caption.inputs.KINDS`.
+            `(batch, number of answers)`. The names of its inputs decide their kinds,
+            see `keras_caption.inputs.KINDS`.
         answers: List of str, all different.
-        question: `keras_caption.text.Tokenizer` of the encoder's input `question`, or
-            `None`: then the model reads tokens only.
-        multi_label: bool, whether several answers may be right: the probability of
-            each is then a sigmoid, and its loss
+        question: `keras_caption.text.Tokenizer` of the encoder's input `question`. If
+            `None`, the model reads token ids only.
+        multi_label: bool, whether several answers may be right. The probability of each
+            is then a sigmoid, and the loss is
             `keras_caption.losses.AnswerCrossEntropy`. Otherwise one answer is right,
             and the probabilities are a softmax. Defaults to False.
         extractor: `keras_caption.features.Extractor` that makes the encoder's inputs
-            out of photos, or `None`.
-        categories: List of str, if regions are objects: what the values of their
-            features stand for, see `keras_caption.models.Captioner`.
-        threshold: float in [0, 1], the probability below which an answer should not
-            be relied on; `answer` does not heed it, the command does. Defaults to 0.
+            from photos, or `None`.
+        categories: List of str, names of the values of a feature vector, if regions
+            are objects, see `keras_caption.models.Captioner`.
+        threshold: float in [0, 1], the probability below which an answer should not be
+            relied on. The command marks such answers, `answer` does not. Defaults to 0.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:
@@ -47,8 +47,8 @@ class Classifier(Answering, TaskModel):
         Logits, `(batch, number of answers)`.
 
     Raises:
-        InputError: If the answers are not as many different str as the encoder has
-            outputs.
+        InputError: If `answers` are not different str, one for each output of the
+            encoder.
 
     Example:
 

@@ -11,18 +11,17 @@ from keras_caption.models.members import Members
 class ClassifierEnsemble(Members, Answering):
     """Averages the probabilities of several models that answer questions.
 
-    Of a model whose answers exclude each other they are a softmax, otherwise sigmoids.
-    Members share their answers. An ensemble answers as its members do, and
-    `keras_caption.serving.export` takes it.
+    The probabilities of a member are a softmax if one answer is right, and sigmoids
+    otherwise. Members have the same list of answers. An ensemble answers as its members
+    do, and `keras_caption.serving.export` exports it as one model.
 
     Args:
         members: Iterable of `Classifier`, or of their files, see
             `keras_caption.models.load`.
 
     Raises:
-        InputError: If there are none, a member cannot be loaded, or has other answers
-            than the first, or reads inputs of another size or with another tokenizer,
-            or extracts them otherwise.
+        InputError: If there are no members, a member cannot be loaded, or members
+            differ in their answers, tokenizers, sizes of inputs or extractor.
 
     Example:
 
@@ -41,7 +40,7 @@ class ClassifierEnsemble(Members, Answering):
 
     @property
     def threshold(self) -> float:
-        """The greatest of the members', see `Classifier`."""
+        """The greatest threshold of the members, see `Classifier`."""
         return max(member.threshold for member in self.members)
 
     def check_member(self, member: Classifier, who: str) -> None:
@@ -51,6 +50,6 @@ class ClassifierEnsemble(Members, Answering):
     def probabilities(
         self, inputs: dict[str, Tensor]
     ) -> Float32[Tensor, "batch answers"]:
-        """Averages of the members' probabilities, see `Classifier.probabilities`."""
+        """Mean probabilities of the members, see `Classifier.probabilities`."""
         members = [member.probabilities(inputs) for member in self.members]
         return ops.mean(ops.stack(members), axis=0)

@@ -1,8 +1,8 @@
 """Constructors of models: everything that follows from their signatures.
 
-The signature of a constructor says what arguments a model has: their names, types and
-default values. From it follow the check of their values, the attributes that keep them,
-the model's config, and the settings of an experiment.
+The signature of a constructor declares the arguments of a model: their names, types and
+default values. From the signature follow the check of the values, the attributes that
+keep them, the model's config, and the settings of an experiment.
 """
 
 import ast
@@ -28,11 +28,13 @@ VARIABLE = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     """Makes a constructor check its arguments, and keep them as attributes.
 
-    An argument of a type of `OPTIONS`, such as `mechanisms: AttentionOptions`, is given
-    as its options, each a keyword.
-    What `**kwargs` takes are the arguments of the base class that have default values;
-    with `*args`, all of its arguments. Those that `super().__init__` is given beside
-    them are fixed, and no arguments of the class. `dtype` arrives as a dtype policy.
+    - An argument whose type is in `OPTIONS`, such as `mechanisms: AttentionOptions`, is
+      replaced by its options, each a keyword.
+    - `**kwargs` accepts the arguments of the base class that have default values;
+      `*args` accepts all arguments of the base class.
+    - An argument that the constructor itself passes to `super().__init__` is fixed: it
+      is no argument of the class.
+    - `dtype` is passed on as a dtype policy.
 
     Args:
         init: `__init__` of a class of models.
@@ -41,19 +43,22 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
     Returns:
         The constructor; `inspect.signature` lists all its arguments by name.
     """
-    own = _parameters(init)
-    named = {name: p for name, p in own.items() if p.kind not in VARIABLE}
+    declared = _parameters(init)
+    named = {name: p for name, p in declared.items() if p.kind not in VARIABLE}
     flat = {p.name: p for parameter in named.values() for p in _flatten(parameter)}
     inherited = passed_on(init, base_init)
+    # A class that declares an argument again has its own default value and type.
     everything = {**flat, **inherited} | flat
+    # Positional parameters come before keywords, as `inspect.Signature` needs them.
     parameters = sorted(everything.values(), key=lambda p: p.kind)
 
     @functools.wraps(init)
     def construct(self, *args, **kwargs):
-        given = _bind(type(self).__name__, signature, (self, *args), kwargs)
-        values = {name: given.pop(name, p.default) for name, p in flat.items()}
+        passed = _bind(type(self).__name__, signature, (self, *args), kwargs)
+        values = {name: passed.pop(name, p.default) for name, p in flat.items()}
         check_arguments(flat, values)
-        # PyTorch takes layers only after the constructor of `keras.Layer`.
+        # The PyTorch backend accepts sublayers as attributes only after the constructor
+        # of `keras.Layer`.
         layers = {n: x for n, x in values.items() if isinstance(x, keras.Layer)}
         for name, value in values.items():
             if name not in OF_KERAS and name not in layers:
@@ -64,7 +69,7 @@ def keep_arguments(init: Callable, base_init: Callable) -> Callable:
                 values[name] = options(**{x: values.pop(x) for x in names})
         if "dtype" in values:
             values["dtype"] = keras.dtype_policies.get(values["dtype"])
-        init(self, **values, **given)
+        init(self, **values, **passed)
         for name, value in layers.items():
             setattr(self, name, value)
 
@@ -84,18 +89,21 @@ def parameters_of(model: type) -> dict[str, inspect.Parameter]:
 
 
 def descriptions_of(model: type) -> dict[str, str]:
-    """What the arguments of a class of models are, by name.
+    """Descriptions of the arguments of a class of models, by name.
 
     Returns:
-        dict from name to the first sentence of its entry in the class's docstring or,
-        for options, in that of their class, without its type.
+        dict from name to the first sentence of the argument's entry in the docstring of
+        the class, without the type. Options are described in the class of the options.
     """
     described = [entries(documented) for documented in (*OPTIONS, model)]
     return functools.reduce(operator.or_, described)
 
 
 def is_setting(kind: Any) -> bool:
-    """Whether values of a type are text, numbers, bool or `None`."""
+    """Whether a type has only values that a config file holds as one value.
+
+    These are text, numbers, bool and `None`.
+    """
     origin = get_origin(kind)
     if origin is Annotated:
         return is_setting(get_args(kind)[0])
@@ -110,11 +118,11 @@ def check_arguments(
     """Checks arguments that are text, numbers or bool.
 
     Args:
-        parameters: dict from name to parameter, which has the type.
+        parameters: dict from name to parameter, whose annotation is the type.
         values: dict from name to value.
 
     Raises:
-        InputError: If a value is not of its type. The message names the argument.
+        InputError: If a value has a wrong type. The message names the argument.
     """
     for name, value in values.items():
         if is_setting(parameters[name].annotation):
@@ -122,14 +130,14 @@ def check_arguments(
 
 
 def _options(parameter):
-    """The class of `OPTIONS` that a parameter is of, or `None`."""
+    """The class in `OPTIONS` that is the type of a parameter, or `None`."""
     kind = parameter.annotation
     kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     return kind if kind in OPTIONS else None
 
 
 def _flatten(parameter):
-    """The arguments that a constructor is called with in place of one of its own."""
+    """The keywords that replace a parameter of options; else the parameter itself."""
     if not _options(parameter):
         return [parameter]
     return [
@@ -141,10 +149,10 @@ def _flatten(parameter):
 
 
 def passed_on(init: Callable, base_init: Callable) -> dict[str, inspect.Parameter]:
-    """Arguments that a constructor passes on to that of its base class.
+    """Arguments that a constructor accepts and passes on to its base class.
 
     Args:
-        init, base_init: Of `keep_arguments`.
+        init, base_init: As in `keep_arguments`.
 
     Returns:
         dict from name to parameter.
@@ -166,18 +174,20 @@ def passed_on(init: Callable, base_init: Callable) -> dict[str, inspect.Paramete
 
 
 def _fixed(init, names):
-    """Arguments of the base class that a constructor gives to it, by its source.
+    """Arguments that the source of a constructor passes to `super().__init__`.
 
-    Of code that has no source, as that of `exec`, none are known.
+    Code without a source file, such as that of `exec`, has no fixed arguments.
     """
     try:
         source = inspect.getsource(init)
+        # The source of a method is indented, which `ast.parse` accepts in a block only.
         parsed = ast.parse(f"if True:\n{source}" if source[0].isspace() else source)
     except (OSError, SyntaxError, TypeError):
         return set()
     fixed = set()
     for node in ast.walk(parsed):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__":
+            # Positional arguments before `*args` are fixed; `*args` are passed on.
             is_starred = [isinstance(value, ast.Starred) for value in node.args]
             count = (*is_starred, True).index(True)
             fixed |= {*names[:count], *(keyword.arg for keyword in node.keywords)}
@@ -185,8 +195,12 @@ def _fixed(init, names):
 
 
 def _bind(model, signature, args, kwargs):
-    """What a model's constructor is given, by the names of the arguments."""
-    model = kwargs.get("name") or model
+    """Arguments of a call of a constructor, by name.
+
+    Raises:
+        InputError: If an argument is unknown, missing or passed twice.
+    """
+    model = kwargs.get("name") or model  # the name of a preset says more than the class
     known = [name for name in signature.parameters if name != "self"]
     for name in kwargs:
         if name not in known:
@@ -194,7 +208,7 @@ def _bind(model, signature, args, kwargs):
                 f"The model '{model}' has no {name!r}. {hint(name, known)}"
             )
     try:
-        given = signature.bind(*args, **kwargs).arguments
+        bound = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         raise InputError(f"The model '{model}': {error}.") from None
-    return {name: value for name, value in given.items() if name != "self"}
+    return {name: value for name, value in bound.items() if name != "self"}

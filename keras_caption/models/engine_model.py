@@ -22,10 +22,10 @@ TEXTS = ("vocabulary", "source", "question")
 class EngineModel(PhotoReader):
     """Base of models that LiteRT, ONNX Runtime or OpenVINO runs.
 
-    `keras_caption.serving.export_engine` writes their files, and
-    `keras_caption.models.load` reads them. They read, answer and generate as the model
-    in Keras does, with its options of decoding, which are in the graph. They cannot be
-    trained, nor be members of ensembles of several.
+    `keras_caption.serving.export_engine` writes the files of these models, and
+    `keras_caption.models.load` reads them. The models read, answer and generate as the
+    model in Keras does. The options of decoding are part of the graph. These models
+    cannot be trained, and cannot be members of an ensemble.
 
     Args:
         file: Path of the engine's file, beside its description.
@@ -57,10 +57,10 @@ class EngineModel(PhotoReader):
         self._run_engine = open_engine(file)
 
     def _describe(self, described: dict[str, Any]) -> None:
-        """Takes what a subclass has further out of the description."""
+        """Sets the attributes of a subclass from the description."""
 
     def outputs(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
-        """What the engine returns.
+        """Runs the engine.
 
         Args:
             inputs: dict of tensors, as `read` returns it.
@@ -108,7 +108,7 @@ class EngineGenerator(SentenceReader, EngineModel, Generation):
         tokens, scores = outputs["tokens"], outputs["scores"]
         masks = [kind.memory_mask(inputs) for kind in self.kinds]
         for mask in (ops.convert_to_numpy(x) for x in masks if x is not None):
-            # Where nothing is detected, there is no text, and no fault of options.
+            # An image without detected objects has no text, and no option is at fault.
             scores = np.where(mask.any(axis=1), scores, 0.0)
         self._check_scores(scores, places, options)
         return [
@@ -147,11 +147,11 @@ def read_engine(file: pathlib.Path) -> EngineGenerator | EngineAnswerer:
 
 
 def description_of(model: Any, most: int) -> dict[str, Any]:
-    """What a file of an engine does not hold of a model, for JSON.
+    """The attributes of a model that an engine's file lacks, as values for JSON.
 
     Args:
-        model: Of `keras_caption.serving.export_engine`.
-        most: int, answers of a question that the file has.
+        model: As in `keras_caption.serving.export_engine`.
+        most: int, number of answers to a question that the file returns.
     """
     described = {
         "name": model.name,
@@ -176,10 +176,10 @@ def description_of(model: Any, most: int) -> dict[str, Any]:
 
 
 def tokenizer_of(described: dict[str, Any] | None) -> Tokenizer | None:
-    """The tokenizer that a description has, if any.
+    """Makes the tokenizer of a description, or returns `None` if it has none.
 
     Raises:
-        ValueError: If it is no tokenizer that Keras knows by name.
+        ValueError: If Keras has registered no tokenizer of that name.
     """
     if described is None:
         return None

@@ -18,20 +18,21 @@ from keras_caption.text.tokenizer import have_same_ids
 class Ensemble(SentenceReader, Members, Generation):
     """Averages the predictions of several captioners, or of several translators.
 
-    At every token the probabilities of all members are averaged; searches run over
-    the averages as over one model's. Members may be of different types and sizes,
-    and read different kinds of input; they share a vocabulary.
+    At each token the probabilities of all members are averaged, and a search runs over
+    the averages as over the probabilities of one model. Members share a vocabulary;
+    they may be of different types and sizes, and read different kinds of input.
 
-    It generates as its first member does, and `keras_caption.serving.export` takes it.
+    An ensemble has the options of decoding of its first member.
+    `keras_caption.serving.export` exports it as one model.
 
     Args:
         members: Iterable of models, or of their files, see
             `keras_caption.models.load`.
 
     Raises:
-        InputError: If there are none, a member cannot be loaded, or has no vocabulary
-            or another one than the first, or reads inputs of another size or extracts
-            them otherwise.
+        InputError: If there are no members, a member cannot be loaded or has no
+            vocabulary, or members differ in their vocabulary, in the sizes of their
+            inputs or in their extractor.
 
     Example:
 
@@ -41,8 +42,9 @@ class Ensemble(SentenceReader, Members, Generation):
     ```
 
     Reference:
-        Huang et al., ICCV 2019, Table 1, has ensembles of four models that differ in
-        their first weights. That probabilities are averaged is ours: it does not say.
+        Huang et al., ICCV 2019, Table 1, has ensembles of four models with different
+        initial weights. The paper does not say what is averaged: probabilities are our
+        choice.
     """
 
     member_type = Generation
@@ -58,12 +60,12 @@ class Ensemble(SentenceReader, Members, Generation):
 
     @property
     def threshold(self) -> float:
-        """The greatest of the members', see `Captioner`; 0 of translators."""
+        """The greatest threshold of the members, see `Captioner`; 0 for translators."""
         return max(getattr(member, "threshold", 0.0) for member in self.members)
 
     @property
     def calibration(self) -> list[list[float]] | None:
-        """That of the first member, as they read the same objects."""
+        """The calibration of the first member; all members read the same objects."""
         return getattr(self.members[0], "calibration", None)
 
     @property
@@ -82,13 +84,13 @@ class Ensemble(SentenceReader, Members, Generation):
 
     @property
     def memory_kind(self) -> InputKind:
-        """Kind of input of the attention weights: the members' last in `KINDS`."""
+        """Kind of input that attention weights are over: the last one in `KINDS`."""
         kinds = {type(member.memory_kind) for member in self.members}
         last = max(kinds, key=KINDS.index)
         return next(kind for kind in self.kinds if isinstance(kind, last))
 
     def encode(self, inputs: dict[str, Tensor]) -> list[dict[str, Any]]:
-        """Encodes inputs as the memories that the members' decoders read."""
+        """Encodes inputs as a list of memories, one for each member's decoder."""
         return [member.encode(inputs) for member in self.members]
 
     def start(
@@ -96,8 +98,8 @@ class Ensemble(SentenceReader, Members, Generation):
     ) -> dict[str, list[Any]]:
         """The members' states before the first token."""
         states = [
-            member.start(of_member, length=length)
-            for member, of_member in zip(self.members, memory, strict=True)
+            member.start(member_memory, length=length)
+            for member, member_memory in zip(self.members, memory, strict=True)
         ]
         return {part: [s[part] for s in states] for part in ("memory", "cache")}
 
@@ -107,24 +109,25 @@ class Ensemble(SentenceReader, Members, Generation):
         state: dict[str, list[Any]],
         index: Int[Tensor, ""],
     ) -> tuple[Float32[Tensor, "batch*C vocabulary_size"], dict[str, list[Any]]]:
-        """One more token: logarithms of the average probabilities, and the state."""
+        """Reads one more token: logarithms of the mean probabilities, and the state."""
         logits, caches = [], []
         for member, memory, cache in zip(
             self.members, state["memory"], state["cache"], strict=True
         ):
-            own, new = member.step(tokens, {"memory": memory, "cache": cache}, index)
-            logits.append(own)
-            caches.append(new["cache"])
+            state_of_member = {"memory": memory, "cache": cache}
+            member_logits, changed = member.step(tokens, state_of_member, index)
+            logits.append(member_logits)
+            caches.append(changed["cache"])
         return average(logits), {**state, "cache": caches}
 
     def logits(
         self, tokens: Int[Tensor, "batch*C T"], memory: list[dict[str, Any]]
     ) -> Float32[Tensor, "batch*C T vocabulary_size"]:
-        """Logarithms of the average probabilities after each token of captions."""
+        """Logarithms of the mean probabilities after each token of captions."""
         return average(
             [
-                member.logits(tokens, of_member)
-                for member, of_member in zip(self.members, memory, strict=True)
+                member.logits(tokens, member_memory)
+                for member, member_memory in zip(self.members, memory, strict=True)
             ]
         )
 
@@ -134,8 +137,8 @@ class Ensemble(SentenceReader, Members, Generation):
         """Attention weights, averaged over the members that attend to `memory_kind`."""
         kind = type(self.memory_kind)
         weights = [
-            member.attention(tokens, of_member)
-            for member, of_member in zip(self.members, memory, strict=True)
+            member.attention(tokens, member_memory)
+            for member, member_memory in zip(self.members, memory, strict=True)
             if type(member.memory_kind) is kind
         ]
         return ops.mean(ops.stack(weights), axis=0)
@@ -144,6 +147,7 @@ class Ensemble(SentenceReader, Members, Generation):
 def average(
     logits: list[Float[Tensor, "... vocabulary_size"]],
 ) -> Float32[Tensor, "... vocabulary_size"]:
-    """Logarithms of the averages of the probabilities that logits stand for."""
-    log_probs = ops.stack([ops.log_softmax(own) for own in logits])
+    """Logarithms of the mean probabilities of several logits."""
+    log_probs = ops.stack([ops.log_softmax(x) for x in logits])
+    # log(mean(p)) without underflow of p; (members, ...) to (...).
     return ops.logsumexp(log_probs, axis=0) - ops.log(float(len(logits)))

@@ -41,12 +41,12 @@ from keras_caption.progress import progress as progress_bar
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.text import BOS, PAD, Tokenizer
 
-MAX_COMPILED = 32  # functions of a model, which each take some megabytes
-# Of an example: tokens `(n, T)`, log-probabilities `(n,)`, and of each text its
-# weights, or `None`.
+MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
+# What is generated for one example: tokens `(n, T)`, log-probabilities `(n,)`, and for
+# each text its attention weights, or `None`.
 Generated = tuple[np.ndarray, np.ndarray, list[np.ndarray | None]]
 EVIDENCE_INPUTS = ("regions", "boxes", "region_mask")
-# Options that can leave an example no text.
+# Options that can exclude all texts of an example.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
     "length_ratio",
@@ -56,13 +56,13 @@ LIMITING = (
 class Generation(InputReader):
     """Mixin of models and ensembles that generates captions.
 
-    A class that inherits it has a `vocabulary`, `variables`, and the methods
-    `encode`, `start` and `step`, beside what an `InputReader` needs.
+    A subclass has a `vocabulary`, `variables` and the methods `encode`, `start` and
+    `step`, beside the attributes of an `InputReader`.
 
     Attributes:
-        generated: str, what an exported model calls its texts.
-        decoding: `keras_caption.decoding.Decoding`, how it generates; a keyword of a
-            call stands in place of one of these options.
+        generated: str, name of the texts among the outputs of an exported model.
+        decoding: `keras_caption.decoding.Decoding`, default options of generation; a
+            keyword of a call replaces one of them.
     """
 
     generated = "captions"
@@ -70,7 +70,7 @@ class Generation(InputReader):
 
     @property
     def tokenizers(self) -> list[Tokenizer]:
-        """The tokenizers of the model, which an exported one needs."""
+        """The tokenizers that an exported model needs."""
         return [self.vocabulary]
 
     @with_decoding
@@ -89,39 +89,40 @@ class Generation(InputReader):
 
         Args:
             raw: dict of arrays or tensors, as for a call (`tokens` are ignored); or,
-                for a model with an `extractor`, a list of photos, paths or uint8
-                arrays `(height, width, 3)`, of any sizes. Or any iterable of such
-                dicts, a `tf.data` dataset for one, or of such photos.
+                for a model with an `extractor`, a list of photos of any sizes, which
+                are paths or uint8 arrays `(height, width, 3)`. Or any iterable of such
+                dicts, such as a `tf.data` dataset, or of such photos.
             batch_size: int, number of examples that are decoded at once. Memory grows
-                with it, not with their number.
-            n: int, number of captions of each example, the best of the beam or, with a
+                with the batch size, not with the number of examples.
+            n: int, number of captions of each example: the best of the beam or, with a
                 `temperature`, samples. The beam is made as wide as `n`.
             attention: bool, whether to return what each token attends to.
             stream: bool, whether to return the texts while they grow.
-            progress: bool, whether to show on standard error how far it is.
-            **options: Fields of `keras_caption.decoding.Decoding`, in place of the
+            progress: bool, whether to show a progress bar on standard error.
+            **options: Fields of `keras_caption.decoding.Decoding` that replace the
                 model's own.
 
         Returns:
-            A list for each example of a str.
+            A list with one entry for each example. The entry is a str.
 
-            With `attention`, of a pair: the str, and weights, float32 `(tokens, M)`,
-            of each token, EOS included, over the items of the memory, see `attention`.
+            With `attention`, the entry is a pair: the str, and attention weights,
+            float32 `(tokens, M)`, of each token, EOS included, over the items of the
+            memory, see `attention`.
 
-            With `n`, a list of tuples: the str, its log-probability, EOS included, a
-            float, and the weights if they are wanted. Of a beam the best is first,
-            which with a `length_penalty` need not be the most probable one, and there
-            are fewer if it ends with fewer.
+            With `n`, the entry is a list of tuples: the str, its log-probability, EOS
+            included, as a float, and with `attention` the weights. A beam has its best
+            caption first; with a `length_penalty` this need not be the most probable
+            one. The list is shorter than `n` if the beam ends with fewer captions.
 
-            With `stream`, an iterator over lists of str, after each step one: the texts
-            as they are then, of the batches that have been begun. The last is what is
-            returned otherwise. The best hypothesis of a beam may change; greedy and
-            sampled texts only grow.
+            With `stream`, the result is an iterator over lists of str, one list after
+            each step of decoding: the current texts of all batches so far. The last
+            list is the result without `stream`. The best hypothesis of a beam may
+            change from step to step; greedy and sampled texts only grow.
 
         Raises:
-            InputError: If the model was made without a vocabulary, or as
-                `generate_tokens` raises it.
-            NoTextError: As `generate_tokens` raises it.
+            InputError: If the model was made without a vocabulary, or as in
+                `generate_tokens`.
+            NoTextError: As in `generate_tokens`.
 
         Example:
 
@@ -138,15 +139,15 @@ class Generation(InputReader):
         decoding = self.decoding_of(n, options)
         if stream and (attention or progress or n is not None):
             raise InputError(
-                "`stream` is of texts alone: it has no `n`, `attention` or `progress`."
+                "`stream` yields texts only: it has no `n`, `attention` or `progress`."
             )
         if stream:
             return self._stream(raw, batch_size, decoding)
-        found = self._search(raw, batch_size, n, decoding, attention, progress)
-        return [self.texts_of(x, n, attention) for x in found]
+        results = self._search(raw, batch_size, n, decoding, attention, progress)
+        return [self.texts_of(x, n, attention) for x in results]
 
     def texts_of(self, generated: Generated, n: int | None, attention: bool) -> Any:
-        """What `generate` returns of one example."""
+        """The entry that `generate` returns for one example."""
         kept = [True, n is not None, attention]
         captions = []
         for tokens, score, weights in zip(*generated, strict=True):
@@ -168,44 +169,46 @@ class Generation(InputReader):
         """Generates captions as tokens with their scores.
 
         Args:
-            raw, batch_size, n, **options: As of `generate`.
+            raw, batch_size, n, **options: As in `generate`.
 
         Returns:
-            Tokens, int32 `(batch, T)`, from the first one to EOS, then PAD; and
-            log-probabilities, float32 `(batch,)`. NumPy arrays. T is `max_length`, or
-            less if a `length_ratio` allows no more. With `n`, `(batch, n, T)` and
-            `(batch, n)`; places without a caption have PAD and -1e9.
+            A pair of NumPy arrays: tokens, int32 `(batch, T)`, from the first one to
+            EOS, then PAD; and log-probabilities, float32 `(batch,)`. T is `max_length`,
+            or less if a `length_ratio` allows no more. With `n` the shapes are
+            `(batch, n, T)` and `(batch, n)`; rows without a caption have PAD and -1e9.
 
         Raises:
             InputError: If an option is unknown, wrong or without effect, an input is
-                missing or has a wrong shape, or an example has a fault: an image
-                without a valid region, say, or with boxes in pixels.
-            NoTextError: If the options leave an example no text, as of `required` words
-                that do not fit beside each other; it is an `InputError`.
+                missing or has a wrong shape, or an example has a fault, such as an
+                image without a valid region, or boxes in pixels.
+            NoTextError: If the options exclude all texts of an example, such as
+                `required` words that do not fit into one text. It is an `InputError`.
         """
         decoding = self.decoding_of(n, options)
-        found = [x[:2] for x in self._search(raw, batch_size, n, decoding)]
-        length = max((tokens.shape[-1] for tokens, _ in found), default=0)
+        results = [x[:2] for x in self._search(raw, batch_size, n, decoding)]
+        # Batches differ in T if a `length_ratio` limits them.
+        length = max((tokens.shape[-1] for tokens, _ in results), default=0)
         tokens = np.stack(
-            [np.pad(x, ((0, 0), (0, length - x.shape[-1]))) for x, _ in found]
+            [np.pad(x, ((0, 0), (0, length - x.shape[-1]))) for x, _ in results]
         )
-        scores = np.stack([scores for _, scores in found])
+        scores = np.stack([scores for _, scores in results])
         return (tokens[:, 0], scores[:, 0]) if n is None else (tokens, scores)
 
     @staticmethod
     def confidences(
         tokens: Int32[np.ndarray, "batch T"], scores: Float32[np.ndarray, " batch"]
     ) -> Float32[np.ndarray, " batch"]:
-        """How sure a model is of what it generated, to compare with `threshold`.
+        """Confidences of generated texts, to be compared with `threshold`.
 
         Args:
             tokens: int32 `(batch, T)`, token ids, then PAD.
-            scores: float32 `(batch,)`, as `generate_tokens` returns them.
+            scores: float32 `(batch,)`, log-probabilities from `generate_tokens`.
 
         Returns:
             float32 `(batch,)`, the geometric means of the tokens' probabilities.
         """
         lengths = np.count_nonzero(np.asarray(tokens) != PAD, axis=1)
+        # exp(mean of log p); an empty text has length 0.
         return np.exp(np.asarray(scores) / np.maximum(lengths, 1))
 
     def caption(
@@ -241,6 +244,7 @@ class Generation(InputReader):
         Returns:
             float32 `(batch * C,)`.
         """
+        # Logits at position t are of token t + 1.
         logits = self.logits(tokens[:, :-1], self.encode(inputs))
         log_probs = ops.log_softmax(ops.cast(logits, "float32"))
         chosen = chosen_log_probs(log_probs, tokens[:, 1:])
@@ -257,14 +261,14 @@ class Generation(InputReader):
         Args:
             inputs: dict of tensors, as `read` returns it.
             options: `keras_caption.decoding.Decoding`.
-            prefix: int32 `(batch, T)`, what outputs begin with, then PAD, or `None`.
-                A limit allows it and EOS.
+            prefix: int32 `(batch, T)`, first tokens of the outputs, then PAD, or
+                `None`. A limit is never below the length of the prefix with EOS.
 
         Returns:
             int32 `(batch,)`, or `None` if there is no `length_ratio`.
 
         Raises:
-            InputError: If inputs of the model have no length.
+            InputError: If the inputs of the model have no length, as images.
         """
         if options.length_ratio is None:
             return None
@@ -272,8 +276,8 @@ class Generation(InputReader):
         limits = length_limits(lengths, options.length_ratio, options.length_margin)
         if prefix is None:
             return limits
-        given = ops.sum(ops.cast(ops.not_equal(prefix, PAD), "int32"), axis=1)
-        return ops.maximum(limits, given + 1)
+        prefix_lengths = ops.sum(ops.cast(ops.not_equal(prefix, PAD), "int32"), axis=1)
+        return ops.maximum(limits, prefix_lengths + 1)
 
     def search(
         self,
@@ -283,37 +287,40 @@ class Generation(InputReader):
         numbers: Float32[Tensor, "batch*C T"] | None = None,
         required: Required | None = None,
     ) -> Search:
-        """The search by which the model generates.
+        """Makes the search by which the model generates.
 
         Args:
             options: `keras_caption.decoding.Decoding`.
             inputs: dict of tensors, as `read` returns it.
-            per_example: Of `Search`, without limits.
-            numbers: Of `keras_caption.decoding.sample`; `None` if it is not to sample.
-            required: Of `keras_caption.decoding.beam_search`.
+            per_example: As in `Search`, without limits.
+            numbers: As in `keras_caption.decoding.sample`; `None` for a search that
+                does not sample.
+            required: As in `keras_caption.decoding.beam_search`.
         """
         per_example = per_example or {}
         limits = self.limits(inputs, options, per_example.get("prefix"))
         if limits is not None:
             per_example = {**per_example, "limits": limits}
         if options.evidence:
-            found = self.evidence.read(**{n: inputs[n] for n in EVIDENCE_INPUTS})
-            per_example = {**per_example, "evidence": found}
+            evidence = self.evidence.read(**{n: inputs[n] for n in EVIDENCE_INPUTS})
+            per_example = {**per_example, "evidence": evidence}
         if numbers is not None:
             return Sampling(self, options, numbers, per_example)
+        # Required words need banks of a constrained beam, even of width 1.
         if options.beam_size == 1 and required is None:
             return GreedySearch(self, options, per_example)
         return make_beam(self, options, per_example, required)
 
     @functools.cached_property
     def evidence(self) -> ObjectEvidence:
-        """Which tokens the detected objects support.
+        """The relation of tokens to the detected objects that support them.
 
         Raises:
             InputError: If the model does not caption detected objects.
         """
-        of_objects = (getattr(self, "categories", None) or ())[: len(CATEGORIES)]
-        if tuple(of_objects) != CATEGORIES:
+        # Names of colours may follow those of objects.
+        object_names = (getattr(self, "categories", None) or ())[: len(CATEGORIES)]
+        if tuple(object_names) != CATEGORIES:
             raise InputError(
                 f"The model '{self.name}' does not caption detected objects: it takes "
                 "no `evidence`."
@@ -328,14 +335,19 @@ class Generation(InputReader):
             )
 
     def decoding_of(self, n: int | None, options: dict[str, Any]) -> Decoding:
-        """The model's options, some replaced, with a beam that holds `n` captions."""
+        """The model's options with replacements, and a beam that holds `n` captions.
+
+        Raises:
+            InputError: If an option is wrong, or `beam_size` is less than `n`.
+        """
         changed = self.decoding.override(**options)
         if n is None:
             return changed
         check(BeamSize, n=n)
-        if changed.temperature is not None:
+        if changed.temperature is not None:  # samples have no beam
             return changed
         if "beam_size" not in options:
+            # The groups of a diverse beam have the same width.
             wide = math.ceil(max(n, changed.beam_size) / changed.groups)
             options = {**options, "beam_size": wide * changed.groups}
             changed = self.decoding.override(**options)
@@ -354,7 +366,7 @@ class Generation(InputReader):
         attention: bool = False,
         progress: bool = False,
     ) -> Iterator[Generated]:
-        """What is generated of each example, in their order."""
+        """Yields what is generated for each example, in the order of the examples."""
         bar = contextlib.nullcontext()
         if progress:
             noun = f"{self.kinds[0].noun}s"
@@ -372,11 +384,12 @@ class Generation(InputReader):
                         bar.update()
 
     def _parts(self, raw: Any, batch_size: int, options: Decoding) -> Iterator[Columns]:
-        """Yields the examples, or those of each part of an iterable."""
+        """Yields all examples at once, or those of each part of an iterable."""
         check(Count, batch_size=batch_size)
         if options.prefix or options.forbidden or options.required:
             self._check_vocabulary()
         has_prefixes = not isinstance(options.prefix, str)
+        # The number of prefixes could be checked only after the last example.
         if has_prefixes and not is_whole(raw):
             raise InputError("A list of `prefix` needs a list of examples beside it.")
         first = 0
@@ -391,20 +404,22 @@ class Generation(InputReader):
     def _stream(
         self, raw: Any, batch_size: int, options: Decoding
     ) -> Iterator[list[str]]:
-        """Texts after each step, see `generate`."""
+        """Yields the texts after each step, see `generate`."""
         before = []
         for examples in self._parts(raw, batch_size, options):
             for batch in batches_of(examples, batch_size, self.fill):
                 places, size = examples.places[batch.indices], batch.count
                 inputs = examples.take(batch.indices)
-                own, feed = self._feed(inputs, places, 1, options)
-                memory, values = self._run(first_values, own, feed)
-                for index in range(own.max_length):
-                    place = ops.convert_to_tensor(index, "int32")
+                plain, feed = self._feed(inputs, places, 1, options)
+                memory, values = self._run(first_values, plain, feed)
+                for index in range(plain.max_length):
+                    # A tensor, so that one compiled function does all steps.
+                    position = ops.convert_to_tensor(index, "int32")
                     values, tokens, scores, is_unfinished = self._run(
-                        one_step, own, feed, memory, place, values
+                        one_step, plain, feed, memory, position, values
                     )
                     tokens, scores = map(ops.convert_to_numpy, (tokens, scores))
+                    # Rows behind `size` only fill the batch.
                     texts = [self.vocabulary.decode(row) for row in tokens[:size]]
                     yield [*before, *texts]
                     if not is_unfinished:
@@ -424,21 +439,24 @@ class Generation(InputReader):
 
         Args:
             inputs: dict of tensors, as `read` returns it.
-            places: int `(size,)`, of its examples in all input: samples, messages and a
-                list of `prefix` follow from them.
-            n, attention: Of `generate`.
+            places: int `(size,)`, places of the examples in all input. They select the
+                random numbers of samples and the entries of a list of `prefix`, and
+                messages name them.
+            n, attention: As in `generate`.
             options: `Decoding`.
 
         Returns:
-            Of each example tokens, int32 `(n, T)`, log-probabilities, float32 `(n,)`,
-            and a list of weights as of `generate`, or of `None`. T is the same for all.
+            A list of triples, one for each example: tokens, int32 `(n, T)`,
+            log-probabilities, float32 `(n,)`, and a list of n attention weights as in
+            `generate`, or of n `None`. T is the same for all examples.
 
         Raises:
-            NoTextError: If the options leave an example no text.
+            NoTextError: If the options exclude all texts of an example.
         """
         n = n or 1
-        own, feed = self._feed(inputs, places, n, options)
-        tokens, scores = map(ops.convert_to_numpy, self._run(whole, own, feed))
+        plain, feed = self._feed(inputs, places, n, options)
+        tokens, scores = map(ops.convert_to_numpy, self._run(whole, plain, feed))
+        # (size, n, T) and (size, n): a beam may be wider than n.
         tokens, scores = present_first(tokens[:, :n], scores[:, :n])
         self._check_scores(scores[:, 0], places, options)
         weights = [[None] * n] * len(places)
@@ -450,8 +468,8 @@ class Generation(InputReader):
         """Raises `NoTextError` if an example has no text.
 
         Args:
-            scores: float32 `(size,)`, of the best text of each.
-            places: int `(size,)`, of the examples in all input.
+            scores: float32 `(size,)`, score of the best text of each example.
+            places: int `(size,)`, places of the examples in all input.
             options: `Decoding`.
         """
         missing = np.flatnonzero(~is_hypothesis(scores))
@@ -473,23 +491,27 @@ class Generation(InputReader):
         n: int,
         options: Decoding,
     ) -> tuple[Decoding, dict[str, Any]]:
-        """Options without texts, and the arguments of `search`."""
+        """Splits options into plain options, without texts, and arguments of `search`.
+
+        A compiled function depends on the plain options. Texts are tensors among the
+        arguments, so that other texts of the same shape need no further compilation.
+        """
         size = len(places)
         if not isinstance(options.prefix, str):
-            own = tuple(options.prefix[place] for place in places)
-            options = dataclasses.replace(options, prefix=own)
+            prefixes = tuple(options.prefix[place] for place in places)
+            options = dataclasses.replace(options, prefix=prefixes)
         plain = dataclasses.replace(options, prefix="", forbidden=(), required=())
         feed, per_example, prefix = {"inputs": inputs}, {}, None
         if options.required:
             feed["required"] = required_tokens(self.vocabulary, options)
         forbidden = forbidden_tokens(self.vocabulary, options.forbidden)
         if len(forbidden):
-            shape = size, *forbidden.shape
+            shape = size, *forbidden.shape  # one row for each example
             per_example["forbidden"] = np.broadcast_to(forbidden, shape)
         if options.prefix:
             prefix = prefix_tokens(self.vocabulary, options, size)
         limits = self.limits(inputs, options, prefix)
-        if limits is not None:  # rounded, for few compiled functions
+        if limits is not None:  # rounded up, so that few functions are compiled
             longest = min(options.max_length, round_up(int(ops.max(limits))))
             plain = dataclasses.replace(plain, max_length=longest)
         if prefix is not None:
@@ -510,29 +532,34 @@ class Generation(InputReader):
             tokens: int32 `(size, n, T)`, of `n` captions of each example, then PAD.
 
         Returns:
-            A list for each example, of weights, float32 `(tokens, M)`, of each
-            caption's tokens, EOS included, over the memory's items.
+            For each example a list with one array for each caption: attention weights,
+            float32 `(tokens, M)`, of the caption's tokens, EOS included, over the
+            memory's items.
         """
-        given = np.pad(tokens, ((0, 0), (0, 0), (1, 0)), constant_values=BOS)[..., :-1]
-        feed = {"inputs": inputs, "tokens": given.reshape(-1, given.shape[-1])}
+        # Decoder inputs: BOS before the tokens, without the last.
+        shifted = np.pad(tokens, ((0, 0), (0, 0), (1, 0)), constant_values=BOS)
+        shifted = shifted[..., :-1]
+        feed = {"inputs": inputs, "tokens": shifted.reshape(-1, shifted.shape[-1])}
+        # (size, n * T, M) to (size, n, T, M)
         weights = ops.convert_to_numpy(self._run(attention, Decoding(), feed))
         weights = weights.reshape(*tokens.shape, -1)
+        # Weights of the padding that `padded` adds are removed.
         name = self.memory_kind.keys[0]
         added = self.padded(inputs)[name].shape[1] - inputs[name].shape[1]
         weights = weights[..., : weights.shape[-1] - added]
         lengths = np.count_nonzero(tokens, axis=-1)
         return [
-            [of_one[:length] for of_one, length in zip(*example, strict=True)]
+            [caption[:length] for caption, length in zip(*example, strict=True)]
             for example in zip(weights, lengths, strict=True)
         ]
 
     def _run(
         self, make: Callable, options: Decoding, feed: dict[str, Any], *args: Any
     ) -> Any:
-        """Calls a function that `make` makes of the model and options."""
+        """Compiles what `make` returns for the model and options, and calls it."""
         feed = {**feed, "inputs": self.padded(feed["inputs"])}
         by_xla = self.jit_compile
-        if make is whole:
+        if make is whole:  # single steps return to Python: XLA gains little there
             examples = len(next(iter(feed["inputs"].values())))
             by_xla = self.pays_off(examples, (options, shapes_of(feed)))
         required = tuple(x.shape for x in feed.get("required", ()))
@@ -545,16 +572,17 @@ class Generation(InputReader):
         required: tuple[Any, ...] = (),
         by_xla: bool = False,
     ) -> Callable:
-        """A function that `make` makes of the model and options, compiled once.
+        """The compiled function that `make` returns for the model and options.
 
-        Of many options, the functions that were used last are kept.
+        The `MAX_COMPILED` functions that were used last are kept.
         """
+        # The seed decides the numbers of samples, which are arguments of the function.
         key = make, dataclasses.replace(options, seed=None), required, by_xla
         functions = self._compiled_functions
         function = functions.pop(key, None) or compile_function(
             make(self, options), self.variables, by_xla
         )
-        functions[key] = function
+        functions[key] = function  # at the end: a dict keeps the order of insertion
         by_options = [key for key in functions if isinstance(key, tuple)]
         for unused in by_options[:-MAX_COMPILED]:
             del functions[unused]
@@ -564,17 +592,17 @@ class Generation(InputReader):
 def present_first(
     tokens: Int32[np.ndarray, "batch n T"], scores: Float32[np.ndarray, "batch n"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Texts and scores of each example, without changing their order, but for none."""
+    """Moves missing texts of each example behind the others, whose order stays."""
     order = np.argsort(~is_hypothesis(scores), axis=1, kind="stable")
     tokens = np.take_along_axis(tokens, order[..., None], axis=1)
     return tokens, np.take_along_axis(scores, order, axis=1)
 
 
-# === Functions of a model and options that make one of the arguments of `search` ===
+# === Functions that are compiled: each takes the arguments of `search` as `feed` ===
 
 
 def whole(model: Generation, options: Decoding) -> Callable:
-    """All steps: tokens `(batch, n, T)` and log-probabilities `(batch, n)`."""
+    """A whole search: tokens `(batch, n, T)` and log-probabilities `(batch, n)`."""
 
     def run(feed):
         search = model.search(options, **feed)
@@ -587,7 +615,7 @@ def whole(model: Generation, options: Decoding) -> Callable:
 
 
 def first_values(model: Generation, options: Decoding) -> Callable:
-    """What a search begins with: the decoder's memory, and the values."""
+    """The start of a search: the decoder's memory, and the values of the loop."""
 
     def start(feed):
         return model.search(options, **feed).start(model.encode(feed["inputs"]))
@@ -596,9 +624,9 @@ def first_values(model: Generation, options: Decoding) -> Callable:
 
 
 def one_step(model: Generation, options: Decoding) -> Callable:
-    """The values after a step, the best tokens, their scores, and if there is another.
+    """One step: the next values, the best tokens, their scores, and whether to go on.
 
-    A hypothesis that has not ended has no score yet.
+    An unfinished hypothesis has no score yet.
     """
 
     def step(feed, memory, index, values):
@@ -612,5 +640,5 @@ def one_step(model: Generation, options: Decoding) -> Callable:
 
 
 def attention(model: Generation, options: Decoding) -> Callable:
-    """What the tokens of captions, `tokens`, attend to, see `Generation.attention`."""
+    """Attention weights of the captions in `tokens`, see `Generation.attention`."""
     return lambda feed: model.attention(feed["tokens"], model.encode(feed["inputs"]))

@@ -31,24 +31,24 @@ class GridTransformer(Captioner):
 
     *Area attention* (section 3.2 of its paper) lets the first `area_layers` blocks of
     the encoder and of the decoder attend to areas. The image and the caption have
-    settings of their own, the two columns of the paper's Table 4: rectangles of up to
-    `input_area` x `input_area` cells, in the encoder's self-attention and in the
-    decoder's attention to the grid, and runs of up to `output_area` tokens, in the
-    decoder's self-attention.
+    separate settings, the two columns of the paper's Table 4: `input_area` is the side
+    of the largest square of cells, for the encoder's self-attention and the decoder's
+    attention to the grid; `output_area` is the length of the longest run of tokens, for
+    the decoder's self-attention.
 
     *Spatial self-attention* divides scores by `sqrt(length + d)` in place of
-    `sqrt(d)` in self- and inter-attention (Eq. 2), and has dropout on embeddings,
+    `sqrt(d)` in self- and inter-attention (Eq. 2), and applies dropout to embeddings,
     features and attention weights only (section 3). `length` is the number of keys,
-    masked ones included: all cells of the grid, and `output_length` for captions.
-    That this is a constant is ours: with the length of each batch, a cached decoder
-    would differ from a teacher-forced one. The paper adds the input of the values to
-    the attended result (section 2.3), which the decoder's attention to the grid
-    cannot do, as it has more values than queries; here it is the input of the
-    queries, as in every other Transformer. The paper's limit of 14 words is set in
-    the training data, not here.
+    masked ones included: all cells of the grid, and `output_length` for captions. The
+    constant `output_length` is our choice: with the length of each batch, a cached
+    decoder would differ from a teacher-forced one. The paper's residual connection adds
+    the input of the values to the attended result (section 2.3). The decoder's
+    attention to the grid has more values than queries, so here the residual is the
+    input of the queries, as in every other Transformer. The paper's limit of 14 words
+    is a setting of the training data, not of this model.
 
-    Neither paper describes a projection of the features, or how positions of a grid
-    are encoded in two dimensions: both are ours.
+    Neither paper describes a projection of the features, or an encoding of positions in
+    two dimensions: both are our choice.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
@@ -57,14 +57,15 @@ class GridTransformer(Captioner):
         grid_dim: int, size of a cell's feature vector.
         num_layers: int, number of encoder blocks.
         decoder_layers: int, number of decoder blocks. Defaults to `num_layers`.
-        model_dim: int, size of hidden states and embeddings; divisible by 4.
+        model_dim: int, size of hidden states and embeddings; a multiple of 4.
         num_heads: int, number of attention heads; divides `model_dim`.
         feedforward_dim: int, inner size of the feed-forward layers.
         dropout: float, dropout rate of features, embeddings and attention weights.
         branch_dropout: float, dropout rate of the blocks' branches. Defaults to
             `dropout`.
         mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
-            keyword. Items are cells, and have boxes; there is no `"absolute"` geometry.
+            keyword. Items are cells, whose boxes are known; `"absolute"` geometry is
+            not available.
         blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
 
@@ -73,7 +74,7 @@ class GridTransformer(Captioner):
             `tokens`, see `Captioner`.
 
     Raises:
-        InputError: If an option has no such value.
+        InputError: If an option has a wrong value.
 
     References:
         Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
@@ -107,16 +108,16 @@ class GridTransformer(Captioner):
         check_heads(model_dim, num_heads)
 
         # === Attention ===
-        of_cells = dataclasses.replace(
+        cell_options = dataclasses.replace(
             mechanisms, dropout=dropout, grid_width=grid_width
         )
-        if of_cells.absolute_geometry:
+        if cell_options.absolute_geometry:
             raise InputError(
                 f"A grid has no geometry={mechanisms.geometry!r}: rows and columns of "
                 "its cells are encoded in any case."
             )
         transformer = TransformerBlocks(
-            mechanisms=of_cells,
+            mechanisms=cell_options,
             blocks=blocks,
             model_dim=model_dim,
             num_heads=num_heads,
@@ -131,9 +132,12 @@ class GridTransformer(Captioner):
         boxes = CellBoxes(dtype=dtype)(grid) if mechanisms.geometry else None
         x = MatrixDense(model_dim, dtype=dtype, name="grid_embedding")(grid)
         x = GridEncoding(dtype=dtype)(x)
+        # (batch, height, width, model_dim) to (batch, height * width, model_dim)
         x = keras.layers.Reshape((grid_height * grid_width, model_dim), dtype=dtype)(x)
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         x = transformer.encode(x, num_layers, boxes=boxes)
+        # Words have no boxes that could be related to those of cells: the memory
+        # carries positions instead.
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, boxes)
 

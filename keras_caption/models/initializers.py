@@ -1,10 +1,10 @@
-"""How the kernels of Transformer blocks begin.
+"""Initializers of the kernels of Transformer blocks.
 
-With Glorot's initializer of each kernel, which is Keras's default, the branches of
-post-norm blocks are as large as the residual: each block makes the positions of the
-memory more alike, four blocks of a translator learn to make them the same, and deeper
-captioners learn later than shallow ones. `INITIALIZATIONS` has that start, and smaller
-ones; docs/results/effects.md compares them.
+Keras's default is Glorot's initializer for each kernel. With it the branches of
+post-norm blocks are as large as the residual. Each block then makes the positions of
+the memory more alike: four blocks of a translator learn to make them the same, and deep
+captioners learn later than shallow ones. `INITIALIZATIONS` has this default and
+initializers of smaller values; docs/results/effects.md compares them.
 """
 
 import dataclasses
@@ -12,19 +12,21 @@ from typing import Any
 
 import keras
 
-# PyTorch's linear layers.
+# The default of PyTorch's linear layers: uniform in ±1 / sqrt(fan_in), a variance of
+# 1 / (3 fan_in).
 LINEAR = keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform")
-# Queries, keys and values in fairseq: Glorot's of the three as one matrix.
+# fairseq applies Glorot's initializer to queries, keys and values as one matrix, of
+# fan-out 3 d. The variance is then 2 / (d + 3 d), half of that of a square matrix.
 PROJECTIONS = keras.initializers.VarianceScaling(1 / 2, "fan_avg", "uniform")
 
 
 @keras.saving.register_keras_serializable("keras_caption")
 class ScaledInitializer(keras.Initializer):
-    """Another initializer's values, multiplied by a number.
+    """Multiplies the values of another initializer by a number.
 
     Args:
         initializer: Keras initializer, or its name.
-        scale: float, what the values are multiplied by.
+        scale: float, factor of the values.
     """
 
     def __init__(self, initializer: str | keras.Initializer, scale: float):
@@ -48,9 +50,9 @@ class Kernels:
     """Initializers of the kernels of a block.
 
     Attributes:
-        projections: Of queries, keys and values.
-        output: Of the output projection of attention.
-        feedforward: Of both feed-forward layers.
+        projections: Initializer of the projections of queries, keys and values.
+        output: Initializer of the output projection of attention.
+        feedforward: Initializer of both feed-forward layers.
     """
 
     projections: str | keras.Initializer = "glorot_uniform"
@@ -66,9 +68,9 @@ class Kernels:
         }
 
 
-# By name, the option `initialization` of every model with Transformer blocks.
+# Values of the option `initialization` of every model with Transformer blocks.
 INITIALIZATIONS = {
-    # Ours: attention's branches begin at a third.
+    # Ours: the branches of attention begin at a third of their size.
     "small": Kernels(PROJECTIONS, ScaledInitializer("glorot_uniform", 1 / 3), LINEAR),
     "fairseq": Kernels(PROJECTIONS, "glorot_uniform", LINEAR),
     "glorot": Kernels(),

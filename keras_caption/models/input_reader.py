@@ -19,19 +19,19 @@ from keras_caption.inputs import (
 from keras_caption.predict import Columns, count_rows
 from keras_caption.text import Tokenizer
 
-RAW = "raw"  # name of input that is no dict
+RAW = "raw"  # name of the only column of input that is no dict
 
 
 class InputReader(JitSwitch):
-    """Mixin of models and ensembles that takes their inputs out of batches.
+    """Mixin of models and ensembles that reads their inputs from batches.
 
-    A class that inherits it has a `name` and `input_specs`, a dict of symbolic inputs.
+    A subclass has a `name` and `input_specs`, a dict of symbolic inputs.
 
     Attributes:
-        ignored_inputs: tuple of str, names of inputs that the encoder takes, but that
-            predictions do not depend on.
-        source, question: `keras_caption.text.Tokenizer` of the inputs of this name, or
-            `None`.
+        ignored_inputs: tuple of str, names of inputs of the encoder without effect on
+            predictions. They may be omitted.
+        source, question: `keras_caption.text.Tokenizer` of the input `source` or
+            `question`, or `None`.
     """
 
     source: Tokenizer | None = None
@@ -45,7 +45,7 @@ class InputReader(JitSwitch):
     @ignored_inputs.setter
     def ignored_inputs(self, names: Iterable[str]) -> None:
         self._ignored_inputs = tuple(names)
-        vars(self).pop("kinds", None)
+        vars(self).pop("kinds", None)  # cached, and made of the ignored inputs
 
     @functools.cached_property
     def kinds(self) -> list[InputKind]:
@@ -54,44 +54,44 @@ class InputReader(JitSwitch):
         return kinds_of(self.input_specs, self.ignored_inputs, tokenizers)
 
     def to_batch(self, raw: Any) -> Any:
-        """Turns raw input into a batch; the default is that it is one."""
+        """Turns raw input into a batch. The default returns the input itself."""
         return raw
 
     def read(self, raw: Any, check: bool = False, first: int = 0) -> dict[str, Tensor]:
-        """Takes the encoder's inputs out of a batch, completed with masks.
+        """Reads the encoder's inputs from a batch, and adds masks.
 
         Args:
-            raw: dict of arrays or tensors, or what `to_batch` takes.
+            raw: dict of arrays or tensors, or any input that `to_batch` accepts.
             check: bool, whether to check the values too, not only the shapes.
-            first: int, the first example's place in all input, for messages.
+            first: int, place of the first example in all input, for messages.
 
         Returns:
             dict of tensors.
 
         Raises:
             InputError: If an input is missing or has a wrong shape; with `check`, if
-                an example is one that nothing can be predicted from.
+                an example has a fault, so that nothing can be predicted from it.
         """
         return read(self.kinds, self.to_batch(raw), self.name, check, first)
 
     def examples_of(self, raw: Any, batch_size: int, first: int = 0) -> Columns:
-        """Any number of examples, whose batches are inputs of the encoder.
+        """Wraps any number of examples, whose batches are inputs of the encoder.
 
-        Photos and clips are read batch by batch. Examples that need no reading are all
-        checked now, and those that fit into a batch are read now.
+        Photos and clips are read batch by batch. Examples that are tensors already are
+        all checked before the first batch, so that a fault costs no computation.
 
         Args:
-            raw: As of `read`.
+            raw: As in `read`.
             batch_size: int, greatest number of examples in a batch.
-            first: int, the first example's place in all input.
+            first: int, place of the first example in all input.
 
         Raises:
-            InputError: As `read` raises it.
+            InputError: As in `read`.
         """
         values = self._readable(raw)
         counts = {name: count_rows(x) for name, x in values.items()}
         count = max(counts.values(), default=1)
-        if count <= batch_size:
+        if count <= batch_size:  # one batch: read once, without a function of rows
             inputs = self.read(raw, check=True, first=first)
             return Columns(inputs, count_rows(next(iter(inputs.values()))), first)
         if len({*counts.values()}) > 1:
@@ -111,12 +111,12 @@ class InputReader(JitSwitch):
         return Columns(values, count, first, read_rows)
 
     def fill(self, count: int, batch_size: int) -> int:
-        """Rows of a batch of `count` examples, see `predict.batches_of`."""
+        """Number of rows of a batch of `count` examples, see `predict.batches_of`."""
         few = self.has_few_shapes(count)
         return round_up_rows(count, batch_size) if few else count
 
     def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Inputs as a compiled function takes them: with padding, if it saves shapes.
+        """Pads inputs, if fewer shapes save compilations.
 
         Args:
             inputs: dict of tensors, as `read` returns it.
@@ -125,7 +125,7 @@ class InputReader(JitSwitch):
         return padded(self.kinds, inputs) if self.has_few_shapes(examples) else inputs
 
     def _readable(self, raw: Any) -> dict[str, Any]:
-        """What is read of raw input, by name: all that has a row for each example."""
+        """The columns of raw input that are read: each has a row for each example."""
         if not isinstance(raw, collections.abc.Mapping):
             return {RAW: raw}
         names = (*self.input_specs, "image", "image_id", "photos")
@@ -137,18 +137,18 @@ class InputReader(JitSwitch):
 
 
 def is_whole(raw: Any) -> bool:
-    """Whether raw input is all there at once, not an iterable of its parts."""
+    """Whether raw input holds all examples, as opposed to an iterable of parts."""
     is_known = isinstance(raw, collections.abc.Mapping | collections.abc.Sequence)
     is_known = is_known or hasattr(raw, "shape") or isinstance(raw, os.PathLike)
     return is_known or not isinstance(raw, collections.abc.Iterable)
 
 
 def parts_of(raw: Any, batch_size: int) -> Iterator[Any]:
-    """Raw input as a whole, or the batches of an iterable.
+    """Yields raw input as a whole, or the batches of an iterable.
 
     Args:
-        raw: As of `InputReader.read`; or an iterable of dicts of several examples, or
-            of other single ones.
+        raw: As in `InputReader.read`; or an iterable of dicts, each of several
+            examples, or of single examples, such as photos.
         batch_size: int, number of single examples in a part.
     """
     if is_whole(raw):

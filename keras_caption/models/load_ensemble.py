@@ -12,18 +12,16 @@ from keras_caption.models.loading import load
 def load_ensemble(
     models: Any, kind: type[Ensemble | ClassifierEnsemble] | None = None
 ) -> Ensemble | ClassifierEnsemble | EngineModel:
-    """A model, several, or their files, as what predicts: an ensemble.
-
-    What another engine runs stays alone.
+    """Loads models as one ensemble, or one model that another engine runs.
 
     Args:
-        models: A model or an ensemble of `keras_caption.models`; or what
-            `keras_caption.models.load` takes; or a list of that.
-        kind: Class of the ensemble. Defaults to that of the models.
+        models: A model or an ensemble of `keras_caption.models`; or an argument of
+            `keras_caption.models.load`; or a list of models or arguments.
+        kind: Class of the ensemble. If omitted, it follows from the models.
 
     Raises:
-        InputError: If a model cannot be loaded, or is of another kind, or they cannot
-            be members of one ensemble.
+        InputError: If a model cannot be loaded, is of another kind, or cannot be a
+            member of the ensemble.
     """
     if isinstance(models, Ensemble | ClassifierEnsemble):
         return models

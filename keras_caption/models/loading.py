@@ -27,14 +27,14 @@ Model: TypeAlias = Captioner | Translator | Classifier
 ADDRESS = re.compile(
     r"hf://[\w.-]+/[\w.-]+|kaggle://[\w.-]+/[\w.-]+/keras/[\w.-]+(/\d+)?"
 )
-PACKAGES = {"hf": "huggingface_hub", "kaggle": "kagglehub"}  # which fetch presets
+PACKAGES = {"hf": "huggingface_hub", "kaggle": "kagglehub"}  # clients of the hubs
 
 
 def file_of(path: str | os.PathLike) -> pathlib.Path:
     """The file that holds the weights of a saved model, see `load`.
 
     Raises:
-        InputError: If there is none.
+        InputError: If there is no saved model at `path`.
     """
     name = os.fspath(path)
     if "://" in name:
@@ -64,18 +64,22 @@ def load(path: str | os.PathLike) -> Model:
     """Loads a saved model of any task and form.
 
     Args:
-        path: Path of a `.keras` file; of the folder of a run, which has it as
-            `best.keras`; of a preset, or its address, see `from_preset`; of an export,
-            see `keras_caption.serving.export`; or of a file for LiteRT, ONNX Runtime or
-            OpenVINO, or its folder, see `keras_caption.serving.export_engine`. Or the
-            name of a model that the package has, `ngsan_coco` or `mcan_photos`.
+        path: One of these:
+
+            - path of a `.keras` file;
+            - path of the folder of a run, which holds `best.keras`;
+            - path of a preset, or its address, see `from_preset`;
+            - path of an export, see `keras_caption.serving.export`;
+            - path of a file for LiteRT, ONNX Runtime or OpenVINO, or of its folder, see
+              `keras_caption.serving.export_engine`;
+            - name of a model in the package, `ngsan_coco` or `mcan_photos`.
 
     Returns:
-        `keras_caption.models.Captioner`, `Translator` or `Classifier`; or, of another
-        engine, a model that generates or answers as they do.
+        `keras_caption.models.Captioner`, `Translator` or `Classifier`; or, for a file
+        of another engine, a model that generates or answers in the same way.
 
     Raises:
-        InputError: If there is none at `path`, or a file is damaged, see
+        InputError: If there is no saved model at `path`, or a file is damaged, see
             `keras_caption.formats.keras_files.load_keras`.
     """
     name = os.fspath(path)
@@ -90,7 +94,7 @@ def load(path: str | os.PathLike) -> Model:
         return _checked(exports.read_export(folder), folder)
     model = _checked(load_keras(file), file)
     if file.resolve() in {x.resolve() for x in built_in.models().values()}:
-        model.name = file.stem  # not of the preset that it began as
+        model.name = file.stem  # the file holds the name of the preset, such as "ngsan"
     return model
 
 
@@ -149,22 +153,22 @@ def upload_preset(uri: str, preset: str | os.PathLike) -> None:
         if scheme == "hf":
             import huggingface_hub
 
-            # Where the hub has no card, KerasHub writes one in place of this, and
-            # removes it.
+            # KerasHub replaces the card of the folder by its own, and removes it, if
+            # the hub has no card yet: this card is uploaded first.
             repository = uri.removeprefix("hf://")
             huggingface_hub.create_repo(repository, exist_ok=True)
             huggingface_hub.upload_file(
                 path_or_fileobj=folder / CARD, path_in_repo=CARD, repo_id=repository
             )
         keras_hub.upload_preset(uri, str(folder))
-    except Exception as error:  # of the hub's client, which has many
+    except Exception as error:  # clients of hubs raise errors of many classes
         raise InputError(
             f"{folder} cannot be uploaded to {uri}: {reason_of(error)}."
         ) from error
 
 
 def _checked(model: Any, name: Any) -> TaskModel:
-    """The model, if it is one of ours."""
+    """Returns a model of `keras_caption`, and refuses any other."""
     if not isinstance(model, TaskModel):
         raise InputError(
             f"{name} is a {type(model).__name__}, not a captioner, translator or "
@@ -174,7 +178,7 @@ def _checked(model: Any, name: Any) -> TaskModel:
 
 
 def _finder(preset: str) -> Callable[[str], pathlib.Path]:
-    """Function from the name of a preset's file to its path; a hub's are fetched."""
+    """A function from a file name to its path in a preset, which a hub may fetch."""
     if "://" not in preset:
         return functools.partial(_find_in_folder, pathlib.Path(preset))
     _check_address(preset)
@@ -182,7 +186,11 @@ def _finder(preset: str) -> Callable[[str], pathlib.Path]:
 
 
 def _check_address(address: str) -> str:
-    """The scheme of an address; raises `InputError` unless its hub can be reached."""
+    """Checks the address of a preset, and that the hub's client is installed.
+
+    Returns:
+        str, the scheme, a key of `PACKAGES`.
+    """
     if not ADDRESS.fullmatch(address):
         raise InputError(
             f"The address {address} should be hf://USER/NAME or "

@@ -20,10 +20,11 @@ class LSTMDecoder(KnownOutput):
         c = Attention(h, memory)
         p = softmax(W_p tanh(W_c [c; h]))
 
-    (Luong et al., Eq. 5 and 6, without feeding the attentional vector back, so that
-    all positions of a given sequence attend at once). The first hidden state of each
-    LSTM is `tanh(W mean(memory))`, its cell state zero; or both are given, `states`.
-    The area paper, whose translator this is (section 3.1.2), gives neither.
+    These are Eq. 5 and 6 of Luong et al. The attentional vector is not fed back, so
+    that all positions of a known sequence attend at once. The initial hidden state of
+    each LSTM is `tanh(W mean(memory))` and its initial cell state is zero, unless the
+    caller passes both as `states`. This is the decoder of the area paper's translator
+    (section 3.1.2); the paper describes neither choice.
 
     Args:
         vocabulary_size: int, vocabulary size, special tokens included.
@@ -31,7 +32,7 @@ class LSTMDecoder(KnownOutput):
         num_layers: int, number of LSTMs.
         attention: `keras_caption.layers.MultiHeadAttention`.
         dropout: float, dropout rate of embeddings and of the outputs of LSTMs.
-        has_states: bool, whether the first states are given. Defaults to `False`.
+        has_states: bool, whether the caller passes `states`. Defaults to `False`.
 
     Call arguments:
         tokens: int `(batch * C, T)`, C sequences for each memory, from BOS on.
@@ -39,13 +40,13 @@ class LSTMDecoder(KnownOutput):
         memory_mask: Optional bool `(batch, M)`, True where an item is valid.
         states: float `(batch, num_layers, 2, model_dim)`, hidden and cell state of each
             LSTM before the first token.
-        return_attention_scores: bool, whether to return the attention weights too; an
-            area's are shared evenly by its items.
+        return_attention_scores: bool, whether to return the attention weights too. The
+            weight of an area is shared evenly by its items.
 
     Returns:
-        Logits, float32 `(batch * C, T, vocabulary_size)`: at position t, of the token
-        after tokens 0 to t. With `return_attention_scores`, a pair of them and
-        `(batch, num_heads, C * T, M)`.
+        Logits, float32 `(batch * C, T, vocabulary_size)`: those at position t are of
+        the token after tokens 0 to t. With `return_attention_scores`, a pair: logits
+        and attention weights, `(batch, num_heads, C * T, M)`.
 
     References:
         Luong, Pham, Manning, "Effective Approaches to Attention-based Neural Machine
@@ -122,6 +123,7 @@ class LSTMDecoder(KnownOutput):
         x = self.dropouts[0](self.embedding(tokens))
         first = self._first_states(memory, memory_mask, states)
         for lstm, drop, pair in zip(self.lstms, self.dropouts[1:], first, strict=True):
+            # (batch, model_dim) to (batch * C, model_dim)
             pair = [ops.repeat(state, captions, axis=0) for state in pair]
             x = drop(lstm(x, initial_state=pair))
         logits, scores = self._attend(x, items)
@@ -133,7 +135,7 @@ class LSTMDecoder(KnownOutput):
         """Keys, values and mask of the items to attend to."""
         keys, values = self.attention.project(memory, mask=memory_mask)
         if memory_mask is not None:
-            memory_mask = ops.expand_dims(memory_mask, 1)
+            memory_mask = ops.expand_dims(memory_mask, 1)  # (batch, 1, M)
         return self.attention.items(keys, values, memory_mask)
 
     def start(
@@ -148,8 +150,9 @@ class LSTMDecoder(KnownOutput):
         Args:
             memory: float `(batch, M, memory_dim)`.
             memory_mask: Optional bool `(batch, M)`.
-            states: float `(batch, num_layers, 2, model_dim)`, of the LSTMs.
-            length: int, not used: the state does not grow.
+            states: Optional float `(batch, num_layers, 2, model_dim)`, hidden and cell
+                state of each LSTM.
+            length: int, ignored: the state does not grow.
         """
         return {
             "memory": self.read_memory(memory, memory_mask),
@@ -166,8 +169,8 @@ class LSTMDecoder(KnownOutput):
 
         Args:
             tokens: int `(batch * C,)`, the token at position `index`.
-            state: What `start` or the last `step` returned.
-            index: int scalar, not used: the state knows no positions.
+            state: dict, as `start` or the last `step` returned it.
+            index: int scalar, ignored: the state has no positions.
 
         Returns:
             Logits of the next token, float32 `(batch * C, vocabulary_size)`, and the
@@ -192,13 +195,14 @@ class LSTMDecoder(KnownOutput):
         """Logits and attention weights of hidden states `(batch * C, T, model_dim)`."""
         keys, values, mask = items
         length = ops.shape(hidden)[1]
-        # The sequences of one memory become one long row of queries.
+        # The C sequences of one memory share its keys: (batch, C * T, model_dim).
         queries = ops.reshape(hidden, (ops.shape(keys)[0], -1, self.model_dim))
         context, scores = self.attention.attend(
             queries, keys, values, mask=mask, return_attention_scores=True
         )
         context = ops.reshape(context, (-1, length, self.model_dim))
         x = self.context_dense(ops.concatenate([context, hidden], axis=-1))
+        # The softmax over the vocabulary needs float32 under mixed precision.
         return ops.cast(self.output_dense(x), "float32"), scores
 
     def get_config(self) -> dict[str, Any]:

@@ -16,14 +16,15 @@ from keras_caption.text import Tokenizer
 class LSTMTranslator(Translator):
     """LSTM encoder-decoder for translation, with dot-product attention.
 
-    The encoder's LSTMs read the source once, from left to right; the decoder attends
-    to their outputs or, with `input_area`, to areas of them (section 3.1.2 of the
-    area paper), see `LSTMDecoder`. The paper gives neither the direction of the
-    encoder, nor the number of heads, nor what is projected, nor the decoder's first
-    states: the defaults are ours. The released code of tensor2tensor has 4 heads (which
-    share one attention there), `score="product"`, `projected="keys"`,
-    `reversed_source=True` and `first_states="last"`; it also feeds attended vectors
-    back, which this does not.
+    The encoder's LSTMs read the source once, from left to right. The decoder attends to
+    their outputs or, with `input_area`, to areas of the outputs (section 3.1.2 of the
+    area paper), see `LSTMDecoder`.
+
+    The paper does not describe the direction of the encoder, the number of heads, the
+    projections, or the decoder's initial states: the defaults are our choice. The
+    released code of tensor2tensor has 4 heads (which share one attention there),
+    `score="product"`, `projected="keys"`, `reversed_source=True` and
+    `first_states="last"`. It also feeds attended vectors back; this model does not.
 
     Args:
         source, target: `keras_caption.text.Tokenizer` of the languages, or `None`.
@@ -32,12 +33,12 @@ class LSTMTranslator(Translator):
         model_dim: int, size of embeddings and states.
         num_heads: int, number of attention heads; divides `model_dim`.
         dropout: float, dropout rate of embeddings and of the outputs of LSTMs.
-        projected: str, what attention projects, `"all"` or `"keys"`. All are queries,
-            keys, values and the result.
+        projected: str, projections of attention, `"all"` or `"keys"`. `"all"` projects
+            queries, keys, values and the result.
         reversed_source: bool, whether the encoder reads from right to left.
-        first_states: str, what the decoder's LSTMs begin with, `"mean"` or `"last"`.
-            The former is made of the mean of the memory, the latter the last states of
-            the encoder's LSTMs.
+        first_states: str, initial states of the decoder's LSTMs, `"mean"` or `"last"`.
+            `"mean"` is a projection of the mean of the memory, `"last"` the last states
+            of the encoder's LSTMs.
         mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
             the input, each a keyword. The decoder's one layer attends to areas unless
             `area_layers` is 0.
@@ -96,12 +97,13 @@ class LSTMTranslator(Translator):
                 dtype=dtype,
                 name=f"encoder_{i}",
             )(x, mask=mask)
-            if reversed_source:  # the outputs come in the order of reading
+            if reversed_source:  # Keras returns outputs in the order of reading
                 x = keras.ops.flip(x, axis=1)
             x = keras.layers.Dropout(dropout, dtype=dtype)(x)
             states.append(state)
         outputs = x
         if first_states == "last":
+            # One tensor, (batch, num_layers, 2, model_dim), as a memory must have.
             states = [keras.ops.stack(state, axis=1) for state in states]
             outputs = {"memory": x, "states": keras.ops.stack(states, axis=1)}
 

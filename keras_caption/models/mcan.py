@@ -31,14 +31,14 @@ class MCAN(Classifier):
     """Deep modular co-attention network: answers questions about image regions.
 
     An LSTM reads the embedded words of the question, and blocks of self-attention
-    refine them. Blocks of self-attention and of attention to the words, as the last of
-    those blocks left them, refine the regions. Both are pooled by attention, added,
-    normalized and classified. Several answers may be right, as in VQA v2: their
-    probabilities are sigmoids, or, where one answer is right, a softmax.
+    refine them. Further blocks refine the regions by self-attention and by attention to
+    the refined words. Words and regions are each pooled by attention; the two vectors
+    are added, normalized and classified. The probabilities are sigmoids, as several
+    answers may be right in VQA v2, or a softmax if one answer is right.
 
     The mechanisms of the other papers apply to the self-attention of regions. Words
-    have no boxes, so that of the question, and the attention of regions to words, stay
-    plain. (The NG-SAN paper replaces "all the SA modules" by GSA, and does not say
+    have no boxes, so the self-attention of words and the attention of regions to words
+    stay plain. (The NG-SAN paper replaces "all the SA modules" by GSA, and does not say
     which boxes words have.)
 
     Args:
@@ -46,19 +46,19 @@ class MCAN(Classifier):
         question: `keras_caption.text.QuestionTokenizer`, or `None`.
         question_size: int, number of tokens, needed without a `question`.
         region_dim: int, size of a region's feature vector.
-        num_layers: int, number of blocks of the question, and of the regions.
+        num_layers: int, number of blocks for the question, and again for the regions.
         model_dim: int, size of the hidden states, and of the LSTM.
         num_heads: int, number of attention heads; divides `model_dim`.
         feedforward_dim: int, inner size of the feed-forward layers.
-        embedding_dim: int, size of a word's embedding. `load_word_vectors` takes
-            pretrained ones.
-        pooling_dim: int, inner size of the layers that weigh words and regions.
+        embedding_dim: int, size of a word's embedding. `load_word_vectors` loads
+            pretrained embeddings.
+        pooling_dim: int, inner size of the layers that pool words and regions.
         fusion_dim: int, size of the pooled question and of the pooled image.
         dropout: float, dropout rate of branches, feed-forward layers, attention
             weights and pooling.
         multi_label: bool, whether several answers may be right, see `Classifier`.
-        mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
-            areas and lengths of the output, each a keyword.
+        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
+            keyword, without those of areas and lengths of the output.
         dtype: Keras dtype policy of the model, or its name.
 
     Call arguments:
@@ -67,7 +67,7 @@ class MCAN(Classifier):
             `keras_caption.inputs.QuestionText`.
 
     Raises:
-        InputError: If an option has no such value.
+        InputError: If an option has a wrong value.
 
     Example:
 
@@ -109,7 +109,7 @@ class MCAN(Classifier):
             "question", question, question_size
         )
         check_heads(model_dim, num_heads)
-        of_regions = dataclasses.replace(mechanisms, dropout=dropout)
+        region_options = dataclasses.replace(mechanisms, dropout=dropout)
         plain = AttentionOptions(dropout=dropout)
 
         def attention(options):
@@ -136,7 +136,7 @@ class MCAN(Classifier):
         words = WordEmbedding(
             question_size, embedding_dim, scaled=False, dtype=dtype, name="embedding"
         )(inputs["question"])
-        # Over the padding too, which is behind: no valid word depends on it.
+        # No mask: padding is at the end, and an LSTM reads it after all valid words.
         words = keras.layers.LSTM(
             model_dim, return_sequences=True, dtype=dtype, name="lstm"
         )(words)
@@ -157,11 +157,11 @@ class MCAN(Classifier):
             dtype=dtype,
             name="region_embedding",
         )(inputs["regions"])
-        if of_regions.absolute_geometry:
+        if region_options.absolute_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
         for i in range(num_layers):
             x, *_ = CoAttentionBlock(
-                attention(of_regions.in_block(i)),
+                attention(region_options.in_block(i)),
                 feedforward_dim,
                 attention(plain),
                 dropout,
@@ -195,8 +195,8 @@ class MCAN(Classifier):
             inputs: dict of tensors, as `read` returns it.
 
         Returns:
-            float32 `(batch, N, T)`, of the last block, averaged over its heads: each
-            valid region's weights add up to 1 over the words.
+            float32 `(batch, N, T)`, weights of the last block, averaged over its heads.
+            The weights of a valid region sum to 1 over the words.
         """
         if "attention" not in self._compiled_functions:
             last = self.encoder.get_layer(f"regions_{self.num_layers - 1}")
@@ -207,22 +207,21 @@ class MCAN(Classifier):
         return ops.mean(ops.cast(scores, "float32"), axis=1)
 
     def load_word_vectors(self, path: str | os.PathLike) -> int:
-        """Sets the embeddings of words to pretrained vectors, as of GloVe.
+        """Sets the embeddings of words to pretrained vectors, such as GloVe.
 
-        They are trained further. Words that the file lacks, unknown words among them,
-        start at zero, as in MCAN's released code.
+        Training continues from these vectors. Words that the file lacks, and the token
+        of unknown words, start at zero, as in MCAN's released code.
 
         Args:
             path: Path of a text file of GloVe, plain or as `.gz`, see
                 `keras_caption.formats.glove.read_glove`.
 
         Returns:
-            int, the number of words that the file has.
+            int, the number of words of the model that the file has.
 
         Raises:
-            InputError: If the model has no tokenizer of words, the file is damaged, its
-                vectors have another size than `embedding_dim`, or it has none of the
-                words.
+            InputError: If the model has no tokenizer of words, the file is damaged, the
+                size of its vectors is not `embedding_dim`, or it has none of the words.
         """
         if self.question is None:
             raise InputError(f"The model '{self.name}' has no tokenizer of questions.")

@@ -13,7 +13,7 @@ from keras_caption.text.tokenizer import have_same_ids
 
 
 class Members(PhotoReader):
-    """Mixin of ensembles: several models that read alike.
+    """Mixin of ensembles: models that read an input in the same way.
 
     Members may be of different types and sizes, and read different kinds of input.
 
@@ -23,12 +23,12 @@ class Members(PhotoReader):
 
     Attributes:
         member_type: type of the models.
-        noun: str, what one of them is called in messages.
+        noun: str, noun for a member in messages.
 
     Raises:
-        InputError: If there are none, a member cannot be loaded, is of another type, or
-            reads inputs of another size or with another tokenizer, or extracts them
-            otherwise than the first.
+        InputError: If there are no members, a member cannot be loaded or has another
+            type, or members differ in the sizes of their inputs, their tokenizers or
+            their extractor.
     """
 
     member_type: type
@@ -54,7 +54,9 @@ class Members(PhotoReader):
                 kind = type(member).__name__
                 raise InputError(f"{who} is a {kind}, not a {self.noun}.")
             if isinstance(member, EngineModel):
-                raise InputError(f"{who} runs on another engine, and alone.")
+                raise InputError(
+                    f"{who} runs on another engine: it cannot be in an ensemble."
+                )
             self.check_member(member, who)
             for name in ("source", "question"):
                 if not have_same_ids(getattr(member, name), getattr(self, name)):
@@ -75,6 +77,7 @@ class Members(PhotoReader):
                         f"reads {expected.shape}."
                     )
         self.name = " + ".join(member.name for member in self.members)
+        # Inputs that no member depends on.
         self.ignored_inputs = tuple(
             name
             for name in self.input_specs
@@ -90,10 +93,10 @@ class Members(PhotoReader):
 
         Args:
             member: One of the models.
-            who: str, what it is called in messages.
+            who: str, subject of the sentence in messages.
 
         Raises:
-            InputError: If it is refused.
+            InputError: If the member is refused.
         """
         raise NotImplementedError
 

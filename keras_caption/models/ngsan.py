@@ -22,14 +22,15 @@ from keras_caption.text import Vocabulary
 class NGSAN(Captioner):
     """Normalized and geometry-aware self-attention network over image regions.
 
-    A linear layer with ReLU and dropout brings region features to the model's
-    size; Transformer encoder blocks, post-norm in the paper, whose attention may be
-    normalized (NSA), geometry-aware (GSA) or both, refine them; a Transformer
-    decoder generates the caption. With neither it is the paper's SAN.
+    A linear layer with ReLU and dropout brings region features to the model's size.
+    Transformer encoder blocks, post-norm in the paper, refine the regions; their
+    attention may be normalized (NSA), geometry-aware (GSA) or both. A Transformer
+    decoder generates the caption. Without NSA and GSA the model is the paper's SAN.
 
-    The paper normalizes the encoder only: in the decoder the length of a caption
-    changes token by token, and with it the statistics. `geometry` and `gate` apply to
-    the encoder too; areas and temperature, of other papers, to encoder and decoder.
+    The norms apply to the encoder only, as in the paper: in the decoder the length of a
+    caption changes token by token, and the statistics of a norm would change with it.
+    `geometry` and `gate` apply to the encoder only, too. Areas and temperature, of
+    other papers, apply to encoder and decoder.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
@@ -41,7 +42,7 @@ class NGSAN(Captioner):
         num_heads: int, number of attention heads; divides `model_dim`.
         feedforward_dim: int, inner size of the feed-forward layers.
         dropout: float, dropout rate of embeddings, branches and attention weights.
-        region_dropout: float, dropout rate of embedded regions. Defaults to `dropout`.
+        region_dropout: float, dropout rate of projected regions. Defaults to `dropout`.
         mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
             keyword.
         blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
@@ -53,7 +54,7 @@ class NGSAN(Captioner):
             see `Captioner`.
 
     Raises:
-        InputError: If an option has no such value.
+        InputError: If an option has a wrong value.
 
     Reference:
         Guo et al., "Normalized and Geometry-Aware Self-Attention Network for
@@ -102,9 +103,11 @@ class NGSAN(Captioner):
         )
         if mechanisms.absolute_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
-        of_embedded = dropout if region_dropout is None else region_dropout
-        x = keras.layers.Dropout(of_embedded, dtype=dtype)(x)
+        projected_dropout = dropout if region_dropout is None else region_dropout
+        x = keras.layers.Dropout(projected_dropout, dtype=dtype)(x)
         x = transformer.encode(x, num_layers, mask=mask, boxes=inputs["boxes"])
+        # Words have no boxes that could be related to those of regions: the memory
+        # carries positions instead.
         if mechanisms.signed_geometry:
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
 
@@ -120,4 +123,5 @@ class NGSAN(Captioner):
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        # The encoder has the input `boxes` in any case, for one signature of all.
         self.ignored_inputs = () if mechanisms.geometry else ("boxes",)

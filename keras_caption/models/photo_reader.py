@@ -13,10 +13,11 @@ from keras_caption.models.input_reader import InputReader
 
 
 class PhotoReader(InputReader):
-    """Mixin of models and ensembles that reads photos or clips, by an `extractor`.
+    """Mixin of models and ensembles that reads photos or clips by an `extractor`.
 
     Attributes:
-        categories: List of str, of the objects that it reads as regions, or `None`.
+        categories: List of str, categories of the objects that are read as regions, or
+            `None`.
     """
 
     categories: list[str] | None = None
@@ -25,8 +26,9 @@ class PhotoReader(InputReader):
         """Turns photos or clips into a batch of features.
 
         Args:
-            raw: Of `extract`; or a dict, which may hold them as `photos`, or `image`,
-                `(batch, height, width, 3)`, 0 to 255, in place of features of photos.
+            raw: List of files, as in `extract`; or a dict, which may hold the list as
+                `photos`, or a tensor `image`, `(batch, height, width, 3)`, 0 to 255, in
+                place of features.
 
         Returns:
             dict of arrays or tensors.
@@ -49,11 +51,11 @@ class PhotoReader(InputReader):
     def extract(
         self, files: list[str | os.PathLike | np.ndarray | Clip]
     ) -> dict[str, Tensor]:
-        """Extracts features of photos or clips, as those of the training data were.
+        """Extracts features of photos or clips, as for the training data.
 
         Args:
-            files: List of paths; photos may be uint8 arrays `(height, width, 3)`, and
-                clips what `keras_caption.features.ClipExtractor.read` returns.
+            files: List of paths. A photo may also be a uint8 array `(height, width, 3)`
+                and a clip a result of `keras_caption.features.ClipExtractor.read`.
 
         Returns:
             dict of tensors, see `keras_caption.features.Extractor` and
@@ -71,7 +73,7 @@ class PhotoReader(InputReader):
         return self.extract_pixels(self.extractor.to_pixels(files))
 
     def extract_pixels(self, pixels: Any) -> dict[str, Tensor]:
-        """Extracts features of what `to_pixels` of the extractor returned."""
+        """Extracts features of pixels, a result of the extractor's `to_pixels`."""
         if self.extractor not in self._compiled_functions:
             self._compiled_functions[self.extractor] = compile_from_second_call(
                 self.extractor, self.extractor.variables
@@ -79,19 +81,20 @@ class PhotoReader(InputReader):
         return self._compiled_functions[self.extractor](pixels)
 
     def region_names(self, regions: Tensor) -> list[str]:
-        """Categories of the regions of one image, of a model of objects.
+        """Categories of the regions of one image, if regions are detected objects.
 
         Args:
             regions: float `(N, region_dim)`.
 
         Returns:
-            List of str: "" for padding, and for regions that are no object; empty if
-            the model's regions are not objects.
+            List of str, "" for padding and for regions without an object. The list is
+            empty if the model's regions are not objects.
         """
         if not self.categories:
             return []
         names = self.categories
-        if tuple(names[: len(CATEGORIES)]) == CATEGORIES:  # before those of colours
+        # Values of colours may follow those of categories.
+        if tuple(names[: len(CATEGORIES)]) == CATEGORIES:
             names = CATEGORIES
-        of_objects = np.asarray(regions)[:, : len(names)]
-        return [names[r.argmax()] if r.any() else "" for r in of_objects]
+        scores = np.asarray(regions)[:, : len(names)]  # (N, categories)
+        return [names[row.argmax()] if row.any() else "" for row in scores]

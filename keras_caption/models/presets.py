@@ -1,9 +1,13 @@
-"""Every published configuration, and combinations of them, by name.
+"""The published configurations, and combinations of their mechanisms, by name.
 
-`create(name, vocabulary=..., region_dim=...)` builds one, or, for translation,
-`create(name, source=..., target=...)`, or, for question answering,
-`create(name, answers=..., question=..., region_dim=...)`; keyword arguments override
-its values. Sizes not named here are the papers', the defaults of the models' classes.
+`create` builds a model:
+
+- `create(name, vocabulary=..., region_dim=...)` for captioning,
+- `create(name, source=..., target=...)` for translation,
+- `create(name, answers=..., question=..., region_dim=...)` for question answering.
+
+Keyword arguments replace values of the preset. Sizes that no preset names are those of
+the papers: they are the default values of the models' classes.
 """
 
 import dataclasses
@@ -85,7 +89,7 @@ def _translators():
             presets[name + suffix] = Preset(TransformerTranslator, {**sizes, **more})
     for cells in (256, 512, 1024):
         presets[f"lstm_{cells}"] = Preset(LSTMTranslator, {"model_dim": cells})
-        # The paper gives no size of the LSTM's areas: this is tensor2tensor's.
+        # The paper gives no area size for LSTMs: 2 is the value in tensor2tensor.
         presets[f"lstm_{cells}_area"] = Preset(
             LSTMTranslator, {"model_dim": cells, "input_area": 2}
         )
@@ -94,25 +98,25 @@ def _translators():
 
 PRESETS = {
     "san": _ngsan(),
-    # What is normalized, and how (NG-SAN, Tables 2 and 3). That layer and batch
-    # normalization learn a gain and an offset is ours: the paper does not say.
+    # Norms of queries and keys (NG-SAN, Tables 2 and 3). The paper does not say whether
+    # layer and batch normalization learn a gain and an offset: that they do is ours.
     "nsan_layer_affine": _ngsan(query_norm="layer", norm_affine=True),
     "nsan_batch_affine": _ngsan(query_norm="batch", norm_affine=True),
     "nsan_affine": _ngsan(query_norm="instance", norm_affine=True),
     "nsan": _ngsan(query_norm="instance"),
     "nsan_key": _ngsan(key_norm="instance"),
     "nsan_query_key": _ngsan(query_norm="instance", key_norm="instance"),
-    # What the geometric bias depends on (Table 4).
+    # Kinds of geometric bias (Table 4).
     "gsan_absolute": _ngsan(geometry="absolute"),
     "gsan_content_independent": _ngsan(geometry="content_independent"),
     "gsan_key": _ngsan(geometry="key"),
     "gsan": _ngsan(geometry="query"),
-    # Several at once: the paper reports no gain, and no scores (section 5.3).
+    # Several kinds at once: the paper reports no gain, and no scores (section 5.3).
     "gsan_query_key": _ngsan(geometry="query+key"),
     "gsan_all": _ngsan(geometry="content_independent+query+key"),
-    # Both.
+    # Normalization and geometry.
     "ngsan": _ngsan(query_norm="instance", geometry="query"),
-    # In no paper.
+    # Variants of ours, in no paper.
     "ngsan_key": _ngsan(query_norm="instance", geometry="key"),
     "gsan_signed": _ngsan(geometry="query", signed_geometry=True),
     "ngsan_signed": _ngsan(
@@ -120,9 +124,8 @@ PRESETS = {
     ),
     "ngsan_aoa": _ngsan(query_norm="instance", geometry="query", gate="aoa"),
     # AoANet's Table 4. The base model neither refines regions nor gates its context,
-    # and attends with a single head; that its attention is a scaled dot product is
-    # ours, the paper does not say. With score="additive" it is the released code's, in
-    # all models of a single head.
+    # and has a single attention head. The paper does not say which score a single head
+    # has: the scaled dot product is ours, and score="additive" is the released code's.
     "aoanet_base": _aoanet(refining=None, context="linear", decoder_heads=1),
     "aoanet_refine": _aoanet(refining="attention", context="linear", decoder_heads=1),
     "aoanet_refine_aoa": _aoanet(context="linear", decoder_heads=1),
@@ -159,27 +162,27 @@ PRESETS = {
     # NG-SAN's Table 7: videos.
     "video_transformer": Preset(VideoTransformer, {}),
     "video_nsa": Preset(VideoTransformer, {"query_norm": "instance"}),
-    # AoANet's section 4.6. It does not say how many heads attend to the frames: one,
-    # as in the models of Table 4 that have these names, is ours.
+    # AoANet's section 4.6. The paper does not say how many heads attend to the frames:
+    # one head is ours, as in the models of Table 4 with the same names.
     "video_base": Preset(VideoAoANet, {"context": "linear", "decoder_heads": 1}),
     "video_aoa": Preset(VideoAoANet, {"context": "aoa", "decoder_heads": 1}),
     **_translators(),
-    # NG-SAN's Table 9. That the geometry depends on the query is ours: the paper does
-    # not say.
+    # NG-SAN's Table 9. The paper does not say which kind of geometry it has: "query" is
+    # ours.
     "mcan": Preset(MCAN, {}),
     "mcan_gsa": Preset(MCAN, {"geometry": "query"}),
-    # In no paper.
+    # A variant of ours, in no paper.
     "mcan_gsa_signed": Preset(MCAN, {"geometry": "query", "signed_geometry": True}),
 }
 
 
 def presets(model: type[TaskModel] = TaskModel) -> list[str]:
-    """Names of the configurations of a class of models, in the order of their papers.
+    """Lists the names of presets of a class of models, paper by paper.
 
     Args:
-        model: Class, such as `Captioner` or `Translator`. Defaults to all.
+        model: Class, such as `Captioner` or `Translator`. Defaults to all classes.
     """
-    return [name for name, of_one in PRESETS.items() if issubclass(of_one.model, model)]
+    return [name for name, preset in PRESETS.items() if issubclass(preset.model, model)]
 
 
 def _find(name: str) -> Preset:
@@ -189,7 +192,7 @@ def _find(name: str) -> Preset:
 
 
 def arguments(name: str) -> dict[str, Any]:
-    """Arguments of a preset's model, except those that the data decide.
+    """Arguments of a preset's model, without those that depend on the data.
 
     Args:
         name: str, one of `presets()`.
@@ -198,28 +201,33 @@ def arguments(name: str) -> dict[str, Any]:
         dict from argument to value.
 
     Raises:
-        InputError: If there is no such preset; the nearest names are given.
+        InputError: If there is no such preset. The message names similar presets.
     """
     values = _find(name).arguments
     return {p.name: values.get(p.name, p.default) for p in _settings(name)}
 
 
 def decoding(name: str) -> dict[str, Any]:
-    """How a preset's model generates, fields of `keras_caption.decoding.Decoding`.
+    """Default options of decoding of a preset's model, by name.
 
     Args:
-        name: str, one of `presets()`, of a model that generates.
+        name: str, one of `presets()`, of a captioner or translator.
+
+    Returns:
+        dict of the fields of `keras_caption.decoding.Decoding`.
     """
     return dataclasses.asdict(_find(name).model.default_decoding())
 
 
 def argument_types(name: str) -> dict[str, Any]:
-    """Types of the `arguments` of a preset's model, by name, with descriptions.
-
-    Pydantic validates them, see `keras_caption.arguments`.
+    """Types of the `arguments` of a preset's model, by name.
 
     Args:
         name: str, one of `presets()`.
+
+    Returns:
+        dict from argument to an `Annotated` type with a description. Pydantic validates
+        values of these types, see `keras_caption.arguments`.
     """
     texts = descriptions_of(_find(name).model)
     return {
@@ -238,7 +246,7 @@ def _settings(name):
                 f"`{parameter.name}`, as in `{parameter.name}: Count`, see "
                 "`keras_caption.arguments`."
             )
-    # `threshold` is chosen on a validation split, of a trained model.
+    # `threshold` is chosen for a trained model, on a validation split.
     decided = {
         *OF_KERAS,
         "threshold",
@@ -253,9 +261,9 @@ def _settings(name):
 
 
 def data_arguments(name: str) -> list[str]:
-    """Names of a preset's arguments that the data decide, besides the vocabulary's.
+    """Names of a preset's arguments that are sizes of inputs, such as `region_dim`.
 
-    `keras_caption.inputs.sizes_of` finds their values.
+    `keras_caption.inputs.sizes_of` reads their values from the data.
 
     Args:
         name: str, one of `presets()`.
@@ -267,19 +275,23 @@ def data_arguments(name: str) -> list[str]:
 def create(name: str, **arguments: Any) -> TaskModel:
     """Creates a model from a preset.
 
-    The mechanisms of all papers are options of every model and combine, see
-    `keras_caption.models.AttentionOptions`. A model has those that make sense in it:
-    there is no geometry without boxes, an LSTM as encoder has no self-attention to
-    change, and only a Transformer decoder attends to areas of the output.
+    The mechanisms of all papers are options of every model, and can be combined, see
+    `keras_caption.models.AttentionOptions`. A model has only the options that make
+    sense in it: geometry needs boxes, norms need an encoder with self-attention, and
+    areas of the output need a Transformer decoder.
 
     Args:
         name: str, one of `presets()`.
-        **arguments: Arguments of the model's class. Those that the data decide are
-            needed: `vocabulary`, a `keras_caption.text.Vocabulary` that the model
-            carries and generates strings with, or `vocabulary_size`; for a translator,
-            `source` and `target`, tokenizers, or their sizes; for a model that answers
-            questions, `answers`, a list of str, and `question`, a tokenizer, or
-            `question_size`. Others replace the preset's, such as `region_dim`,
+        **arguments: Arguments of the model's class. Arguments that depend on the data
+            are required:
+
+            - for captioning `vocabulary`, a `keras_caption.text.Vocabulary` that is
+              saved with the model, or `vocabulary_size`;
+            - for translation `source` and `target`, tokenizers, or their sizes;
+            - for question answering `answers`, a list of str, and `question`, a
+              tokenizer, or `question_size`.
+
+            Other arguments replace those of the preset, such as `region_dim`,
             `num_layers`, `model_dim`, `num_heads`, `feedforward_dim` and `dropout`.
 
     Returns:
@@ -287,8 +299,8 @@ def create(name: str, **arguments: Any) -> TaskModel:
         Adam and cross-entropy.
 
     Raises:
-        InputError: If there is no such preset or argument; the nearest names are
-            given. If an option makes no sense in the model.
+        InputError: If there is no such preset or argument (the message names similar
+            ones), or an option makes no sense in the model.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""Quantized layers of a model, and how its config records them."""
+"""Quantized layers of a model, and their record in its config."""
 
 import contextlib
 import gc
@@ -9,7 +9,7 @@ import keras
 
 @contextlib.contextmanager
 def short_collections():
-    """Keeps garbage collections short, of which Keras starts one for each layer."""
+    """Keeps garbage collections short: Keras starts one for each quantized layer."""
     gc.freeze()
     try:
         yield
@@ -18,7 +18,7 @@ def short_collections():
 
 
 def quantization_of(model: keras.Model) -> list[list[Any]]:
-    """Lists the layers of a model that are quantized, and how.
+    """Lists the quantized layers of a model with their configs.
 
     Returns:
         List of pairs: a layer's number among all layers of the model, and its
@@ -32,11 +32,11 @@ def quantization_of(model: keras.Model) -> list[list[Any]]:
 
 
 def quantize_layers(model: keras.Model, quantized: list[list[Any]]) -> None:
-    """Quantizes layers of a new model as those of another one are.
+    """Quantizes layers of a new model as in a saved one.
 
     Args:
-        model: `keras_caption.models.Captioner`, say.
-        quantized: List, as `quantization_of` returns it, its configs deserialized.
+        model: Keras model, such as a `keras_caption.models.Captioner`.
+        quantized: List, as `quantization_of` returns it, with deserialized configs.
     """
     layers = list(model._flatten_layers())
     with short_collections():

@@ -1,4 +1,4 @@
-"""Presets: models as folders, which hubs take."""
+"""Saves models as presets: folders in the format of model hubs."""
 
 import json
 import os
@@ -20,13 +20,14 @@ def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
 
     with replacing(folder, PRESET_FILES) as partial:
         saver = get_preset_saver(str(partial))
+        # One file of weights, in which `file_of` finds them all.
         saver.save_backbone(model.without_optimizer(), max_shard_size=None)
         _move_vocabularies(model, partial)
         write_card(partial, model, replaced=folder)
 
 
 def _move_vocabularies(model: keras.Model, folder: pathlib.Path) -> None:
-    """Moves what tokenizers know from the configuration to files of their own."""
+    """Moves vocabularies of tokenizers from the config to separate files."""
     path = folder / CONFIG
     saved = json.loads(path.read_text(encoding="utf-8"))
     for name, value in saved["config"].items():

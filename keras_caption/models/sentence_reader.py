@@ -17,7 +17,7 @@ from keras_caption.text import PAD
 
 
 class SentenceReader(InputReader):
-    """Reads sentences too, by a tokenizer `source`, if there is one."""
+    """Mixin of models and ensembles that reads sentences by a tokenizer, `source`."""
 
     def to_batch(self, raw: Any) -> Any:
         """Turns sentences into a batch of tokens.
@@ -29,14 +29,14 @@ class SentenceReader(InputReader):
             dict of arrays or tensors.
 
         Raises:
-            InputError: If it is neither.
+            InputError: If `raw` is neither.
         """
         if self.source is None or isinstance(raw, collections.abc.Mapping):
             return super().to_batch(raw)
         return {"source": pad(self.source_tokens(raw))}
 
     def examples_of(self, raw: Any, batch_size: int, first: int = 0) -> Columns:
-        """Any number of examples; sentences are tokenized once."""
+        """Wraps any number of examples. Sentences are tokenized once."""
         raw = raw if self.source is None else self.to_batch(raw)
         return super().examples_of(raw, batch_size, first)
 
@@ -47,7 +47,7 @@ class SentenceReader(InputReader):
             InputError: If the sentences are no list of str, or one is not Unicode.
         """
         check_texts(sentences, "Sentence")
-        return [self.source.encode(text)[1:] for text in sentences]
+        return [self.source.encode(text)[1:] for text in sentences]  # without BOS
 
     @with_decoding
     def translate(
@@ -63,22 +63,22 @@ class SentenceReader(InputReader):
         """Translates any number of sentences, in batches of similar length.
 
         Args:
-            sentences: Iterable of str. One that has no token, or more than
-                `keras_caption.inputs.text.MAX_TOKENS`, has an empty translation.
-            batch_size: int, number of sentences that are translated at once.
-            report: Function that is called with the place of a sentence, what is wrong
-                with it, and whether it is translated nonetheless, as those of unknown
-                words are. By default a warning counts those of too many tokens.
-            n, attention: As of `generate`.
-            **options: As of `generate`.
+            sentences: Iterable of str. The translation of a sentence is empty if it has
+                no token, or more than `keras_caption.inputs.text.MAX_TOKENS`.
+            batch_size: int, number of sentences in a batch.
+            report: Function that is called for each faulty sentence with its place, a
+                description of the fault, and whether it is translated nonetheless.
+                Sentences of unknown words only are translated. If omitted, a warning
+                counts the sentences of too many tokens.
+            n, attention, **options: As in `generate`.
 
         Returns:
-            A list of str; with `n` or `attention`, of what `generate` returns. An empty
-            translation is "" or, with `n`, an empty list.
+            A list of str; with `n` or `attention`, of the entries that `generate`
+            returns. An empty translation is "" or, with `n`, an empty list.
 
         Raises:
-            InputError: If the sentences are no list of str, or as `generate` raises it.
-            NoTextError: As `generate` raises it, without a `report`.
+            InputError: If the sentences are no list of str, or as in `generate`.
+            NoTextError: As in `generate`, unless there is a `report`.
         """
         if self.source is None:
             raise InputError(f"The model '{self.name}' has no tokenizer of sentences.")
@@ -92,6 +92,7 @@ class SentenceReader(InputReader):
         decoding = self.decoding_of(n, options)
         check_prefixes(decoding, len(tokens), "sentence")
         self._report(tokens, report)
+        # A sentence without words has EOS only.
         usable = [i for i, ids in enumerate(tokens) if 1 < len(ids) <= MAX_TOKENS]
         examples = Rows(
             [{"source": np.array(tokens[i], "int32")} for i in usable], usable
@@ -103,8 +104,10 @@ class SentenceReader(InputReader):
 
         translated = ["" if n is None else [] for _ in tokens]
         faults = None if report is None else NoTextError
-        found = run_batches(examples, run, batch_size, self.fill, faults)
-        bar = progress(found, "Translating", len(usable), unit="sentences", leave=False)
+        results = run_batches(examples, run, batch_size, self.fill, faults)
+        bar = progress(
+            results, "Translating", len(usable), unit="sentences", leave=False
+        )
         for index, result in bar:
             place = usable[index]
             if isinstance(result, Fault):
@@ -136,14 +139,14 @@ class SentenceReader(InputReader):
 
 
 def check_texts(texts: Any, noun: str) -> None:
-    """Refuses what is no list of str, or holds no Unicode text.
+    """Refuses texts that are no list of str, or not Unicode.
 
     Args:
-        texts: What a user gave.
-        noun: str, what one of the texts is called in messages.
+        texts: Value from a user.
+        noun: str, noun for a text in messages.
 
     Raises:
-        InputError: If the texts are no list of str, or one is not Unicode.
+        InputError: If `texts` is no list of str, or one is not Unicode.
     """
     is_list = isinstance(texts, (list, tuple, np.ndarray))
     if not is_list or not all(isinstance(text, str) for text in texts):
@@ -159,7 +162,7 @@ def check_texts(texts: Any, noun: str) -> None:
 
 
 def pad(rows: list[list[int]]) -> np.ndarray:
-    """Lists of tokens as int32 `(len(rows), longest)`, with PAD behind them."""
+    """Pads lists of tokens at the end: int32 `(len(rows), longest)`."""
     tokens = np.full((len(rows), max(map(len, rows), default=0)), PAD, "int32")
     for row, ids in zip(tokens, rows, strict=True):
         row[: len(ids)] = ids

@@ -17,28 +17,27 @@ from keras_caption.text import Vocabulary
 class Seq2Seq(Generation, TaskModel):
     """Base of models that generate: an encoder of inputs, and a decoder of tokens.
 
-    A Keras model over a batch, a dict of what the encoder reads and `tokens`. It maps
-    them to the logits of the next token. Once compiled it trains with `fit`, on what
-    `keras_caption.text.teacher_forcing` makes of batches.
+    A Keras model over a batch, a dict of the encoder's inputs and `tokens`, that
+    returns the logits of the next token. Once compiled it trains with `fit` on batches
+    that `keras_caption.text.teacher_forcing` makes.
 
     The decoder is a layer with `start(memory, memory_mask, length) -> state` and
     `step(tokens, state, index) -> (logits, state)`, see
-    `keras_caption.models.TransformerDecoder`. Everything that generates is written
-    once over that pair.
+    `keras_caption.models.TransformerDecoder`. All searches use this pair of methods.
 
-    The config of a subclass that makes encoder and decoder of arguments of its own
-    holds these; that of any other model holds encoder and decoder themselves.
+    A subclass that builds encoder and decoder from its own arguments has these
+    arguments in its config. The config of any other model holds encoder and decoder.
 
     Args:
         encoder: Functional Keras model from a dict of inputs to the memory,
-            `(batch, M, dim)`, or to a dict of it, as `memory`, and of what else the
-            decoder reads. Kinds of input are found by the inputs' names, see
+            `(batch, M, dim)`, or to a dict of `memory` and further arguments of the
+            decoder. The names of its inputs decide their kinds, see
             `keras_caption.inputs.KINDS`.
         decoder: Layer from `tokens`, the memory and its mask to logits.
-        vocabulary: `keras_caption.text.Vocabulary`, or `None`: then the model
-            generates tokens, but no strings.
-        decoding: `keras_caption.decoding.Decoding`, how the model generates. Defaults
-            to `default_decoding()`.
+        vocabulary: `keras_caption.text.Vocabulary`. If `None`, the model generates
+            tokens, but no strings.
+        decoding: `keras_caption.decoding.Decoding`, options of generation. Defaults to
+            `default_decoding()`.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:
@@ -47,8 +46,8 @@ class Seq2Seq(Generation, TaskModel):
             omitted, see `keras_caption.inputs`; other keys are ignored.
 
     Returns:
-        Logits, float32, of the shape of `tokens` plus `(vocabulary_size,)`: at
-        position t, of the token after tokens 0 to t.
+        Logits, float32, of the shape of `tokens` plus `(vocabulary_size,)`: those at
+        position t are of the token after tokens 0 to t.
     """
 
     def __init__(
@@ -62,12 +61,14 @@ class Seq2Seq(Generation, TaskModel):
     ):
         super().__init__(encoder, **kwargs)
         self.decoding = decoding or self.default_decoding()
-        self.limits(encoder.input, self.decoding)  # which images have none of
+        # Raises now if the decoding has a `length_ratio` and the inputs are images.
+        self.limits(encoder.input, self.decoding)
+        # Builds the decoder.
         decoder(keras.Input((None,), dtype="int32"), **self._encoded(encoder.input))
 
     @classmethod
     def default_decoding(cls) -> Decoding:
-        """How models of this class generate, if nothing else is said."""
+        """Options of decoding of models of this class, if `decoding` is omitted."""
         return Decoding()
 
     @property
@@ -80,10 +81,11 @@ class Seq2Seq(Generation, TaskModel):
 
     @property
     def memory_kind(self) -> InputKind:
-        """The kind of input whose items the memory holds, and whose mask it has.
+        """The kind of input that has the items and the mask of the memory.
 
         Raises:
-            InputError: If the encoder reads several: a subclass overrides this then.
+            InputError: If the encoder reads several kinds, and the subclass does not
+                override this property.
         """
         kinds = self.kinds
         if len(kinds) > 1:
@@ -115,7 +117,7 @@ class Seq2Seq(Generation, TaskModel):
         tokens = ops.convert_to_tensor(inputs["tokens"], "int32")
         shape = ops.shape(tokens)
         logits = self.decoder(
-            ops.reshape(tokens, (-1, shape[-1])),
+            ops.reshape(tokens, (-1, shape[-1])),  # (batch * C, T)
             **self._encoded(read, training),
             training=training,
         )
@@ -125,17 +127,17 @@ class Seq2Seq(Generation, TaskModel):
         """Encodes inputs as the memory that the decoder reads.
 
         Args:
-            inputs: dict of tensors, as `read` returns it; others are ignored.
+            inputs: dict of tensors, as `read` returns it; other keys are ignored.
 
         Returns:
             dict of `memory` `(batch, M, dim)`; `memory_mask`, bool `(batch, M)`, or
-            `None` if all items are valid; and what else the encoder returns.
+            `None` if all items are valid; and further outputs of the encoder.
         """
         inputs = {name: inputs[name] for name in self.input_specs}
         return self._encoded(inputs, training=False)
 
     def _encoded(self, inputs, training=None):
-        """What the decoder reads, by the names of its arguments."""
+        """Encodes inputs as a dict of the decoder's arguments."""
         memory = self.encoder(inputs, training=training)
         memory = memory if isinstance(memory, dict) else {"memory": memory}
         return {**memory, "memory_mask": self.memory_kind.memory_mask(inputs)}

@@ -1,11 +1,11 @@
-"""Sizes of models that depend on each other, and on vocabularies."""
+"""Sizes of models that depend on other sizes or on vocabularies."""
 
 from keras_caption.errors import InputError
 from keras_caption.text import Tokenizer
 
 
 def check_heads(model_dim: int, num_heads: int) -> None:
-    """Refuses a size that heads cannot share evenly."""
+    """Refuses a size of a model that is no multiple of its number of heads."""
     if model_dim % num_heads:
         raise InputError(
             f"model_dim={model_dim} cannot be divided among num_heads={num_heads}."
@@ -13,15 +13,15 @@ def check_heads(model_dim: int, num_heads: int) -> None:
 
 
 def resolve_size(name: str, tokenizer: Tokenizer | None, size: int | None) -> int:
-    """The vocabulary size of a tokenizer or, without one, as given.
+    """The vocabulary size of a tokenizer or, without one, the argument `size`.
 
     Args:
-        name: str, name of the argument that the tokenizer is, for messages.
+        name: str, name of the tokenizer's argument, for messages.
         tokenizer: `keras_caption.text.Tokenizer`, or `None`.
         size: int, or `None`.
 
     Raises:
-        InputError: If both are missing, or they differ.
+        InputError: If both are missing, or the sizes differ.
     """
     if tokenizer is None and size is None:
         raise InputError(f"A model needs a `{name}` or a `{name}_size`.")

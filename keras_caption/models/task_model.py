@@ -18,15 +18,15 @@ from keras_caption.models.saving import save_preset
 
 
 class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
-    """Base of all models: an encoder of a dict of inputs, and what a task adds.
+    """Base of all models: an encoder of a dict of inputs, and the parts of a task.
 
-    The signature of a subclass's constructor says what arguments it has, see
+    The signature of a subclass's constructor declares its arguments, see
     `keras_caption.models.constructors`: their values are checked by their types, kept
-    as attributes, and saved in the config. A model is saved whole or not at all, and
-    quantized with the layers that it has.
+    as attributes, and saved in the config. A file of a model is written whole or not at
+    all. A quantized model can be saved and loaded.
 
     Attributes:
-        hub_task: tuple of str or `None`, its task and a tag, as the hubs call them.
+        hub_task: tuple of str or `None`, the names of the model's task and tag on hubs.
 
     Args:
         encoder: Functional Keras model of a dict of inputs, named as the keys of
@@ -36,7 +36,7 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         dtype: Keras dtype policy of the model, or its name.
 
     Raises:
-        InputError: If the encoder reads no dict, or an input of no known kind, or
+        InputError: If the encoder reads no dict, an input has no known kind, or
             Keras's `floatx` is not float32.
     """
 
@@ -58,12 +58,12 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         if keras.config.floatx() != "float32":
             raise InputError(
                 f"Keras's floatx is {keras.config.floatx()}, as ~/.keras/keras.json or "
-                "a program sets it: models need float32. What they compute in is their "
-                "dtype, or a dtype policy."
+                "a program sets it: models need float32. To compute in another "
+                "precision, set the `dtype` of a model or a dtype policy."
             )
-        # Boxes keep their float32, and what the model does not read its type.
+        # Without autocast boxes stay float32, and so do inputs that are only passed on.
         super().__init__(autocast=False, name=name, trainable=trainable, dtype=dtype)
-        self.built = True
+        self.built = True  # encoder and decoder are built by the constructor
         self.encoder = encoder
         if not self.kinds:
             raise InputError("An encoder should read at least one input.")
@@ -93,34 +93,34 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         Args:
             filepath: Path that ends in `.keras`.
             overwrite: Whether to replace an existing file.
-            **kwargs: Of `keras.Model.save`.
+            **kwargs: Keywords of `keras.Model.save`.
 
         Raises:
-            FileExistsError: If there is such a file and it may not be replaced.
+            FileExistsError: If the file exists and `overwrite` is `False`.
         """
         if not overwrite and os.path.exists(filepath):
             raise FileExistsError(f"There is a file {filepath} already.")
         if self.compiled and not self.optimizer.built:
-            # As it is once loaded: Keras warns of variables that a file lacks.
+            # Loading builds the optimizer, and warns of variables that the file lacks.
             self.optimizer.build(self.trainable_variables)
         with replacing(filepath) as partial:
             super().save(partial, **kwargs)
 
     @property
     def output_limits(self) -> list[str]:
-        """What limits the outputs, sentences for its card."""
+        """Limits of the outputs, sentences for the model card."""
         return []
 
     def example_call(self, images: str) -> str:
-        """How the model is called, code for its card.
+        """Code of a call of the model, for the model card.
 
         Args:
-            images: str, code of its first argument, if it reads images.
+            images: str, code of the first argument, if the model reads images.
         """
         return f"generate({images})"
 
     def without_optimizer(self) -> "TaskModel":
-        """A copy that is not compiled, with weights of its own."""
+        """A copy of the model that is not compiled, with separate weights."""
         copy = type(self).from_config(self.get_config())
         copy.set_weights(self.get_weights())
         return copy
@@ -128,13 +128,13 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
     def save_to_preset(self, preset_dir: str | os.PathLike) -> None:
         """Saves the model as a preset, a folder as KerasHub's presets are.
 
-        `keras_caption.models.from_preset` reads it, from a folder or a hub, with its
+        `keras_caption.models.from_preset` loads the preset from a folder or a hub, with
         vocabularies, decoding, threshold and extractor, but without an optimizer. The
-        folder appears whole or not at all. Its `README.md` is a model card, which is
-        kept once a person has edited it.
+        folder appears whole or not at all. Its `README.md` is a model card; a card that
+        a person has edited is kept.
 
         Args:
-            preset_dir: Path of the folder. A preset that is there is replaced.
+            preset_dir: Path of the folder. An existing preset is replaced.
 
         Raises:
             InputError: If the folder holds other files than those of a preset.
@@ -148,14 +148,14 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         input_signature: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Exports the call, see `keras.Model.export`.
+        """Exports the call of the model, see `keras.Model.export`.
 
         `keras_caption.serving.export` exports generation, for a server.
 
         Args:
             filepath: Folder of the SavedModel.
-            *args, **kwargs: Of `keras.Model.export`.
-            input_signature: Defaults to a dict, `call_specs`.
+            *args, **kwargs: Arguments of `keras.Model.export`.
+            input_signature: Defaults to the dict `call_specs`.
         """
         if input_signature is None:
             input_signature = [self.call_specs]
@@ -164,8 +164,8 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
     def quantize(self, *args: Any, **kwargs: Any) -> None:
         """Quantizes the matrix products of dense layers, see `keras.Model.quantize`.
 
-        Embeddings, normalizations and LSTM cells stay as they are. The optimizer
-        starts anew: its moments belong to weights that are replaced.
+        Embeddings, normalizations and LSTM cells are not quantized. The optimizer is
+        replaced by a new one: its moments belong to weights that no longer exist.
 
         Example:
 
@@ -179,7 +179,7 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         """
         with short_collections():
             super().quantize(*args, **kwargs)
-        self._compiled_functions.clear()
+        self._compiled_functions.clear()  # they hold the weights before
         compile_config = self.get_compile_config()
         if compile_config:
             self.compile_from_config(compile_config)
@@ -199,7 +199,7 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "TaskModel":
         deserialize = keras.saving.deserialize_keras_object
-        # Texts stay: Keras takes an answer that is called like a class for that class.
+        # Keras would replace an answer that is the name of a class by the class.
         config = {n: x if is_texts(x) else deserialize(x) for n, x in config.items()}
         quantized = config.pop("quantized", [])
         model = cls(**config)

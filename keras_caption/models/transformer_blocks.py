@@ -18,8 +18,8 @@ class TransformerBlocks:
     """Makes the blocks of an encoder, and of the decoder that reads its memory.
 
     Attributes:
-        mechanisms: `AttentionOptions` of the encoder's self-attention, from which those
-            of the decoder follow.
+        mechanisms: `AttentionOptions` of the encoder's self-attention. The options of
+            the decoder are derived from them.
         blocks: `BlockOptions`.
         model_dim: int, size of the hidden states.
         num_heads: int, number of attention heads; divides `model_dim`.
@@ -39,12 +39,12 @@ class TransformerBlocks:
     def encode(
         self, x: keras.KerasTensor, number: int, **inputs: Any
     ) -> keras.KerasTensor:
-        """Encodes a symbolic tensor by a number of blocks, and a norm behind the last.
+        """Encodes a symbolic tensor by blocks and, if they are pre-norm, a final norm.
 
         Args:
             x: Symbolic tensor `(batch, N, model_dim)`.
             number: int, number of blocks.
-            **inputs: `mask` and `boxes` of
+            **inputs: Arguments `mask` and `boxes` of
                 `keras_caption.layers.TransformerEncoderBlock`.
         """
         for i in range(number):
@@ -58,15 +58,17 @@ class TransformerBlocks:
         return x if norm is None else norm(x)
 
     def decoder_blocks(self, number: int) -> Iterator[TransformerDecoderBlock]:
-        """Makes a number of blocks, each when it is asked for."""
-        of_output, of_memory = (
-            self.mechanisms.for_output(),
-            self.mechanisms.for_memory(),
-        )
+        """Yields blocks, each made when it is requested.
+
+        Initializers take their seeds in the order in which layers are made. A caller
+        decides by it whether the blocks come before or after the embedding.
+        """
+        output_options = self.mechanisms.for_output()
+        memory_options = self.mechanisms.for_memory()
         for i in range(number):
             yield TransformerDecoderBlock(
-                self._attention(of_output, i),
-                self._attention(of_memory, i),
+                self._attention(output_options, i),
+                self._attention(memory_options, i),
                 **self._options(),
             )
 

@@ -27,13 +27,13 @@ class TransformerTranslator(Translator):
     Transformer blocks. Two papers change its attention:
 
     *Area attention* (section 3.1.1 of its paper) lets the first `area_layers` blocks
-    attend to areas: runs of up to `input_area` tokens in the encoder's
-    self-attention and the decoder's attention to the memory, runs of up to
-    `output_area` tokens, none of which ends after the query, in the decoder's
-    self-attention.
+    attend to areas. These are runs of up to `input_area` tokens in the encoder's
+    self-attention and the decoder's attention to the memory. In the decoder's
+    self-attention they are runs of up to `output_area` tokens that do not end after the
+    query.
 
-    *Normalized self-attention* (NG-SAN, section 6.2) normalizes the queries of the
-    encoder by `query_norm="instance"`.
+    *Normalized self-attention* (NG-SAN, section 6.2), `query_norm="instance"`,
+    normalizes the queries of the encoder.
 
     Args:
         source, target: `keras_caption.text.Tokenizer` of the languages, or `None`.
@@ -42,23 +42,24 @@ class TransformerTranslator(Translator):
         decoder_layers: int, number of decoder blocks. Defaults to `num_layers`.
         model_dim: int, size of hidden states and embeddings.
         num_heads: int, number of attention heads; divides `model_dim`.
-        decoder_heads: int, that of the decoder. Defaults to `num_heads`.
+        decoder_heads: int, number of heads of the decoder. Defaults to `num_heads`.
         feedforward_dim: int, inner size of the feed-forward layers.
-        decoder_feedforward_dim: int, that of the decoder. Defaults to
-            `feedforward_dim`.
-        decoder_activation: str, that of the decoder. Defaults to `activation`.
+        decoder_feedforward_dim: int, inner size of the decoder's feed-forward layers.
+            Defaults to `feedforward_dim`.
+        decoder_activation: str, activation of the decoder's feed-forward layers.
+            Defaults to `activation`.
         dropout: float, dropout rate of embeddings and branches.
         attention_dropout: float, dropout rate of attention weights. Defaults to
             `dropout`.
         shared_embeddings: bool, whether source, target and softmax share one table.
-            This needs a joint vocabulary, the same tokenizer of both. Defaults to
-            `False`: all three are separate.
-        tied_softmax: bool, whether target and softmax share one table, as with
-            `shared_embeddings`.
-        logit_bias: bool, whether a softmax that shares its table has a bias. One of its
-            own has in any case.
-        mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
-            geometry and temperature, each a keyword.
+            This needs one tokenizer for both languages. Defaults to `False`: the three
+            tables are separate.
+        tied_softmax: bool, whether target and softmax share one table;
+            `shared_embeddings` implies it.
+        logit_bias: bool, whether a softmax that shares its table has a bias. A softmax
+            with a separate table always has a bias.
+        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
+            keyword, without those of geometry and temperature.
         blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
 
@@ -67,7 +68,7 @@ class TransformerTranslator(Translator):
             see `Seq2Seq`.
 
     Raises:
-        InputError: If an option has no such value, or embeddings are shared between
+        InputError: If an option has a wrong value, or embeddings are shared between
             two vocabularies.
 
     References:
@@ -111,16 +112,17 @@ class TransformerTranslator(Translator):
         )
         if shared_embeddings and differ:
             raise InputError(
-                "Shared embeddings need one vocabulary of source and target: of two, "
-                f"of {source_size} and {target_size} tokens, `shared_embeddings` must "
-                "be False."
+                "`shared_embeddings` needs one vocabulary for source and target, but "
+                f"there are two, of {source_size} and {target_size} tokens."
             )
 
+        # The smaller branches that are the default of captioners were measured on
+        # captioners only.
         if blocks.initialization is None:
             blocks = dataclasses.replace(blocks, initialization="fairseq")
 
         # === Attention ===
-        of_source = TransformerBlocks(
+        source_blocks = TransformerBlocks(
             mechanisms=dataclasses.replace(
                 mechanisms,
                 dropout=dropout if attention_dropout is None else attention_dropout,
@@ -132,8 +134,8 @@ class TransformerTranslator(Translator):
             dropout=dropout,
             dtype=dtype,
         )
-        of_target = dataclasses.replace(
-            of_source,
+        target_blocks = dataclasses.replace(
+            source_blocks,
             blocks=dataclasses.replace(
                 blocks, activation=decoder_activation or blocks.activation
             ),
@@ -150,10 +152,10 @@ class TransformerTranslator(Translator):
         x = embedding(inputs["source"])
         x = x + SinePositionEncoding(dtype=dtype)(x)
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
-        x = of_source.encode(x, num_layers, mask=mask)
+        x = source_blocks.encode(x, num_layers, mask=mask)
 
         # === Decoder ===
-        decoder_blocks = [*of_target.decoder_blocks(decoder_layers or num_layers)]
+        decoder_blocks = [*target_blocks.decoder_blocks(decoder_layers or num_layers)]
         if tied_softmax and not shared_embeddings:
             embedding = WordEmbedding(
                 target_size, model_dim, dtype=dtype, name="target_embedding"

@@ -13,16 +13,16 @@ from keras_caption.text import Tokenizer
 class Translator(SentenceReader, Seq2Seq):
     """Base of translation models: sentences in, sentences out.
 
-    A subclass makes encoder and decoder of arguments of its own.
+    A subclass builds encoder and decoder from its own arguments.
 
     Args:
-        encoder: Functional Keras model of `source`, int `(batch, S)`, to the memory.
+        encoder: Functional Keras model from `source`, int `(batch, S)`, to the memory.
         decoder: Layer from `tokens`, the memory and its mask to logits.
-        source: `keras_caption.text.Tokenizer` of the source language, or `None`: then
-            the model reads tokens only.
-        target: `keras_caption.text.Tokenizer` of the target language, or `None`: then
-            the model generates tokens only.
-        decoding: Of `keras_caption.models.Seq2Seq`.
+        source: `keras_caption.text.Tokenizer` of the source language. If `None`, the
+            model reads tokens only.
+        target: `keras_caption.text.Tokenizer` of the target language. If `None`, the
+            model generates tokens only.
+        decoding: As in `keras_caption.models.Seq2Seq`.
         name, trainable, dtype: Of any Keras model.
     """
 
@@ -43,10 +43,10 @@ class Translator(SentenceReader, Seq2Seq):
 
     @classmethod
     def default_decoding(cls) -> Decoding:
-        """A beam of 4, and at most 2 n + 10 tokens for n of the source, with EOS."""
+        """Beam search of width 4, with at most 2 n + 10 tokens for n source tokens."""
         return Decoding(
-            beam_size=4,
-            max_length=2 * MAX_TOKENS + 10,
+            beam_size=4,  # with a penalty of 0.6, as in the Transformer's paper
+            max_length=2 * MAX_TOKENS + 10,  # never below the limit by the ratio
             length_ratio=2.0,
             length_margin=10,
             length_penalty=0.6,

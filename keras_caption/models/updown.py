@@ -19,20 +19,22 @@ from keras_caption.text import Vocabulary
 class UpDown(Captioner):
     """Bottom-up and top-down attention: two LSTMs that attend to image regions.
 
-    One LSTM reads the image's mean region, the last state of the other and the last
-    token; its state is the query of additive attention over the regions. The other
-    reads what was attended to, and generates the caption. See `AoADecoder`.
+    The first LSTM reads the mean of the image's regions, the last state of the second
+    LSTM and the last token. Its state is the query of additive attention over the
+    regions. The second LSTM reads the attended vector and generates the caption. See
+    `AoADecoder`.
 
-    Where the paper and Luo's ImageCaptioning.pytorch differ it follows the latter:
-    linear layers with ReLU and dropout bring regions and their mean to the size of the
-    LSTMs, word embeddings pass a ReLU, and dropout is applied before the output.
+    Where the paper and Luo's ImageCaptioning.pytorch differ, the model follows Luo's
+    code: linear layers with ReLU and dropout bring regions and their mean to the size
+    of the LSTMs, word embeddings pass a ReLU, and dropout is applied before the output.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
         vocabulary_size: int, number of tokens, needed without a `vocabulary`.
         region_dim: int, size of a region's feature vector.
-        image_vector_dim: int, size of the vector of an image, or `None`.
-        model_dim: int, size of the LSTMs and of what they read of the image.
+        image_vector_dim: int, size of the feature vector of the whole image, or `None`.
+            With `None` the model reads the mean of the regions in its place.
+        model_dim: int, size of the LSTMs and of the projected regions.
         embedding_dim: int, size of a token's embedding.
         attention_dim: int, size of the projected queries and keys.
         dropout: float, dropout rate of regions, their mean, embeddings and output.
@@ -84,7 +86,7 @@ class UpDown(Captioner):
         else:
             whole = keras.Input((image_vector_dim,), name="image_vector")
             inputs["image_vector"] = whole
-        outputs = {}
+        outputs = {}  # named as the decoder's arguments
         for name, x in (("memory", inputs["regions"]), ("summary", whole)):
             layer = "region_embedding" if name == "memory" else "image_embedding"
             x = MatrixDense(model_dim, "relu", dtype=dtype, name=layer)(x)

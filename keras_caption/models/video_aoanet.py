@@ -18,11 +18,11 @@ from keras_caption.text import Vocabulary
 class VideoAoANet(Captioner):
     """Bidirectional LSTM over the frames of a video, and AoANet's decoder.
 
-    LSTMs read the features of the frames in both directions, the backward one from the
-    last valid frame on; their joint states are the memory of an `AoADecoder`, whose
-    `context` is `"linear"` in the paper's "base" and `"aoa"` in its "decoder with
-    AoA". The paper gives no sizes. AoANet's are used: those of the LSTM are ours, half
-    of `model_dim` in each direction, and so is dropout after it.
+    LSTMs read the features of the frames in both directions; the backward LSTM starts
+    at the last valid frame. Their concatenated states are the memory of an
+    `AoADecoder`, whose `context` is `"linear"` in the paper's "base" and `"aoa"` in its
+    "decoder with AoA". The paper gives no sizes: the defaults are those of AoANet. Half
+    of `model_dim` for the LSTM of each direction, and dropout after it, are our choice.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
@@ -31,13 +31,13 @@ class VideoAoANet(Captioner):
         num_layers: int, number of bidirectional LSTMs.
         model_dim: int, size of the encoded frames and of the decoder's LSTM; even.
         embedding_dim: int, size of a token's embedding.
-        context: str, the decoder's: `"aoa"`, `"linear"`, `"lstm"` or `"lstm_aoa"`. See
-            `AoADecoder`.
+        context: str, how the decoder computes its context: `"aoa"`, `"linear"`,
+            `"lstm"` or `"lstm_aoa"`. See `AoADecoder`.
         decoder_heads: int, attention heads of the decoder; divides `model_dim`.
-        dropout: float, dropout rate of encoded frames, embeddings, fed-back context
-            and output.
-        attention_dropout: float, dropout rate of attention weights. Defaults to
-            `dropout` if `None`.
+        dropout: float, dropout rate of encoded frames, embeddings, context and output.
+            The context is what the LSTM reads beside an embedding.
+        attention_dropout: float, dropout rate of attention weights, or `None` for
+            `dropout`.
         mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
             the input and the temperature, each a keyword. The decoder's one layer
             attends to areas unless `area_layers` is 0.
@@ -48,7 +48,7 @@ class VideoAoANet(Captioner):
             `keras_caption.inputs.Frames`; and `tokens`, see `Captioner`.
 
     Raises:
-        InputError: If an option has no such value, or `model_dim` is odd.
+        InputError: If an option has a wrong value, or `model_dim` is odd.
 
     Reference:
         Huang et al., "Attention on Attention for Image Captioning", ICCV 2019,
@@ -80,7 +80,7 @@ class VideoAoANet(Captioner):
         check_heads(model_dim, decoder_heads)
         if model_dim % 2:
             raise InputError(
-                "Both directions of an LSTM share `model_dim`: it should be even. "
+                "`model_dim` should be even: each direction of an LSTM has half of it. "
                 f"Received: model_dim={model_dim}"
             )
 
@@ -100,6 +100,8 @@ class VideoAoANet(Captioner):
             x = keras.layers.Dropout(dropout, dtype=dtype)(x)
 
         # === Decoder ===
+        # Frames have no boxes, and LSTMs no self-attention: AoANet's decoder has all
+        # the attention there is.
         options = dataclasses.replace(
             mechanisms,
             dropout=dropout if attention_dropout is None else attention_dropout,

@@ -22,28 +22,28 @@ from keras_caption.text import Vocabulary
 class VideoTransformer(Captioner):
     """Transformer over the frames of a video.
 
-    A linear layer with ReLU brings features of frames to the model's size, sinusoidal
-    positions and dropout follow, and post-norm Transformer blocks encode the frames;
-    a Transformer decoder generates the caption. *Normalized self-attention* (NG-SAN,
-    section 6.1) normalizes the queries of the encoder by `query_norm="instance"`.
+    A linear layer with ReLU brings features of frames to the model's size. Sinusoidal
+    positions and dropout follow, and post-norm Transformer blocks encode the frames. A
+    Transformer decoder generates the caption. *Normalized self-attention* (NG-SAN,
+    section 6.1), `query_norm="instance"`, normalizes the queries of the encoder.
 
-    The paper "directly uses Transformer", with one block in encoder and decoder and
-    the other sizes of its captioner of images. That the encoder has positions, as the
-    Transformer does and that captioner does not, is our reading of it; that they
-    follow the linear layer is ours.
+    The paper "directly uses Transformer", with one block in encoder and decoder, and
+    has the other sizes of its image captioner. The Transformer encodes positions, and
+    the image captioner does not: that this encoder has positions is our reading of the
+    paper, and adding them after the linear layer is our choice.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary`, or `None`.
         vocabulary_size: int, number of tokens, needed without a `vocabulary`.
         frame_dim: int, size of a frame's feature vector.
-        num_layers: int, number of blocks of the encoder, and of the decoder.
+        num_layers: int, number of blocks of the encoder, and again of the decoder.
         model_dim: int, size of the hidden states.
         num_heads: int, number of attention heads; divides `model_dim`.
         feedforward_dim: int, inner size of the feed-forward layers.
         dropout: float, dropout rate of embeddings, branches and attention weights.
-        positions: bool, whether the encoder knows the order of the frames.
-        mechanisms: The options of `keras_caption.models.AttentionOptions` but those of
-            geometry, each a keyword.
+        positions: bool, whether positions of the frames are added to their features.
+        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
+            keyword, without those of geometry.
         blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
         dtype: Keras dtype policy of the model, or its name.
 
@@ -52,7 +52,7 @@ class VideoTransformer(Captioner):
             `keras_caption.inputs.Frames`; and `tokens`, see `Captioner`.
 
     Raises:
-        InputError: If an option has no such value.
+        InputError: If an option has a wrong value.
 
     Reference:
         Guo et al., "Normalized and Geometry-Aware Self-Attention Network for

@@ -1,4 +1,4 @@
-"""From what users give to predictions, once for all models, engines and commands."""
+"""From records of users to predictions, for all models, engines and commands."""
 
 from keras_caption.predict.batches import BATCH_SIZE as BATCH_SIZE
 from keras_caption.predict.batches import Columns as Columns

@@ -1,4 +1,4 @@
-"""Batches: which examples run at once, and in which order."""
+"""Batches of examples for prediction, and the order in which they run."""
 
 import collections.abc
 import dataclasses
@@ -13,20 +13,20 @@ from jaxtyping import Int
 from keras_caption.predict.prediction import Fault
 from keras_caption.predict.stacking import stack
 
-BATCH_SIZE = 32  # examples that run at once
-WINDOW = 1024  # texts among which those of similar length share batches
-WINDOW_BYTES = 2**28  # of files that are in memory at once, apart from the last
+BATCH_SIZE = 32  # examples in a batch
+WINDOW = 1024  # texts that are sorted by length, so that similar ones share batches
+WINDOW_BYTES = 2**28  # size of files in memory at which no further one is read
 
 
 class Columns:
-    """Examples that came together: arrays or lists with a row for each.
+    """Examples as columns: arrays or lists with a row for each example.
 
     Args:
         values: dict of arrays, tensors or lists.
         count: int, number of examples.
-        first: int, the first one's place in all input.
-        read: Function of some of the rows, a dict, and of their places, to the inputs
-            of a batch. Defaults to the rows themselves.
+        first: int, place of the first example in all input.
+        read: Function of selected rows, a dict, and their places that returns the
+            inputs of a batch. If omitted, the rows are the inputs.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class Columns:
 
     def take(self, indices: Int[np.ndarray, " size"]) -> dict[str, Any]:
         rows, places = self.values, self.places[indices]
+        # All rows in their order need no copy.
         if not np.array_equal(places, self.places):
             rows = {name: take_rows(x, indices) for name, x in rows.items()}
         return rows if self.read is None else self.read(rows, places)
@@ -53,12 +54,12 @@ class Columns:
 class Rows:
     """Examples that were read one by one.
 
-    Those that have the same names share batches, in the order of their sizes, so that
-    there is little padding.
+    Examples with the same names of inputs share batches, in the order of their sizes,
+    so that there is little padding.
 
     Args:
         rows: Sequence of dicts of arrays without batch dimension, of any sizes.
-        places: Sequence of int, of each example in all input.
+        places: Sequence of int, places of the examples in all input.
     """
 
     def __init__(self, rows: Sequence[dict[str, Any]], places: Sequence[int]):
@@ -82,7 +83,8 @@ class Batch:
     """Examples that run at once.
 
     Attributes:
-        indices: int `(size,)`, which examples; those behind `count` repeat the last.
+        indices: int `(size,)`, indices of the examples. Indices behind the first
+            `count` repeat the last one, to fill the batch.
         count: int, number of examples.
     """
 
@@ -95,17 +97,19 @@ def batches_of(
     batch_size: int = BATCH_SIZE,
     fill: Callable[[int, int], int] | None = None,
 ) -> Iterator[Batch]:
-    """The batches of examples, those of a group of one size.
+    """Yields batches of examples. All batches of a group have the same size.
 
     Args:
         examples: `Columns` or `Rows`.
         batch_size: int, greatest number of examples in a batch.
-        fill: Function from the number of examples of the only batch of a group, and
-            `batch_size`, to the number of its rows. Defaults to no further rows.
+        fill: Function of the number of examples in the only batch of a group, and of
+            `batch_size`, that returns the number of rows of the batch. If omitted, a
+            batch has no further rows.
     """
     for group in examples.groups():
         if not len(group):
             continue
+        # 33 examples are 17 and 16, not 32 and 1: one compiled shape, less padding.
         count = math.ceil(len(group) / batch_size)
         size = math.ceil(len(group) / count)
         rows = fill(size, batch_size) if fill and count == 1 else size
@@ -125,15 +129,15 @@ def run_batches(
     """Runs a function over examples, batch by batch.
 
     Args:
-        examples, batch_size, fill: Of `batches_of`.
+        examples, batch_size, fill: As in `batches_of`.
         run: Function of a batch's inputs, a dict of arrays, and of the places of its
-            examples in all input, to a result for each.
-        faults: Class of the errors for which the examples of a batch run alone, so that
-            one that fails alone has a `Fault` as its result. Others are raised, as all
-            are by default.
+            examples in all input. It returns a result for each example.
+        faults: Class of errors after which the examples of a batch are run one by one.
+            The result of an example that fails alone is a `Fault`. Other errors are
+            raised. If omitted, all errors are raised.
 
     Yields:
-        The index of an example, and its result. `Columns` are in their order.
+        The index of an example, and its result. `Columns` keep their order.
     """
 
     def results_of(indices):
@@ -152,7 +156,7 @@ def run_batches(
             results = results_of(batch.indices)
         except caught:
             results = map(result_alone, indices)
-        # Results of rows that only fill the batch are left over.
+        # Rows that only fill the batch have results too: they are dropped.
         yield from zip(indices, results, strict=False)
 
 
@@ -167,7 +171,7 @@ def count_rows(values: Any) -> int:
 
 
 def take_rows(values: Any, rows: np.ndarray) -> Any:
-    """The rows at some places of a list, an array or a tensor."""
+    """The rows of a list, an array or a tensor at the indices `rows`."""
     if not hasattr(values, "shape"):
         values = list(values)
         return [values[i] for i in rows]

@@ -9,13 +9,13 @@ from keras_caption.formats.faults import reason_of
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """A record that was read and checked.
+    """A record that has been read and checked.
 
     Attributes:
-        place: int, of the record among all that are read together. The random numbers
-            of its samples follow from it.
-        values: dict of what a model or its extractor reads, without batch dimension.
-        has_words: bool, `False` of a sentence without words, whose text is empty.
+        place: int, place of the record among all records of a call. It decides the
+            random numbers of samples.
+        values: dict of inputs of a model or its extractor, without batch dimension.
+        has_words: bool, `False` for a sentence without words. Its prediction is empty.
     """
 
     place: int
@@ -25,12 +25,12 @@ class Example:
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What is in place of a prediction where there is none.
+    """Stands for the prediction of a record that has none.
 
     Attributes:
-        place: int, of the record among all.
-        error: Exception, why: `keras_caption.InputError` of a record that cannot be
-            read, or that the options leave no text.
+        place: int, place of the record among all records.
+        error: Exception, the reason: `keras_caption.InputError` if the record cannot be
+            read, or the options exclude all texts.
     """
 
     place: int
@@ -38,7 +38,7 @@ class Fault:
 
     @property
     def reason(self) -> str:
-        """Why, a sentence that does not say which record."""
+        """The reason, a sentence that does not name the record."""
         if isinstance(self.error, NoTextError):
             return f"There is no text: {self.error.reason}."
         if isinstance(self.error, InputError):
@@ -48,33 +48,33 @@ class Fault:
 
 @dataclasses.dataclass
 class Prediction:
-    """What a model makes of one record.
+    """The prediction of a model for one record.
 
     Attributes:
-        text: str, the caption, translation or answer; empty if there is none, as of a
-            photo without objects that the model knows, or a sentence without words.
-        score: float, log-probability of the text; of an answer, its probability.
-        confidence: float in [0, 1], the geometric mean of the tokens' probabilities; of
-            a photo's caption by a calibrated model, how many of such captions name only
-            what is there, see `keras_caption.models.Captioner`; of an answer, its
-            probability.
-        unsure: bool, whether that is below the threshold of the model, or a caption
-            says several of a category of which one object is detected.
-        best: list of pairs of a text and its score, the best first: as many as were
-            asked for, or fewer if there are no more.
+        text: str, the caption, translation or answer. It is empty for a photo without
+            objects that the model knows, and for a sentence without words.
+        score: float, log-probability of a text; probability of an answer.
+        confidence: float in [0, 1], geometric mean of the tokens' probabilities;
+            probability of an answer. For a photo's caption by a calibrated model it is
+            the share of such captions that name only objects of the photo, see
+            `keras_caption.models.Captioner`.
+        unsure: bool, whether the confidence is below the threshold of the model, or a
+            caption has a plural for a category of which one object is detected.
+        best: list of pairs of a text and its score, the best first: `n` pairs, or fewer
+            if there are no more texts.
         objects: list of dict of `category`, `score` and `box`, see
             `keras_caption.features.ObjectDetector.objects_of`.
-        words: list of str, of the text, EOS included, or of a question: what the rows
-            of `attention` are of. Empty unless attention was asked for.
-        attention: float32 `(words, M)`, what each word attends to; of a question, how
-            much of each region's attention it has; or `None`.
-        items: list of str, what the items of the memory are called: categories of
-            objects, or the words of a sentence; empty if they have no names.
-        boxes: float32 `(M, 4)`, x1, y1, x2, y2 of the items divided by the image's
-            width and height, or by those of a clip's film strip; `None` if they have
-            no place.
-        inputs: dict of the model's inputs of the record, without batch dimension.
-        tokens: int32 `(T,)`, of the text, then PAD, or `None` of answers.
+        words: list of str, words of the text, EOS included, or of the question, one for
+            each row of `attention`. Empty unless attention was requested.
+        attention: float32 `(words, M)`, attention weights of each word over the items
+            of the memory, or `None`. For a word of a question, its share of the
+            attention of each region.
+        items: list of str, names of the items of the memory: categories of objects, or
+            words of a sentence; empty if items have no names.
+        boxes: float32 `(M, 4)`, x1, y1, x2, y2 of the items divided by width and height
+            of the image, or of a clip's film strip; `None` if items have no place.
+        inputs: dict of the model's inputs for the record, without batch dimension.
+        tokens: int32 `(T,)`, tokens of the text, then PAD; `None` for answers.
     """
 
     text: str = ""

@@ -18,25 +18,26 @@ from keras_caption.predict.batches import (
 from keras_caption.predict.prediction import Example, Fault, Prediction
 from keras_caption.settings.decoding import with_decoding
 
-FILES = ("photo", "clip")  # names of what features are extracted from
+FILES = ("photo", "clip")  # names of values from which features are extracted
 
 
 class RecordPredictor(abc.ABC):
-    """Base of what answers records of users, by whatever engine.
+    """Base of predictors, which answer records of users by some engine.
 
-    A subclass reads a record, and runs a batch; `stream`, `answer` and calls are
-    written once over these. Threads may share it: one batch at a time takes all cores.
+    A subclass implements `read`, for one record, and `run`, for one batch; `stream`,
+    `answer` and `__call__` use these. Threads may share a predictor: batches run one at
+    a time, each on all cores.
     """
 
     def __init__(self):
         self._lock = threading.Lock()
 
-    # === What an engine is ===
+    # === Methods of an engine ===
 
     @property
     @abc.abstractmethod
     def reads(self) -> tuple[str, ...]:
-        """Names that a record may have."""
+        """Names of values that a record may have."""
 
     @abc.abstractmethod
     def read(self, record: Mapping[str, Any], place: int = 0) -> Example:
@@ -44,8 +45,8 @@ class RecordPredictor(abc.ABC):
 
         Args:
             record: dict.
-            place: int, of the record among all that are read together: messages name
-                it, and the random numbers of samples follow from it.
+            place: int, place of the record among all records of a call. Messages name
+                it, and it decides the random numbers of samples.
 
         Raises:
             InputError: If a name is unknown or missing, a value is wrong, or nothing
@@ -61,26 +62,29 @@ class RecordPredictor(abc.ABC):
         attention: bool,
         options: dict[str, Any],
     ) -> Sequence[Prediction]:
-        """Predictions of a batch.
+        """Predicts for one batch.
 
         Args:
-            inputs: dict of arrays `(size, ...)`, values of examples of the same names.
-            places: int `(size,)`, of the examples in all input.
-            n, attention, options: Of `answer`.
+            inputs: dict of arrays `(size, ...)`, stacked values of the examples.
+            places: int `(size,)`, places of the examples in all input.
+            n, attention, options: As in `answer`.
+
+        Returns:
+            Sequence of `Prediction`, one for each example.
 
         Raises:
-            NoTextError: If the options leave an example no text.
+            NoTextError: If the options exclude all texts of an example.
         """
 
     @abc.abstractmethod
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
-        """Raises `InputError` as `answer` does, of its options."""
+        """Raises `InputError` if an option of `answer` is unknown or wrong."""
 
     def fill(self, count: int, batch_size: int) -> int:
-        """Rows that a batch of `count` examples has, see `batches_of`."""
+        """Number of rows of a batch of `count` examples, see `batches_of`."""
         return count
 
-    # === What is the same for all ===
+    # === Methods of all predictors ===
 
     def __call__(
         self,
@@ -109,17 +113,17 @@ class RecordPredictor(abc.ABC):
             examples: Sequence of `Example`.
             n: int, number of texts of each example, see
                 `keras_caption.models.Captioner.generate`.
-            attention: bool, whether to say what each word attends to.
-            **options: Fields of `keras_caption.decoding.Decoding`, in place of the
-                model's own. Models that answer questions have none.
+            attention: bool, whether predictions have attention weights.
+            **options: Fields of `keras_caption.decoding.Decoding` that replace the
+                model's own. Models that answer questions have no options.
 
         Returns:
             List of `Prediction`.
 
         Raises:
-            InputError: If an option is unknown or wrong, or there are fewer than `n`
-                answers.
-            NoTextError: If the options leave an example no text.
+            InputError: If an option is unknown or wrong, or the model has fewer than
+                `n` answers.
+            NoTextError: If the options exclude all texts of an example.
         """
         self.check_options(n, options)
 
@@ -141,26 +145,26 @@ class RecordPredictor(abc.ABC):
         attention: bool = False,
         **options: Any,
     ) -> Iterator[Prediction | Fault]:
-        """Answers any number of records, in their order, while the next are read.
+        """Answers any number of records in their order, while it reads the next ones.
 
-        Memory does not grow with the number of records. A record that cannot be read,
-        or not be answered even alone, costs no other its answer.
+        Memory does not grow with the number of records. A record that cannot be read or
+        answered has a `Fault`, and does not affect other records.
 
         Args:
-            records: Iterable of what `read` takes, which is read as far as needed.
-            read: Function of a record and its place to an `Example`, called in other
-                threads for photos and clips. Defaults to the method.
-            size_of: Function from a record to its bytes in memory; few large ones are
-                read at once.
-            batch_size: int, greatest number of examples that run at once.
-            faults: Class of the errors that are faults of records; others are raised.
-            n, attention, **options: Of `answer`.
+            records: Iterable of records for `read`, which is consumed as needed.
+            read: Function of a record and its place that returns an `Example`. For
+                photos and clips it runs in other threads. Defaults to the method.
+            size_of: Function of a record that returns its size in memory, in bytes. It
+                limits how many records are read at once.
+            batch_size: int, greatest number of examples in a batch.
+            faults: Class of the errors that become faults; other errors are raised.
+            n, attention, **options: As in `answer`.
 
         Yields:
-            A `Prediction`, or a `Fault`, of each record.
+            A `Prediction` or a `Fault` for each record.
 
         Raises:
-            InputError: As `answer` raises it, of the options.
+            InputError: If an option is unknown or wrong.
         """
         self.check_options(n, options)
         read = self.read if read is None else read
@@ -179,13 +183,16 @@ class RecordPredictor(abc.ABC):
             except faults as error:
                 return Fault(place, error)
 
-        if not has_files:  # read in no time; and a person may be typing the next one
+        # Texts are read at once. Reading ahead would also hold back an answer until the
+        # next record comes, which a person may be typing.
+        if not has_files:
             for window in windows:
                 examples = [read_one(*numbered) for numbered in window]
                 yield from self._answers(examples, run, batch_size, faults)
             return
         pool = concurrent.futures.ThreadPoolExecutor()
         try:
+            # One window is answered while threads read the next.
             waiting = begin(next(windows, []))
             while waiting:
                 following = begin(next(windows, []))
@@ -196,8 +203,9 @@ class RecordPredictor(abc.ABC):
             pool.shutdown(cancel_futures=True)
 
     def _answers(self, examples, run, batch_size, faults=None):
-        """What a function of inputs and places returns of examples, in their order."""
-        found = [x if isinstance(x, Fault) else Prediction() for x in examples]
+        """The results of `run` for examples, in their order, and faults as they are."""
+        # Examples without words keep this empty prediction.
+        results = [x if isinstance(x, Fault) else Prediction() for x in examples]
         indices = [
             i for i, x in enumerate(examples) if isinstance(x, Example) and x.has_words
         ]
@@ -206,19 +214,19 @@ class RecordPredictor(abc.ABC):
         )
         with self._lock:
             for i, result in run_batches(rows, run, batch_size, self.fill, faults):
-                found[indices[i]] = result
-        return found
+                results[indices[i]] = result
+        return results
 
 
 def windows_of(
     records: Iterable[Any], count: int, size_of: Callable[[Any], int] | None
 ) -> Iterator[list[tuple[Any, int]]]:
-    """Records with their places, as many at once as memory takes.
+    """Yields lists of records with their places, each list small enough for memory.
 
     Args:
         records: Iterable.
-        count: int, greatest number of records in a window.
-        size_of: Function from a record to its bytes, or `None`.
+        count: int, greatest number of records in a list.
+        size_of: Function of a record that returns its size in bytes, or `None`.
     """
     window, size = [], 0
     for place, record in enumerate(records):

@@ -25,12 +25,12 @@ def schema_of(columns: tuple[str, ...], text: str) -> Any:
         import pyarrow as pa
 
     number, string = pa.float64(), pa.string()
-    found = {"category": string, "score": number, "box": pa.list_(number)}
+    object_fields = {"category": string, "score": number, "box": pa.list_(number)}
     types = {
         "score": number,
         "confidence": number,
         "unsure": pa.bool_(),
-        "objects": pa.list_(pa.struct(found)),
+        "objects": pa.list_(pa.struct(object_fields)),
         "n_best": pa.list_(pa.struct({text: string, "score": number})),
     }
     return pa.schema({name: types.get(name, string) for name in columns})

@@ -127,9 +127,10 @@ class CiderD(keras.layers.Layer):
         captions: Int[Tensor, "batch*C T"],
         references: Int[Tensor, "batch R T_reference"],
     ) -> Float32[Tensor, " batch*C"]:
-        given = references
+        with_eos = references
         captions, references = by_image(captions, references, self.include_eos)
-        valid = ops.cast(ops.any(given != PAD, axis=-1), "float32")
+        # A reference of EOS alone is valid, though `by_image` may remove the EOS.
+        valid = ops.cast(ops.any(with_eos != PAD, axis=-1), "float32")
         ours, theirs = self._weigh(captions), self._weigh(references)
 
         # r_g idf_g of each n-gram of a caption, (images, 4, C, T, R).

@@ -1,7 +1,7 @@
-"""Models in use: predictions of records, a server, and exports for other engines.
+"""Predictions of records, a server of models, and exports for other engines.
 
-What one needs is imported when it is first used: a client needs no TensorFlow, and a
-server of exported models none of the models in Keras.
+Names are imported at their first use: a client needs no TensorFlow, and a server of
+exported models needs no models in Keras.
 """
 
 import importlib

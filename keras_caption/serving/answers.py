@@ -7,7 +7,7 @@ from keras_caption.serving.compiled_search import compiled_by_xla
 from keras_caption.serving.endpoint import Endpoint, inputs_of, photo_inputs
 from keras_caption.serving.photos import extract_photos
 
-BEST = 5  # answers of each question
+BEST = 5  # answers to a question that an export returns
 
 
 def answer_endpoints(
@@ -17,7 +17,7 @@ def answer_endpoints(
 
     Args:
         model: Classifier or ensemble.
-        jit_compile: bool, whether XLA compiles what finds the answers.
+        jit_compile: bool, whether XLA compiles the model.
     """
     count = min(BEST, len(model.answers))
 
@@ -30,7 +30,7 @@ def answer_endpoints(
         search = tf.function(search, autograph=False)  # one graph for all signatures
 
     def ids_of(inputs, valid):
-        scores, ids = search({"inputs": inputs})
+        scores, ids = search({"inputs": inputs})  # (batch, count) each
         return ids, tf.where(valid[:, None], scores, float("-inf"))
 
     def answer(inputs, valid):
@@ -52,8 +52,8 @@ def answer_endpoints(
         return {"best_ids": ids, "best_scores": scores}
 
     def photos(image_bytes, **served):
-        made, decoded = extract_photos(model.extractor, image_bytes)
-        inputs, valid = read_served(model.kinds, {**made, **served})
+        features, decoded = extract_photos(model.extractor, image_bytes)
+        inputs, valid = read_served(model.kinds, {**features, **served})
         return answer(inputs, valid & decoded)
 
     one, several = (None,), (None, count)

@@ -12,11 +12,11 @@ class Waiting:
     """Items of one request that wait for a batch.
 
     Attributes:
-        key: Hashable; only items of one key share a batch.
+        key: Hashable; only items of the same key share a batch.
         items: list, at most as many as fit into a batch.
-        effort: float, how much they ask for, see `keras_caption.serving.effort`.
-        future: `concurrent.futures.Future` of the list of their results.
-        since: float, seconds, when it began to wait.
+        effort: float, effort of the items, see `keras_caption.serving.effort`.
+        future: `concurrent.futures.Future` of the list of results.
+        since: float, time when the request began to wait, of `time.monotonic`.
     """
 
     key: Hashable
@@ -29,16 +29,16 @@ class Waiting:
 class Batcher:
     """Runs a function over the items of several requests at once, in one thread.
 
-    The oldest request is first; others of its key join it until the batch is full, or
-    the oldest has waited for `delay`. While a batch runs, requests gather for the next
-    one. Where a batch fails, each of its requests runs alone, so that none fails by
-    another's fault. Requests that nobody waits for any longer do not run.
+    The oldest request comes first. Other requests with its key join it until the batch
+    is full, or the oldest request has waited for `delay`. While a batch runs, requests
+    gather for the next one. If a batch fails, each of its requests runs alone, so that
+    a faulty request fails no other. Cancelled requests do not run.
 
     Args:
-        run: Function of a key and a list of items to the list of their results.
+        run: Function of a key and a list of items that returns the list of results.
         size: int, greatest number of items in a batch.
         effort: float, greatest effort of a batch of several requests.
-        delay: float, seconds that a request waits for others at most.
+        delay: float, greatest time that a request waits for others, in seconds.
         on_batch: Function that is called with the number of items of each batch.
     """
 
@@ -62,7 +62,7 @@ class Batcher:
         self._thread.start()
 
     def submit(self, key: Hashable, items: list[Any], effort: float = 0.0) -> Future:
-        """Adds items, at most `size`; the future's result is the list of theirs.
+        """Adds at most `size` items; the result of the future is the list of results.
 
         Raises:
             RuntimeError: If the batcher is closed.
@@ -76,7 +76,7 @@ class Batcher:
         return waiting.future
 
     def close(self) -> None:
-        """Finishes what was submitted, and takes no more."""
+        """Finishes all submitted requests, and accepts no more."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -87,15 +87,15 @@ class Batcher:
             self.on_batch(sum(len(waiting.items) for waiting in batch))
             try:
                 self._answer(batch)
-            except BaseException as error:
+            except BaseException as error:  # an error that ends the thread hangs all
                 if len(batch) == 1:
                     batch[0].future.set_exception(error)
                     continue
                 for waiting in batch:
                     try:
                         self._answer([waiting])
-                    except BaseException as own:
-                        waiting.future.set_exception(own)
+                    except BaseException as error_alone:
+                        waiting.future.set_exception(error_alone)
 
     def _answer(self, batch):
         """Runs a batch, and gives each request its results."""
@@ -105,7 +105,7 @@ class Batcher:
             waiting.future.set_result([next(results) for _ in waiting.items])
 
     def _next(self):
-        """The requests of the next batch; none where there will be no more."""
+        """The requests of the next batch; an empty list once the batcher is closed."""
         with self._changed:
             while True:
                 while self._waiting and self._waiting[0].future.cancelled():
@@ -119,16 +119,16 @@ class Batcher:
                 left = self._waiting[0].since + self.delay - time.monotonic()
                 if count >= self.size or left <= 0 or self._is_closed:
                     break
-                self._changed.wait(left)
+                self._changed.wait(left)  # a new request may fill the batch before
             for waiting in chosen:
                 self._waiting.remove(waiting)
             running = [x for x in chosen if x.future.set_running_or_notify_cancel()]
         return running or self._next()
 
     def _joining(self):
-        """Those that wait and can run with the oldest, and the number of their items.
+        """The requests that can run with the oldest one, and the number of their items.
 
-        A request that does not fit keeps those of its key behind it from passing it.
+        Requests of one key keep their order: behind one that does not fit, none joins.
         """
         key, chosen, count, effort = self._waiting[0].key, [], 0, 0.0
         for waiting in self._waiting:
@@ -137,6 +137,6 @@ class Batcher:
             count += len(waiting.items)
             effort += waiting.effort
             if chosen and (count > self.size or effort > self.effort):
-                return chosen, self.size  # as many as fit
+                return chosen, self.size  # the batch counts as full
             chosen.append(waiting)
         return chosen, count

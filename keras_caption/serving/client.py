@@ -25,23 +25,23 @@ from keras_caption.settings.options import DecodingOptions
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-BUSY = (429, 502, 503)  # statuses after which a request may come again
-LOST = (
+BUSY = (429, 502, 503)  # statuses after which a request is retried
+LOST = (  # errors after which a request is retried
     *(httpx.ConnectError, httpx.ReadError, httpx.WriteError),
     httpx.RemoteProtocolError,
 )
-FIRST_DELAY = 0.1  # seconds before the first retry; it doubles
+FIRST_DELAY = 0.1  # seconds before the first retry; the delay doubles each time
 LONGEST_DELAY = 10.0
 MAX_ANSWER = 2**30  # bytes
-ARRAYS = ("attention", "boxes")  # of a prediction
+ARRAYS = ("attention", "boxes")  # fields of a prediction that are arrays
 SENT = {field.name for field in dataclasses.fields(Prediction)} - {"inputs", "tokens"}
 
 
 class ServerError(Exception):
-    """A server has refused a request, does not answer, or answers something else.
+    """A server refuses a request, does not answer, or is no server of models.
 
     Attributes:
-        status: int, of HTTP, or `None` without an answer.
+        status: int, HTTP status, or `None` without an answer.
     """
 
     def __init__(self, message: str, status: int | None = None):
@@ -50,7 +50,7 @@ class ServerError(Exception):
 
 
 class AsyncClient:
-    """`Client`, whose methods are coroutines: its arguments are those of `Client`."""
+    """A client whose methods are coroutines. Its arguments are those of `Client`."""
 
     def __init__(
         self,
@@ -77,38 +77,39 @@ class AsyncClient:
         version: int | None = None,
         **options: Unpack[DecodingOptions],
     ) -> list[Prediction]:
-        """What a model makes of records.
+        """Predictions of a model for records.
 
         Args:
-            model: str, its name.
+            model: str, name of the model.
             records: Iterable of dict, see `keras_caption.serving.Predictor`, in which
                 `photo` and `clip` may be paths too; or of photos, as bytes, path or
                 uint8 array `(height, width, 3)`; or of sentences, as str.
-            n, attention, **options: Of `keras_caption.serving.Predictor.answer`.
-            version: int; defaults to the newest.
+            n, attention, **options: As in `keras_caption.serving.Predictor.answer`.
+            version: int; defaults to the newest version.
 
         Returns:
             List of `Prediction`, without `inputs` and `tokens`.
 
         Raises:
-            InputError: If a file cannot be read, or a record is no JSON.
+            InputError: If a file cannot be read, or a record cannot be sent as JSON.
             ServerError: If the server refuses the request, does not answer in time, or
-                answers something else.
+                is no server of models.
         """
         body = {"records": [record_of(record) for record in records]}
         body |= {"n": n, "attention": attention, "options": options}
 
         def read(answer):
-            found = [prediction_of(x) for x in answer["predictions"]]
-            if len(found) != len(body["records"]):
+            predictions = [prediction_of(x) for x in answer["predictions"]]
+            if len(predictions) != len(body["records"]):
                 raise ValueError("There should be a prediction of each record.")
-            return found
+            return predictions
 
         return await self._ask("POST", f"{path_of(model, version)}:answer", read, body)
 
     async def texts(self, model: str, records: Iterable[Any], **more: Any) -> list[str]:
-        """Captions, translations or answers, see `answer`."""
-        return [found.text for found in await self.answer(model, records, **more)]
+        """Captions, translations or answers for records, see `answer`."""
+        predictions = await self.answer(model, records, **more)
+        return [prediction.text for prediction in predictions]
 
     async def predict(
         self,
@@ -117,14 +118,14 @@ class AsyncClient:
         signature: str | None = None,
         version: int | None = None,
     ) -> dict[str, np.ndarray]:
-        """What a signature of a model returns, of TensorFlow Serving too.
+        """Calls a signature of a model. TensorFlow Serving answers this request too.
 
         Args:
-            model: str, its name.
+            model: str, name of the model.
             inputs: dict from name to array `(batch, ...)` or list; bytes are sent as
                 base64.
-            signature: str, defaults to what the server chooses.
-            version: int; defaults to the newest.
+            signature: str, name of the signature. If omitted, the server chooses one.
+            version: int; defaults to the newest version.
 
         Returns:
             dict of arrays, or one array if there is a single output.
@@ -174,7 +175,7 @@ class AsyncClient:
         read: Callable[[dict[str, Any]], Any],
         body: Any = None,
     ) -> Any:
-        """What `read` makes of the answer to a request, which may come again."""
+        """Sends a request, with retries, and returns its answer as `read` reads it."""
         if self._http.is_closed:
             raise InputError("The client is closed.")
         request = {} if body is None else {"content": content_of(body)}
@@ -194,10 +195,10 @@ class AsyncClient:
             ) from None
 
     async def _answer(self, limit, method, path, request):
-        """The JSON of an answer, after as many attempts as are allowed."""
+        """The JSON of an answer, after at most `retries` retries."""
         for attempt in range(self.retries + 1):
             delay = min(FIRST_DELAY * 2**attempt, LONGEST_DELAY)
-            delay *= random.uniform(0.5, 1)  # clients come back at different times
+            delay *= random.uniform(0.5, 1)  # so that clients do not retry all at once
             try:
                 response, content = await self._attempt(method, path, request)
             except LOST as error:
@@ -221,6 +222,7 @@ class AsyncClient:
                     raise problem
                 after = response.headers.get("retry-after", "")
                 delay = max(delay, float(after)) if after.isdecimal() else delay
+            # The reason of the last attempt says more than a timeout would.
             left = limit.when() - asyncio.get_running_loop().time()
             if attempt == self.retries or delay > left:
                 raise problem
@@ -228,7 +230,7 @@ class AsyncClient:
         return None
 
     def _reason(self, error):
-        """Why there is no answer, the end of a sentence."""
+        """The reason why there is no answer, the end of a sentence."""
         url, proxies = httpx.URL(self.url), urllib.request.getproxies()
         through = ""
         if not is_asked_directly(url.host) and {url.scheme, "all"} & {*proxies}:
@@ -236,13 +238,14 @@ class AsyncClient:
         return f"{through}: {reason_of(error)}."
 
     async def _attempt(self, method, path, request):
-        """A response and its content, as far as it may be long."""
+        """Sends a request once: the response and its content of limited length."""
         content = bytearray()
         async with self._http.stream(
             method, f"{self.url}{path}", **request
         ) as response:
             encoding = response.headers.get("content-encoding", "identity")
-            if encoding != "identity":  # which would be of any length
+            # Decoding would expand a short content to any length.
+            if encoding != "identity":
                 raise ServerError(
                     f"{self.url} answers {path} in the encoding {encoding:.20}.",
                     response.status_code,
@@ -260,7 +263,7 @@ class AsyncClient:
 def blocking(
     method: Callable[Concatenate[AsyncClient, Arguments], Coroutine[Any, Any, Result]],
 ) -> Callable[Concatenate["Client", Arguments], Result]:
-    """A method of `AsyncClient` for `Client`, which waits for its result."""
+    """Turns a coroutine of `AsyncClient` into a method that waits for its result."""
 
     @functools.wraps(method)
     def wait(self, *args, **kwargs):
@@ -272,28 +275,29 @@ def blocking(
 class Client:
     """Asks a server of `keras-caption serve` for captions, translations and answers.
 
-    Where the server is busy, or the connection is lost, a request comes again, after a
-    time that doubles. Its methods are those of `AsyncClient`, which there are
-    coroutines. A client may be shared by threads, and used where an event loop runs, as
+    If the server is busy, or the connection is lost, the client retries the request;
+    delays between retries double. The methods are those of `AsyncClient`, without
+    `await`. Threads may share a client, and it works where an event loop is running, as
     in a notebook.
 
     Args:
-        url: str, such as `"http://localhost:8501"`. A server of this machine is asked
-            without the proxy that the environment may name.
-        token: str, that the server asks for, or `None`.
+        url: str, such as `"http://localhost:8501"`. Requests to this machine do not use
+            the proxy that the environment may name.
+        token: str, token of the server, or `None`.
         timeout: float, seconds that a call may take in all, retries included.
-        retries: int, how often a request may come again.
+        retries: int, greatest number of retries of a request.
 
     Raises:
-        InputError: If the URL or the token is none, or the proxy cannot be used.
+        InputError: If the URL or the token is malformed, or the proxy cannot be used.
 
     Example:
 
     ```python
     client = keras_caption.serving.Client("http://localhost:8501")
     [caption] = client.texts("ngsan_coco", ["dog.jpg"])
-    [found] = client.answer("mcan_photos", [{"photo": content, "question": "Why?"}])
-    print(found.text, found.confidence)
+    records = [{"photo": content, "question": "Why?"}]
+    [prediction] = client.answer("mcan_photos", records)
+    print(prediction.text, prediction.confidence)
     ```
     """
 
@@ -325,20 +329,20 @@ class Client:
         self.close()
 
     def _run(self, call):
-        """What a coroutine returns, which, unlike blocking calls, ends in time."""
+        """Runs a coroutine in the loop's thread: it can be cancelled at the timeout."""
         with self._lock:
             if self._loop is not None and self._loop.process != os.getpid():
-                self._loop = None  # of the process that this one is a fork of
+                self._loop = None  # a fork has no thread for the loop of its parent
                 self._async._http = connections_to(self.url, self._async.token)
             self._loop = loop = self._loop or LoopThread()
         return loop.run(call)
 
 
 class LoopThread:
-    """An event loop in a thread of its own, which runs coroutines of other threads.
+    """A thread with an event loop, which runs coroutines for other threads.
 
     Attributes:
-        process: int, id of the process that the thread is in.
+        process: int, id of the process that has the thread.
     """
 
     def __init__(self):
@@ -347,11 +351,11 @@ class LoopThread:
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
     def run(self, call: Coroutine) -> Any:
-        """What a coroutine returns or raises."""
+        """Runs a coroutine, and returns or raises its result."""
         future = asyncio.run_coroutine_threadsafe(call, self._loop)
         try:
             return future.result()
-        except BaseException:  # such as an interruption of the thread that waits
+        except BaseException:  # such as an interruption of the waiting thread
             future.cancel()
             raise
 
@@ -366,7 +370,7 @@ def checked_address(url: str) -> str:
     """The address of a server, with its scheme and without a slash at its end.
 
     Raises:
-        InputError: If it is none.
+        InputError: If `url` is no address of HTTP or HTTPS.
     """
     text = str(url).strip()
     text = text if "://" in text else f"http://{text}"
@@ -383,7 +387,7 @@ def checked_address(url: str) -> str:
 
 
 def connections_to(url: str, token: str | None) -> httpx.AsyncClient:
-    """What keeps connections to a server open.
+    """The HTTP client that keeps connections to a server open.
 
     Raises:
         InputError: If the token cannot be sent, or the proxy of the environment cannot
@@ -395,7 +399,7 @@ def connections_to(url: str, token: str | None) -> httpx.AsyncClient:
     if token:
         headers["Authorization"] = f"Bearer {token}".encode()
     host = httpx.URL(url).host
-    # A transport of its own, for it has no proxy.
+    # An explicit transport has no proxy; the default one takes the environment's.
     transport = httpx.AsyncHTTPTransport() if is_asked_directly(host) else None
     try:
         return httpx.AsyncClient(headers=headers, timeout=None, transport=transport)
@@ -407,7 +411,7 @@ def connections_to(url: str, token: str | None) -> httpx.AsyncClient:
 
 
 def is_asked_directly(host: str) -> bool:
-    """Whether a host is asked without a proxy: it is local, or in `NO_PROXY`."""
+    """Whether requests to a host use no proxy: it is local, or in `NO_PROXY`."""
     try:
         is_local = ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -416,16 +420,16 @@ def is_asked_directly(host: str) -> bool:
 
 
 def path_of(model: str, version: int | None = None) -> str:
-    """The path of a model's address, or of one of its versions."""
+    """The path of a model, or of one of its versions, in an address."""
     part = "" if version is None else f"/versions/{version}"
     return f"/v1/models/{urllib.parse.quote(model, safe='')}{part}"
 
 
-# === What is sent ===
+# === Requests ===
 
 
 def record_of(record: Any) -> dict[str, Any]:
-    """A record as the server reads it."""
+    """A record in the form that the server reads, for JSON."""
     if isinstance(record, str) and not names_a_file(record):
         record = {"source": record}
     elif not isinstance(record, Mapping):
@@ -439,9 +443,9 @@ def record_of(record: Any) -> dict[str, Any]:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether a str is the path of a photo or a clip, and no sentence.
+    """Whether a str is the path of a photo or a clip, as opposed to a sentence.
 
-    It ends in a suffix of such files, and is one word or a file that is there.
+    A path ends in a suffix of such files, and is one word or an existing file.
     """
     if suffix_of(text) not in (*PHOTOS, *CLIPS):
         return False
@@ -453,10 +457,10 @@ def suffix_of(path: str | os.PathLike) -> str:
 
 
 def bytes_of(file: Any) -> bytes:
-    """The content of a photo or clip, given as such, as path or as pixels.
+    """The content of a photo or clip, which is bytes, a path or an array of pixels.
 
     Raises:
-        InputError: If a file cannot be read, or it is nothing of this.
+        InputError: If a file cannot be read, or `file` is none of these.
     """
     if isinstance(file, bytes):
         return file
@@ -484,7 +488,7 @@ def bytes_of(file: Any) -> bytes:
 
 
 def to_json(value: Any) -> Any:
-    """Arrays as lists, and bytes as base64."""
+    """Converts arrays to lists, and bytes to base64."""
     if isinstance(value, bytes):
         return {"b64": base64.b64encode(value).decode()}
     if isinstance(value, list | tuple):
@@ -495,10 +499,10 @@ def to_json(value: Any) -> Any:
 
 
 def content_of(body: Any) -> bytes:
-    """The JSON of a request; numbers that are not finite are sent as Python has them.
+    """The JSON of a request. Numbers that are not finite are `NaN` and `Infinity`.
 
     Raises:
-        InputError: If a value has no JSON.
+        InputError: If a value cannot be written as JSON.
     """
     try:
         return json.dumps(body).encode()
@@ -506,11 +510,11 @@ def content_of(body: Any) -> bytes:
         raise InputError(f"A request cannot be sent as JSON: {error}.") from None
 
 
-# === What is answered ===
+# === Answers ===
 
 
 def prediction_of(answer: dict[str, Any]) -> Prediction:
-    """A prediction as the server has sent it, of the fields that are known here."""
+    """The prediction in a server's answer. Unknown fields are ignored."""
     values = {name: answer[name] for name in SENT if name in answer}
     if not isinstance(values["text"], str):
         raise TypeError("A text should be a str.")
@@ -525,7 +529,7 @@ def prediction_of(answer: dict[str, Any]) -> Prediction:
 
 
 def reason_of(error: Exception) -> str:
-    """What an error of a connection is, in the words of the operating system if any."""
+    """Describes an error of a connection by its message from the operating system."""
     cause = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno:
@@ -535,7 +539,7 @@ def reason_of(error: Exception) -> str:
 
 
 def parsed(content: bytes) -> Any:
-    """The JSON of an answer, or `None`."""
+    """The value of an answer in JSON, or `None` if it is no JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -543,7 +547,7 @@ def parsed(content: bytes) -> Any:
 
 
 def error_of(response: Any, answer: Any) -> ServerError:
-    """The error of a response that is no success, with the server's sentence if any."""
+    """The error of an unsuccessful response, with the server's message if any."""
     status = response.status_code
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
         return ServerError(answer["error"], status)

@@ -1,4 +1,4 @@
-"""Functions of an exported graph that XLA compiles, for few shapes."""
+"""Functions of an exported graph that XLA compiles for few shapes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,16 +10,16 @@ from keras_caption.inputs import InputKind
 
 
 def compiled_by_xla(function: Callable, kinds: list[InputKind]) -> Callable:
-    """`function`, which XLA compiles, once for each of few shapes.
+    """Makes a function that XLA compiles once for each of few shapes.
 
-    Within the graph, batches are padded: items as `InputKind.padded_inputs` says, and
-    rows by repeating the last one.
+    Batches are padded within the graph: items of the inputs in
+    `InputKind.padded_inputs`, and rows by repeating the last one.
 
     Args:
-        function: Function of a dict with `inputs`, a dict of tensors as `read_served`
-            returns it, and of other nested structures of tensors that have a row for
-            each example, to a tuple of tensors that have one too.
-        kinds: List of `InputKind`, what the model reads.
+        function: Function of a dict that returns a tuple of tensors. The dict holds
+            `inputs`, a dict of tensors as `read_served` returns it, and other nested
+            structures of tensors. All tensors have a row for each example.
+        kinds: List of `InputKind` that the model reads.
     """
     compiled = tf.function(function, autograph=False, jit_compile=True)
 
@@ -31,7 +31,7 @@ def compiled_by_xla(function: Callable, kinds: list[InputKind]) -> Callable:
                 shape = (count, None, *inputs[name].shape[2:])
                 inputs[name] = pad(inputs[name], shape, kind.greatest)
         size = tf.where(count > 0, round_up_in_graph(count), 0)
-        rows = tf.minimum(tf.range(size), count - 1)
+        rows = tf.minimum(tf.range(size), count - 1)  # 0, ..., count - 1, count - 1
         feed = tf.nest.map_structure(
             lambda x: tf.gather(x, rows), {**feed, "inputs": inputs}
         )

@@ -20,7 +20,7 @@ EXPORTED = (
     "config.json",
     *(f"{name}_vocabulary.json" for name in ("source", "target", "shared")),
 )
-POSITIONS = 4096  # at most, of a sentence
+POSITIONS = 4096  # greatest number of tokens of a sentence
 SOCKETS = ("query_norm", "key_norm", "score", "bias", "memory", "temperature", "gate")
 Precision = Literal["float32", "int8"]
 
@@ -32,20 +32,21 @@ def export_ctranslate2(
 ) -> None:
     """Writes a translator as a folder that `ctranslate2.Translator` loads.
 
-    CTranslate2 reads and writes token ids as strings, `"<bos>"` and `"<eos>"` aside,
-    and appends EOS itself; the model's tokenizers make the ids. Padding, BOS and UNK,
-    which the model never generates, have to be suppressed: their probability, which
-    the model's own scores leave to them, then goes to other tokens. The folder appears
-    whole or not at all.
+    CTranslate2 reads and writes token ids as strings, special tokens as `"<bos>"` and
+    `"<eos>"`, and appends EOS itself; the model's tokenizers make the ids. The model
+    never generates padding, BOS or UNK: CTranslate2 has to be told to suppress these
+    tokens, as in the example. It then gives their probability to other tokens, so
+    scores differ from those of the model. The folder appears whole or not at all.
 
     Args:
         model: `keras_caption.models.TransformerTranslator` with plain attention.
         path: Path of the folder.
-        precision: `"float32"`; or `"int8"`, for weights of matrices in a quarter of
-            the size, with slightly other translations.
+        precision: str, `"float32"`; or `"int8"`, which stores matrices in a quarter of
+            the size and changes some translations.
 
     Raises:
-        InputError: If the model is no such translator, or CTranslate2 is missing.
+        InputError: If the model has other attention or is no Transformer, or
+            CTranslate2 is missing.
 
     Example:
 
@@ -79,15 +80,16 @@ def export_ctranslate2(
     embedding = decoder.embedding
     if not model.shared_embeddings:
         embedding = model.encoder.get_layer("source_embedding")
-    for part, own, table in (
+    for part, blocks, table in (
         (spec.encoder, encoder_blocks, embedding),
         (spec.decoder, decoder.blocks, decoder.embedding),
     ):
+        # An encoder of CTranslate2 may have several inputs, each with a table.
         embeddings = part.embeddings
         embeddings = embeddings[0] if isinstance(embeddings, list) else embeddings
         embeddings.weight = numbers(table.embeddings)
         part.position_encodings.encodings = positions(decoder)
-        for layer, block in zip(part.layer, own, strict=True):
+        for layer, block in zip(part.layer, blocks, strict=True):
             set_block(layer, block)
     if decoder.shared:
         spec.decoder.projection.weight = numbers(decoder.embedding.embeddings)
@@ -97,7 +99,7 @@ def export_ctranslate2(
         (spec.register_source_vocabulary, model.source_size),
         (spec.register_target_vocabulary, model.target_size),
     ):
-        others = map(str, range(len(SPECIAL_TOKENS), size))
+        others = map(str, range(len(SPECIAL_TOKENS), size))  # ids stand for the words
         register([*SPECIAL_TOKENS, *others])
     config = spec.config
     config.bos_token, config.eos_token, config.unk_token = (
@@ -136,20 +138,22 @@ def numbers(values: Any) -> np.ndarray:
 
 
 def positions(decoder: Any) -> np.ndarray:
-    """The encodings of all positions, float32 `(POSITIONS, model_dim)`."""
+    """Encodings of all positions, float32 `(POSITIONS, model_dim)`."""
     return numbers(decoder.positions(ops.zeros((1, POSITIONS, decoder.model_dim))))[0]
 
 
 def set_block(layer: Any, block: keras.layers.Layer) -> None:
     """Copies the weights of a block of the encoder or decoder."""
-    of_decoder = hasattr(block, "cross_attention")
-    attention = block.self_attention if of_decoder else block.attention
-    norm = block.self_norm if of_decoder else block.attention_norm
-    first = attention.query_dense, attention.key_dense, attention.value_dense
-    set_linear(layer.self_attention.linear[0], *first)
+    is_decoder = hasattr(block, "cross_attention")
+    attention = block.self_attention if is_decoder else block.attention
+    norm = block.self_norm if is_decoder else block.attention_norm
+    # CTranslate2 has one matrix for the projections of self-attention, and one for the
+    # keys and values of cross-attention.
+    projections = attention.query_dense, attention.key_dense, attention.value_dense
+    set_linear(layer.self_attention.linear[0], *projections)
     set_linear(layer.self_attention.linear[1], attention.output_dense)
     set_norm(layer.self_attention.layer_norm, norm)
-    if of_decoder:
+    if is_decoder:
         cross, target = block.cross_attention, layer.attention
         set_linear(target.linear[0], cross.query_dense)
         set_linear(target.linear[1], cross.key_dense, cross.value_dense)
@@ -161,7 +165,7 @@ def set_block(layer: Any, block: keras.layers.Layer) -> None:
 
 
 def set_linear(spec: Any, *layers: keras.layers.Dense) -> None:
-    """Copies dense layers, one above the other: rows are outputs in CTranslate2."""
+    """Copies dense layers, stacked along the outputs, which are rows in CTranslate2."""
     spec.weight = np.concatenate([numbers(x.kernel).T for x in layers])
     spec.bias = np.concatenate([numbers(x.bias) for x in layers])
 

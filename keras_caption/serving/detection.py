@@ -5,7 +5,7 @@ from keras_caption.features import CATEGORIES, ColouredObjects, load_detector
 
 
 def reads_objects(model: Any) -> bool:
-    """Whether a model reads COCO's objects, which a detector has to find in photos."""
+    """Whether a model reads COCO's objects, and needs a detector to read photos."""
     reads = tuple(model.categories or ())
     return model.extractor is None and reads in (CATEGORIES, ColouredObjects.dimensions)
 
@@ -17,17 +17,17 @@ def add_detector(
     name: str | None = None,
     instead: str = "",
 ) -> None:
-    """Gives a model of objects the detector that it reads photos by.
+    """Sets the detector by which a model of objects reads photos.
 
     Args:
         model: Model, or ensemble, of `keras_caption.models`.
-        detector, confidence: Of `keras_caption.features.load_detector`.
-        name: str, what the model is called in messages. Defaults to its name.
-        instead: str, what else a user can do, the end of a sentence.
+        detector, confidence: As in `keras_caption.features.load_detector`.
+        name: str, name of the model in messages. Defaults to the model's name.
+        instead: str, end of a message that says what else a user can do.
 
     Raises:
-        InputError: If the model extracts features otherwise, or not at all, or there
-            is no such detector.
+        InputError: If the model has another extractor or does not read objects, or
+            there is no such detector.
     """
     name = name or model.name
     if model.extractor is not None:

@@ -1,4 +1,4 @@
-"""How much a request asks of a model, before any of it is computed."""
+"""The effort of a request, known before the model computes anything."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,21 +15,21 @@ def check_effort(
 ) -> int:
     """Refuses a request that would take a model minutes, or gigabytes.
 
-    Its effort is the product of the number of records, the width of the beam, the
-    greatest number of tokens of a text, and 1 plus the number of tokens that are
-    required; a hundred tokens of forbidden phrases count as one of those.
+    The effort is the product of the number of records, the width of the beam, the
+    greatest number of tokens of a text, and 1 plus the number of required tokens. A
+    hundred tokens of forbidden phrases count as one required token.
 
     Args:
         model: `keras_caption.serving.Predictor` or `ExportedPredictor`.
-        records: Sequence of what a user sent.
-        n, options: Of its `answer`, as a user sent them.
+        records: Sequence of records from a user.
+        n, options: Arguments of the model's `answer`, from a user.
         most: int, greatest effort, `max_effort` of `keras_caption.serving.Limits`.
 
     Returns:
-        The effort, an int.
+        int, the effort.
 
     Raises:
-        InputError: If it is too great, or an option is unknown or wrong.
+        InputError: If the effort is too great, or an option is unknown or wrong.
     """
     if n is not None:
         check(Count, n=n)
@@ -45,7 +45,7 @@ def check_effort(
     if effort > most:
         raise InputError(
             f"The request asks for too much: {effort:,} steps, the product of records, "
-            "beam, tokens of a text and of what is required; at most "
-            f"{most:,} are made."
+            "beam width, tokens of a text and required tokens; at most "
+            f"{most:,} are allowed."
         )
     return effort

@@ -20,9 +20,9 @@ class Input:
     Attributes:
         shape: tuple of int and `None`.
         dtype: `tf.DType`.
-        example: Value that warms a server up.
-        has_default: bool, whether TensorFlow Serving takes the example if a request
-            lacks the input. Such inputs come last.
+        example: Value for requests that warm a server up.
+        has_default: bool, whether the example is the default value, which TensorFlow
+            Serving takes if a request lacks the input. Such inputs come last.
     """
 
     shape: tuple[int | None, ...]
@@ -32,7 +32,7 @@ class Input:
 
     @property
     def tensor(self) -> tf.Tensor:
-        """The example."""
+        """The example as a tensor."""
         return tf.constant(self.example, self.dtype)
 
 
@@ -41,9 +41,9 @@ class Endpoint:
     """A signature of an exported model.
 
     Attributes:
-        function: Function of the inputs, as keywords, to a dict of tensors.
+        function: Function of the inputs, as keywords, that returns a dict of tensors.
         inputs: dict from name to `Input`.
-        outputs: dict from name to `tf.TensorSpec`, known without tracing the function.
+        outputs: dict from name to `tf.TensorSpec`, known before the function is traced.
     """
 
     function: Callable[..., dict[str, Any]]
@@ -56,8 +56,8 @@ class Endpoint:
         return {name: x.tensor for name, x in self.inputs.items()}
 
     def traced(self) -> Any:
-        """The function as `tf.saved_model.save` takes it, with its defaults."""
-        # They are saved only as default values of the function's own arguments.
+        """The function for `tf.saved_model.save`, with default values of inputs."""
+        # TensorFlow saves default values of named parameters only: `**kwargs` has none.
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         signature = inspect.Signature(
             [
@@ -79,7 +79,7 @@ class Endpoint:
 
 
 def default_of(endpoints: dict[str, Endpoint]) -> str:
-    """The name of the signature that is the default one, too."""
+    """The name of the signature that is also `serving_default`."""
     return "photos" if "photos" in endpoints else "features"
 
 
@@ -87,8 +87,8 @@ def inputs_of(kinds: list[InputKind], as_tokens: bool = False) -> dict[str, Inpu
     """The inputs of signatures, by name.
 
     Args:
-        kinds: List of `InputKind`, what a model reads.
-        as_tokens: bool, whether texts are read as the model's tokens, not as strings.
+        kinds: List of `InputKind` that a model reads.
+        as_tokens: bool, whether texts are token ids in place of strings.
     """
     inputs = {}
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""Models as files of OpenVINO, ONNX and LiteRT, which run without TensorFlow."""
+"""Exports of models to OpenVINO, ONNX and LiteRT, which run without TensorFlow."""
 
 import base64
 import dataclasses
@@ -169,7 +169,7 @@ def lacking(engine: str, model: Any) -> InputError:
 
 
 def write_texts(texts: Tokenizer | list[str], path: pathlib.Path) -> None:
-    """Writes the texts of all ids, as a file without suffix is called."""
+    """Writes the texts of all ids to `path` with the suffix of their format."""
     if isinstance(texts, SubwordTokenizer):
         path.with_suffix(".spm").write_bytes(base64.b64decode(texts.model))
     else:
@@ -179,7 +179,7 @@ def write_texts(texts: Tokenizer | list[str], path: pathlib.Path) -> None:
 
 
 def card_of(model: Any, endpoint: Endpoint, engine: Engine) -> str:
-    """What the folder is, and the code that loads and runs it, Markdown."""
+    """Describes the folder, with code that loads and runs the model, in Markdown."""
     output = "best_ids" if isinstance(model, Answering) else "tokens"
     feed = ", ".join(f'"{name}": {name}' for name in endpoint.inputs)
     running = RUNNING[engine].replace("INPUTS", f"{{{feed}}}")
@@ -200,7 +200,7 @@ def card_of(model: Any, endpoint: Endpoint, engine: Engine) -> str:
 
 
 def reading_of(model: Any) -> tuple[str, str]:
-    """The import and the code that print the texts of what a model has answered."""
+    """The import and the code that print the texts of a model's outputs."""
     if isinstance(model, Answering):
         return "import json", (
             'answers = json.load(open("answers.json", encoding="utf-8"))\n'
@@ -224,7 +224,7 @@ def reading_of(model: Any) -> tuple[str, str]:
 
 
 def notes_of(model: Any) -> list[str]:
-    """What of a model the file does not hold, a list of sentences."""
+    """Differences of the file from the model, a list of sentences."""
     if isinstance(model, Answering):
         notes = [
             "`best_ids` are those of five answers, the most probable first. Where "
@@ -237,15 +237,15 @@ def notes_of(model: Any) -> list[str]:
             if x.name in ("beam_size", "max_length")
             or getattr(model.decoding, x.name) != x.default
         }
-        given = ", ".join(f"`{name}` {value}" for name, value in options.items())
-        notes = [f"The file holds the whole search, with fixed options: {given}."]
-    for name, made in (
+        fixed = ", ".join(f"`{name}` {value}" for name, value in options.items())
+        notes = [f"The file holds the whole search, with fixed options: {fixed}."]
+    for name, code in (
         ("source", f"`model.source.encode(text)[1:]`, up to EOS ({EOS})"),
         ("question", "`model.question.to_ids(text)`"),
     ):
         if getattr(model, name, None):
             notes.append(
-                f"`{name}` holds token ids, which `{name}.*` has in words. Those of a "
-                f"text are, in keras_caption, {made}; then PAD ({PAD})."
+                f"`{name}` holds token ids; `{name}.*` has their words. In "
+                f"keras_caption, {code} makes the ids of a text; PAD ({PAD}) follows."
             )
     return notes

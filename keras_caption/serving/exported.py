@@ -1,4 +1,4 @@
-"""Exported models, read by TensorFlow alone."""
+"""Predictions of exported models, which need TensorFlow only."""
 
 import contextlib
 import math
@@ -22,7 +22,8 @@ from keras_caption.serving.rest_values import DEFAULT, FILES, check_items, to_ar
 from keras_caption.serving.signature import Signature
 
 TEXTS = ("captions", "translations", "answers")  # names of outputs
-PHOTOS, FEATURES = "photos", "features"  # signatures
+PHOTOS, FEATURES = "photos", "features"  # names of signatures
+# From an input that counts items to the input that holds them.
 COUNTS = {"num_regions": "regions", "num_frames": "frames"}
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -30,8 +31,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 class ExportedPredictor(RecordPredictor):
     """Answers records by an exported model, as `Predictor` does by a saved one.
 
-    It builds no model of Keras. An export returns texts and scores; of objects and
-    attention it knows nothing.
+    No model of Keras is built. An export returns texts and scores, but no objects and
+    no attention.
 
     Args:
         path: Path of the folder that `keras_caption.serving.export` wrote.
@@ -40,7 +41,7 @@ class ExportedPredictor(RecordPredictor):
         signatures: dict from name to `Signature`.
 
     Raises:
-        InputError: If there is none, or it is damaged.
+        InputError: If there is no export at `path`, or it is damaged.
     """
 
     def __init__(self, path: str | os.PathLike):
@@ -50,14 +51,14 @@ class ExportedPredictor(RecordPredictor):
             [graph] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
             register_operators(graph)
             self._loaded = tf.saved_model.load(str(path))
-        described = graph.signature_def
+        definitions = graph.signature_def
         self.signatures = {
-            name: signature_of(function, described[name])
+            name: signature_of(function, definitions[name])
             for name, function in self._loaded.signatures.items()
         }
         if DEFAULT not in self.signatures:
             raise InputError(f"{path} has no signature {DEFAULT!r}.")
-        # Exports of earlier versions have the default one only.
+        # Exports of earlier versions have the default signature only.
         self._features = FEATURES if FEATURES in self.signatures else DEFAULT
 
     @property
@@ -100,14 +101,15 @@ class ExportedPredictor(RecordPredictor):
     def effort(
         self, records: Sequence[Any], n: int | None, options: dict[str, Any]
     ) -> int:
-        """How much `answer` asks for, see `keras_caption.serving.effort`."""
+        """The effort of a call of `answer`, see `keras_caption.serving.effort`."""
         outputs = self.signatures.get("n_best", self.signatures[DEFAULT]).outputs
         tokens = outputs.get("tokens")
+        # Beam width and length of texts, as far as the graph has them.
         sizes = [] if tokens is None else tokens.shape[1:].as_list()
         return math.prod([len(records), *(size or 1 for size in sizes)])
 
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
-        """Raises `InputError` as `answer` does, of its options."""
+        """Raises `InputError` if an option of `answer` is unknown or wrong."""
         self._values(options, self._signature(False, n, options))
 
     def run(
@@ -118,23 +120,24 @@ class ExportedPredictor(RecordPredictor):
         attention: bool,
         options: dict[str, Any],
     ) -> list[Prediction]:
-        """Predictions of a batch, see `RecordPredictor.run`.
+        """Predicts for one batch, see `RecordPredictor.run`.
 
-        Options are those that the signatures `search` and `sample` have.
+        Options are inputs of the signatures `search` and `sample`.
         """
         if attention:
             raise InputError("An exported model has no attention to show.")
         signature = self._signature(FILES in inputs, n, options)
-        given = self._values(options, signature)
-        if "seed" in given:
-            given["seed"] = given["seed"] + (places.astype("int64") << PLACE_BITS)
-        found = predictions_of(signature(inputs | given), n)
-        self._check_found(found, places, options)
-        return found
+        values = self._values(options, signature)
+        if "seed" in values:
+            # The signature reads the place of an example from the upper bits.
+            values["seed"] = values["seed"] + (places.astype("int64") << PLACE_BITS)
+        predictions = predictions_of(signature(inputs | values), n)
+        self._check_texts(predictions, places, options)
+        return predictions
 
-    def _check_found(self, found, places, options):
-        """Raises `NoTextError` if an example has no text, for its options perhaps."""
-        for place, prediction in zip(places, found, strict=True):
+    def _check_texts(self, predictions, places, options):
+        """Raises `NoTextError` if there are options, and an example has no text."""
+        for place, prediction in zip(places, predictions, strict=True):
             if options and not prediction.best:
                 names = ", ".join(f"`{name}`" for name in options)
                 raise NoTextError(
@@ -147,7 +150,7 @@ class ExportedPredictor(RecordPredictor):
             signature.warm_up()
 
     def _values(self, options, signature):
-        """Values of options as inputs `(1,)` of a signature, a dict of arrays."""
+        """Converts options to inputs `(1,)` of a signature, a dict of arrays."""
         values = {}
         for name, value in options.items():
             if name == "forbidden" and not isinstance(value, str):
@@ -156,23 +159,28 @@ class ExportedPredictor(RecordPredictor):
         return values
 
     def _signature(self, of_files, n, options):
-        """The signature that answers so.
+        """The signature that reads these inputs and options.
+
+        Args:
+            of_files: bool, whether inputs are files of photos.
+            n, options: As in `answer`.
 
         Raises:
-            InputError: If the export has none, or it lacks an option.
+            InputError: If the export has no such signature, or the signature lacks an
+                option.
         """
         name = ""
         if options:
             name = "sample" if "temperature" in options else "search"
         elif (n or 1) > 1 and "n_best" in self.signatures:
-            name = "search" if of_files else "n_best"
+            name = "search" if of_files else "n_best"  # photos have no `n_best`
         if of_files:
             name = f"{PHOTOS}_{name}" if name else PHOTOS
         name = name or self._features
         signature = self.signatures.get(name)
-        own = set() if signature is None else {*signature.inputs}
+        known = set() if signature is None else {*signature.inputs}
         for option in options:
-            if option not in own:
+            if option not in known:
                 raise InputError(
                     f"An exported model has no option {option!r:.60} of requests."
                 )
@@ -182,9 +190,9 @@ class ExportedPredictor(RecordPredictor):
 
 
 def register_operators(graph: Any) -> None:
-    """Imports the package of subword tokenizers if a `MetaGraphDef` needs it.
+    """Imports the operators of subword tokenizers if a `MetaGraphDef` needs them.
 
-    The package imports Keras.
+    They are not always imported, since their package imports Keras.
     """
     used = graph.meta_info_def.stripped_op_list.op
     if not all(hasattr(tf.raw_ops, operator.name) for operator in used):
@@ -192,25 +200,25 @@ def register_operators(graph: Any) -> None:
             import tensorflow_text  # noqa: F401
 
 
-def signature_of(function: Any, described: Any) -> Signature:
+def signature_of(function: Any, definition: Any) -> Signature:
     """A signature of a loaded SavedModel.
 
     Args:
-        function: Of `signatures`.
-        described: Its `SignatureDef`.
+        function: Value of the loaded model's `signatures`.
+        definition: `SignatureDef` of the function, which has default values of inputs.
     """
     defaults = {
-        name: tf.make_ndarray(value) for name, value in described.defaults.items()
+        name: tf.make_ndarray(value) for name, value in definition.defaults.items()
     }
     inputs = dict(function.structured_input_signature[1])
     return Signature(inputs, defaults, lambda: function)
 
 
 def predictions_of(outputs: dict[str, np.ndarray], n: int | None) -> list[Prediction]:
-    """The predictions that a signature's outputs are.
+    """Converts the outputs of a signature to predictions.
 
     Raises:
-        InputError: If there are fewer than `n` answers.
+        InputError: If the model has fewer than `n` answers.
     """
     name = next(name for name in TEXTS if name in outputs)
     texts, scores = (outputs.get(f"best_{x}", outputs[x]) for x in (name, "scores"))
@@ -220,35 +228,35 @@ def predictions_of(outputs: dict[str, np.ndarray], n: int | None) -> list[Predic
     if texts.ndim == 1:
         texts, scores = texts[:, None], scores[:, None]
         tokens = None if tokens is None else tokens[:, None]
-    found = []
-    for i, of_one in enumerate(texts):
+    predictions = []
+    for i, row in enumerate(texts):
         best = [
             (text.decode(), float(score))
-            for text, score in zip(of_one, scores[i], strict=True)
-            if np.isfinite(score)
+            for text, score in zip(row, scores[i], strict=True)
+            if np.isfinite(score)  # -inf is no text
         ][: n or 1]
         if not best:
-            found.append(Prediction())
+            predictions.append(Prediction())
             continue
         confidence = best[0][1]
-        if tokens is not None:
+        if tokens is not None:  # the geometric mean of the tokens' probabilities
             confidence = float(np.exp(confidence / np.count_nonzero(tokens[i, 0])))
-        one = Prediction(*best[0], confidence, False, best)
-        one.tokens = None if tokens is None else tokens[i, 0]
-        found.append(one)
-    return found
+        prediction = Prediction(*best[0], confidence, False, best)
+        prediction.tokens = None if tokens is None else tokens[i, 0]
+        predictions.append(prediction)
+    return predictions
 
 
 def file_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
-    """The bytes of a record's photo, a NumPy scalar of them.
+    """The bytes of a record's photo, as a NumPy scalar of type object.
 
     Args:
         value: bytes of a JPEG or PNG file; or uint8 array `(height, width, 3)`.
-        place: int, of the record among others.
+        place: int, place of the record, for messages.
         max_pixels: int, greatest number of pixels.
 
     Raises:
-        InputError: If it is neither, or has more pixels.
+        InputError: If `value` is neither, or has more pixels.
     """
     if isinstance(value, np.ndarray) and value.dtype == "uint8" and value.ndim == 3:
         value = tf.io.encode_png(value).numpy()
@@ -257,6 +265,7 @@ def file_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
         raise InputError(f"{what} should be the bytes of an image file.")
     try:
         if value.startswith(PNG):
+            # The header chunk: signature, length and name of the chunk, then sizes.
             width, height = struct.unpack(">2I", value[16:24])
         else:
             height, width, _ = tf.io.extract_jpeg_shape(value).numpy().tolist()

@@ -32,7 +32,8 @@ def generation_endpoints(
         jit_compile: bool, whether XLA compiles the searches.
 
     Raises:
-        InputError: If the model has no vocabulary, or options are those of requests.
+        InputError: If the model has no vocabulary, or `options` has some that only a
+            request may set: a temperature or texts.
     """
     if options.temperature is not None:
         raise InputError(
@@ -44,10 +45,10 @@ def generation_endpoints(
     if options.prefix or options.forbidden or options.required:
         raise InputError(
             "An export takes no texts: `prefix` and `forbidden` are inputs of its "
-            "signatures `search` and `sample`, and `required` of none."
+            "signatures `search` and `sample`; `required` is not available."
         )
 
-    # === Parts of the signatures, one graph of each for all ===
+    # === Parts that signatures share, each traced as one graph ===
     graph = functools.partial(tf.function, autograph=False)
     encode = graph(model.encode)
 
@@ -64,25 +65,25 @@ def generation_endpoints(
     def extract(image_bytes):
         return extract_photos(model.extractor, image_bytes)
 
-    # === What signatures read ===
+    # === Inputs of signatures: functions that return inputs and validity ===
     def features(served):
         return read_served(model.kinds, served)
 
     def photos(served):
-        made, decoded = extract(served["image_bytes"])
-        inputs, valid = read_served(model.kinds, made)
-        if isinstance(model.extractor, ObjectDetector):
-            decoded &= tf.reduce_any(made["scores"] > 0, axis=1)
+        extracted, decoded = extract(served["image_bytes"])
+        inputs, valid = read_served(model.kinds, extracted)
+        if isinstance(model.extractor, ObjectDetector):  # nothing detected: no text
+            decoded &= tf.reduce_any(extracted["scores"] > 0, axis=1)
         return inputs, valid & decoded
 
-    # === What they answer: functions of inputs, validity and the request ===
+    # === Outputs of signatures: functions of inputs, validity and the request ===
     def hypotheses(search, requested=None):
         def answer(inputs, valid, served):
             feed = {"inputs": inputs}
             if requested is not None:
-                of_request, valid = requested.read(served, valid)
-                feed |= of_request
-            tokens, scores = search(feed)
+                request_feed, valid = requested.read(served, valid)
+                feed |= request_feed
+            tokens, scores = search(feed)  # (batch, n, T) and (batch, n)
             usable = valid[:, None] & is_hypothesis(scores)
             return {
                 "tokens": tf.where(usable[..., None], tokens, PAD),
@@ -98,7 +99,7 @@ def generation_endpoints(
         def with_texts(*args):
             answers = answer(*args)
             tokens = answers["tokens"]
-            flat = tf.reshape(tokens, (-1, tokens.shape[-1]))
+            flat = tf.reshape(tokens, (-1, tokens.shape[-1]))  # (batch * n, T)
             texts = model.vocabulary.detokenize(flat)
             texts = tf.reshape(texts, tf.shape(tokens)[:-1])
             return {model.generated: texts, **answers}
@@ -118,7 +119,7 @@ def generation_endpoints(
         return Endpoint(lambda **served: answer(*read(served), served), inputs, outputs)
 
     def outputs(*others, words=True):
-        """Specs of hypotheses, whose dimensions are the batch and `others`."""
+        """Specs of outputs, whose first dimensions are the batch and `others`."""
         specs = {
             "tokens": tf.TensorSpec((None, *others, None), tf.int32),
             "scores": tf.TensorSpec((None, *others), tf.float32),
@@ -129,12 +130,12 @@ def generation_endpoints(
     beam = hypotheses(search_by(options))
     greedy = hypotheses(search_by(options.override(beam_size=1)))
     by_request = {}
-    for name, own in (
+    for name, defaults in (
         ("search", options),
         ("sample", options.override(temperature=1.0)),
     ):
-        requested = RequestOptions(own, model.vocabulary)
-        answer = hypotheses(search_by(own), requested)
+        requested = RequestOptions(defaults, model.vocabulary)
+        answer = hypotheses(search_by(defaults), requested)
         more = requested.inputs
         if name == "search":
             by_request[name] = in_words(answer), more, outputs(None)
@@ -160,15 +161,15 @@ def generation_endpoints(
             {"logits": tf.TensorSpec((None, None, len(model.vocabulary)), tf.float32)},
         ),
     }
-    for name, (answer, more, made) in by_request.items():
-        endpoints[name] = endpoint(features, answer, {**inputs, **more}, made)
+    for name, (answer, more, specs) in by_request.items():
+        endpoints[name] = endpoint(features, answer, {**inputs, **more}, specs)
     extractor = getattr(model, "extractor", None)
     required = {name for kind in model.kinds for name in kind.required}
     reads_photos = isinstance(extractor, Extractor | ObjectDetector)
     if reads_photos and required <= {*extractor.made}:
         files = photo_inputs()
         endpoints["photos"] = endpoint(photos, in_words(best(beam)), files, outputs())
-        for name, (answer, more, made) in by_request.items():
+        for name, (answer, more, specs) in by_request.items():
             read = {**files, **more}
-            endpoints[f"photos_{name}"] = endpoint(photos, answer, read, made)
+            endpoints[f"photos_{name}"] = endpoint(photos, answer, read, specs)
     return endpoints

@@ -1,29 +1,31 @@
 import dataclasses
 
-# Regions, frames or tokens of an example: attention takes their square.
+# Regions, frames or tokens of an example. Attention takes memory for their square.
 MAX_ITEMS = 1024
-# Forbidden ones of an example, in a signature.
+# Forbidden phrases of an example, in a request to a signature.
 MAX_PHRASES = 1000
-# Bits of a seed in a signature; those above them are the place of its example.
+# A seed in a signature has 64 bits: the upper ones, from this bit on, are the place of
+# its example.
 PLACE_BITS = 32
-# Of a text, of which no model reads more tokens than items. Sorting a row of accents
-# takes TensorFlow the square of their number.
+# Bytes of a text, far more than `MAX_ITEMS` tokens have. TensorFlow sorts a run of
+# combining accents in time that is quadratic in its length.
 TEXT_BYTES = 2**16
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What a server accepts.
+    """Limits of a server.
 
     Attributes:
-        max_body: int, bytes of a request.
-        max_pixels: int, of a photo, before it is decoded.
-        max_requests: int, that wait or run at once; more are refused.
-        max_effort: int, steps of a request, and of a batch: see
+        max_body: int, greatest number of bytes of a request.
+        max_pixels: int, greatest number of pixels of a photo, checked before decoding.
+        max_requests: int, greatest number of requests that wait or run; further ones
+            are refused.
+        max_effort: int, greatest number of steps of a request, and of a batch, see
             `keras_caption.serving.effort.check_effort`.
-        timeout: float, seconds that a request may take.
-        batch_size: int, examples in a batch.
-        batch_delay: float, seconds that a request waits for others at most.
+        timeout: float, greatest time of a request, in seconds.
+        batch_size: int, greatest number of examples in a batch.
+        batch_delay: float, greatest time that a request waits for others, in seconds.
     """
 
     max_body: int = 32 * 2**20

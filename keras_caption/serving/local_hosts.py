@@ -1,4 +1,4 @@
-"""Requests to a server of this machine that a page of another site makes."""
+"""Protects a server of this machine from requests of other sites' pages."""
 
 import ipaddress
 import json
@@ -9,16 +9,16 @@ LOCAL = "localhost"
 
 
 class LocalHosts:
-    """An application of ASGI that only this machine's own pages and programs ask.
+    """An ASGI application that answers pages and programs of this machine only.
 
-    A server that listens on the loopback interface is reached by browsers of this
-    machine too, whatever page they show. A page of another site sends requests to it,
-    with that site as `Origin`; or has the name of its own host resolved to this
-    machine's address, and sends it as `Host`. Both are refused.
+    Browsers of this machine reach a server on its loopback interface, whatever page
+    they show. A page of another site can send requests with that site as `Origin`. Or
+    its owner resolves the name of the site to this machine's address (DNS rebinding),
+    and requests have that name as `Host`. Both kinds of request are refused.
 
     Args:
-        app: Application of ASGI.
-        host: str, that it is served at, which is local too.
+        app: ASGI application.
+        host: str, host at which it is served, which counts as local too.
     """
 
     def __init__(self, app: Any, host: str = LOCAL):
@@ -45,7 +45,7 @@ class LocalHosts:
         await send({"type": "http.response.body", "body": body})
 
     def foreign(self, scope: dict) -> str | None:
-        """The host or origin of a request that is not this machine, if there is one."""
+        """The host or origin of a request if it is not this machine, else `None`."""
         for name, value in scope["headers"]:
             text = value.decode("latin-1")
             if name == b"host" and not self.is_local(f"//{text}"):

@@ -1,4 +1,4 @@
-"""Image files within an exported graph: decoding, and features."""
+"""Decodes image files and extracts their features in an exported graph."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +16,8 @@ from keras_caption.formats.jpeg_scans import (
 
 PNG = b"\x89PNG\r\n\x1a\n"
 APP1, FILL = 0xE1, 0xFF
-ORIENTATION, SHORT = 0x0112, 3  # of EXIF: a tag, and its type, of 16 bits
-# EXIF's orientations: rows and columns transposed, then reversed.
+ORIENTATION, SHORT = 0x0112, 3  # EXIF's tag of the orientation, and its 16-bit type
+# EXIF's orientations whose rows and columns are transposed, then reversed.
 TRANSPOSED = (5, 6, 7, 8)
 COLUMNS_REVERSED = (2, 3, 6, 7)
 ROWS_REVERSED = (3, 4, 7, 8)
@@ -33,11 +33,11 @@ def extract_photos(
         image_bytes: string `(batch,)`, contents of the files.
 
     Returns:
-        dict of features, what the extractor returns; and which of the files could be
-        decoded, bool `(batch,)`.
+        dict of features, as the extractor returns it; and bool `(batch,)`, whether a
+        file could be decoded.
     """
     count = tf.shape(image_bytes)[0]
-    # One black photo stands for an empty batch: not every network runs on none.
+    # Not every network accepts an empty batch: one black photo stands for it.
     files = tf.concat([image_bytes, tf.fill([tf.cast(count == 0, tf.int32)], "")], 0)
     pixels, decoded = decode_photos(files, extractor.place)
     features = extractor(pixels)
@@ -47,17 +47,17 @@ def extract_photos(
 def decode_photos(image_bytes: Any, place: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Decodes JPEG and PNG files as `keras_caption.features.read_photo` does.
 
-    Of orientations, only those in EXIF data are respected, not those in XMP. Files are
+    Photos are turned by the orientation in EXIF data, but not by one in XMP. Files are
     decoded one by one, so that a batch takes the memory of one photo.
 
     Args:
         image_bytes: string `(batch,)`, contents of the files.
-        place: Function of a photo, uint8 `(height, width, 3)`, to the tensors that
-            a batch is made of, whose shapes are the same for all photos.
+        place: Function of a photo, uint8 `(height, width, 3)`, that returns tensors
+            of fixed shapes, such as the resized photo.
 
     Returns:
-        What `place` returns, of a batch; and which of the files could be decoded, bool
-        `(batch,)`. The photos of undecodable ones are black.
+        Tensors of `place`, stacked as a batch; and bool `(batch,)`, whether a file
+        could be decoded. A black photo replaces one that could not.
     """
     black = (place(tf.zeros((1, 1, 3), tf.uint8)), False)
 
@@ -65,6 +65,7 @@ def decode_photos(image_bytes: Any, place: Callable[[Any], Any]) -> tuple[Any, A
         return place(decode_photo(content)), True
 
     def decode_or_black(content):
+        # A graph cannot catch an error of an operator; a dataset can skip an element.
         photo = tf.data.Dataset.from_tensors(content).map(decode)
         both = photo.ignore_errors().concatenate(tf.data.Dataset.from_tensors(black))
         return both.take(1).get_single_element()
@@ -81,8 +82,8 @@ def decode_photos(image_bytes: Any, place: Callable[[Any], Any]) -> tuple[Any, A
 def decode_photo(content: Any) -> Any:
     """Decodes a JPEG or PNG file: uint8 `(height, width, 3)`.
 
-    It fails for files of other formats, damaged ones, and, before decoding them,
-    those of more than `MAX_PIXELS` pixels, or of too many scans.
+    The operator fails for files of other formats and damaged files; and, before it
+    decodes them, for files of more than `MAX_PIXELS` pixels or of too many scans.
     """
 
     def jpeg():
@@ -98,8 +99,8 @@ def decode_photo(content: Any) -> Any:
         )
         is_png = tf.debugging.assert_equal(tf.strings.substr(content, 0, 8), PNG)
         with tf.control_dependencies([is_png, check_size(sides)]):
-            # TensorFlow makes pixels of less than 8 bits transparent, if asked for
-            # alpha that they do not have.
+            # Asked for alpha, TensorFlow makes opaque pixels of less than 8 bits
+            # transparent.
             pixels = tf.cond(
                 has_alpha(content),
                 lambda: over_white(tf.io.decode_png(content, 4)),
@@ -118,16 +119,18 @@ def check_size(shape: Any) -> Any:
 
 
 def check_scans(content: Any, shape: Any) -> Any:
-    """Asserts as `keras_caption.formats.jpeg_scans.check_scans`, of a JPEG."""
+    """The check `keras_caption.formats.jpeg_scans.check_scans` as an assertion."""
     data = tf.io.decode_raw(content, tf.uint8)
     codes = data[1:]
+    # 0xFF begins a marker, unless 0x00 (a byte of data), 0x01 or another 0xFF (fill)
+    # follows. Restart markers, 0xD0 to 0xD7, are within a scan.
     begins = (data[:-1] == FILL) & (codes > 0x01) & (codes != FILL)
     markers = tf.where(begins & ((codes < 0xD0) | (codes > 0xD7)))[:, 0]
     last = tf.size(markers, tf.int64) - 1
     byte = bytes_of(content)
 
     def next_marker(at):
-        """Place among the markers of the first one that is not before `at`."""
+        """Index of the first marker at or behind the position `at`."""
         return tf.searchsorted(markers, [at], out_type=tf.int64)[0]
 
     def is_inside(place, scans, segments):
@@ -145,7 +148,7 @@ def check_scans(content: Any, shape: Any) -> Any:
         return next_marker(at + 2 + length), scans, segments + 1
 
     none = tf.constant(0, tf.int64)
-    first = next_marker(tf.constant(2, tf.int64))
+    first = next_marker(tf.constant(2, tf.int64))  # behind the start of the image
     _, scans, segments = tf.while_loop(is_inside, next_segment, [first, none, none])
     pixels = tf.reduce_prod(tf.cast(shape[:2], tf.int64))
     few = (scans <= MAX_SCANS) & (scans * pixels <= MAX_SCANNED) & (segments < SEGMENTS)
@@ -158,13 +161,17 @@ def over_white(pixels: Any) -> Any:
     Args:
         pixels: uint8 `(height, width, 4)`.
     """
-    pixels = tf.cast(pixels, tf.uint16)  # which hold the products
+    pixels = tf.cast(pixels, tf.uint16)  # products of two bytes have 16 bits
     darkness = (255 - pixels[..., :3]) * pixels[..., 3:]
-    return tf.cast(255 - (darkness + 127) // 255, tf.uint8)
+    return tf.cast(255 - (darkness + 127) // 255, tf.uint8)  # rounded to the nearest
 
 
 def exif_orientation(exif: Any) -> Any:
-    """Reads the orientation in EXIF data, int32; 1 if there is none."""
+    """Reads the orientation in EXIF data, int32; 1 if there is none.
+
+    EXIF data are a TIFF file: byte order, position of a directory, and there the number
+    of entries and entries of 12 bytes, each of tag, type, count and value.
+    """
     byte = bytes_of(exif)
     order = tf.strings.substr(exif, 0, 4)
     little = order == b"II*\0"
@@ -213,8 +220,8 @@ def jpeg_exif(content: Any) -> Any:
 
 
 def has_alpha(content: Any) -> Any:
-    """Whether a PNG has pixels with alpha, or a colour that is transparent."""
-    kind = bytes_of(content)(25)
+    """Whether a PNG has an alpha channel or a transparent colour."""
+    kind = bytes_of(content)(25)  # of colours: 4 and 6 have alpha
     at, _ = find_chunk(content, b"tRNS", b"IDAT")
     return (kind == 4) | (kind == 6) | (between(content, at - 4, at) == b"tRNS")
 
@@ -225,7 +232,9 @@ def png_exif(content: Any) -> Any:
 
 
 def find_chunk(content: Any, *names: bytes) -> tuple[Any, Any]:
-    """Start and end, int64, of the first chunk of some names in a PNG, or its end.
+    """Start and end, int64, of a PNG's first chunk with one of the names.
+
+    If there is none, both are behind the end of the file.
 
     A PNG is a list of chunks: the length in four bytes, a name in four, content, a
     checksum in four.
@@ -243,20 +252,21 @@ def find_chunk(content: Any, *names: bytes) -> tuple[Any, Any]:
         )
         return at, at + tf.maximum(tf.cast(length[0], tf.int64), 0)
 
-    # As if the signature ended in the checksum of a chunk before the first.
+    # The last four bytes of the signature stand for the checksum of a chunk before the
+    # first.
     end = tf.constant(len(PNG) - 4, tf.int64)
     return tf.while_loop(is_before, next_chunk, [end, end])
 
 
 def between(content: Any, start: Any, end: Any) -> Any:
-    """The bytes of a string from `start` to `end`, int64, as far as it has them."""
+    """The bytes of a string from `start` to `end`, int64, cut at its end."""
     size = tf.cast(tf.strings.length(content), tf.int64)
     start, end = tf.minimum(start, size), tf.minimum(end, size)
     return tf.strings.substr(content, start, tf.maximum(end - start, 0))
 
 
 def bytes_of(content: Any) -> Callable[[Any], Any]:
-    """Function from positions, int64, to bytes at them, int64; 0 outside."""
+    """A function from positions, int64, to bytes, int64; 0 outside of the string."""
     data = tf.concat(
         [tf.io.decode_raw(content, tf.uint8), tf.zeros(1, tf.uint8)], axis=0
     )

@@ -40,28 +40,29 @@ from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
 
 class Predictor(RecordPredictor):
-    """Answers records of users: by captions, translations or answers to questions.
+    """Answers records of users by captions, translations or answers to questions.
 
-    A record is a dict of what the model reads of one example:
+    A record is a dict of the inputs of one example:
 
     - `photo`: bytes of an image file, or uint8 array `(height, width, 3)`;
-    - `clip`: bytes of a video file, or what `keras_caption.features.ClipExtractor.read`
-      returns;
+    - `clip`: bytes of a video file, or a result of
+      `keras_caption.features.ClipExtractor.read`;
     - `source`: str, a sentence to translate;
-    - `question`: str, about the image that the record has too;
+    - `question`: str, about the image in the same record;
     - arrays without batch dimension, by the names of the model's inputs, such as
       `regions` and `boxes`.
 
-    It names no file and no address, so that anybody may send it. `read` checks one
-    record; `answer` answers some that were read, together; a call does both; `stream`
-    does both for any number.
+    A record cannot name a file or an address, so that strangers may send records.
+    `read` checks one record, `answer` answers examples that `read` returned, in
+    batches, a call does both, and `stream` does both for any number of records.
 
     Args:
-        model: A model or an ensemble of `keras_caption.models`; or what
-            `keras_caption.models.load` takes, or a list of that, an ensemble.
-        detector: str, what finds the objects that a model of objects reads, if it
-            is to read photos, see `keras_caption.features.load_detector`.
-        confidence: float in [0, 1], least score of an object, see there.
+        model: A model or an ensemble of `keras_caption.models`; or an argument of
+            `keras_caption.models.load`, or a list of arguments for an ensemble.
+        detector: str, detector of the objects that the model reads, which is needed to
+            read photos, see `keras_caption.features.load_detector`.
+        confidence: float in [0, 1], least score of a detected object, see
+            `keras_caption.features.load_detector`.
 
     Attributes:
         model: `keras_caption.models.Ensemble`, `ClassifierEnsemble` or `EngineModel`.
@@ -73,8 +74,9 @@ class Predictor(RecordPredictor):
 
     ```python
     predictor = keras_caption.serving.Predictor("ngsan_coco.keras", "yolox.keras")
-    [found] = predictor([{"photo": pathlib.Path("dog.jpg").read_bytes()}], n=3)
-    print(found.text, found.confidence, found.best, found.objects)
+    photo = pathlib.Path("dog.jpg").read_bytes()
+    [prediction] = predictor([{"photo": photo}], n=3)
+    print(prediction.text, prediction.confidence, prediction.best, prediction.objects)
     ```
     """
 
@@ -91,10 +93,10 @@ class Predictor(RecordPredictor):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Names that a record may have.
+        """Names of values that a record may have.
 
-        With `question` the model answers, with `source` it translates, otherwise it
-        captions.
+        A model that reads a `question` answers it, one that reads a `source` translates
+        it, and any other captions.
         """
         extractor = self.model.extractor
         if extractor is None:
@@ -110,8 +112,8 @@ class Predictor(RecordPredictor):
         """Reads and checks one record, see `RecordPredictor.read`.
 
         Args:
-            record, place: Of `RecordPredictor.read`.
-            max_pixels: int, greatest number of a photo's pixels.
+            record, place: As in `RecordPredictor.read`.
+            max_pixels: int, greatest number of pixels of a photo.
         """
         values = self._known(record, place)
         if "photo" in values:
@@ -121,15 +123,18 @@ class Predictor(RecordPredictor):
         return self.example_of(values, place)
 
     def example_of(self, values: dict[str, Any], place: int) -> Example:
-        """An example of values that are known, of few pixels however large a file is.
+        """Makes an example of a record whose files have been read.
+
+        The pixels of an example have the size of the extractor's inputs, however large
+        a file is.
 
         Args:
-            values: dict, a record in which `photo` or `clip` is what `read` of the
-                model's extractor returns.
-            place: Of `read`.
+            values: dict, a record whose `photo` or `clip` is a result of the `read` of
+                the model's extractor.
+            place: int, place of the record among all records of a call.
 
         Raises:
-            InputError: As `read` raises it.
+            InputError: As in `read`.
         """
         values, example = dict(values), {}
         for name in FILES:
@@ -142,8 +147,8 @@ class Predictor(RecordPredictor):
         for name in extracted:
             if name in values:
                 raise InputError(
-                    f"Record {place} has {name} beside the {min(example)} that they "
-                    "are extracted from."
+                    f"Record {place} has {name} and a {min(example)}, from which "
+                    f"{name} would be extracted."
                 )
         for name, tokens in ("source", self._sentence), ("question", self._question):
             if isinstance(values.get(name), str):
@@ -151,19 +156,19 @@ class Predictor(RecordPredictor):
         values = {name: array_of(name, x, place) for name, x in values.items()}
         has_words = "source" not in values or bool(np.any(values["source"] != EOS))
         for kind in self.model.kinds:
-            own = {name: values[name] for name in kind.keys if name in values}
-            missing = [x for x in kind.required if x not in {*own, *extracted}]
+            inputs = {name: values[name] for name in kind.keys if name in values}
+            missing = [x for x in kind.required if x not in {*inputs, *extracted}]
             if missing:
                 raise InputError(f"Record {place} has no {' and no '.join(missing)}.")
-            if own and kind.keys[0] not in extracted and has_words:
-                own = kind.before_padding(own)
-                batch = {name: x[None] for name, x in own.items()}
+            if inputs and kind.keys[0] not in extracted and has_words:
+                inputs = kind.before_padding(inputs)
+                batch = {name: x[None] for name, x in inputs.items()}
                 read([kind], batch, self.model.name, check=True, first=place)
-            example |= own
+            example |= inputs
         return Example(place, example, has_words)
 
     def _known(self, record, place):
-        """The values of a record, by names that are known."""
+        """The values of a record, a dict. Raises `InputError` for unknown names."""
         if not isinstance(record, collections.abc.Mapping):
             raise InputError(
                 f"Record {place} should be a dict. Received: {type(record).__name__}"
@@ -192,35 +197,37 @@ class Predictor(RecordPredictor):
 
     @functools.cached_property
     def signatures(self) -> dict[str, Signature]:
-        """Those of an exported model, by name; each is compiled when it is needed.
+        """Signatures of an export of the model, each compiled at its first use.
 
-        What another engine runs has none.
+        A model that another engine runs has no signatures.
         """
         if isinstance(self.model, EngineModel):
             return {}
         return signatures_of(self.model)
 
     def warm_up(self) -> None:
-        """Compiles what answers records, and the signature that is the default one."""
+        """Compiles the functions that answer records, and the default signature."""
         values = {}
         for kind in self.model.kinds:
             values |= kind.example()
         record = {name: x[0] for name, x in values.items() if name in self.reads}
         one, more = (self.read(x) for x in (record, self._larger(record)))
         self.answer([one])
-        self.answer([one, more])  # in other sizes, after which any is compiled for
+        # Other numbers of rows and items: TensorFlow then traces for any number.
+        self.answer([one, more])
         if "photo" in self.reads:
-            made = self.model.extractor.made
-            others = {name: x for name, x in record.items() if name not in made}
+            extracted = self.model.extractor.made
+            others = {name: x for name, x in record.items() if name not in extracted}
             photo = np.full((64, 64, 3), 128, "uint8")
             photo = self.read({"photo": photo, **others})
-            self.answer([photo, photo])  # first, as one alone would run eagerly
+            # The extractor is compiled at its second call: the first one runs eagerly.
+            self.answer([photo, photo])
             self.answer([photo])
         if DEFAULT in self.signatures:
             self.signatures[DEFAULT].warm_up()
 
     def _larger(self, record):
-        """A record of one item more, where their number is free."""
+        """A record with one item more in each input of free length."""
 
         def larger(name, x):
             if isinstance(x, str):
@@ -243,7 +250,7 @@ class Predictor(RecordPredictor):
         attention: bool,
         options: dict[str, Any],
     ) -> list[Prediction]:
-        """Predictions of a batch, see `RecordPredictor.run`."""
+        """Predicts for one batch, see `RecordPredictor.run`."""
         features = {}
         for name in FILES:
             if name in inputs:
@@ -252,18 +259,18 @@ class Predictor(RecordPredictor):
         values |= {name: np.asarray(x) for name, x in features.items()}
         read = self.model.read(values)
         if isinstance(self.model, Answering):
-            found = self._predictions(self.model.answer_batch(read, n or 1))
+            predictions = self._predictions(self.model.answer_batch(read, n or 1))
         else:
-            found = self._texts(read, places, n, options)
-        for i, prediction in enumerate(found):
+            predictions = self._texts(read, places, n, options)
+        for i, prediction in enumerate(predictions):
             prediction.inputs = {name: x[i] for name, x in values.items()}
         extractor = self.model.extractor
         if isinstance(extractor, ObjectDetector) and "scores" in values:
-            for i, prediction in enumerate(found):
+            for i, prediction in enumerate(predictions):
                 prediction.objects = extractor.objects_of(values, i)
                 categories = [x["category"] for x in prediction.objects]
-                if not categories:
-                    found[i] = Prediction(inputs=prediction.inputs)
+                if not categories:  # nothing detected: no text
+                    predictions[i] = Prediction(inputs=prediction.inputs)
                 elif self.model.question is not None:
                     words = words_of(self.model.question, values["question"][i])
                     compare_with_objects(prediction, " ".join(words), n or 1)
@@ -272,20 +279,21 @@ class Predictor(RecordPredictor):
                     if several_of_one(prediction.text, categories):
                         prediction.unsure = True
         if attention:
-            self._attend(values, read, found)
-        return found
+            self._attend(values, read, predictions)
+        return predictions
 
     def effort(
         self, records: Sequence[Any], n: int | None, options: dict[str, Any]
     ) -> int:
-        """How much `answer` asks for, see `keras_caption.serving.effort`.
+        """The effort of a call of `answer`, see `keras_caption.serving.effort`.
 
         Args:
-            records: Sequence of dicts, not yet read.
-            n, options: Of `answer`.
+            records: Sequence of dicts that have not been read.
+            n, options: As in `answer`.
 
         Raises:
-            InputError: If an option has no effect, or a text of it is unknown.
+            InputError: If an option has no effect, or the vocabulary lacks a word of
+                its texts.
         """
         if isinstance(self.model, Answering):
             self.model.check_no_decoding(options)
@@ -304,25 +312,25 @@ class Predictor(RecordPredictor):
         return len(records) * max(beam, n or 1) * length * words
 
     def _length_of(self, record):
-        """The number of tokens of a record's sentence, if it has one."""
+        """The number of tokens of a record's sentence; 0 without a sentence."""
         value = record.get("source") if isinstance(record, Mapping) else None
         if isinstance(value, str) and self.model.source is not None:
             return len(self.model.source_tokens([value])[0])
         return len(value) if isinstance(value, list | np.ndarray) else 0
 
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
-        """Raises `InputError` as `answer` does, of its options."""
+        """Raises `InputError` if an option of `answer` is unknown or wrong."""
         if isinstance(self.model, Answering):
             self.model.check_no_decoding(options)
             self.model.check_number_of_answers(n or 1)
             return
         if not isinstance(options.get("prefix", ""), str):
-            raise InputError("`prefix` should be one text, which all begin with.")
+            raise InputError("`prefix` should be one text, for all records.")
         decoding = self.model.decoding_of(n, options)
         check_texts(self.model.vocabulary, decoding)
 
     def _predictions(self, best):
-        """Of answers: a `Prediction` of each list of pairs."""
+        """Makes predictions from lists of pairs of answer and probability."""
         threshold = self.model.threshold
         return [
             Prediction(text, p, p, p < threshold, answers)
@@ -331,24 +339,26 @@ class Predictor(RecordPredictor):
         ]
 
     def _texts(self, inputs, places, n, options):
-        """Of captions or translations: a `Prediction` of each example."""
+        """Generates captions or translations: a `Prediction` for each example."""
         model = self.model
         decoding = model.decoding_of(n, options)
         generated = model.generate_batch(inputs, places, n, decoding)
         first = [(tokens[0], scores[0]) for tokens, scores, _ in generated]
         confidences = model.confidences(*map(np.array, zip(*first, strict=True)))
-        found = []
+        predictions = []
+        # With a calibration, the threshold is one of confidences that `_calibrate`
+        # computes from the detected objects.
+        is_mean = not getattr(model, "calibration", None)
         for one, confidence in zip(generated, map(float, confidences), strict=True):
             best = model.texts_of(one, n or 1, attention=False)
-            is_mean = not getattr(model, "calibration", None)  # and not of scores
             unsure = is_mean and confidence < model.threshold
-            found.append(
+            predictions.append(
                 Prediction(*best[0], confidence, unsure, best, tokens=one[0][0])
             )
-        return found
+        return predictions
 
     def _calibrate(self, prediction):
-        """Makes the confidence that of the objects that a caption names."""
+        """Sets the confidence of a caption by the scores of the objects it names."""
         if calibration := getattr(self.model, "calibration", None):
             least = least_score(prediction.text, prediction.objects)
             sure = float(np.interp(least, *np.transpose(calibration)))
@@ -357,29 +367,32 @@ class Predictor(RecordPredictor):
 
     # === Attention ===
 
-    def _attend(self, inputs, encoded, found):
-        """Adds to the predictions of a batch what their words attend to."""
+    def _attend(self, inputs, encoded, predictions):
+        """Adds attention weights to the predictions of a batch."""
         model = self.model
         if isinstance(model, Answering):
             member, *others = getattr(model, "members", [model])
             if others or not hasattr(member, "attention"):
                 raise InputError(f"The model '{model.name}' has no attention to show.")
             kind = next(kind for kind in model.kinds if kind.keys[0] == "regions")
+            # (batch, N, T) to (batch, T, N): a row for each word, as for captions.
             weights = np.swapaxes(np.asarray(member.attention(encoded)), 1, 2)
             tokenizer, tokens = model.question, inputs["question"]
         else:
             kind, tokenizer = model.memory_kind, model.vocabulary
-            tokens = [x.tokens for x in found]
+            tokens = [x.tokens for x in predictions]
             length = max((len(row) for row in tokens if row is not None), default=1)
             blank = np.full(length, PAD, "int32")
             tokens = np.stack([blank if row is None else row for row in tokens])
-            weights = [of_one for [of_one] in model.attended(encoded, tokens[:, None])]
+            captions = model.attended(encoded, tokens[:, None])  # one per example
+            weights = [caption for [caption] in captions]
         mask = kind.memory_mask(encoded)
+        # The boxes of the record, if it has some: the model may ignore them.
         boxes = kind.areas({**encoded, "boxes": None, **inputs})
-        for i, prediction in enumerate(found):
+        for i, prediction in enumerate(predictions):
             shares = weights[i]
             size = shares.shape[1]
-            if mask is not None:  # without the padding behind the last item
+            if mask is not None:  # the padding behind the last valid item is cut
                 size = int(np.flatnonzero(np.asarray(mask[i])).max(initial=-1)) + 1
             prediction.words = words_of(tokenizer, tokens[i])
             prediction.attention = shares[: len(prediction.words), :size]
@@ -396,27 +409,28 @@ class Predictor(RecordPredictor):
         return []
 
 
-def compare_with_objects(found: Prediction, question: str, n: int) -> None:
-    """Takes a number of objects from the detections, or doubts what they contradict.
+def compare_with_objects(prediction: Prediction, question: str, n: int) -> None:
+    """Replaces a number by the count of detections; marks contradicted answers unsure.
 
     Args:
-        found: `Prediction` of an answer, with its objects, which is changed.
+        prediction: `Prediction` of an answer, with its objects. It is changed.
         question: str.
-        n: int, number of answers that are wanted.
+        n: int, number of answers in `best`.
     """
-    if counted := count_of(question, found.objects):
+    if counted := count_of(question, prediction.objects):
         number, score = counted
-        found.unsure = not is_number(found.text, number)
-        if found.unsure:
-            others = [x for x in found.best if not is_number(x[0], number)]
-            found.text, found.score, found.confidence = str(number), score, score
-            found.best = [(found.text, score), *others][:n]
-    elif is_undetected(found.text, found.objects):
-        found.unsure = True
+        prediction.unsure = not is_number(prediction.text, number)
+        if prediction.unsure:
+            others = [x for x in prediction.best if not is_number(x[0], number)]
+            prediction.text = str(number)
+            prediction.score = prediction.confidence = score
+            prediction.best = [(prediction.text, score), *others][:n]
+    elif is_undetected(prediction.text, prediction.objects):
+        prediction.unsure = True
 
 
 def words_of(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:
-    """What each of some token ids stands for, up to PAD."""
+    """The text of each token id before PAD."""
     tokens = [int(token) for token in tokens if token != PAD]
     return [
         SPECIAL_TOKENS[x] if x < len(SPECIAL_TOKENS) else tokenizer.to_text([x])

@@ -1,4 +1,4 @@
-"""Values of one record of a user, checked as they come in."""
+"""Reads and checks the values of one record of a user."""
 
 import pathlib
 import tempfile
@@ -16,11 +16,11 @@ def photo_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
 
     Args:
         value: bytes of an image file, or the pixels.
-        place: int, of the record among others.
+        place: int, place of the record, for messages.
         max_pixels: int, greatest number of pixels that are decoded.
 
     Raises:
-        InputError: If it is no photo, damaged or too large.
+        InputError: If `value` is no photo, damaged or too large.
     """
     if isinstance(value, bytes):
         return read_photo(value, f"The photo of record {place}", max_pixels)
@@ -42,15 +42,15 @@ def photo_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
 
 
 def clip_of(value: Any, place: int, extractor: ClipExtractor) -> Clip:
-    """The frames that are sampled of a record's clip.
+    """The sampled frames of a record's clip.
 
     Args:
         value: bytes of a video file, or `Clip`.
-        place: int, of the record among others.
-        extractor: What samples the frames.
+        place: int, place of the record, for messages.
+        extractor: `ClipExtractor` that samples the frames.
 
     Raises:
-        InputError: If it is no clip, damaged or cut.
+        InputError: If `value` is no clip, damaged or cut.
     """
     if isinstance(value, Clip):
         return value
@@ -70,10 +70,10 @@ def clip_of(value: Any, place: int, extractor: ClipExtractor) -> Clip:
 
 
 def array_of(name: str, value: Any, place: int) -> np.ndarray:
-    """An array of numbers of a record, float32, int32 or bool.
+    """Converts a value of a record to an array of float32, int32 or bool.
 
     Raises:
-        InputError: If the value is no array of numbers, or one of too many items.
+        InputError: If the value is no array of numbers, or has too many items.
     """
     try:
         array = np.asarray(value)

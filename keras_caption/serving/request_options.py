@@ -1,4 +1,4 @@
-"""Options of decoding that a server's client sets, as inputs of a signature."""
+"""Options of decoding that a request sets, as inputs of a signature."""
 
 import dataclasses
 from typing import Any
@@ -17,7 +17,7 @@ from keras_caption.serving.limits import MAX_PHRASES, PLACE_BITS
 from keras_caption.settings.decoding import needs_of
 from keras_caption.text import PAD, Tokenizer
 
-# A search takes a value of these for each example; of others the graph is made.
+# Options with a value for each example. The graph fixes all other options.
 DTYPES = {
     "min_length": tf.int32,
     "length_penalty": tf.float32,
@@ -39,13 +39,13 @@ BOUNDS = {
 
 
 class RequestOptions:
-    """The options that have an effect beside others, as inputs of a signature.
+    """Options of decoding as inputs of a signature, each `(batch,)` or `(1,)`.
 
-    Each is a tensor `(batch,)`, or `(1,)` for all examples alike.
+    Options without effect are no inputs, such as `top_k` of a search.
 
     Args:
-        options: `Decoding`, of which the defaults are; it has no texts.
-        vocabulary: `keras_caption.text.Tokenizer` of what is generated.
+        options: `Decoding` without texts, whose values are the defaults.
+        vocabulary: `keras_caption.text.Tokenizer` of the generated texts.
 
     Attributes:
         inputs: dict from name to `Input`, with defaults `(1,)`.
@@ -61,8 +61,8 @@ class RequestOptions:
             if all(need.condition(options) for need in needs_of(fields[name]))
         }
         if options.temperature is None:
-            del self.fields["temperature"]  # a search stays one
-        # What has the effect of an option that is not given.
+            del self.fields["temperature"]  # it would turn the search into sampling
+        # Values with the effect of an omitted option.
         without = {"top_k": len(vocabulary), "top_p": 1.0, "seed": NO_SEED}
         self.inputs = {}
         for name in self.fields:
@@ -74,31 +74,32 @@ class RequestOptions:
     def read(
         self, served: dict[str, Tensor], valid: Bool[Tensor, " batch"]
     ) -> tuple[dict[str, Any], Bool[Tensor, " batch"]]:
-        """Arguments of a model's `search`, from the inputs of a signature.
+        """Makes arguments of a model's `search` from the inputs of a signature.
 
         Args:
             served: dict of tensors, the options.
-            valid: bool `(batch,)`, which examples have no other fault.
+            valid: bool `(batch,)`, False for examples with other faults.
 
         Returns:
-            dict of `per_example` and, if outputs are sampled, `numbers`; and which
-            examples have no fault, wrong options included, bool `(batch,)`.
+            dict of `per_example` and, for sampling, `numbers`; and bool `(batch,)`,
+            False for examples with a fault or with wrong options.
         """
         values = {}
         for name, field in self.fields.items():
-            own = tf.broadcast_to(served[name], tf.shape(valid))
+            requested = tf.broadcast_to(served[name], tf.shape(valid))
             if name == "prefix":
-                values[name], is_right = self._prefix(own)
+                values[name], is_right = self._prefix(requested)
             elif name == "forbidden":
-                values[name], is_right = self._forbidden(own)
+                values[name], is_right = self._forbidden(requested)
             else:
                 default = self.inputs[name].tensor
-                is_right = is_value(own, field) | (own == default)
-                if name == "seed":
-                    is_right |= own >= 0
+                is_right = is_value(requested, field) | (requested == default)
+                if name == "seed":  # 64 bits: more than the type of the option allows
+                    is_right |= requested >= 0
                 if name == "min_length":
-                    is_right &= own <= self.options.max_length
-                values[name] = tf.where(is_right, own, default)
+                    is_right &= requested <= self.options.max_length
+                # A wrong value must not fail the other examples of the batch.
+                values[name] = tf.where(is_right, requested, default)
             valid &= is_right
         feed = {"per_example": values}
         if "seed" in values:
@@ -106,60 +107,67 @@ class RequestOptions:
         return feed, valid
 
     def _numbers(self, seeds):
-        """Uniform numbers of each example, as `numbers_of_samples` has them."""
-        own = tf.raw_ops.NonDeterministicInts(shape=tf.shape(seeds), dtype=tf.int64)
-        seeds = tf.where(seeds == NO_SEED, own, seeds)
+        """Uniform numbers for each example, equal to those of `numbers_of_samples`."""
+        # Not of `tf.random`, which a program may have seeded.
+        fresh = tf.raw_ops.NonDeterministicInts(shape=tf.shape(seeds), dtype=tf.int64)
+        seeds = tf.where(seeds == NO_SEED, fresh, seeds)
         places = tf.bitwise.right_shift(seeds, PLACE_BITS)
+        # The lower 32 bits of each.
         keys = [tf.bitcast(x, tf.int32)[:, 0] for x in (seeds, places)]
         seed, place = keys
         length = self.options.max_length
         return uniform_numbers(seed[:, None], 0, place, length)
 
     def _prefix(self, texts):
-        """Tokens `(batch, max_length)`, then PAD, and which of the texts can come."""
+        """Tokens `(batch, max_length)` of prefixes, and which prefixes are possible."""
         length = self.options.max_length
         tokens = self.vocabulary.tokenize_nfc(texts)
         is_right = self._can_come(tokens) & (tokens.row_lengths() <= length)
         return tokens.to_tensor(PAD, shape=(None, length)), is_right
 
     def _forbidden(self, texts):
-        """Phrases `(batch, phrases, longest)`, after PAD, and which texts are right."""
+        """Tokens of phrases, `(batch, phrases, longest)`, and which texts are right.
+
+        Phrases are padded at their beginning, as searches compare their ends.
+        """
+        # One phrase more than allowed, so that it is counted.
         phrases = tf.strings.split(texts, ",")[:, : MAX_PHRASES + 1]
         tokens = self.vocabulary.tokenize_nfc(tf.strings.strip(phrases.flat_values))
         can_come, has_words = self._can_come(tokens), self._have_words(tokens)
         is_right = phrases.with_flat_values(has_words | ~can_come)
         is_right = tf.reduce_all(is_right, axis=1) | (texts == "")
         is_right &= phrases.row_lengths() <= MAX_PHRASES
-        # No output has more tokens: nothing is forbidden by a phrase that is cut.
+        # Outputs are shorter than a cut phrase: it forbids nothing, as the whole one.
         tokens = tokens[:, : self.options.max_length + 1]
-        after = tf.pad(tokens.to_tensor(PAD), [[0, 0], [1, 0]], constant_values=PAD)
-        longest = tf.shape(after)[1]
+        # Moves the padding from the end to the beginning: column 0 is PAD.
+        padded = tf.pad(tokens.to_tensor(PAD), [[0, 0], [1, 0]], constant_values=PAD)
+        longest = tf.shape(padded)[1]
         ends = tf.cast(tokens.row_lengths(), tf.int32)[:, None]
-        places = tf.maximum(tf.range(longest) - (longest - 1 - ends), 0)
-        before = tf.gather(after, places, batch_dims=1)
-        before = tf.where(can_come[:, None], before, PAD)
-        return phrases.with_flat_values(before).to_tensor(PAD), is_right
+        columns = tf.maximum(tf.range(longest) - (longest - 1 - ends), 0)
+        aligned = tf.gather(padded, columns, batch_dims=1)
+        aligned = tf.where(can_come[:, None], aligned, PAD)
+        return phrases.with_flat_values(aligned).to_tensor(PAD), is_right
 
     def _can_come(self, tokens):
-        """Which rows of tokens, ragged, the model may generate, bool."""
+        """Which rows of ragged tokens the model can generate, bool."""
         return tf.reduce_all(
             self._are(tokens, lambda i: can_come(self.vocabulary, [i])), axis=1
         )
 
     def _have_words(self, tokens):
-        """Which rows of tokens, ragged, have more than white space, bool."""
+        """Which rows of ragged tokens have more than white space, bool."""
         return tf.reduce_any(self._are(tokens, self.vocabulary.is_known), axis=1)
 
     def _are(self, tokens, condition):
-        """What a function of a token id says of each token of ragged rows, bool."""
+        """Applies a condition on token ids to each token of ragged rows, bool."""
         values = [condition(i) for i in range(len(self.vocabulary))]
         return tf.ragged.map_flat_values(lambda i: tf.gather(values, i), tokens)
 
 
 def is_value(values: Tensor, field: dataclasses.Field) -> Bool[Tensor, " batch"]:
-    """Which numbers the type of an option allows."""
+    """Which numbers the type of an option allows, bool `(batch,)`."""
     schema = TypeAdapter(field.type).json_schema()
-    schema = schema.get("anyOf", [schema])[0]
+    schema = schema.get("anyOf", [schema])[0]  # a type that allows `None` too
     right = [
         compare(values, tf.cast(schema[bound], values.dtype))
         for bound, compare in BOUNDS.items()
@@ -168,5 +176,6 @@ def is_value(values: Tensor, field: dataclasses.Field) -> Bool[Tensor, " batch"]
     if values.dtype.is_floating:
         sizes = tf.abs(values)
         right += [tf.math.is_finite(values)]
+        # TensorFlow's kernels flush subnormal numbers to 0.
         right += [(sizes == 0) | (sizes >= np.finfo("float32").tiny)]
     return tf.reduce_all(right, axis=0)

@@ -14,9 +14,9 @@ from keras_caption.serving.signature import Signature
 
 DEFAULT = "serving_default"
 PREFERRED = (DEFAULT, "features", "photos")
-FILES = "image_bytes"  # an input of photos
-OF_ITEMS = ("regions", "boxes", "region_mask")  # inputs with a row for each item
-DATA = re.compile(r"data:[^,]*;base64,")  # what addresses of data begin with
+FILES = "image_bytes"  # the input of files of photos
+OF_ITEMS = ("regions", "boxes", "region_mask")  # inputs with a row for each region
+DATA = re.compile(r"data:[^,]*;base64,")  # the beginning of a data URL
 
 
 def read_request(
@@ -69,7 +69,7 @@ def read_request(
     ]
     for i, row in enumerate(arrays):
         check_items(f"Example {i}", row)
-        # Exports of earlier versions would decode it; this one is as if damaged.
+        # Exports of earlier versions do not check scans: an empty file replaces it.
         if FILES in row and count_scans(row[FILES].item()) > MAX_SCANS:
             row[FILES] = np.array(b"", object)
         if row.get("forbidden", np.array(b"")).item().count(b",") >= MAX_PHRASES:

@@ -19,7 +19,7 @@ from keras_caption.models.task_model import TaskModel
 from keras_caption.serving.endpoint import default_of
 from keras_caption.serving.signatures import endpoints_of
 
-# All files of an export: a folder that holds others is not replaced by one.
+# All files of an export. A folder with other files is not replaced.
 EXPORTED = (
     "saved_model.pb",
     "fingerprint.pb",
@@ -40,8 +40,9 @@ def export(
 ) -> None:
     """Writes a model as a SavedModel, ready for TensorFlow Serving.
 
-    It needs neither keras_caption nor Keras to answer. Batch size and number of
-    regions or frames are free in all signatures. Those of a captioner or translator:
+    The SavedModel needs neither keras_caption nor Keras to answer. Batch size and
+    number of regions or frames are free in all signatures. The signatures of a
+    captioner or translator:
 
     | signature | inputs | outputs |
     |---|---|---|
@@ -58,22 +59,22 @@ def export(
 
     Images are a `grid`; or `regions` with `boxes`; or, for models that do not depend
     on boxes, `regions` with `num_regions`, int32 `(batch,)`. Videos are `frames` with
-    `num_frames`. Other kinds of input say what they take, see
+    `num_frames`. Other kinds of input describe their tensors by
     `keras_caption.inputs.InputKind.served_specs`. Only models of images with an
-    `extractor` have `photos`, which turns photos by the orientation in their EXIF data,
-    and composes what is transparent over white. `tokens` has no strings, for engines
-    that have none.
+    `extractor` have `photos`. It turns photos by the orientation in their EXIF data,
+    and composes transparent pixels over white. `tokens` has no strings, for engines
+    without strings.
 
-    **Options** are `(batch,)`, one for each example, or `(1,)`, one for all. Those of
-    `search` are `min_length`, `length_penalty`, if there is a beam,
-    `repetition_penalty`, and strings in Unicode's NFC: `prefix`, and `forbidden`, whose
-    phrases commas separate (at most 100). Those of `sample` are `temperature`, `top_k`,
-    `top_p` and `seed` in place of the `length_penalty`; each example has the numbers of
-    its own seed, as if it were alone, and other ones each time for a seed of -1. Where
-    a request over gRPC lacks an option, TensorFlow Serving takes the export's own, or
-    else no limit, text or seed; other programs have to give all.
+    **Options** are `(batch,)`, one for each example, or `(1,)`, one for all. The
+    options of `search` are `min_length`, `repetition_penalty`, `length_penalty` if
+    there is a beam, and two strings in Unicode's NFC: `prefix`, and `forbidden`, whose
+    phrases commas separate (at most 1,000). `sample` has `temperature`, `top_k`,
+    `top_p` and `seed` in place of `length_penalty`. The samples of an example depend on
+    its seed only, not on the rest of the batch; a seed of -1 stands for a new seed each
+    time. If a request over gRPC lacks an option, TensorFlow Serving takes the option of
+    the export, or else no limit, text or seed; other programs have to send all options.
 
-    Those of a model that answers questions:
+    The signatures of a model that answers questions:
 
     | signature | inputs | outputs |
     |---|---|---|
@@ -82,32 +83,35 @@ def export(
     | `photos` | `image_bytes` and `question` | as `features` |
 
     The outputs are `answers` and `scores`, `(batch,)`, the most probable answers and
-    their probabilities; and `best_answers` and `best_scores`, `(batch, 5)`, of the five
-    most probable; `best_ids` are their places among the model's answers. A question
-    without words is answered by the image alone.
+    their probabilities; and `best_answers` and `best_scores`, `(batch, 5)`, those of
+    the five most probable answers. `best_ids` are indices into the model's answers. A
+    question without words is answered from the image alone.
 
-    `serving_default` is `photos` of models that have it, and `features` of others.
+    `serving_default` is `photos` if the model has it, and else `features`.
 
     **Padding.** A region whose box has no area is padding: images with fewer regions
     are padded with zeros, or as TensorFlow Serving's `pad_variable_length_inputs`
     does, with the first element of each tensor. Without `boxes`, regions from
     `num_regions` on are padding, and frames from `num_frames` on always are.
 
-    **Images that cannot be captioned** have an empty caption, tokens of PAD and a
-    score of -inf; in `logits`, NaN. So have places of a beam without a hypothesis.
-    They are those without a valid region, with
-    features that are not finite, or with boxes that are not x1, y1, x2, y2 divided by
-    the image's width and height; videos without a valid frame, or with more than
-    1,024; and photos that cannot be decoded, or have more
-    pixels than `keras_caption.features.MAX_PIXELS`. So are images whose options
-    `generate` refuses: of wrong values, or with words that the model does not know.
-    Other images of the batch are answered as without them. Questions about such images
-    have empty answers, and scores of -inf.
+    **Images that cannot be captioned** have an empty caption, tokens of PAD, a score of
+    -inf, and `logits` of NaN. These are
 
-    Records that warm a server up are written beside the graph, into `assets.extra`,
-    and the configuration of a single model, with which `keras_caption.models.load`
-    loads it from the export; `README.md` is its card.
-    The folder appears whole or not at all.
+    - images without a valid region, with features that are not finite, or with boxes
+      that are not x1, y1, x2, y2 divided by the image's width and height;
+    - videos without a valid frame, or with more than 1,024 frames;
+    - photos that cannot be decoded, or have more pixels than
+      `keras_caption.features.MAX_PIXELS`;
+    - images whose options `generate` would refuse, such as wrong values, or words that
+      the model does not know.
+
+    They do not affect other images of the batch. Questions about such images have empty
+    answers, and scores of -inf. Rows of a beam without a hypothesis look the same.
+
+    Further files are requests that warm a server up, in `assets.extra`; `README.md`, a
+    model card; and the configuration of a single model, with which
+    `keras_caption.models.load` loads it from the export. The folder appears whole or
+    not at all.
 
     Args:
         model: `keras_caption.models.Captioner` or `Translator` with a vocabulary, a
@@ -115,10 +119,10 @@ def export(
         path: Path of a folder; TensorFlow Serving expects `NAME/VERSION`, such as
             `saved_models/ngsan/1`.
         jit_compile: bool, whether XLA compiles the searches of the export, once for
-            each of few shapes: for a server with a GPU. Strings and photos are read
-            outside of what is compiled.
-        **options: Fields of `keras_caption.decoding.Decoding`, in place of the model's
-            own. Models that answer questions have none.
+            each of few shapes: for a server with a GPU. Operators of strings and photos
+            are not compiled.
+        **options: Fields of `keras_caption.decoding.Decoding` that replace the model's
+            own. Models that answer questions have no options.
 
     Raises:
         InputError: If the model has no vocabulary, or an option is unknown or has a
@@ -133,6 +137,7 @@ def export(
     default = default_of(endpoints)
     for named in (endpoints, signatures):
         named["serving_default"] = named[default]
+    # `model.export` would write each variable twice.
     module = tf.Module()
     module.model_variables = [variable.value for variable in model.variables]
     module.tokenizers = [tokenizer.trackables() for tokenizer in model.tokenizers]
@@ -148,7 +153,7 @@ def export(
 def _write_warmup(
     folder: pathlib.Path, name: str, requests: dict[str, dict[str, np.ndarray]]
 ) -> None:
-    """Writes a request of each signature, which a server runs to warm up."""
+    """Writes a request for each signature, which a server runs when it starts."""
     with missing_extras():
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
@@ -170,7 +175,7 @@ def _write_warmup(
 def _write_config(
     folder: pathlib.Path, model: TaskModel, options: dict[str, Any]
 ) -> None:
-    """Writes the configuration of a model that has the options of its export."""
+    """Writes the configuration of a model, with the options of its export."""
     saved = keras.saving.serialize_keras_object(model)
     saved.pop("compile_config", None)
     for name, value in options.items():

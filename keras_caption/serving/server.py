@@ -22,9 +22,11 @@ from keras_caption.serving.service import Service
 from keras_caption.serving.signals import setting_when_asked_to_end
 from keras_caption.serving.versions import SAVED_MODEL
 
-BACKLOG = 2048  # connections that wait to be accepted
-HEAD_SECONDS = 10.0  # until a connection's next request has begun
-REST_SECONDS = 2.0  # for the rest of a body that is refused, so that this is read
+BACKLOG = 2048  # connections that may wait to be accepted
+HEAD_SECONDS = 10.0  # for the head of a connection's next request
+# For the rest of a refused body: a client that still sends would not read the refusal
+# of a closed connection.
+REST_SECONDS = 2.0
 
 
 class Server:
@@ -32,13 +34,13 @@ class Server:
 
     Args:
         limits: `keras_caption.serving.Limits`.
-        token: str, which requests have to have as `Authorization: Bearer TOKEN`, or a
-            sequence of several, of which they need one; any may come if it is omitted.
-        certificate: Path of a TLS certificate, and those that it is signed by, in PEM;
-            the server speaks HTTPS then.
-        key: Path of its private key, in PEM, if that is in another file.
+        token: str, which requests need as `Authorization: Bearer TOKEN`, or a sequence
+            of str, of which requests need one. If omitted, requests need no token.
+        certificate: Path of a TLS certificate with its chain, in PEM, for HTTPS. If
+            omitted, the server speaks HTTP.
+        key: Path of the private key, in PEM, if it is in a separate file.
         logs: bool, whether to write a line of JSON to standard error for each
-            request. No text and no photo of a user stands in it.
+            request. A line holds no text and no photo of a user.
 
     Example:
 
@@ -47,7 +49,7 @@ class Server:
     server.add("ngsan_coco.keras", detector="yolox.keras")
     with server.serving() as url:
         client = keras_caption.serving.Client(url)
-        [found] = client.answer("ngsan_coco", [{"photo": content}])
+        [prediction] = client.answer("ngsan_coco", [{"photo": content}])
     ```
     """
 
@@ -81,22 +83,24 @@ class Server:
         labels: dict[str, int] | None = None,
         later: bool = False,
     ) -> str:
-        """Adds a model, loaded and warmed up.
+        """Adds a model, loads it and warms it up.
 
         Args:
-            path: Path of a saved model, or of a folder of versions by numbers, see
+            path: Path of a saved model, or of a folder of numbered versions, see
                 `keras_caption.serving.versions.ServedModel`.
-            name: str. Defaults to that of the file or folder.
-            detector, confidence: Of `keras_caption.serving.Predictor`, if the model
+            name: str. Defaults to the name of the file or folder.
+            detector, confidence: As in `keras_caption.serving.Predictor`, if the model
                 reads objects.
             labels: dict from the label of a version to its number.
-            later: bool, whether `load` loads it, so that the port may open before.
+            later: bool, whether to leave loading to `load`, so that the port may be
+                opened before.
 
         Returns:
-            The name.
+            str, the name.
 
         Raises:
-            InputError: If it cannot be loaded, or there is one of this name.
+            InputError: If the model cannot be loaded, or the server has one of this
+                name.
         """
         name = name or name_of(path)
         self.service.add(
@@ -110,15 +114,15 @@ class Server:
         return name
 
     def load(self) -> None:
-        """Loads the models that were added for later.
+        """Loads the models that were added with `later`.
 
         Raises:
-            InputError: If one cannot be loaded.
+            InputError: If a model cannot be loaded.
         """
         self.service.load()
 
     def watch(self, seconds: float) -> None:
-        """Looks for new versions in the background, every so many seconds."""
+        """Looks for new versions in the background, at an interval in seconds."""
         self.service.watch(seconds)
 
     def run(
@@ -127,16 +131,16 @@ class Server:
         port: int = 8501,
         prepare: Callable[[], None] | None = None,
     ) -> None:
-        """Serves until the process is asked to end, and finishes what it accepted.
+        """Serves until SIGINT or SIGTERM, and finishes the requests it has accepted.
 
-        A second SIGINT ends it at once. Signals reach the main thread only: called in
-        another one, it serves until the process ends.
+        A second SIGINT ends the server at once. Signals reach the main thread only: in
+        another thread, the method serves until the process ends.
 
         Args:
             host: str.
             port: int.
             prepare: Function that is called in a thread as soon as the port is open,
-                such as `load`. An error of it ends the server.
+                such as `load`. If it raises an error, the server ends with this error.
 
         Raises:
             InputError: If the address is not free.
@@ -155,7 +159,8 @@ class Server:
             if prepare is not None:
                 preparing.start()
             ended.wait()
-        if prepare is not None:  # TensorFlow aborts if it loads at the end
+        # TensorFlow aborts the process if a thread loads a model at its end.
+        if prepare is not None:
             preparing.join()
         if errors:
             raise errors[0]
@@ -167,12 +172,12 @@ class Server:
         port: int = 0,
         ended: threading.Event | None = None,
     ) -> Iterator[str]:
-        """Serves in a thread while a block runs; its value is the address.
+        """Serves in a thread during a `with` block, whose value is the address.
 
         Args:
             host: str.
-            port: int; 0 is for one that is free.
-            ended: `threading.Event`, which is set should the thread end by itself.
+            port: int; 0 stands for any free port.
+            ended: `threading.Event` that is set if the thread ends by itself.
 
         Raises:
             InputError: If the address is not free.
@@ -211,7 +216,7 @@ class Server:
     def _uvicorn(self, host, listening):
         timeout = self.service.limits.timeout
         app = self._app
-        # A stranger's page knows no token.
+        # Pages of other sites do not know a token: it protects as well.
         if not self.has_token and is_loopback(listening.getsockname()[0]):
             app = LocalHosts(app, host)
         config = uvicorn.Config(
@@ -221,8 +226,8 @@ class Server:
             log_level="warning",
             access_log=False,
             server_header=False,
-            # Longer than httpx and others keep what they reuse: who sends at that time
-            # would lose the request.
+            # Longer than clients, such as httpx, keep idle connections: a request that
+            # a client sends while the server closes the connection is lost.
             timeout_keep_alive=math.ceil(HEAD_SECONDS),
             timeout_graceful_shutdown=int(timeout) + 1,
             ssl_certfile=self.certificate,
@@ -232,10 +237,10 @@ class Server:
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if no request begins on it in time.
+    """A connection that is closed if no request begins in time.
 
-    Uvicorn waits for ever for the rest of a request's head, for that of a body that is
-    answered before it is whole, and for who does not read an answer.
+    Uvicorn alone waits without limit for the rest of a request's head, for the rest of
+    a body that has been answered already, and for clients that do not read an answer.
     """
 
     def connection_made(self, transport: Any) -> None:
@@ -250,11 +255,11 @@ class Connection(H11Protocol):
         self.loop.call_later(seconds, self._close_after, self.cycle)
 
     def _close_after(self, last, before=None):
-        """Closes the connection unless there is another request, or part of an answer.
+        """Closes the connection unless a request has begun, or an answer is being read.
 
         Args:
-            last: The request after which there should be another.
-            before: int, bytes of its answer that were not sent the last time.
+            last: The request after which another one should begin.
+            before: int, number of unsent bytes of the answer at the last check.
         """
         left = self.transport.get_write_buffer_size()
         if self.cycle is not last:
@@ -271,20 +276,20 @@ def check_tls(certificate: str | None, key: str | None) -> None:
     """Raises `InputError` unless a certificate and its key can be used."""
     if certificate is None:
         if key is not None:
-            raise InputError(f"The key {key} needs the certificate that it is of.")
+            raise InputError(f"The key {key} needs its certificate.")
         return
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    except OSError as error:  # of SSL, too
+    except OSError as error:  # `ssl.SSLError` is one
         files = f"{certificate} and {key}" if key else certificate
         reason = error.strerror
         if isinstance(error, ssl.SSLError):
-            reason = "no certificate and its key in PEM"
+            reason = "a certificate in PEM with its key is expected"
         raise InputError(f"{files} cannot be used for TLS: {reason}.") from None
 
 
 def url_of(host: str, port: int, scheme: str = "http") -> str:
-    """The address of a server, in which an IPv6 address has brackets."""
+    """The address of a server. An IPv6 host has brackets."""
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
@@ -304,9 +309,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def name_of(path: str) -> str:
-    """The name of a served model: of its file or folder.
+    """The name of a served model: the name of its file or folder.
 
-    That of `best.keras`, and of a version by its number, is the folder's above.
+    `best.keras` and folders of versions, such as `1`, have the name of their parent.
     """
     path = pathlib.PurePath(path)
     if path.name == "best.keras" or path.name.isdecimal():
@@ -320,15 +325,15 @@ def load_predictor(
     """Loads and warms up a model.
 
     Args:
-        path: Path of an exported model; or of what `keras_caption.models.load` takes.
-        detector, confidence: Of `keras_caption.serving.Predictor`, if the model reads
-            objects.
+        path: Path of an exported model, or an argument of `keras_caption.models.load`.
+        detector, confidence: As in `keras_caption.serving.Predictor`, if the model
+            reads objects.
 
     Returns:
         `ExportedPredictor` or `Predictor`.
 
     Raises:
-        InputError: If it cannot be loaded, or there is no such detector.
+        InputError: If the model cannot be loaded, or there is no such detector.
     """
     if (pathlib.Path(path) / SAVED_MODEL).exists():
         from keras_caption.serving.exported import ExportedPredictor
@@ -342,7 +347,8 @@ def load_predictor(
         predictor = Predictor(path)
         if detector is not None and reads_objects(predictor.model):
             add_detector(predictor.model, detector, confidence)
-        # As a rule or never: no request should wait for a shape that came back.
+        # Sets "auto" to True or False: under "auto" the repetition of a shape makes
+        # XLA compile, and that request would wait.
         predictor.model.jit_compile = predictor.model.jit_compile
     predictor.warm_up()
     return predictor

@@ -1,4 +1,4 @@
-"""What a server does with requests, whatever protocol they come by."""
+"""Answers requests of any protocol: reads them, runs batches, writes answers."""
 
 import asyncio
 import json
@@ -27,13 +27,13 @@ from keras_caption.serving.rest_values import (
 )
 from keras_caption.serving.versions import ServedModel, Version
 
-UNPADDED = "tokens"  # an input whose length the outputs have
-UTF8_MARK = b"\xef\xbb\xbf"  # which some editors begin a file with
-NAME = re.compile(r"[^/:?#%\s]+")  # of a model, in addresses
+UNPADDED = "tokens"  # an input that is not padded, since outputs have its length
+UTF8_MARK = b"\xef\xbb\xbf"  # some editors write it at the beginning of a file
+NAME = re.compile(r"[^/:?#%\s]+")  # of a model, as a part of addresses
 
 
 class UnavailableError(Exception):
-    """There is no version of a model that could answer now."""
+    """No version of a model can answer now."""
 
 
 class Service:
@@ -56,7 +56,7 @@ class Service:
         self.limits = limits
         self.on_batch = on_batch
         self.models = {}
-        self._readers = {}  # of each model its own, so that none waits for another's
+        self._readers = {}  # one pool per model: slow files of one delay no other
         self._closing = threading.Event()
         self._watcher = None
 
@@ -71,13 +71,14 @@ class Service:
         """Adds a model, and loads its versions.
 
         Args:
-            name, path, load: Of `ServedModel`.
-            later: bool, whether `load` loads them. Until then no request is answered.
+            name, path, load: As in `ServedModel`.
+            later: bool, whether to leave loading to `Service.load`. No request is
+                answered before.
             **more: `labels` and `log` of `ServedModel`.
 
         Raises:
-            InputError: If there is a model of this name, nothing at its path, or no
-                version that can be loaded.
+            InputError: If the service has a model of this name, there is nothing at the
+                path, or no version can be loaded.
         """
         if name in self.models:
             raise InputError(f"Two models would have the name {name}.")
@@ -97,20 +98,20 @@ class Service:
         if not later:
             load_first(model)
         self._readers[name] = ThreadPoolExecutor(os.cpu_count(), f"{name} reader")
-        self.models = {**self.models, name: model}  # as a whole: others read it
+        self.models = {**self.models, name: model}  # other threads read the old dict
 
     def load(self) -> None:
         """Loads the models that have no version yet, one after the other.
 
         Raises:
-            InputError: If one has no version that can be loaded.
+            InputError: If no version of a model can be loaded.
         """
         for model in self.models.values():
             if not (model.versions or self._closing.is_set()):
                 load_first(model)
 
     def watch(self, seconds: float) -> None:
-        """Looks for new versions in the background, every so many seconds."""
+        """Looks for new versions in the background, at an interval in seconds."""
 
         def look():
             while not self._closing.wait(seconds):
@@ -122,13 +123,14 @@ class Service:
         self._watcher.start()
 
     def close(self) -> None:
-        """Finishes what was accepted, and answers no more."""
+        """Finishes accepted requests, and answers no more."""
         self._closing.set()
         for model in self.models.values():
             model.close()
         for readers in self._readers.values():
             readers.shutdown()
-        if self._watcher is not None:  # TensorFlow aborts if it loads at the end
+        # TensorFlow aborts the process if a thread loads a model at its end.
+        if self._watcher is not None:
             self._watcher.join()
 
     async def predict(
@@ -137,20 +139,21 @@ class Service:
         """Answers a request of TensorFlow Serving's `predict`.
 
         Args:
-            name: str, of the model.
-            find: Function that returns the version that is asked for.
+            name: str, name of the model.
+            find: Function that returns the requested version.
             content: bytes, JSON.
 
         Returns:
-            int, the number of examples; and the answer, for JSON.
+            int, the number of examples; and the answer, a dict for JSON.
 
         Raises:
-            InputError: If the request is wrong.
+            InputError: If the request is malformed or has a wrong value.
         """
 
         def read():
             body = from_json(content)
             signature, rows = read_request(body, find().model.signatures)
+            # Requests with the same inputs of a signature share batches.
             key = "predict", signature, frozenset(rows[0])
             if UNPADDED in rows[0]:
                 key = *key, tuple(sorted({row[UNPADDED].shape for row in rows}))
@@ -159,13 +162,13 @@ class Service:
             return "instances" in body, key, rows
 
         in_rows, key, rows = await self._in_reader(name, read)
-        found = []
+        results = []
         for start in range(0, len(rows), self.limits.batch_size):
             part = rows[start : start + self.limits.batch_size]
-            found += await self._run(name, find, key, lambda version, part=part: part)
+            results += await self._run(name, find, key, lambda version, part=part: part)
 
         def write():
-            outputs = {name: stack([x[name] for x in found]) for name in found[0]}
+            outputs = {name: stack([x[name] for x in results]) for name in results[0]}
             return answer_in_rows(outputs) if in_rows else answer_in_columns(outputs)
 
         return len(rows), await self._in_reader(name, write)
@@ -181,14 +184,18 @@ class Service:
         """Answers records, see `Predictor`.
 
         Args:
-            name, find: Of `predict`.
-            content: bytes, JSON of `records`, and maybe of `n`, `attention` and
+            name, find: As in `predict`.
+            content: bytes, JSON with `records` and, optionally, `n`, `attention` and
                 `options`; or a file of a photo.
-            query: dict of str, a `question` about that photo and `n`.
-            is_json: bool, whether the content is said to be JSON; otherwise it is
-                JSON if it begins with a brace.
+            query: dict of str: for a file of a photo, a `question` and `n`.
+            is_json: bool, whether the header declares JSON. If not, content that begins
+                with a brace is JSON.
 
-        Returns, raises: As `predict`.
+        Returns:
+            As `predict`.
+
+        Raises:
+            InputError: As in `predict`.
         """
         end = time.monotonic() + self.limits.timeout
 
@@ -206,11 +213,12 @@ class Service:
             model = find().model
             effort = check_effort(model, records, n, options, self.limits.max_effort)
             model.check_options(n, options)
-            kept = json.dumps(options, sort_keys=True)
-            return records, effort, ("answer", n, bool(attention), kept)
+            # A hashable key: requests with the same options share batches.
+            options = json.dumps(options, sort_keys=True)
+            return records, effort, ("answer", n, bool(attention), options)
 
         records, effort, key = await self._in_reader(name, parse)
-        found = []
+        results = []
         for start in range(0, len(records), self.limits.batch_size):
             part = list(enumerate(records))[start : start + self.limits.batch_size]
 
@@ -222,24 +230,24 @@ class Service:
                     ]
 
             share = effort * len(part) / len(records)
-            found += await self._run(name, find, key, examples, share)
+            results += await self._run(name, find, key, examples, share)
         _, n, attention, _ = key
-        predictions = [to_json(x, n is not None, attention) for x in found]
+        predictions = [to_json(x, n is not None, attention) for x in results]
         return len(records), {"predictions": predictions}
 
     async def _in_reader(self, name, function, *arguments):
-        """What a function returns that may take a while, run beside the event loop."""
+        """Runs a function in a thread: the event loop goes on answering others."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers[name], function, *arguments)
 
     async def _run(self, name, find, key, examples_of, effort=0.0):
-        """Runs examples, which fit into a batch, by the version that there is."""
+        """Runs examples, which fit into one batch, by the requested version."""
         while True:
             version = find()
             examples = await self._in_reader(name, examples_of, version)
             try:
                 future = version.batcher.submit(key, examples, effort)
-            except RuntimeError:  # replaced meanwhile
+            except RuntimeError:  # closed: another version has replaced this one
                 if self._closing.is_set():
                     raise UnavailableError from None
                 continue
@@ -250,7 +258,7 @@ def load_first(model: ServedModel) -> None:
     """Loads the versions of a model.
 
     Raises:
-        InputError: If none can be loaded.
+        InputError: If no version can be loaded.
     """
     model.update()
     if not model.versions:
@@ -259,7 +267,7 @@ def load_first(model: ServedModel) -> None:
 
 
 def run(model: Any, key: tuple, items: list[Any]) -> list[Any]:
-    """What a model makes of a batch of examples of one kind, see `Service`."""
+    """Runs a model on a batch of examples with the same key, see `Service`."""
     if key[0] == "predict":
         outputs = model.signatures[key[1]](stack(items))
         return [{name: x[i] for name, x in outputs.items()} for i in range(len(items))]
@@ -268,10 +276,10 @@ def run(model: Any, key: tuple, items: list[Any]) -> list[Any]:
 
 
 def from_json(content: bytes) -> dict[str, Any]:
-    """The object that a request is.
+    """Parses a request as a JSON object.
 
     Raises:
-        InputError: If it is no JSON, or no object.
+        InputError: If the request is no JSON, or no object.
     """
     try:
         body = json.loads(content)
@@ -287,7 +295,7 @@ def from_json(content: bytes) -> dict[str, Any]:
 def content_of(
     content: bytes, query: dict[str, str], is_json: bool = False
 ) -> dict[str, Any]:
-    """The object that a request of `answer` is, also of one that is a photo."""
+    """Parses a request of `answer`, which may be JSON or a file of a photo."""
     if is_json or content.removeprefix(UTF8_MARK).lstrip()[:1] == b"{":
         body = from_json(content)
         if "records" not in body:
@@ -302,7 +310,7 @@ def content_of(
 
 
 def record_of(record: Any, place: int) -> Any:
-    """A record with the bytes of its files, which JSON has as objects of `b64`."""
+    """Decodes the files of a record, which are `{"b64": ...}` in JSON, to bytes."""
     if not isinstance(record, dict):
         return record
     files = {}
@@ -317,34 +325,36 @@ def record_of(record: Any, place: int) -> Any:
     return {**record, **files}
 
 
-def to_json(found: Prediction, lists_best: bool, shows: bool) -> dict[str, Any]:
-    """A prediction, for JSON.
+def to_json(
+    prediction: Prediction, lists_best: bool, shows_attention: bool
+) -> dict[str, Any]:
+    """Converts a prediction to a dict for JSON.
 
     Args:
-        found: `Prediction`.
-        lists_best: bool, whether several texts were asked for.
-        shows: bool, whether attention was asked for.
+        prediction: `Prediction`.
+        lists_best: bool, whether the dict lists several texts.
+        shows_attention: bool, whether the dict has attention weights.
     """
-    said = {
-        "text": found.text,
-        "score": round(found.score, 6),
-        "confidence": round(found.confidence, 6),
-        "unsure": found.unsure,
+    answer = {
+        "text": prediction.text,
+        "score": round(prediction.score, 6),
+        "confidence": round(prediction.confidence, 6),
+        "unsure": prediction.unsure,
     }
     if lists_best:
-        said["best"] = [
-            {"text": text, "score": round(score, 6)} for text, score in found.best
+        answer["best"] = [
+            {"text": text, "score": round(score, 6)} for text, score in prediction.best
         ]
-    if found.objects:
-        said["objects"] = found.objects
-    if shows and found.attention is not None:
-        said |= {"words": found.words, "items": found.items}
-        said["attention"] = rounded(found.attention)
-        if found.boxes is not None:
-            said["boxes"] = rounded(found.boxes)
-    return said
+    if prediction.objects:
+        answer["objects"] = prediction.objects
+    if shows_attention and prediction.attention is not None:
+        answer |= {"words": prediction.words, "items": prediction.items}
+        answer["attention"] = rounded(prediction.attention)
+        if prediction.boxes is not None:
+            answer["boxes"] = rounded(prediction.boxes)
+    return answer
 
 
 def rounded(values: np.ndarray) -> list[Any]:
-    """Shares or boxes as lists, of four digits."""
+    """Weights or boxes as lists, rounded to four digits."""
     return np.round(np.asarray(values, "float64"), 4).tolist()

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def setting_when_asked_to_end(ended: threading.Event) -> Iterator[None]:
-    """Sets an event, in a block, when a signal asks the process to end.
+    """Sets an event at SIGINT or SIGTERM, during a `with` block.
 
-    Signals have their handlers again behind it. Threads other than the main one get no
-    signals.
+    The previous handlers are restored at the end. Signals reach the main thread only:
+    in another thread the block has no effect.
     """
 
     def end(number, frame):

@@ -11,17 +11,17 @@ from keras_caption.errors import InputError
 
 
 class Signature:
-    """A function of named tensors, as a server of models offers it.
+    """A function of named tensors that a server offers.
 
     Args:
         inputs: dict from name to `tf.TensorSpec`, whose first dimension is the batch.
-        defaults: dict from the names of inputs that a request may lack to an array
-            `(1,)`.
-        trace: Function without arguments that returns the function, a
-            `tf.types.experimental.ConcreteFunction` of keywords; called once, when it
-            is needed.
-        outputs: dict from name to `tf.TensorSpec`, if they are known without tracing,
-            which takes seconds.
+        defaults: dict from name to array `(1,)`, values of inputs that a request may
+            omit.
+        trace: Function without arguments that returns a
+            `tf.types.experimental.ConcreteFunction` of keywords. It is called once, at
+            the first use.
+        outputs: dict from name to `tf.TensorSpec`. If omitted, the outputs are known
+            only after tracing, which takes seconds.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Signature:
             return self.function.structured_outputs
 
     def check_names(self, names: set[str]) -> None:
-        """Raises `InputError` unless a request can have inputs of these names."""
+        """Raises `InputError` if names of inputs are unknown or missing."""
         takes = f"the signature takes {', '.join(self.inputs)}"
         for name in sorted(names - {*self.inputs}):
             raise InputError(f"There is no input {name!r:.60}: {takes}.")
@@ -58,13 +58,13 @@ class Signature:
             raise InputError(f"The input {name!r} is missing: {takes}.")
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the function returns of a batch, as NumPy arrays."""
-        given = {**self.defaults, **batch}
+        """Calls the function with a batch, and returns NumPy arrays."""
+        values = {**self.defaults, **batch}
         tensors = {
-            name: tf.constant(given[name], spec.dtype)
+            name: tf.constant(values[name], spec.dtype)
             for name, spec in self.inputs.items()
         }
-        with self._lock:
+        with self._lock:  # two threads would trace the function twice
             function = self.function
         return {name: x.numpy() for name, x in function(**tensors).items()}
 
@@ -82,7 +82,7 @@ class Signature:
         self(batch)
 
     def to_json(self, name: str) -> dict[str, Any]:
-        """As a `SignatureDef` of TensorFlow, in JSON; `name` is the signature's."""
+        """Describes the signature `name` as TensorFlow's `SignatureDef`, for JSON."""
         return {
             "inputs": {x: tensor_info(name, x, s) for x, s in self.inputs.items()},
             "outputs": {x: tensor_info(name, x, s) for x, s in self.outputs.items()},
@@ -91,7 +91,7 @@ class Signature:
 
 
 def tensor_info(signature: str, name: str, spec: Any) -> dict[str, Any]:
-    """A `TensorInfo` of TensorFlow, in JSON."""
+    """Describes a tensor as TensorFlow's `TensorInfo`, for JSON."""
     is_unknown = spec.shape.rank is None
     sizes = [] if is_unknown else spec.shape.as_list()
     return {

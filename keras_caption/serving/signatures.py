@@ -14,15 +14,15 @@ from keras_caption.serving.signature import Signature
 
 
 def signatures_of(model: Any) -> dict[str, Signature]:
-    """The signatures that an export of a model has, by name, as functions of Python.
+    """The signatures of an export of a model, by name, as functions of Python.
 
-    XLA compiles their searches where it compiles the model, see `jit_compile`.
+    XLA compiles their searches if it compiles the model, see `jit_compile`.
 
     Args:
-        model: Of `keras_caption.serving.export`.
+        model: As in `keras_caption.serving.export`.
 
     Raises:
-        InputError: As `export` raises it.
+        InputError: As in `export`.
     """
     endpoints = endpoints_of(model, jit_compile=model.jit_compile)
     signatures = {name: signature_of(endpoint) for name, endpoint in endpoints.items()}
@@ -32,11 +32,12 @@ def signatures_of(model: Any) -> dict[str, Signature]:
 def endpoints_of(
     model: Any, decoding: Decoding | None = None, jit_compile: bool = False
 ) -> dict[str, Endpoint]:
-    """The signatures of an export of a model, by name.
+    """The endpoints of an export of a model, by name of the signature.
 
     Args:
-        model: Of `keras_caption.serving.export`.
-        decoding: `Decoding`, defaults to the model's own. Answers have none.
+        model: As in `keras_caption.serving.export`.
+        decoding: `Decoding`, defaults to the model's own. Models that answer questions
+            have none.
         jit_compile: bool, whether XLA compiles searches.
 
     Raises:
@@ -49,7 +50,7 @@ def endpoints_of(
 
 
 def signature_of(endpoint: Endpoint) -> Signature:
-    """A signature that is traced when it is needed."""
+    """Makes a signature that is traced at its first use."""
     inputs = {
         name: tf.TensorSpec(x.shape, x.dtype, name)
         for name, x in endpoint.inputs.items()

@@ -1,4 +1,4 @@
-"""The versions of served models: found in folders, loaded, warmed up, replaced."""
+"""Versions of served models: finds, loads and replaces them."""
 
 import dataclasses
 import pathlib
@@ -14,12 +14,12 @@ from keras_caption.formats.faults import reason_of
 from keras_caption.serving.batcher import Batcher
 
 SAVED_MODEL = "saved_model.pb"
-SAVED = (SAVED_MODEL, "best.keras", "model.weights.h5")  # an export, a run, a preset
+SAVED = (SAVED_MODEL, "best.keras", "model.weights.h5")  # of an export, run or preset
 
 
 @dataclasses.dataclass
 class Version:
-    """A version of a model that answers.
+    """A loaded version of a model.
 
     Attributes:
         number: int.
@@ -34,11 +34,12 @@ class Version:
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """What a version is doing, as TensorFlow Serving says it.
+    """The status of a version, in TensorFlow Serving's terms.
 
     Attributes:
         state: str: `LOADING`, `AVAILABLE`, `UNLOADING` or `END`.
-        code, message: str, of the error that it ended with, or `OK` and "".
+        code, message: str, code and message of the error that ended the version, or
+            `OK` and "".
     """
 
     state: str
@@ -47,20 +48,21 @@ class Status:
 
 
 class ServedModel:
-    """A model by name, in one or several versions.
+    """A model in one or several versions.
 
-    The newest version that can be loaded is served, and those that have a label. One
-    is loaded and warmed up while the others answer; only then does it take their
-    place, which finish what they have accepted. A version that cannot be loaded is
-    tried again when its files change.
+    The newest version that can be loaded is served, and all versions with a label. A
+    new version is loaded and warmed up while the old ones answer. It then replaces
+    them, and they finish the requests that they have accepted. A version that cannot be
+    loaded is tried again when its files change.
 
     Args:
         name: str.
-        path: Path of a saved model; or of a folder of them, by numbers.
-        load: Function of a path to `Version.model`, warmed up.
-        make_batcher: Function of a model to its `Batcher`.
+        path: Path of a saved model; or of a folder of saved models in folders with
+            numbers as names.
+        load: Function of a path that returns a `Version.model`, warmed up.
+        make_batcher: Function of a model that returns its `Batcher`.
         labels: dict from label, str, to the number of a version.
-        log: Function of an event, a str, and facts by keywords.
+        log: Function of an event, a str, and keywords that describe it.
 
     Raises:
         InputError: If there is nothing at `path`.
@@ -83,7 +85,7 @@ class ServedModel:
         self.log = log
         self.versions = {}
         self.statuses = {}
-        self._failed = {}  # the state of the files of versions that cannot be loaded
+        self._failed = {}  # from version to the state of files that cannot be loaded
         self._lock = threading.Lock()  # of `update`
         self._is_closed = False
         is_local = "://" not in path and path not in built_in.models()
@@ -91,58 +93,58 @@ class ServedModel:
             raise InputError(
                 f"{path} cannot be served: There is no saved model {path}."
             )
-        if not self._found():
+        if not self._paths():
             raise InputError(f"There is no saved model in {path}.")
 
     def find(self, number: int | None = None, label: str | None = None) -> Version:
-        """A version that answers: of a number or a label, or the newest.
+        """The version with a number or a label; defaults to the newest.
 
         Raises:
-            KeyError: If there is none.
+            KeyError: If there is no such version.
         """
         if label is not None:
             number = self.labels[label]
-        versions = self.versions  # replaced as a whole
+        versions = self.versions  # another thread may replace the dict meanwhile
         return versions[max(versions) if number is None and versions else number]
 
     def update(self) -> None:
-        """Looks for versions, loads new ones, and removes those that are replaced."""
+        """Looks for versions, loads new ones, and removes replaced ones."""
         with self._lock:
-            found = self._found()
-            kept = {x for x in self.labels.values() if x in found}
+            paths = self._paths()
+            kept = {x for x in self.labels.values() if x in paths}
             for number in sorted(kept - {*self.versions}):
-                self._try(number, found[number])
+                self._try(number, paths[number])
             newest = next(
                 (
                     number
-                    for number in sorted(found, reverse=True)
-                    if number in self.versions or self._try(number, found[number])
+                    for number in sorted(paths, reverse=True)
+                    if number in self.versions or self._try(number, paths[number])
                 ),
                 None,
             )
-            if newest is None:  # nothing that could take their place
+            if newest is None:  # no version could replace those that answer
                 return
             for number in {*self.versions} - kept - {newest}:
                 self._remove(number)
 
     def close(self) -> None:
-        """Finishes what was accepted, and answers no more.
+        """Finishes accepted requests, and answers no more.
 
-        A version that is being loaded never answers.
+        A version that is still being loaded is dropped.
         """
         self._is_closed = True
         for number in list(self.versions):
             self._remove(number)
 
-    def _found(self):
-        """Paths of the versions that there are, by number."""
+    def _paths(self):
+        """Paths of the existing versions, by number."""
         path = pathlib.Path(self.path)
         if "://" in self.path or not path.is_dir():
             return {1: self.path}
         if (path / SAVED_MODEL).exists() and is_version(path.name):
             return {int(path.name): self.path}
         numbered = {}
-        # Of several names of one number, such as 1 and 0001, the shortest.
+        # The shortest of several names of one number, such as 1 and 0001, counts.
         for x in sorted(path.iterdir(), key=lambda x: (len(x.name), x.name)):
             if is_version(x.name) and x.is_dir():
                 numbered.setdefault(int(x.name), str(x))
@@ -152,7 +154,7 @@ class ServedModel:
         return {1: self.path} if is_model else {}
 
     def _try(self, number, path):
-        """Loads a version; returns whether it answers."""
+        """Loads a version, and returns whether it can answer."""
         state = state_of(path)
         if self._failed.get(number) == state:
             return False
@@ -161,7 +163,7 @@ class ServedModel:
         begin = time.monotonic()
         try:
             model = self.load(path)
-        except Exception as error:  # of TensorFlow or Keras, at files of any content
+        except Exception as error:  # damaged files make Keras raise any class of error
             reason = reason_of(error)
             self._failed[number] = state
             self.statuses[number] = Status("END", "INVALID_ARGUMENT", reason)
@@ -188,12 +190,12 @@ class ServedModel:
 
 
 def is_version(name: str) -> bool:
-    """Whether a folder's name is the number of a version, which has 63 bits."""
+    """Whether the name of a folder is a number of a version, below 2^63."""
     return bool(re.fullmatch("[0-9]{1,99}", name)) and int(name) < 2**63
 
 
 def state_of(path: str) -> Any:
-    """What changes when the files of a saved model do: their sizes and times."""
+    """The sizes and times of a saved model's files, to notice changes."""
     root = pathlib.Path(path)
     files: Iterable[pathlib.Path] = (
         [root] if root.is_file() else sorted(root.rglob("*"))

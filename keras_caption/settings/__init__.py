@@ -1,1 +1,1 @@
-"""What can be set, without Keras: the options of decoding, and the values of a run."""
+"""Settings that need no Keras: the options of decoding, and the values of a run."""

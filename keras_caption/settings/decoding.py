@@ -1,4 +1,4 @@
-"""The options of decoding: their names, types, defaults and checks, in one place."""
+"""The options of decoding: names, types, defaults and checks."""
 
 import dataclasses
 import functools
@@ -23,8 +23,9 @@ from keras_caption.errors import InputError, hint
 from keras_caption.settings.options import DecodingOptions
 
 Function = TypeVar("Function", bound=Callable)
-# Beyond these a search takes minutes and gigabytes without a word. The longest output
-# is a translation of `keras_caption.inputs.text.MAX_TOKENS` into twice as many tokens.
+# Beyond these bounds a search would take minutes and gigabytes, without any message.
+# The longest output is a translation of `keras_caption.inputs.text.MAX_TOKENS` tokens
+# into twice as many.
 BeamSize = Annotated[int, Field(ge=1, le=100)]
 MaxLength = Annotated[int, Field(ge=1, le=4096)]
 LengthRatio = Annotated[float, Field(ge=0, le=100)]
@@ -37,19 +38,19 @@ LengthPenalty = Annotated[NotNegative, Field(le=10)]
 
 
 def as_tuple(value: Any) -> Any:
-    """A list as a tuple, which a dict can have as a key."""
+    """Converts a list to a tuple, which is hashable: options are keys of a dict."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def split(value: Any) -> Any:
-    """Phrases, of a list, or of one str that separates them by commas."""
+    """Converts a list of phrases, or a str with commas between them, to a tuple."""
     if not isinstance(value, str):
         return as_tuple(value)
     return tuple(text.strip() for text in value.split(","))
 
 
 def as_unicode(text: str) -> str:
-    """Returns a text; a pydantic error if UTF-8 cannot encode it."""
+    """Returns a text, or raises an error of pydantic if UTF-8 cannot encode it."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -66,11 +67,11 @@ Prefix = Annotated[Text | tuple[Text, ...], BeforeValidator(as_tuple)]
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """Says, in the type of an option, what it has no effect without.
+    """A condition in the type of an option, without which the option has no effect.
 
     Attributes:
-        condition: Function of `Decoding` to bool.
-        text: str, the condition in words.
+        condition: Function of `Decoding` that returns a bool.
+        text: str, the condition in words, for messages.
     """
 
     condition: Callable[[Any], bool]
@@ -107,54 +108,55 @@ RATIO = Condition(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """How captions, or translations, are generated.
+    """Options of generation of captions and translations.
 
-    A model keeps its own as `decoding`, and saves them. Each is a keyword of whatever
-    generates, and an option of the commands; there it stands in place of the model's.
+    A model has options as its `decoding`, which are saved with it. Methods that
+    generate, and commands, have each option as a keyword, which replaces the model's.
 
     Attributes:
         beam_size: int, beam width; 1 is greedy search.
         max_length: int, greatest number of tokens; an output of that many has no EOS.
         length_ratio: float, greatest number of tokens for each token of the input, EOS
-            included. `None` is for no such limit. An output that reaches it ends with
-            EOS there. Models of images have none.
-        length_margin: int, number of tokens beyond that.
-        min_length: int, least number of tokens before EOS; a `length_ratio` goes
-            before it.
+            included. `None` is no such limit. An output that reaches the limit ends
+            with EOS. Models of images have no such limit.
+        length_margin: int, number of tokens that is added to the limit by
+            `length_ratio`.
+        min_length: int, least number of tokens before EOS. The limit by `length_ratio`
+            has precedence.
         length_penalty: float, exponent of the length normalization; 0 for none.
             Finished hypotheses are ranked by `log p / ((5 + length) / 6) ** alpha` (Wu
-            et al., 2016), 5 being `length_offset`.
-        length_offset: float, what that adds to a length; 0 for `length ** alpha`. With
-            it, an exponent of 1 ranks by averages.
+            et al., 2016), with alpha this exponent and 5 the `length_offset`.
+        length_offset: float, number that length normalization adds to a length. With 0,
+            scores are `log p / length ** alpha`: averages, if the exponent is 1.
         allow_unk: bool, whether a search may generate the unknown word.
         renormalize: bool, whether other tokens get the probability of forbidden ones.
-        no_repeat_ngram: int, number of tokens in a row that never come twice; 0 for
-            any.
-        repetition_penalty: float, factor of log-probabilities of earlier tokens. 1 is
-            for none. Tokens are chosen by it (Keskar et al., 2019); log-probabilities
-            that are returned stay the model's. So it is with `diversity`.
-        prefix: str, text that outputs begin with; or a list, one for each example. They
-            continue it. It comes, whatever else is forbidden.
-        forbidden: List of str, words or phrases that never come, as tokens in a row. On
-            a command line, commas separate them. What the model does not know is
-            passed over, as it cannot come.
-        required: List of str, words or phrases that have to come, as tokens in a row.
-            The beam is as wide for each number of their tokens that a hypothesis has
-            (grid beam search, Hokamp and Liu, 2017).
+        no_repeat_ngram: int, length of token sequences that never repeat; 0 for none.
+        repetition_penalty: float, factor of log-probabilities of earlier tokens; 1 for
+            none. It affects which tokens are chosen (Keskar et al., 2019), not the
+            log-probabilities that are returned. This holds for `diversity` too.
+        prefix: str, text that all outputs begin with; or a list, one for each example.
+            Outputs continue the prefix. Other options do not forbid its tokens.
+        forbidden: List of str, words or phrases that outputs never have. On a command
+            line, commas separate them. Their tokens are forbidden in a row. Phrases
+            with unknown words are ignored, as no output can have them.
+        required: List of str, words or phrases that outputs must have. Their tokens
+            come in a row. There is a beam of full width for each number of required
+            tokens that a hypothesis has (grid beam search, Hokamp and Liu, 2017).
         groups: int, number of equal parts of the beam, searched in turn. This is
             diverse beam search (Vijayakumar et al., 2018).
-        diversity: float, penalty of a token for each hypothesis with it there. Those of
-            earlier groups count, in the same place of the output.
-        temperature: float, sampling temperature. If given, outputs are sampled instead
-            of searched for.
+        diversity: float, penalty of a token for each earlier group's hypothesis with
+            it. Hypotheses count that have the token at the same position.
+        temperature: float, sampling temperature. With a temperature, outputs are
+            sampled, without one they are searched for.
         top_k: int, number of most probable tokens that are sampled from.
         top_p: float, least total probability of the tokens that are sampled from. They
             are the most probable ones, after `temperature` and `top_k` (nucleus
             sampling, Holtzman et al., 2020).
-        seed: int, makes the samples repeatable.
-        evidence: bool, whether only what objects are evidence for is said. It is for
-            captioners of detected objects, see `keras_caption.decoding.ObjectEvidence`.
-            Other words come only where all else is forbidden.
+        seed: int, seed that makes samples repeatable.
+        evidence: bool, whether outputs have only words that detected objects support.
+            It is for captioners of detected objects, see
+            `keras_caption.decoding.ObjectEvidence`. Other words come only if all
+            supported words are forbidden.
 
     Raises:
         InputError: If a value is wrong.
@@ -188,16 +190,16 @@ class Decoding:
             object.__setattr__(self, name, value)
 
     def override(self, **options: Unpack[DecodingOptions]) -> Self:
-        """These options, some of them replaced.
+        """A copy with some options replaced.
 
-        An option that has no effect beside the new ones gets its default value.
+        An option that has no effect with the new ones gets its default value.
 
         Args:
             **options: Fields of this class.
 
         Raises:
             InputError: If an option is unknown, has a wrong value, or has no effect
-                beside the others.
+                with the others.
         """
         check_names(options)
         changed = dataclasses.replace(self, **options)
@@ -233,7 +235,7 @@ class Decoding:
 
 
 def check_names(options: Iterable[str]) -> None:
-    """Raises `InputError` if there is no option of a name."""
+    """Raises `InputError` if a name is no option."""
     for name in options:
         if name not in types():
             raise InputError(
@@ -242,7 +244,7 @@ def check_names(options: Iterable[str]) -> None:
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Raises `InputError` if an option is unknown, or its value not of its type."""
+    """Raises `InputError` if an option is unknown, or its value has a wrong type."""
     check_names(options)
     for name, value in options.items():
         checked(types()[name], name, value)
@@ -250,7 +252,7 @@ def check_options(options: dict[str, Any]) -> None:
 
 @functools.cache
 def types() -> dict[str, Any]:
-    """Types of the options, by name, with descriptions; pydantic validates them."""
+    """Types of the options, by name, for pydantic, with descriptions."""
     texts = entries(Decoding)
     return {
         field.name: Annotated[field.type, Doc(texts[field.name])]
@@ -259,22 +261,22 @@ def types() -> dict[str, Any]:
 
 
 def needs_of(field: dataclasses.Field) -> Iterable[Condition]:
-    """The options without which this one has no effect."""
+    """The conditions without which an option has no effect."""
     return [note for note in get_args(field.type) if isinstance(note, Condition)]
 
 
 def with_decoding(function: Function) -> Function:
-    """Makes a function's signature name the options that its `**options` takes.
+    """Replaces `**options` in a function's signature by the options of decoding.
 
     Type checkers read them in `keras_caption.settings.options`.
     """
     signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     options = [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=kind
         )
         for name, kind in types().items()
     ]
-    function.__signature__ = signature.replace(parameters=[*own, *options])
+    function.__signature__ = signature.replace(parameters=[*named, *options])
     return function

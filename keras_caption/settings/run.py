@@ -1,4 +1,4 @@
-"""Values of an experiment's configuration: their types and ranges."""
+"""Types and ranges of the values of an experiment's configuration."""
 
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
@@ -19,7 +19,7 @@ from keras_caption.errors import InputError, hint
 from keras_caption.settings.decoding import types
 from keras_caption.validation import describe
 
-# Values of a run that belong to no group.
+# Default values of settings that belong to no group.
 RUN = {
     "seed": 0,
     "precision": "float32",
@@ -33,7 +33,7 @@ class Run(TypedDict):
     seed: Annotated[
         int,
         Field(ge=0, lt=2**31),
-        Doc("of the weights, the order of the data and dropout"),
+        Doc("seed of the weights, the order of the data and dropout"),
     ]
     precision: Annotated[
         Literal["float32", "bfloat16", "float16"],
@@ -45,10 +45,10 @@ class Run(TypedDict):
     ]
     jit_compile: Annotated[
         Literal["auto"] | bool,
-        Doc("whether XLA compiles all steps; auto is on GPUs and TPUs"),
+        Doc("whether XLA compiles all steps; auto: on GPUs and TPUs only"),
     ]
     deterministic: Annotated[
-        bool, Doc("use only operations that repeat to the bit, also on GPUs")
+        bool, Doc("use only operations that repeat bit by bit, on GPUs too")
     ]
 
 
@@ -66,7 +66,7 @@ class Schedule(TypedDict):
     ]
     decay_every: Annotated[Count, Doc("epochs between two decays")]
     decay_rate: Annotated[
-        ShareAboveZero, Doc("what each decay multiplies the learning rate by")
+        ShareAboveZero, Doc("factor of the learning rate at each decay")
     ]
 
 
@@ -74,23 +74,23 @@ class Training(Schedule):
     epochs: Annotated[Count, Doc("epochs of cross-entropy")]
     batch_size: Annotated[Count, Doc("images or videos in a batch")]
     label_smoothing: Annotated[
-        ShareBelowOne, Doc("probability shared by all tokens in place of the right one")
+        ShareBelowOne, Doc("probability that the right token gives to all tokens")
     ]
     scheduled_sampling: Annotated[
         Share, Doc("greatest share of input tokens that the model samples")
     ]
     clip_value: Annotated[
-        NotNegative, Doc("greatest absolute value of a gradient; 0 for any")
+        NotNegative, Doc("greatest absolute value of a gradient; 0 for no clipping")
     ]
 
 
 class SelfCriticalSettings(TypedDict):
-    """What every task's self-critical training has."""
+    """Settings of the self-critical training of every task."""
 
     epochs: Annotated[CountOrZero, Doc("epochs of self-critical training; 0 for none")]
     baseline: Annotated[
         Literal["greedy", "mean"],
-        Doc("what is subtracted from rewards: that of greedy search, or the mean"),
+        Doc("baseline of rewards: the reward of greedy search, or the mean reward"),
     ]
     samples: Annotated[
         Samples, Doc("captions or translations sampled for each example")
@@ -122,15 +122,15 @@ def validate(
 
     Args:
         values: dict from group to a dict of values, and the values of `RUN`. Numbers
-            may be strings, as the command line gives them.
+            may be strings, as they are on a command line.
         groups: dict from group to its schema, a `TypedDict`.
-        where: str, what messages begin with.
+        where: str, beginning of messages.
 
     Returns:
-        The values, of the types of the schemas, in their order.
+        dict, the values with the types and the order of the schemas.
 
     Raises:
-        InputError: If a name is unknown or missing, or a value of the wrong type or
+        InputError: If a name is unknown or missing, or a value has a wrong type or is
             out of range. The message names the value.
     """
     check_names(values, groups, where)
@@ -149,15 +149,15 @@ def check_names(
 ) -> None:
     """Raises `InputError` if a configuration has an unknown group or name."""
     known = [*Run.__annotations__, *groups]
-    for group, of_group in values.items():
+    for group, settings in values.items():
         if group not in known:
             raise InputError(f"{where}{group} is unknown. {hint(group, known)}")
         if group not in groups:
             continue
-        if not isinstance(of_group, dict):
-            raise InputError(f"{where}{group} should be a dict, not {of_group!r}.")
+        if not isinstance(settings, dict):
+            raise InputError(f"{where}{group} should be a dict, not {settings!r}.")
         names = groups[group].__annotations__
-        for name in of_group:
+        for name in settings:
             if name not in names:
                 raise InputError(
                     f"{where}{group}.{name} is unknown. {hint(name, names)}"
@@ -165,7 +165,7 @@ def check_names(
 
 
 def check_self_critical(values: dict[str, Any], where: str) -> None:
-    """Raises `InputError` if values of self-critical training do not fit together."""
+    """Raises `InputError` if values of self-critical training contradict each other."""
     if values["baseline"] == "mean" and values["samples"] < 2:
         raise InputError(
             f"{where}.samples: the baseline 'mean' needs at least 2, received "
@@ -178,7 +178,7 @@ def check_self_critical(values: dict[str, Any], where: str) -> None:
 
 
 def documentation(kind: Any) -> str:
-    """What the type of a value says about it, by a `Doc`."""
+    """The `Doc` in the type of a value, or ""."""
     kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
     notes = getattr(kind, "__metadata__", ())
     return next((note.documentation for note in notes if isinstance(note, Doc)), "")

@@ -1,4 +1,4 @@
-"""Tasks: what is predicted from what, how it is scored, and what a report shows.
+"""Tasks: their data, models, training, evaluation and reports.
 
 A task is a subclass of `keras_caption.training.Task` and an entry of `TASKS`. No task
 imports another.
@@ -18,13 +18,14 @@ TASKS: dict[str, type[Task]] = {
 
 
 def of_model(name: str) -> type[Task]:
-    """The task of a model: the one registered last that has it.
+    """The task of a model. If several tasks have the model, the last one counts.
 
     Args:
         name: str, name of a preset.
 
     Raises:
-        InputError: If no task has a preset of that name; the nearest names are given.
+        InputError: If no task has a preset of that name. The message names similar
+            presets.
     """
     task_of = {preset: task for task in TASKS.values() for preset in task.presets()}
     if name not in task_of:

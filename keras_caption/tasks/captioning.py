@@ -1,4 +1,4 @@
-"""Captioning of images and videos: captions of features, scored by CIDEr-D."""
+"""Captioning of images and videos from their features, scored by CIDEr-D."""
 
 import itertools
 import pathlib
@@ -27,14 +27,14 @@ from keras_caption.training.strategies import whole_batches
 from keras_caption.training.task import Task
 from keras_caption.training.validation_loss import ValidationLoss
 
-KEPT_IN_MEMORY = 2 * 2**30  # bytes of training data, at most
-BATCH_SIZE = 50  # of images that are captioned
+KEPT_IN_MEMORY = 2 * 2**30  # greatest size of training data in memory, in bytes
+BATCH_SIZE = 50  # images in a batch of the evaluation
 
 
 class Data(TypedDict):
     dataset: Annotated[
         str,
-        Doc("scenes or moving_scenes (built in), coco_objects or prepared, say"),
+        Doc("such as scenes or moving_scenes (built in), coco_objects or prepared"),
     ]
     data_dir: Annotated[
         str | None, Doc("folder of COCO's annotations or of a prepared dataset")
@@ -43,10 +43,10 @@ class Data(TypedDict):
     captions_per_image: Annotated[Count, Doc("captions of an image in a batch")]
     max_words: Annotated[Count, Doc("words or characters at which captions are cut")]
     min_count: Annotated[
-        Count, Doc("occurrences that a word of the vocabulary has at least")
+        Count, Doc("least number of occurrences of a word in the vocabulary")
     ]
     vocabulary_split: Annotated[
-        Literal["train", "all"], Doc("split whose words the vocabulary has")
+        Literal["train", "all"], Doc("split whose words form the vocabulary")
     ]
 
 
@@ -54,14 +54,14 @@ class CaptionSelfCritical(SelfCriticalSettings):
     batch_size: Annotated[Count, Doc("images or videos in a batch")]
     learning_rate: Annotated[
         Positive | None,
-        Doc("constant learning rate of Adam; None continues the schedule before"),
+        Doc("constant learning rate of Adam; None continues the earlier schedule"),
     ]
     halved_after: Annotated[
         CountOrZero,
         Doc("epochs without a better score that halve the learning rate; 0 for never"),
     ]
     clip_value: Annotated[
-        NotNegative, Doc("greatest absolute value of a gradient; 0 for any")
+        NotNegative, Doc("greatest absolute value of a gradient; 0 for no clipping")
     ]
     reward: Annotated[
         Reward, Doc("cider_d, truth or objects, or a sum such as cider_d+32*truth")
@@ -70,15 +70,15 @@ class CaptionSelfCritical(SelfCriticalSettings):
 
 class Evaluation(TypedDict):
     validation_beam_size: Annotated[
-        BeamSize, Doc("beam width of the captions that epochs are compared by")
+        BeamSize, Doc("beam width of the captions by which epochs are compared")
     ]
     spice: Annotated[
         bool, Doc("compute SPICE too; its first use downloads several hundred MB")
     ]
 
 
-# Images below which a third or more of a new model's captions are alike, or repeat a
-# phrase (docs/results/captioning.md).
+# Number of training images below which a third or more of a new model's captions are
+# alike, or repeat a phrase (docs/results/captioning.md).
 FEW = 500
 
 GROUPS = {
@@ -94,7 +94,7 @@ def get_config(name: str) -> dict[str, Any]:
     """The built-in experiment: a small model, trained in minutes on two cores.
 
     Args:
-        name: str, the model's: those of videos are trained on clips.
+        name: str, name of the model. Models of videos are trained on moving scenes.
     """
     config = {
         "data": {
@@ -102,11 +102,11 @@ def get_config(name: str) -> dict[str, Any]:
             "data_dir": None,
             "tokenizer": "words",  # or "characters"
             "captions_per_image": 5,  # all that an image has
-            "max_words": 20,  # that of the longest caption; or of characters
+            "max_words": 20,  # the length of the longest caption; or characters
             "min_count": 5,
             "vocabulary_split": "train",
         },
-        "model": {  # those of these sizes that a model has
+        "model": {  # a model ignores sizes that it does not have
             "name": "ngsan",
             "num_layers": 2,
             "model_dim": 128,
@@ -129,7 +129,7 @@ def get_config(name: str) -> dict[str, Any]:
             "clip_value": 0.0,
         },
         "self_critical": {
-            "epochs": 0,  # none, unless asked for
+            "epochs": 0,  # none by default
             "batch_size": 16,
             "learning_rate": 1e-4,
             "reward": "cider_d",  # or, on scenes, a sum such as "cider_d+32*truth"
@@ -154,7 +154,7 @@ def get_config(name: str) -> dict[str, Any]:
             "num_layers": 1,
             "model_dim": 256,
             "embedding_dim": 256,
-            # Frames differ by little: its noise would hide what moves.
+            # Frames differ by little: the noise of dropout would hide motion.
             "dropout": 0.0,
         }
         config["training"] |= {"epochs": 14, "decay_after": 12}
@@ -184,7 +184,7 @@ class Captioning(Task):
     # === Data ===
 
     def build_vocabularies(self) -> dict[str, kc.text.Tokenizer]:
-        """The vocabulary of the captions, as argument of a model."""
+        """Builds the vocabulary of the captions, an argument of the model."""
         data = self.data
         vocabulary = kc.datasets.build_vocabulary(
             self.builder, data["min_count"], data["vocabulary_split"], data["tokenizer"]
@@ -193,7 +193,7 @@ class Captioning(Task):
 
     @property
     def noun(self) -> str:
-        """What an example is called in messages: an image or a video."""
+        """The noun for an example in messages: image or video."""
         features = self.builder.info.features
         kinds = (kind for kind in kc.inputs.KINDS if kind.keys[0] in features)
         return next(kinds, kc.inputs.InputKind).noun
@@ -224,24 +224,27 @@ class Captioning(Task):
             replicas: int, number of replicas that share a batch.
 
         Raises:
-            InputError: If the examples do not make a batch, the replicas cannot share
-                it, or it lacks what the reward reads.
+            InputError: If there are fewer examples than in a batch, the replicas cannot
+                share a batch, or the dataset lacks inputs of the reward.
         """
         self._check_rewarded(group)
         size, batch_size = len(self.read("train")), self.config[group]["batch_size"]
         return whole_batches(size, batch_size, replicas, f"{self.noun}s")
 
     def _rewards(self, group):
-        """Names of the rewards of a phase; none of cross-entropy."""
+        """Weights of the rewards of a phase, by name.
+
+        Cross-entropy counts as CIDEr-D, which needs no more than captions.
+        """
         return reward_weights(self.config[group].get("reward", "cider_d"))
 
     def _check_rewarded(self, group):
-        """Raises `InputError` if the dataset lacks what a reward compares with."""
+        """Raises `InputError` if the dataset lacks the truth that a reward needs."""
         judged = self.statements and self.statements.truth
-        is_of_objects = isinstance(self.builder, kc.datasets.CocoObjects)
+        has_objects = isinstance(self.builder, kc.datasets.CocoObjects)
         for name, known, needs in (
             ("truth", judged, "whose statements can be judged in training, as scenes"),
-            ("objects", is_of_objects, "of COCO's objects, coco_objects"),
+            ("objects", has_objects, "of COCO's objects, coco_objects"),
         ):
             by_words = self.data["tokenizer"] == "words"
             if name in self._rewards(group) and not (known and by_words):
@@ -276,13 +279,13 @@ class Captioning(Task):
     def make_reward(
         self, model: Any, directory: RunDirectory, resumed: bool
     ) -> kc.rewards.WeightedSum:
-        """The rewards that the configuration adds up.
+        """Makes the weighted sum of rewards of the configuration.
 
         Args:
             model: The captioner.
-            directory: `RunDirectory` of self-critical training, which records the
-                document frequencies of the training captions.
-            resumed: bool, whether to read those that it recorded.
+            directory: `RunDirectory` of self-critical training, to which the document
+                frequencies of the training captions are written.
+            resumed: bool, whether to read the document frequencies from there.
         """
         make = {
             "cider_d": lambda: self._make_cider_d(model, directory, resumed),
@@ -311,7 +314,7 @@ class Captioning(Task):
     # === Models ===
 
     def data_arguments(self) -> dict[str, Any]:
-        """Sizes of the features, and what makes them out of photos."""
+        """Sizes of the features, and their extractor."""
         name = self.config["model"]["name"]
         dataset, folder = self.data["dataset"], self.data["data_dir"]
         return {
@@ -320,7 +323,7 @@ class Captioning(Task):
         }
 
     def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Captioner:
-        """A new model; says so if there are few examples for one."""
+        """Makes a new model, and prints a note if there are few training examples."""
         count = len(self.read("train"))
         if count < FEW:
             print(
@@ -332,18 +335,19 @@ class Captioning(Task):
     def make_optimizer(
         self, group: str, steps_per_epoch: int
     ) -> keras.optimizers.Optimizer:
-        """The optimizer of a phase: Adam, by the schedule of its group."""
+        """Makes the optimizer of a phase: Adam with the schedule of its group."""
         values = self.config[group]
         rate = values["learning_rate"]
         if group == "training":
             rate = schedule_of(values, steps_per_epoch)
         elif rate is None:
+            # The schedule of cross-entropy, from its last epoch on.
             training = self.config["training"]
             rate = schedule_of(training, steps_per_epoch, training["epochs"])
         return keras.optimizers.Adam(rate, clipvalue=values["clip_value"] or None)
 
     def load_model(self, path: Any) -> Any:
-        """A saved model, with the extractor of the dataset if it has none."""
+        """Loads a model, with the extractor of the dataset if the model has none."""
         model = super().load_model(path)
         if model.extractor is None:
             dataset, folder = self.data["dataset"], self.data["data_dir"]
@@ -352,7 +356,7 @@ class Captioning(Task):
         return model
 
     def check_reads(self, model: Any) -> None:
-        """Raises `InputError` if a model reads other features than the dataset's."""
+        """Raises `InputError` if a model cannot read the features of the dataset."""
         first = self.read("test").take(1)
         for batch in kc.batches.image_batches(first, 1, model.input_specs):
             with input_errors():
@@ -361,7 +365,7 @@ class Captioning(Task):
     # === Evaluation ===
 
     def validation(self, model: Any) -> CaptionValidation:
-        """The callback that scores captions of the validation split."""
+        """Makes the callback that scores captions of the validation split."""
         examples = self.read("val")
         references = kc.datasets.references(examples)
         characters = report.by_characters(model, references)
@@ -404,5 +408,5 @@ class Captioning(Task):
     def examples(
         self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
     ) -> dict[Any, Example]:
-        """Some of these captions, with what their words attend to."""
+        """Captions of some examples, with the attention of their words."""
         return captioning_examples.examples(model, folder, self.builder, scores, keys)

@@ -1,4 +1,4 @@
-"""Answers to questions about images, scored by their accuracy."""
+"""Answers to questions about images, scored by accuracy."""
 
 import itertools
 import pathlib
@@ -19,7 +19,7 @@ from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
 from keras_caption.training.task import Task
 
-KEPT_IN_MEMORY = 2 * 2**30  # bytes of training images, at most
+KEPT_IN_MEMORY = 2 * 2**30  # greatest size of images in memory, in bytes
 
 
 class Data(TypedDict):
@@ -29,19 +29,19 @@ class Data(TypedDict):
     data_dir: Annotated[str | None, Doc("folder of the questions")]
     images: Annotated[str, Doc("dataset of the images")]
     images_dir: Annotated[str | None, Doc("folder of the images' dataset")]
-    min_count: Annotated[Count, Doc("questions that an answer has at least")]
+    min_count: Annotated[Count, Doc("least number of questions of an answer")]
     vocabulary_split: Annotated[
-        Literal["train", "all"], Doc("split whose words are known")
+        Literal["train", "all"], Doc("split whose words form the vocabulary")
     ]
     word_vectors: Annotated[
-        str | None, Doc("file of pretrained word vectors, as GloVe's")
+        str | None, Doc("file of pretrained word vectors, such as GloVe's")
     ]
 
 
 class Training(Schedule):
     epochs: Annotated[Count, Doc("epochs of training")]
     batch_size: Annotated[Count, Doc("questions in a batch")]
-    curriculum: Annotated[bool, Doc("whether hard kinds of questions are asked later")]
+    curriculum: Annotated[bool, Doc("whether hard kinds of questions come later")]
 
 
 GROUPS = {"data": Data, "training": Training}
@@ -51,7 +51,7 @@ def get_config(name: str) -> dict[str, Any]:
     """The built-in experiment: a small model, trained in minutes on two cores.
 
     Args:
-        name: str, the model's. All have the same.
+        name: str, name of the model. All models have the same experiment.
     """
     return {
         "data": {
@@ -63,7 +63,7 @@ def get_config(name: str) -> dict[str, Any]:
             "vocabulary_split": "train",
             "word_vectors": None,  # a file of GloVe
         },
-        "model": {  # those of these sizes that a model has
+        "model": {  # a model ignores sizes that it does not have
             "name": "mcan",
             "num_layers": 3,
             "model_dim": 64,
@@ -73,7 +73,7 @@ def get_config(name: str) -> dict[str, Any]:
             "pooling_dim": 64,
             "fusion_dim": 128,
             "geometry_dim": 16,
-            "dropout": 0.0,  # the questions leave little to learn by heart
+            "dropout": 0.0,  # with so many questions the model does not overfit
             "multi_label": False,  # every question has one answer
         },
         "training": {
@@ -84,7 +84,7 @@ def get_config(name: str) -> dict[str, Any]:
             "decay_after": 9,  # then halved every epoch
             "decay_every": 1,
             "decay_rate": 0.5,
-            "curriculum": True,  # easy kinds of questions first, where data say so
+            "curriculum": True,  # easy kinds first, if the dataset ranks its kinds
         },
     }
 
@@ -114,7 +114,7 @@ class QuestionAnswering(Task):
     # === Data ===
 
     def build_vocabularies(self) -> dict[str, Any]:
-        """The tokenizer of the questions, and the answers, as arguments of a model."""
+        """Builds the tokenizer of questions and the answers, arguments of the model."""
         splits = self.questions.questions.values()
         if self.data["vocabulary_split"] == "train":
             splits = [self.read("train")]
@@ -139,14 +139,14 @@ class QuestionAnswering(Task):
             replicas: int, number of replicas that share a batch.
 
         Raises:
-            InputError: If the questions do not make a batch, or the replicas cannot
-                share it.
+            InputError: If there are fewer questions than in a batch, or the replicas
+                cannot share a batch.
         """
         batch_size = self.config[group]["batch_size"]
         return whole_batches(len(self.read("train")), batch_size, replicas, "questions")
 
     def encode(self, model: Any, split: str) -> kc.batches.EncodedQuestions:
-        """The questions of a split, as numbers of a model."""
+        """Encodes the questions of a split for a model."""
         return self._encode(model, self.read(split), split)
 
     def _encode(self, model, questions, split):
@@ -177,7 +177,7 @@ class QuestionAnswering(Task):
     # === Models ===
 
     def data_arguments(self) -> dict[str, Any]:
-        """Sizes of the features, and what makes them out of photos."""
+        """Sizes of the features, and their extractor."""
         name, builder = self.config["model"]["name"], self.questions.builder
         images, folder = self.data["images"], self.data["images_dir"]
         return {
@@ -186,27 +186,27 @@ class QuestionAnswering(Task):
         }
 
     def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Classifier:
-        """A new model, with pretrained word vectors if the configuration names some."""
+        """Makes a new model, with word vectors if the configuration names some."""
         model = super().create_model(vocabularies)
         if self.data["word_vectors"]:
             model.load_word_vectors(self.data["word_vectors"])
         return model
 
     def make_loss(self) -> keras.losses.Loss:
-        """The loss: cross-entropy, of each answer's soft score if several are right."""
+        """Cross-entropy; of the soft scores of answers if several may be right."""
         return kc.losses.answer_loss(self.config["model"]["multi_label"])
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int
     ) -> keras.optimizers.Optimizer:
-        """Adam as in MCAN's released code, by the schedule of the configuration."""
+        """Makes Adam as in MCAN's released code, with the schedule of the group."""
         schedule = schedule_of(self.config[group], steps_per_epoch)
         return keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
 
     # === Evaluation ===
 
     def validation(self, model: Any) -> AnswerValidation:
-        """The callback that scores answers to the validation questions."""
+        """Makes the callback that scores answers to the validation questions."""
         return AnswerValidation(self.read("val"), self.encode(model, "val"))
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class QuestionAnswering(Task):
     def examples(
         self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
     ) -> dict[Any, Example]:
-        """The answers about some images, with what attends to the questions' words."""
+        """Answers about some images, with the regions that attend to each word."""
 
         def encode(model, questions):
             return self._encode(model, questions, "test")

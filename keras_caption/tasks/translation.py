@@ -50,7 +50,7 @@ class Data(TypedDict):
         Literal["subwords", "characters", "words"], Doc("subwords, characters or words")
     ]
     vocabulary_size: Annotated[VocabularySize, Doc("number of subwords")]
-    joint: Annotated[bool, Doc("whether both languages have one vocabulary")]
+    joint: Annotated[bool, Doc("whether both languages share one vocabulary")]
     max_tokens: Annotated[
         int,
         Field(ge=1, le=MAX_TOKENS),
@@ -66,16 +66,16 @@ class Training(TypedDict):
     ]
     learning_rate: Annotated[
         Positive | None,
-        Doc("greatest learning rate of Adam, after the warm-up; None by the size"),
+        Doc("learning rate of Adam after the warm-up; None: by the model's size"),
     ]
     warmup_steps: Annotated[Count, Doc("updates in which the learning rate grows")]
     label_smoothing: Annotated[
-        ShareBelowOne, Doc("probability shared by all tokens in place of the right one")
+        ShareBelowOne, Doc("probability that the right token gives to all tokens")
     ]
     accumulation: Annotated[
-        int, Field(ge=1, le=32), Doc("batches whose gradients make one update")
+        int, Field(ge=1, le=32), Doc("batches whose gradients are added to one update")
     ]
-    average: Annotated[Count, Doc("epochs whose weights are averaged, to be scored")]
+    average: Annotated[Count, Doc("epochs whose weights are averaged before scoring")]
     patience: Annotated[
         CountOrZero,
         Doc("epochs without a better `stop_on` before training stops; 0 trains all"),
@@ -95,9 +95,9 @@ class TranslationSelfCritical(SelfCriticalSettings):
 
 class Evaluation(TypedDict):
     validation_beam_size: Annotated[
-        BeamSize, Doc("beam width of the translations that epochs are compared by")
+        BeamSize, Doc("beam width of the translations by which epochs are compared")
     ]
-    tokenized: Annotated[bool, Doc("whether BLEU is of tokenized sentences")]
+    tokenized: Annotated[bool, Doc("whether sentences are tokenized already, for BLEU")]
 
 
 GROUPS = {
@@ -113,7 +113,7 @@ def get_config(name: str) -> dict[str, Any]:
     """The built-in experiment: a tiny Transformer, trained in minutes on two cores.
 
     Args:
-        name: str, the model's. All have the same.
+        name: str, name of the model. All models have the same experiment.
     """
     return {
         "data": {
@@ -129,18 +129,18 @@ def get_config(name: str) -> dict[str, Any]:
         "model": {"name": "transformer_tiny", "shared_embeddings": True},
         "training": {
             "epochs": 8,
-            "max_steps": None,  # updates that end training, if they are fewer
+            "max_steps": None,  # updates after which training ends
             "tokens_per_batch": 2048,  # padding included
             "learning_rate": 2e-3,  # at the end of the warm-up
             "warmup_steps": 400,  # updates
             "label_smoothing": 0.1,
             "accumulation": 1,  # batches of one update
-            "average": 1,  # epochs whose weights are averaged, to be scored
+            "average": 1,  # epochs whose weights are averaged before scoring
             "patience": 0,  # epochs without a better `stop_on`; 0 trains all epochs
             "stop_on": "val_bleu",
         },
         "self_critical": {
-            "epochs": 0,  # none, unless asked for
+            "epochs": 0,  # none by default
             "tokens_per_batch": 1024,  # padding included, of the references
             "learning_rate": 1e-4,
             "baseline": "greedy",
@@ -151,7 +151,7 @@ def get_config(name: str) -> dict[str, Any]:
         "decoding": {
             "beam_size": 4,
             "max_length": 64,
-            # At most 2 n + 10 tokens for a source of n, EOS included.
+            # At most 2 n + 10 tokens for a source of n tokens, EOS included.
             "length_ratio": 2.0,
             "length_margin": 10,
             "length_penalty": 0.6,  # Wu et al., 2016
@@ -191,7 +191,7 @@ class Translation(Task):
     # === Data ===
 
     def build_vocabularies(self) -> dict[str, kc.text.Tokenizer]:
-        """The tokenizers of both languages, as arguments of a model."""
+        """Builds the tokenizers of both languages, arguments of the model."""
         return self._tokenizers
 
     @functools.cached_property
@@ -214,7 +214,7 @@ class Translation(Task):
             self._tokenizers["source"],
             self._tokenizers["target"],
             self.data["max_tokens"],
-            # The loss of other splits counts every pair once.
+            # For few shapes, batches repeat pairs; a validation loss must not.
             self.few_shapes and split == "train",
         )
 
@@ -232,8 +232,8 @@ class Translation(Task):
             replicas: int, number of replicas that share a batch.
 
         Raises:
-            InputError: If a batch does not hold a pair for each replica, or an update
-                is of more batches than there are.
+            InputError: If a batch does not hold a pair for each replica, or there are
+                fewer batches than an update needs.
         """
         values = self.config[group]
         return self._pairs.steps_per_epoch(
@@ -254,28 +254,28 @@ class Translation(Task):
             )
             return batches if group == "training" else batches.map(with_references)
 
-        # Models have one on TensorFlow alone.
+        # Models have a strategy on TensorFlow only.
         strategy = getattr(model, "distribute_strategy", None)
         return distributed(strategy, part_of_batches)
 
     def make_reward(
         self, model: Any, directory: Any, resumed: bool
     ) -> kc.rewards.SentenceBleu:
-        """Sentence BLEU of tokens.
+        """Makes the reward, sentence BLEU of tokens.
 
         Args:
             model: The translator.
-            directory, resumed: Not needed: the reward has no state.
+            directory, resumed: Ignored: the reward has no state.
 
         Raises:
-            InputError: If the model has other tokenizers than the training data, or
-                too many tokens for the reward.
+            InputError: If the tokenizers of the model are not those of the training
+                data, or its vocabulary is too large for the reward.
         """
         for side, tokenizer in self._tokenizers.items():
             if getattr(model, side) != tokenizer:
                 raise kc.InputError(
-                    f"The tokenizer of the {side} language is not that of the model "
-                    "that self-critical training starts from."
+                    f"The tokenizer of the {side} language differs from the tokenizer "
+                    "of the model that self-critical training starts from."
                 )
         if len(model.target) > MAX_WORDS:
             raise kc.InputError(
@@ -289,7 +289,7 @@ class Translation(Task):
     def make_optimizer(
         self, group: str, steps_per_epoch: int
     ) -> keras.optimizers.Optimizer:
-        """The optimizer of a phase: Adam; of Vaswani et al., section 5.3, at first."""
+        """Makes Adam: with constants of Vaswani et al., section 5.3, at first."""
         values = self.config[group]
         if group == "self_critical":
             return keras.optimizers.Adam(values["learning_rate"])
@@ -302,7 +302,7 @@ class Translation(Task):
     # === Evaluation ===
 
     def validation(self, model: Any) -> TranslationValidation:
-        """The callback that scores translations of the validation split."""
+        """Makes the callback that scores translations of the validation split."""
         evaluation = self.config["evaluation"]
         sources, references = self.sentences("val")
         references = [model.vocabulary.as_decoded(text) for text in references]
@@ -317,7 +317,7 @@ class Translation(Task):
         )
 
     def _validation_loss(self, model):
-        """The loss of the validation split, but of pairs that are too long."""
+        """Makes the loss over the validation split, without pairs that are too long."""
         pairs, tokens = (
             self._tokenized("val"),
             self.config["training"]["tokens_per_batch"],
@@ -346,12 +346,16 @@ class Translation(Task):
     def examples(
         self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
     ) -> dict[Any, Example]:
-        """Some of these translations, with what their words attend to."""
+        """Some translations, with the attention of their words."""
         pairs = self._decoded_test(model)
         return translation_examples.examples(model, folder, pairs, scores, keys)
 
     def _decoded_test(self, model):
-        """The test split, its translations written as the model would decode them."""
+        """The test split, with references in the form of decoded outputs.
+
+        Decoding may change spaces or letters: a right translation should be equal to
+        its reference.
+        """
         sources, references = self.sentences("test")
         if model is not None:
             references = [model.vocabulary.as_decoded(text) for text in references]
@@ -359,5 +363,5 @@ class Translation(Task):
 
 
 def with_references(inputs, targets, weights):
-    """A batch of `TokenizedPairs`, as `SelfCritical` takes it."""
+    """Converts a batch of `TokenizedPairs` to one of `SelfCritical`."""
     return {"source": inputs["source"], "references": targets[:, None]}

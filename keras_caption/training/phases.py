@@ -52,7 +52,7 @@ def check_data(
         task: The task.
         objectives: Objectives of the phases.
         strategy: Distribution strategy.
-        shortened: bool, of `check_warmup`.
+        shortened: bool, see `check_warmup`.
     """
     trained = [GROUP_OF[objective] for objective in objectives if objective in GROUP_OF]
     for split in ("train", "val", "test") if trained else ("test",):

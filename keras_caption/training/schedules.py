@@ -107,8 +107,8 @@ def check_warmup(
         values: dict, a group of the configuration, of any task.
         steps_per_epoch: int, number of steps of an epoch.
         where: str, the group's name, for the message.
-        shortened: bool, whether only the phase was made shorter, as for a first try: a
-            note says so instead.
+        shortened: bool, whether the user only shortened the phase, as for a first try.
+            A note then replaces the error.
     """
     epochs = values["epochs"]
     steps = epochs * steps_per_epoch

@@ -215,7 +215,7 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
         ([*options, "--direct_workers=2"], "no option --direct_workers"),
         ([*options, "--direct_num_workers=x"], "options are --name=value"),
         ([*options, "--runner=none.Runner"], "none.Runner cannot be used: No module"),
-        ([*options, f"--output={other / 'c'}"], "c-1-of-1 is there, but not by"),
+        ([*options, f"--output={other / 'c'}"], "c-1-of-1 exists, and was not"),
     ):
         code, _, errors = call(capsys, "caption", f"--output={output / 'c'}", *wrong)
         assert message in str(code) + errors

@@ -76,7 +76,7 @@ def test_questions_of_a_file_are_answered(tmp_path, capsys, rng):
     code, _, _ = call(capsys, *of_model, "--questions", tmp_path / "q.csv")
     assert "q.csv, line 1, has 3 columns; it should have two" in code
     code, _, _ = call(capsys, *of_model, *options[2:], "--detector", "x.keras")
-    assert "--regions are of features, which need no --detector" in code
+    assert "--regions names features, which need no --detector" in code
     code, _, _ = call(capsys, *of_model, "photo.jpg")
     assert "give a photo and questions about it, or --questions" in code
 

@@ -119,7 +119,7 @@ def test_mistakes_are_one_sentence_and_write_nothing(
         ([saved, "--n_best=0", "a"], "argument --n_best: Input"),
         (
             [saved, "--stream", "a"],
-            "--stream shows translations to a person: no --outp",
+            "--stream cannot be combined with --output",
         ),
         ([",", "a"], "argument model: there is no name in ','"),
         ([tmp_path / "captioner.keras", "a"], "translates no sentences"),

@@ -271,16 +271,30 @@ def test_pages_of_others_and_long_uploads_are_refused(address, monkeypatch):
         assert "evil.example" in answer.json()["error"]
     path = f"{address}gradio_api/upload"
     chunks = httpx.post(path, content=iter([b"x"]))
-    assert (chunks.status_code, "how many bytes" in chunks.text) == (411, True)
+    assert (chunks.status_code, "a Content-Length" in chunks.text) == (411, True)
     monkeypatch.setattr(uploads, "MAX_BYTES", 1000)
     long = httpx.post(path, files={"files": ("a.png", b"x" * 1001)})
     assert (long.status_code, "at most 1,000 bytes" in long.text) == (413, True)
     monkeypatch.setattr(uploads, "MAX_KEPT", 0)
     more = httpx.post(path, files={"files": ("a.png", b"x")})
-    assert (more.status_code, "no place for more" in more.text) == (507, True)
+    assert (more.status_code, "no space for more" in more.text) == (507, True)
 
 
 def test_the_effort_of_a_question_is_bounded(address):
     words = ", ".join(map(" ".join, itertools.product(WORDS, repeat=5)))
     answer = ask(address, "Sentence", "a dog", "translator", "none", 10, words, "")
     assert "The request asks for too much: " in answer
+
+
+def test_the_command_shows_saved_models(tmp_path, monkeypatch):
+    from keras_caption.commands import demo
+
+    shown = []
+    monkeypatch.setattr("keras_caption.demo.launch", lambda *call: shown.append(call))
+    tokenizer = kc.text.WordTokenizer(WORDS)
+    path = tmp_path / "tiny.keras"
+    kc.models.TransformerTranslator(tokenizer, tokenizer, **SIZES).save(path)
+    demo.main([str(path), "--port", "7999"])
+    [(page, *address)] = shown
+    assert address == ["127.0.0.1", 7999]
+    assert "tiny" in str(page.config)

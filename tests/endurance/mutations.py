@@ -100,7 +100,7 @@ MUTATIONS = [  # (file, tests), text, replacement
         "step.index <= column(min_length)",
     ),
     (
-        ("decoding/rules.py", "models/test_translating.py -k limited"),
+        ("decoding/rules.py", "models/test_translator_searches.py -k limited"),
         "column(limits) - 1",
         "column(limits)",
     ),

@@ -121,7 +121,7 @@ def test_image_size_and_layer_of_a_preset_can_be_chosen(tmp_path):
     assert stem.grid_shape == (3, 3, 16)
     with pytest.raises(kc.InputError, match=r"no layer 'dino_embedings'\. Did"):
         Extractor(str(tmp_path), "dino_embedings")
-    with pytest.raises(kc.InputError, match=r"takes none of 'own\.weights"):
+    with pytest.raises(kc.InputError, match=r"does not take weights='own\.weights"):
         Extractor(str(tmp_path), weights="own.weights.h5")
 
 

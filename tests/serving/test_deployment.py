@@ -111,7 +111,7 @@ def test_a_program_in_c_prints_the_same_captions(deployed, tmp_path):
 def test_a_version_is_no_folder_of_versions(deployed):
     _, exported, *_ = deployed
     saved = str(PROJECT / "saved_models" / "ngsan_coco.keras")
-    with pytest.raises(SystemExit, match="8 is an export itself: name the folder that"):
+    with pytest.raises(SystemExit, match="8 is an export itself: name its parent"):
         main(["export", saved, f"--output={exported}"])
     assert sorted(path.name for path in exported.parent.iterdir()) == ["7", "8"]
 

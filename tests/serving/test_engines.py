@@ -117,7 +117,7 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
             kc.InputError, match=r"holds the whole search: .*(fixed|grow)"
         ):
             list(loaded.generate(sentences[:2], **option))
-    with pytest.raises(kc.InputError, match="runs on another engine, and alone"):
+    with pytest.raises(kc.InputError, match="runs on another engine: it cannot"):
         kc.models.Ensemble([loaded, loaded])
     (tmp_path / "sentences").write_text("\n".join(sentences))
     model.save(tmp_path / "model.keras")

@@ -185,7 +185,7 @@ def test_sentences_are_translated():
         ({"photo": b"no photo"}, "The photo of record 1 is not an image"),
         ({"photo": "/etc/passwd"}, "The photo of record 1 should be the bytes of"),
         ({"photo": np.zeros((2, 2))}, "The photo of record 1 should be the bytes of"),
-        ({"photo": png(), "regions": [[0.0]]}, "Record 1 has regions beside the photo"),
+        ({"photo": png(), "regions": [[0.0]]}, "Record 1 has regions and a photo"),
         ({"photos": [png()]}, "Record 1 has 'photos'; the model 'ngsan"),
         ({"regions": [[0.0] * 80]}, "Record 1 has no boxes"),
         ({"regions": "x", "boxes": []}, "`regions` of record 1 should be an array of"),

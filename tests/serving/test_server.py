@@ -211,7 +211,7 @@ def test_states_and_metadata_are_those_of_tensorflow_serving(url):
             "adder:answer",
             {"records": [{}] * 50, "n": 20, "options": {"max_length": 51}},
             400,
-            "51,000 steps, the product of records, beam, tokens of a text and of what",
+            "51,000 steps, the product of records, beam width, tokens of a text and",
         ),
         ("adder:answer", b'\xef\xbb\xbf {"records": 1}', 400, "at least one record"),
         ("adder:answer", b'{"records": %s}' % (b"9" * 5000), 400, "too many digits"),
@@ -431,7 +431,7 @@ def test_each_user_has_a_token_and_https(tmp_path):
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             answer = httpx.get(f"{url}/v1/models", headers=headers, verify=trusted)
             assert answer.status_code == status
-    with pytest.raises(kc.InputError, match=r"alone.pem cannot be used for TLS: no"):
+    with pytest.raises(kc.InputError, match=r"alone.pem cannot be used for TLS: a"):
         Server(certificate=str(tmp_path / "alone.pem"))
     with pytest.raises(kc.InputError, match=r"none.pem cannot be used .* No such file"):
         Server(certificate="none.pem")

@@ -94,11 +94,11 @@ def test_captions_of_two_runs_stand_beside_a_persons(tmp_path, monkeypatch):
     with pytest.raises(kc.InputError, match="no test image '77'"):
         captions_figure(runs, ["77"])
     monkeypatch.setattr(photo_runs, "Line", functools.partial(Line, answer="red"))
-    with pytest.raises(kc.InputError, match=r"is of captions, and .* answers"):
+    with pytest.raises(kc.InputError, match=r"shows captions, but .* answers"):
         captions_figure(runs)
     example = functools.partial(Example, source="ein Ball")
     monkeypatch.setattr(photo_runs, "Example", example)
-    with pytest.raises(kc.InputError, match=r"is of captions, and .* translates"):
+    with pytest.raises(kc.InputError, match=r"shows captions, but .* translates"):
         captions_figure(runs)
 
 

@@ -1,4 +1,4 @@
-"""Figures of the papers, of runs."""
+"""Draws figures of the papers from finished runs."""
 
 from keras_caption.tasks.figures.curves import curves_figure
 from keras_caption.tasks.figures.examples import attention_figure, captions_figure

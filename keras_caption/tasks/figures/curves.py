@@ -15,7 +15,7 @@ from keras_caption.tasks.run_report.finished_run import ASIDE, RunRecord, tell_a
 SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU", "val_accuracy": "accuracy"}
 PANEL = 3.4, 2.4  # inches: a column of a paper
 STYLE = {"font.size": 8, "axes.linewidth": 0.6, "lines.linewidth": 1.2}
-# Told apart in grey too.
+# Colours and dashes: lines can be distinguished in grey too.
 LINES = tuple(
     zip(
         ("#000000", "#c0504d", "#4f81bd", "#9bbb59", "#8064a2", "#f79646"),
@@ -23,15 +23,15 @@ LINES = tuple(
         strict=True,
     )
 )
-LABEL = 34  # characters of a line of the legend
+LABEL = 34  # characters in a line of the legend
 
 
 def curves_figure(runs: Sequence[RunRecord]) -> Figure:
     """Plots the validation scores of runs (NG-SAN, Fig. 2).
 
-    A line is the mean of runs that differ in their seed only, the band around it what
-    they span. Self-critical training follows what it continues, after a dotted line.
-    There is one panel for each dataset.
+    A line is the mean over runs that differ in their seed only; the band around it is
+    their range. Self-critical training is drawn behind the training that it continues,
+    after a dotted line. There is one panel for each dataset.
 
     Args:
         runs: Sequence of `RunRecord`.
@@ -42,16 +42,17 @@ def curves_figure(runs: Sequence[RunRecord]) -> Figure:
     Raises:
         InputError: If a run has no epochs.
     """
+    # The curve of a self-critical run includes that of the run before.
     folders = {run.folder for run in runs}
     runs = [run for run in runs if run.folder / "scst" not in folders]
     datasets = collections.defaultdict(lambda: collections.defaultdict(list))
     for run in runs:
-        own = run.settings
-        alike = (
-            str([(k, x) for k, x in own.items() if k not in (*ASIDE, "seed")])
+        settings = run.settings
+        key = (
+            str([(k, x) for k, x in settings.items() if k not in (*ASIDE, "seed")])
             + run.name
         )
-        datasets[run.dataset][alike].append(run)
+        datasets[run.dataset][key].append(run)
     with matplotlib.rc_context(STYLE):
         width, height = PANEL
         figure = Figure(figsize=(width * len(datasets), height), layout="constrained")
@@ -80,12 +81,12 @@ def curves_figure(runs: Sequence[RunRecord]) -> Figure:
             panel.legend(frameon=False).set_in_layout(False)
             if len(datasets) > 1:
                 panel.set_title(dataset)
-        figure.canvas.draw()  # with these settings
+        figure.canvas.draw()  # here, since the style ends with the block
     return figure
 
 
 def scores_of(group: Sequence[RunRecord]) -> tuple[np.ndarray, int]:
-    """The scores of runs that are alike, up to the epoch that all have reached.
+    """The scores of runs that differ in their seed only, up to their common last epoch.
 
     Args:
         group: Sequence of `RunRecord`.

@@ -1,4 +1,4 @@
-"""What captioners say of the same images, and what they attend to."""
+"""Draws captions of the same images by several runs, and their attention."""
 
 import textwrap
 from collections.abc import Sequence
@@ -21,32 +21,34 @@ from keras_caption.visualization.attention import own_panels
 from keras_caption.visualization.fonts import find_fonts
 
 WIDTH = 6.9  # inches: a page of two columns
-CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25  # images, and inches of each
-SHOWN, IN_LINE, PANEL_HEIGHT = 1, 5, 1.75  # images, panels in a row, and its inches
-TITLE = 0.2  # inches of a line of text
-STROKES = (("-", "\u2501"), ("--", "\u2505"))  # of frames, and as a letter
-FRAMED, LEAST = len(STROKES), 0.1  # frames of a word at most, and the least attention
+# Number of images, images in a row, and height of an image in inches.
+CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25
+# Number of images, panels in a row, and height of a row in inches.
+SHOWN, IN_LINE, PANEL_HEIGHT = 1, 5, 1.75
+TITLE = 0.2  # height of a line of text in inches
+STROKES = (("-", "\u2501"), ("--", "\u2505"))  # styles of frames, and their letters
+FRAMED, LEAST = len(STROKES), 0.1  # most frames of a word, and least framed attention
 HALO = [patheffects.withStroke(linewidth=2, foreground="white")]
 STYLE = {"font.size": 7, "axes.linewidth": 0.4}
 PERSON = "GT"
 
 
 def captions_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Figure:
-    """Shows captions of several runs beside a person's (NG-SAN, Fig. 5).
+    """Shows captions of several runs beside a person's caption (NG-SAN, Fig. 5).
 
-    AoANet's Table 3 has the same of other images. The papers choose images by hand; by
-    default these are the eight in which the scores of the first and the last run
-    differ most, whichever is ahead.
+    AoANet's Table 3 shows the same for other images. The papers choose images by hand.
+    By default, this figure shows the eight images in which the scores of the first and
+    the last run differ most, whichever run is better.
 
     Args:
         runs: Sequence of `FinishedRun` on one test split.
-        ids: Sequence of str, the ids of other images.
+        ids: Sequence of str, ids of images to show instead.
 
     Returns:
         The figure; `figure.savefig(path)` writes it.
 
     Raises:
-        InputError: If the runs share no image, or there is none of an id.
+        InputError: If the runs share no image, or an id is unknown.
     """
     names, examples = chosen_examples(runs, ids, CAPTIONED)
     rows = -(-len(examples) // IN_ROW)
@@ -62,42 +64,42 @@ def captions_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fig
             image, text = panels[2 * number : 2 * number + 2]
             show(image, example)
             outline(image, example)
-            said = [
+            captions = [
                 (name, text_of(line))
                 for name, line in zip(names, example.lines, strict=True)
             ]
-            said += [(PERSON, reference) for reference in example.references[:1]]
-            lines = [textwrap.fill(f"{who}: {what}", 36) for who, what in said]
+            captions += [(PERSON, reference) for reference in example.references[:1]]
+            lines = [textwrap.fill(f"{who}: {what}", 36) for who, what in captions]
             text.text(0, 1, "\n".join(lines), va="top", parse_math=False)
-        find_fonts(figure).canvas.draw()  # with these settings
+        find_fonts(figure).canvas.draw()  # here, since the style ends with the block
     return figure
 
 
 def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Figure:
-    """Shows what several runs attend to, word by word (AoANet, Fig. 8).
+    """Shows the attention of several runs, word by word (AoANet, Fig. 8).
 
-    The first panel shows the mean over all words of a caption, further panels the words
-    that differ from it by a fifth or more, as in
-    `keras_caption.visualization.attention_over_words`. The two areas that are attended
-    to most are framed, if they have a tenth of the attention; what they are, and their
-    shares, stands above. AoANet's figure brightens what is attended to, for every word;
-    frames hide nothing, and can be read in grey.
+    The first panel shows the mean over all words of a caption. Further panels show
+    words whose attention differs from the mean by a fifth or more, as in
+    `keras_caption.visualization.attention_over_words`. Frames mark the two areas with
+    most attention, if they have at least a tenth; their names and shares are written
+    above. AoANet's figure brightens areas by attention, for each word; frames hide
+    nothing, and can be read in grey.
 
     Args:
-        runs, ids: Of `captions_figure`; by default, there is one image.
+        runs, ids: As in `captions_figure`; the default is one image.
 
     Returns:
         The figure; `figure.savefig(path)` writes it.
 
     Raises:
-        InputError: As `captions_figure`, or if a model attends to no parts of images.
+        InputError: As in `captions_figure`, or if the attention of a run is not known.
     """
     names, examples = chosen_examples(runs, ids, SHOWN)
     rows = []
     for example in examples:
         for name, line in zip(names, example.lines, strict=True):
             if line.attention is None:
-                raise InputError(f"Nothing is known of what {name} attends to.")
+                raise InputError(f"The attention of {name} is not known.")
             panels = own_panels(line.words, np.asarray(line.attention.weights))
             rows += [
                 (name, line, example, panels[i : i + IN_LINE], i)
@@ -124,16 +126,16 @@ def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fi
                 )
         references = [x.references[0] for x in examples if x.references]
         if references:
-            said = f"{PERSON}: {' / '.join(references)}"
-            figure.supxlabel(said, x=0.01, ha="left", fontsize=8)
-        find_fonts(figure).canvas.draw()  # with these settings
+            label = f"{PERSON}: {' / '.join(references)}"
+            figure.supxlabel(label, x=0.01, ha="left", fontsize=8)
+        find_fonts(figure).canvas.draw()  # here, since the style ends with the block
     return figure
 
 
 def chosen_examples(
     runs: Sequence[FinishedRun], ids: Sequence[str], count: int
 ) -> tuple[list[str], list[Example]]:
-    """Names of runs, and the examples of ids or those in which they differ most."""
+    """Names of runs, and examples: of the ids, or with the greatest differences."""
     outcomes = [run.task.outcome(run.model, run.folder) for run in runs]
     keys, scores = common_scores(runs, outcomes)
     by_name = {str(key): key for key in keys}
@@ -146,7 +148,7 @@ def chosen_examples(
     for example in examples.values():
         does = "translates" if example.source is not None else "answers"
         if does == "translates" or any(x.answer is not None for x in example.lines):
-            raise InputError(f"The figure is of captions, and {runs[0].folder} {does}.")
+            raise InputError(f"The figure shows captions, but {runs[0].folder} {does}.")
     return tell_apart(runs), [examples[key] for key in chosen]
 
 
@@ -156,7 +158,7 @@ def text_of(line: Line) -> str:
 
 
 def show(panel: Any, example: Example) -> None:
-    """Shows an image in a panel, or an empty one if it is not known."""
+    """Shows an image in a panel; an unknown image is a white rectangle."""
     panel.set_anchor("N")
     image = example.image
     if image is None:
@@ -167,7 +169,7 @@ def show(panel: Any, example: Example) -> None:
 
 
 def outline(panel: Any, example: Example) -> None:
-    """Shows in a panel where the named areas of an image are that is not known."""
+    """Draws the named areas of an unknown image in a panel."""
     attention = example.lines[0].attention
     if example.image is not None or attention is None or attention.names is None:
         return
@@ -179,10 +181,10 @@ def outline(panel: Any, example: Example) -> None:
 
 
 def frame(panel: Any, line: Line, weights: np.ndarray) -> list[str]:
-    """Frames in a panel what is attended to.
+    """Frames the areas with most attention in a panel.
 
     Returns:
-        Lines of text: the stroke of each frame, what it is of, and its share.
+        Lines of text: the stroke of each frame, the name of its area, and its share.
     """
     attention = line.attention
     names = attention.names or [""] * len(weights)
@@ -198,7 +200,7 @@ def frame(panel: Any, line: Line, weights: np.ndarray) -> list[str]:
 
 
 def on_panel(panel: Any, area: np.ndarray) -> np.ndarray:
-    """The corners of an area, in the coordinates of a panel that shows an image."""
+    """The corners of an area in the coordinates of a panel with an image."""
     left, right = panel.get_xlim()
     bottom, top = panel.get_ylim()
     return np.tile([left, top], 2) + area * np.tile([right - left, bottom - top], 2)

@@ -1,1 +1,1 @@
-"""What tasks print and draw of a trained model."""
+"""Evaluations of trained models: scores, printed examples and figures."""

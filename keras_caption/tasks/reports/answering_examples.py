@@ -16,21 +16,21 @@ from keras_caption.training.answer_validation import BATCH_SIZE
 
 
 def outcome(folder: pathlib.Path, data: kc.datasets.ImageQuestions) -> Outcome:
-    """The answers of a run to the test questions; images are scored one by one.
+    """The answers of a run to the test questions, with a score for each image.
 
     Args:
         folder: `pathlib.Path` of the run.
         data: `keras_caption.datasets.ImageQuestions`.
     """
     answers = kc.evaluation.read_vqa_results(folder / "test_results.json")
-    questions = asked(data, answers)
-    of_image = collections.defaultdict(list)
+    questions = answered(data, answers)
+    scores_by_image = collections.defaultdict(list)
     for q in questions:
-        of_image[q.image_id].append(score_of(q, answers))
+        scores_by_image[q.image_id].append(score_of(q, answers))
     return Outcome(
         [answers[q.question_id] for q in questions],
         [[q.main_answer] for q in questions],
-        {image: float(np.mean(scores)) for image, scores in of_image.items()},
+        {image: float(np.mean(x)) for image, x in scores_by_image.items()},
         "accuracy",
         {
             "kinds": collections.Counter(q.kind for q in questions),
@@ -39,7 +39,7 @@ def outcome(folder: pathlib.Path, data: kc.datasets.ImageQuestions) -> Outcome:
     )
 
 
-def asked(data, answers):
+def answered(data, answers):
     """The test questions that have an answer."""
     return [q for q in data.questions["test"] if q.question_id in answers]
 
@@ -60,14 +60,14 @@ def examples(
     """The answers to the questions about some test images.
 
     Args:
-        model: The run's model, or `None`: then nothing is known of attention.
+        model: The run's model, or `None`: then examples have no attention.
         folder: `pathlib.Path` of the run.
         data: `keras_caption.datasets.ImageQuestions`.
-        encode: Function of the model and questions to them as numbers.
+        encode: Function of the model and questions that returns encoded questions.
         keys: Sequence of image ids.
     """
     answers = kc.evaluation.read_vqa_results(folder / "test_results.json")
-    questions = [q for q in asked(data, answers) if q.image_id in {*keys}]
+    questions = [q for q in answered(data, answers) if q.image_id in {*keys}]
     shown = {key: Example([]) for key in keys}
     lines = []
     for q in questions:
@@ -87,13 +87,13 @@ def examples(
 
 
 def add_attention(model, questions, lines, encoded):
-    """Adds to lines how much of its attention each region gives their words."""
+    """Adds to lines the share of each region's attention that each word gets."""
     [kind] = (kind for kind in model.kinds if isinstance(kind, kc.inputs.Regions))
     for batch, numbers in encoded.batches(BATCH_SIZE):
         inputs = model.read(batch)
         weights = ops.convert_to_numpy(model.attention(inputs)).swapaxes(1, 2)
         weights = of_valid(weights, kind.memory_mask(inputs))
-        # As the dataset has them: a model that does not depend on boxes reads none.
+        # The boxes of the batch: a model that ignores boxes has none in its inputs.
         areas = kind.areas({**inputs, **batch})
         for row, number in enumerate(numbers.numpy()):
             words = model.question.split(questions[number].text)

@@ -11,8 +11,8 @@ from keras_caption.formats.items import write_items
 from keras_caption.progress import progress
 from keras_caption.visualization.fonts import without_font
 
-CAPTIONS = 4  # in the figure of attention
-SHOWN = 10  # captions printed
+CAPTIONS = 4  # captions in the figure of attention
+SHOWN = 10  # captions that are printed
 FILES = {
     "best.keras": "the model, for keras.models.load_model",
     "1": "the model as a SavedModel, for TensorFlow Serving",
@@ -20,13 +20,13 @@ FILES = {
     "history.json": "loss and CIDEr-D, times 100, of every epoch",
     "logs": "the same for TensorBoard",
     "test_results.json": "captions of the test split",
-    "test_references.json": "what they are scored against",
+    "test_references.json": "references of the test split",
     "test_items.json": "CIDEr-D, and log-probabilities of references, of each image",
-    "test_scores.json": "their scores",
+    "test_scores.json": "scores of the test split",
     "attention.png": "what the model attends to, token by token",
-    "report.html": "all of this, for a browser",
+    "report.html": "a report of the run, for a browser",
     "README.md": "the model card, for people and for hubs",
-    "config.json": "how the run was configured",
+    "config.json": "the configuration of the run",
 }
 
 
@@ -41,14 +41,15 @@ def evaluate(
     Args:
         model: A trained captioner.
         builder: TFDS builder.
-        folder: `pathlib.Path`, where captions, references and a figure go.
+        folder: `pathlib.Path` for captions, references and a figure.
         spice: bool, whether to compute SPICE.
 
     Returns:
-        dict from metric to score; `statements`, a dict from category to share;
-        `objects`, what `keras_caption.evaluation.object_scores` returns; and `notes`,
-        a dict from metric to str, of scores that mean nothing. The former two are empty
-        where the dataset does not hold the truth.
+        dict from metric to score. It also has `statements`, a dict from category to the
+        share of true statements, and `objects`, as
+        `keras_caption.evaluation.object_scores` returns it; both are empty if the
+        dataset does not hold the truth. `notes` is a dict from metric to str, for
+        scores that mean nothing.
     """
     examples = kc.datasets.read(builder, "test")
     references = kc.datasets.references(examples)
@@ -56,10 +57,10 @@ def evaluate(
     shown = progress(batches, "Test split", unit="batches", leave=False)
     captions = model.caption(shown)
     ids = kc.datasets.given_ids(builder)
-    write_coco_files(
-        *({ids.get(i, i): x for i, x in of.items()} for of in (captions, references)),
-        folder,
+    by_ids = (
+        {ids.get(i, i): x for i, x in texts.items()} for texts in (captions, references)
     )
+    write_coco_files(*by_ids, folder)
     characters = by_characters(model, references)
     scores, notes = kc.evaluation.score(captions, references, spice, characters)
     likelihoods = kc.evaluation.caption_log_probabilities(
@@ -112,12 +113,12 @@ def score_items(
         captions: dict from image id to str.
         references: dict from image id to a list of str.
         likelihoods: dict from image id to the log-probabilities of its references.
-        folder: `pathlib.Path`, where the file goes.
-        ids: dict from image id to the id that the dataset was given.
-        characters: bool, of `keras_caption.evaluation.cider_by_image`.
+        folder: `pathlib.Path` for the file.
+        ids: dict from image id to the original id of the image.
+        characters: bool, as in `keras_caption.evaluation.cider_by_image`.
 
     Returns:
-        dict from the names of these scores to their means over images.
+        dict from the names of the scores to their means over images.
     """
     cider = kc.evaluation.cider_by_image(captions, references, characters)
     items = {
@@ -126,7 +127,8 @@ def score_items(
     }
     write_items(folder / "test_items.json", [ids.get(i, i) for i in captions], items)
     return {
-        name: float(np.mean([np.mean(x) for x in of])) for name, of in items.items()
+        name: float(np.mean([np.mean(x) for x in scores]))
+        for name, scores in items.items()
     }
 
 
@@ -149,21 +151,21 @@ def score_objects(
     """
     if not isinstance(builder, kc.datasets.CocoObjects):
         return {}
-    names, there = np.array(kc.features.CATEGORIES), {}
+    names, objects = np.array(kc.features.CATEGORIES), {}
     for example in examples.as_numpy_iterator():
-        has = example["regions"].any(axis=0)
-        there[int(example["image_id"])] = set(names[has])
-    return kc.evaluation.object_scores(captions, references, there)
+        is_annotated = example["regions"].any(axis=0)
+        objects[int(example["image_id"])] = set(names[is_annotated])
+    return kc.evaluation.object_scores(captions, references, objects)
 
 
 def by_characters(model: Any, references: dict[int, list[str]]) -> bool:
-    """Whether captions are scored by characters: those of languages without spaces.
+    """Whether captions are scored by characters, as in languages without spaces.
 
     Args:
-        model: A captioner, whose tokens should be characters then.
+        model: A captioner. Its tokens must be characters too.
         references: dict from image id to a list of str.
     """
-    texts = [text for of_image in references.values() for text in of_image]
+    texts = [text for captions in references.values() for text in captions]
     is_character = isinstance(model.vocabulary, kc.text.CharacterTokenizer)
     return is_character and kc.evaluation.lacks_spaces(texts)
 
@@ -171,7 +173,7 @@ def by_characters(model: Any, references: dict[int, list[str]]) -> bool:
 def write_coco_files(
     captions: dict[Any, str], references: dict[Any, list[str]], folder: pathlib.Path
 ) -> None:
-    """Captions and references in COCO's formats, for `keras_caption.evaluation`."""
+    """Writes captions and references in COCO's formats."""
     annotations = [(i, text) for i, texts in references.items() for text in texts]
     truth = {
         "images": [{"id": i, "width": 1, "height": 1} for i in references],

@@ -1,4 +1,4 @@
-"""Captions of a test split, with what each of their words attends to."""
+"""Captions of a test split, with the attention of each word."""
 
 import pathlib
 from collections.abc import Iterable, Sequence
@@ -20,17 +20,19 @@ BATCH_SIZE = 50
 
 
 def outcome(folder: pathlib.Path, builder: Any, tokenizer: str) -> Outcome:
-    """The captions of a run's test split, scored one by one.
+    """The captions of a run's test split, with a score for each image.
 
     Args:
         folder: `pathlib.Path` of the run.
         builder: TFDS builder.
-        tokenizer: str, that of the run: captions of characters are scored by them if
-            they have no spaces.
+        tokenizer: str, tokenizer of the run. Captions of characters without spaces are
+            scored by characters.
     """
     captions = read_results(folder / "test_results.json")
     references = read_captions(folder / "test_references.json")
-    texts = [text for of_image in references.values() for text in of_image]
+    texts = [
+        text for captions_of_image in references.values() for text in captions_of_image
+    ]
     characters = tokenizer == "characters" and kc.evaluation.lacks_spaces(texts)
     scores = kc.evaluation.cider_by_image(captions, references, characters)
     numbers = {name: number for number, name in kc.datasets.given_ids(builder).items()}
@@ -38,8 +40,8 @@ def outcome(folder: pathlib.Path, builder: Any, tokenizer: str) -> Outcome:
     judged = kc.synthetic.statements_of(builder)
     if judged:
         examples = kc.datasets.read(builder, "test")
-        of_numbers = {numbers.get(i, i): text for i, text in captions.items()}
-        shares = judged.accuracy(of_numbers, examples)
+        by_number = {numbers.get(i, i): text for i, text in captions.items()}
+        shares = judged.accuracy(by_number, examples)
         counts["statements"] = {name: count for name, (_, count) in shares.items()}
     return Outcome(
         [*captions.values()],
@@ -60,7 +62,7 @@ def examples(
     """The captions of some images of a run's test split.
 
     Args:
-        model: The run's captioner, or `None`: then nothing is known of attention.
+        model: The run's captioner, or `None`: then examples have no attention.
         folder: `pathlib.Path` of the run.
         builder: TFDS builder.
         scores: dict from image id to float.
@@ -97,7 +99,7 @@ def examples(
 def attention_of_captions(
     model: Any, examples: Any, captions: dict[int, str]
 ) -> Iterable[tuple[int, list[str], Attention | None]]:
-    """What the words of given captions attend to.
+    """Computes the attention of the words of known captions.
 
     Args:
         model: A captioner, or an ensemble.
@@ -105,18 +107,18 @@ def attention_of_captions(
         captions: dict from image id to str.
 
     Yields:
-        Image id, words of the caption, and `Attention`, or `None` if the model attends
-        to no parts of an image.
+        Image id, words of the caption, and `Attention`, or `None` if items of the
+        memory have no place in the image.
     """
     kind = model.memory_kind
     names = {*model.input_specs, *kind.keys}
     for batch in kc.batches.image_batches(examples, BATCH_SIZE, names):
         numbers = batch.pop("image_id").numpy().tolist()
         inputs = model.read(batch)
-        # As the dataset has them: a model that does not depend on boxes reads none.
+        # The boxes of the batch: a model that ignores boxes has none in its inputs.
         areas = kind.areas({**inputs, **batch})
         tokens = [model.vocabulary.to_ids(captions[number]) for number in numbers]
-        words = [[model.vocabulary.words[t] for t in of_one] for of_one in tokens]
+        words = [[model.vocabulary.words[t] for t in row] for row in tokens]
         if areas is None:
             yield from ((n, x, None) for n, x in zip(numbers, words, strict=True))
             continue
@@ -138,16 +140,16 @@ def attention_of_captions(
 def of_valid(
     weights: Float[np.ndarray, "batch T M"], mask: Any
 ) -> Float[np.ndarray, "batch T M"]:
-    """Weights of a memory's items, zeros for padding.
+    """Sets the weights of padding to zero.
 
     Args:
         weights: float `(batch, T, M)`.
-        mask: bool `(batch, M)`, True where valid, or `None` if all are.
+        mask: bool `(batch, M)`, True for valid items, or `None` if all are valid.
     """
     return weights if mask is None else weights * ops.convert_to_numpy(mask)[:, None]
 
 
 def names_of_regions(model: Any, inputs: dict[str, Any], row: int) -> list[str] | None:
-    """Categories of the regions of one image, if the model is one of objects."""
-    of_one = {name: values[row : row + 1] for name, values in inputs.items()}
-    return names_of(model, of_one)
+    """Categories of the regions of one image, if regions are objects."""
+    image_inputs = {name: values[row : row + 1] for name, values in inputs.items()}
+    return names_of(model, image_inputs)

@@ -17,21 +17,21 @@ from keras_caption.visualization.fonts import without_font
 from keras_caption.visualization.questions import LEGEND
 
 DRAWN = 4  # questions in the figure of attention
-SHOWN = 10  # questions printed
+SHOWN = 10  # questions that are printed
 FILES = {
     "best.keras": "the model, for keras.models.load_model",
     "1": "the model as a SavedModel, for TensorFlow Serving",
     "last.keras": "the last epoch's model and optimizer, for --resume",
     "history.json": "loss and accuracy, times 100, of every epoch",
     "logs": "the same for TensorBoard",
-    "test_results.json": "answers to the test questions, as VQA's server takes them",
-    "server_results.json": "the same for questions whose answers are not known",
+    "test_results.json": "answers to the test questions, in the format of VQA's server",
+    "server_results.json": "the same for questions without known answers",
     "test_items.json": "the accuracy of each answer",
     "test_scores.json": "scores of the test questions",
     "attention.png": "which regions attend to which words of a question",
-    "report.html": "all of this, for a browser",
+    "report.html": "a report of the run, for a browser",
     "README.md": "the model card, for people and for hubs",
-    "config.json": "how the run was configured",
+    "config.json": "the configuration of the run",
 }
 COLUMNS = "accuracy", "95 %", "questions"
 TITLES = {"answer_types": "type of the answer", "kinds": "type of the question"}
@@ -48,11 +48,11 @@ def evaluate(
     Args:
         model: A trained model, or an ensemble.
         data: `keras_caption.datasets.ImageQuestions`.
-        encode: Function of the model and a split to its encoded questions.
-        folder: `pathlib.Path`, where the answers and a figure go.
+        encode: Function of the model and a split that returns encoded questions.
+        folder: `pathlib.Path` for the answers and a figure.
 
     Returns:
-        dict of `accuracy`, and of `kinds` and `answer_types`, dicts from type to
+        dict of `accuracy`, float; `kinds` and `answer_types`, dicts from type to
         accuracy.
     """
     questions = data.questions["test"]
@@ -99,7 +99,7 @@ def evaluate(
 
 
 def row(name, accuracy, count):
-    """A line of a table; its interval is that of as many questions, right or wrong."""
+    """A row of a table, with the 95 % interval of a binomial distribution."""
     half = 1.96 * math.sqrt(accuracy * (1 - accuracy) / count)
     return name, f"{100 * accuracy:.2f}", f"± {100 * half:.1f}", f"{count:,}"
 
@@ -107,7 +107,7 @@ def row(name, accuracy, count):
 def draw_attention(
     model: kc.models.MCAN, data: kc.datasets.ImageQuestions, path: pathlib.Path
 ) -> None:
-    """Draws the attention weights of a question about each of some test images."""
+    """Draws the attention weights of questions about some test images."""
     texts = collections.defaultdict(list)
     for question in data.questions["test"]:
         if model.question.split(question.text):  # words to show

@@ -7,24 +7,24 @@ import keras_caption as kc
 from keras_caption.atomic import replacing
 from keras_caption.formats.items import write_items
 
-SHOWN = 10  # translations printed
+SHOWN = 10  # translations that are printed
 NO_SPACES = (
-    "note: these references have no spaces, and BLEU counts words: it means nothing; "
+    "note: these references have no spaces. BLEU counts words, and means nothing here; "
     "chrF counts characters."
 )
 FILES = {
     "best.keras": "the model, for keras.models.load_model",
     "1": "the model as a SavedModel, for TensorFlow Serving",
     "last.keras": "the last epoch's model and optimizer, for --resume",
-    "weights": "those of the last epochs, if they are averaged",
+    "weights": "weights of the last epochs, if they are averaged",
     "history.json": "loss and BLEU, times 100, of every epoch",
     "logs": "the same for TensorBoard",
-    "test_translations.txt": "translations of the test split, one in a line",
-    "test_items.json": "what sums up to BLEU and log perplexity, of each sentence",
-    "test_scores.json": "their scores",
-    "report.html": "all of this, for a browser",
+    "test_translations.txt": "translations of the test split, one in each line",
+    "test_items.json": "each sentence's parts of BLEU and log perplexity",
+    "test_scores.json": "scores of the test split",
+    "report.html": "a report of the run, for a browser",
     "README.md": "the model card, for people and for hubs",
-    "config.json": "how the run was configured",
+    "config.json": "the configuration of the run",
 }
 
 
@@ -39,8 +39,8 @@ def evaluate(
     Args:
         model: A trained translator.
         sentences: Source sentences and their translations, lists of str.
-        folder: `pathlib.Path`, where the translations go.
-        tokenized: bool, of `keras_caption.evaluation.score_translations`.
+        folder: `pathlib.Path` for the translations.
+        tokenized: bool, as in `keras_caption.evaluation.score_translations`.
 
     Returns:
         dict from metric to score.

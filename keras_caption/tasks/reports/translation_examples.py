@@ -1,4 +1,4 @@
-"""Translations of a test split, with what each of their words attends to."""
+"""Translations of a test split, with the attention of each word."""
 
 import pathlib
 from collections.abc import Sequence
@@ -51,9 +51,9 @@ def examples(
     """Some translations, with their sources.
 
     Args:
-        model: The run's translator, or `None`: then nothing is known of attention.
+        model: The run's translator, or `None`: then examples have no attention.
         folder: `pathlib.Path` of the run.
-        sentences: Of `outcome`.
+        sentences: As in `outcome`.
         scores: dict from the number of a sentence to float.
         keys: Sequence of numbers.
     """
@@ -72,8 +72,8 @@ def examples(
         for start in range(0, len(translated), BATCH_SIZE):
             batch = translated[start : start + BATCH_SIZE]
             texts = [translations[i] for i in batch]
-            of_batch = attended(model, [sources[i] for i in batch], texts)
-            for i, (words, gap, attention) in zip(batch, of_batch, strict=True):
+            results = attended(model, [sources[i] for i in batch], texts)
+            for i, (words, gap, attention) in zip(batch, results, strict=True):
                 [line] = shown[i].lines
                 line.words, line.gap, line.attention = words, gap, attention
     return shown
@@ -82,10 +82,10 @@ def examples(
 def attended(
     model: Any, sources: list[str], translations: list[str]
 ) -> list[tuple[list[str], str, Attention]]:
-    """What the words of given translations attend to.
+    """Computes the attention of the words of known translations.
 
-    A word's attention is the mean of its tokens'; a word of the source has what its
-    tokens have together. Texts without spaces are taken token by token.
+    The attention of a word is the mean over its tokens. A word of the source gets the
+    sum over its tokens. In texts without spaces, each token counts as a word.
 
     Args:
         model: A translator, or an ensemble.
@@ -93,39 +93,39 @@ def attended(
         translations: List of str.
 
     Returns:
-        List of the words of a translation, what is between them, and `Attention` to
-        the words of the source, and to its end.
+        List of triples: the words of a translation, the text between words, and
+        `Attention` to the words and the end of the source.
     """
-    of_sources = model.source_tokens(sources)
-    of_translations = [[*model.vocabulary.to_ids(x), EOS] for x in translations]
-    inputs = model.read({"source": pad(of_sources)})
-    tokens = pad(of_translations)[:, None]
-    found = []
+    source_ids = model.source_tokens(sources)
+    target_ids = [[*model.vocabulary.to_ids(x), EOS] for x in translations]
+    inputs = model.read({"source": pad(source_ids)})
+    tokens = pad(target_ids)[:, None]
+    results = []
     for source, ids, read, [weights] in zip(
         sources,
-        of_translations,
-        of_sources,
+        target_ids,
+        source_ids,
         model.attended(inputs, tokens),
         strict=True,
     ):
         words, places, gap = words_of(model.vocabulary, ids[:-1])
         names, parts, between = words_of(model.source, read[:-1])
         if len(source.split()) == len(names):
-            names = source.split()  # as it is written
+            names = source.split()  # as the user wrote the words
         to_words = membership(places, len(words))
-        to_words /= np.maximum(to_words.sum(axis=0), 1)
+        to_words /= np.maximum(to_words.sum(axis=0), 1)  # means over the tokens
         to_names = membership([*parts, len(names)], len(names) + 1)
-        weights = weights[: len(places), : len(parts) + 1]
-        shares = to_words.T @ weights @ to_names
+        weights = weights[: len(places), : len(parts) + 1]  # (tokens, source tokens)
+        shares = to_words.T @ weights @ to_names  # (words, source words)
         names = [*names, SPECIAL_TOKENS[EOS]]
-        found.append((words, gap, Attention(None, shares, names, between)))
-    return found
+        results.append((words, gap, Attention(None, shares, names, between)))
+    return results
 
 
 def words_of(
     tokenizer: "kc.text.Tokenizer", ids: list[int]
 ) -> tuple[list[str], list[int], str]:
-    """Words of a text, the place of each token's word, and what is between words.
+    """Words of a text, the index of each token's word, and the text between words.
 
     Args:
         tokenizer: `keras_caption.text.Tokenizer`.
@@ -139,7 +139,7 @@ def words_of(
 
 
 def membership(places: Sequence[int], count: int) -> np.ndarray:
-    """Which of `count` words the tokens are parts of, float `(tokens, count)`."""
+    """Membership of tokens in `count` words, float `(tokens, count)`."""
     return np.eye(count)[np.array(places, int)]
 
 
@@ -149,7 +149,7 @@ def translations_of(folder, references):
     translations = [*lines(path)]
     if len(translations) != len(references):
         raise InputError(
-            f"{path} has {len(translations):,} lines, and the test split "
-            f"{len(references):,} sentences: it is that of other data."
+            f"{path} has {len(translations):,} lines, but the test split has "
+            f"{len(references):,} sentences: the file belongs to other data."
         )
     return translations

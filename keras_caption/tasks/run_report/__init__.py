@@ -1,4 +1,4 @@
-"""The report of a run, or of two runs compared: one page."""
+"""The report of a run, or of two runs compared, as one page."""
 
 import base64
 import pathlib
@@ -21,7 +21,7 @@ from keras_caption.tasks.run_report.text_statistics import text_statistics
 
 FILE = "report.html"
 PICTURE = "attention.png"
-PANELS = (  # of curves: logs, and what they are
+PANELS = (  # of curves: names of logs, and a label
     (("loss", "val_loss"), "loss"),
     (("reward",), "reward"),
 )
@@ -44,12 +44,12 @@ def write_report(runs: Sequence[FinishedRun], path: pathlib.Path) -> None:
         path: `pathlib.Path` of the page, which is replaced if it exists.
 
     Raises:
-        InputError: If two runs are of different tasks, or have no example in common.
+        InputError: If two runs have different tasks, or no example in common.
     """
     if len({type(run.task) for run in runs}) > 1:
         raise InputError(
-            f"{runs[0].folder} and {runs[1].folder} are of different tasks: two runs "
-            "are compared on the same test split."
+            f"{runs[0].folder} and {runs[1].folder} have different tasks: two runs are "
+            "compared on the same test split."
         )
     names = tell_apart(runs)
     outcomes = [run.task.outcome(run.model, run.folder) for run in runs]
@@ -64,8 +64,8 @@ def write_report(runs: Sequence[FinishedRun], path: pathlib.Path) -> None:
         "groups": [],
     }
     if None not in outcomes:
-        of_runs = dict(zip(names, outcomes, strict=True))
-        content["statistics"] = text_statistics(of_runs)
+        outcomes_by_name = dict(zip(names, outcomes, strict=True))
+        content["statistics"] = text_statistics(outcomes_by_name)
         content |= shown_examples(runs, outcomes, names)
     sections = [(ANCHORS.get(x, x), name) for x, name in SECTIONS.items() if content[x]]
     datasets = " and ".join(dict.fromkeys(run.dataset for run in runs))
@@ -80,7 +80,7 @@ def write_report(runs: Sequence[FinishedRun], path: pathlib.Path) -> None:
 
 
 def about(run: FinishedRun, name: str) -> str:
-    """A line on a run."""
+    """A line that describes a run."""
     parts = [f"{name}: {run.folder}"]
     parameters = run.description.get("parameters")
     if parameters:
@@ -89,12 +89,12 @@ def about(run: FinishedRun, name: str) -> str:
         count = len(run.history)
         parts.append(f"{count} epoch{'s' * (count > 1)}")
     if run.model is None:
-        parts.append("without attention: its model is not at its place")
+        parts.append("without attention, since the file of its model is missing")
     return ", ".join(parts)
 
 
 def picture_of(runs: Sequence[FinishedRun]) -> str | None:
-    """The URL of what the model of a run attends to, which holds the image."""
+    """The figure of a run's attention, as a data URL."""
     path = runs[0].folder / PICTURE
     if len(runs) > 1 or not path.exists():
         return None
@@ -102,7 +102,7 @@ def picture_of(runs: Sequence[FinishedRun]) -> str | None:
 
 
 def curves_of(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, Any]:
-    """Plots and tables of the logs of epochs."""
+    """Plots and tables of the epochs' logs."""
     histories = {
         name: run.history for name, run in zip(names, runs, strict=True) if run.history
     }
@@ -119,24 +119,23 @@ def curves_of(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, An
 
 
 def number(value: Any) -> str:
-    """A number as a table shows it."""
+    """The text of a number in a table."""
     return f"{value:.4g}" if isinstance(value, float) else str(value or "")
 
 
 def configuration_of(
     runs: Sequence[FinishedRun], names: Sequence[str]
 ) -> list[tuple[str, list[str], list[tuple[str, list[str]]]]]:
-    """The settings of runs, those that differ first.
+    """The settings of runs, with those that differ first.
 
     Returns:
-        List of a title, the heads of columns, and rows of a setting and its values.
+        List of tables: a title, the heads of columns, and rows of a setting and its
+        values.
     """
-    of_runs = [run.settings for run in runs]
-    # Lists are digests: of a model that was started from, or of an ensemble's.
-    keys = dict.fromkeys(
-        key for of_run in of_runs for key, x in of_run.items() if x != []
-    )
-    rows = {key: [str(of_run.get(key, "")) for of_run in of_runs] for key in keys}
+    settings = [run.settings for run in runs]
+    # Empty lists: digests of a model to start from, or of the members of an ensemble.
+    keys = dict.fromkeys(key for run in settings for key, x in run.items() if x != [])
+    rows = {key: [str(run.get(key, "")) for run in settings] for key in keys}
     if len(runs) == 1:
         return [("All settings", [], [*rows.items()])]
     differing = [(key, values) for key, values in rows.items() if len({*values}) > 1]

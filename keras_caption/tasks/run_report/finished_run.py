@@ -9,13 +9,13 @@ from keras_caption.training.run_directory import settings
 from keras_caption.training.task import Task
 
 OBJECTIVES = {"self-critical": " + SCST"}
-# Settings that tell no runs apart: where data are, and digests of models.
+# Settings that do not distinguish runs: folders of data, and digests of models.
 ASIDE = ("data.data_dir", "data.images_dir", "start", "members")
 
 
 @dataclasses.dataclass
 class RunRecord:
-    """What is recorded of a run, without its data and its model.
+    """The record of a run, without its data and its model.
 
     Attributes:
         folder: `pathlib.Path`.
@@ -30,34 +30,34 @@ class RunRecord:
         """Reads a finished run.
 
         Raises:
-            InputError: If there is none in the folder, or a file is damaged.
+            InputError: If the folder holds no run, or a file is damaged.
         """
         return cls(folder, read_config(folder))
 
     @property
     def kind(self) -> type[Task]:
-        """Its task; the members of an ensemble have the same."""
+        """The class of the run's task; all members of an ensemble have the same."""
         return tasks.of_model(self.description["model"].split(" + ")[0])
 
     @property
     def name(self) -> str:
-        """What it is called: its model, and how that was trained last."""
+        """The name of the run: its model, and a suffix for self-critical training."""
         objective = self.description["objective"]
         return self.description["model"] + OBJECTIVES.get(objective, "")
 
     @property
     def dataset(self) -> str:
-        """The dataset that it was scored on."""
+        """The dataset that the run is scored on."""
         return self.description["config"]["data"]["dataset"]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Its configuration, a flat dict from `group.name` to value."""
+        """The run's configuration, a flat dict from `group.name` to value."""
         return settings(self.description)
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """The logs of its epochs, a list of dict; an ensemble has none."""
+        """The logs of the epochs, a list of dict; empty for an ensemble."""
         if not (self.folder / "history.json").exists():
             return []
         return read_history(self.folder, self.kind.monitor)
@@ -65,12 +65,12 @@ class RunRecord:
 
 @dataclasses.dataclass
 class FinishedRun(RunRecord):
-    """A run that is trained and scored, with its data and its model.
+    """A run that has been trained and scored, with its data and its model.
 
     Attributes:
         scores: dict, the content of its `test_scores.json`.
-        task: Its task, an instance.
-        model: Its model, or `None` if that is not at its place.
+        task: Instance of the run's task.
+        model: Model of the run, or `None` if its file is missing.
     """
 
     scores: dict[str, Any]
@@ -79,10 +79,10 @@ class FinishedRun(RunRecord):
 
     @classmethod
     def open(cls, folder: pathlib.Path) -> "FinishedRun":
-        """Opens a run in a folder, and its data, and loads its model.
+        """Opens a run in a folder: opens its data, and loads its model.
 
         Raises:
-            InputError: If it is not finished, or its data are not at their place.
+            InputError: If the run is not finished, or its data are missing.
         """
         record, scores, model = RunRecord.read(folder), read_scores(folder), None
         task = record.kind(record.description["config"])
@@ -95,7 +95,7 @@ class FinishedRun(RunRecord):
 
 
 def tell_apart(runs: Sequence[RunRecord]) -> list[str]:
-    """Names of runs, with the settings that differ where names are the same.
+    """Names of runs, with settings that differ if names are the same.
 
     Args:
         runs: Sequence of `RunRecord`.
@@ -105,9 +105,9 @@ def tell_apart(runs: Sequence[RunRecord]) -> list[str]:
     """
     names = [run.name for run in runs]
     if len({*names}) < len(names):
-        own = [run.settings for run in runs]
-        for key in dict.fromkeys(key for of_run in own for key in of_run):
-            values = [of_run.get(key) for of_run in own]
+        settings = [run.settings for run in runs]
+        for key in dict.fromkeys(key for run in settings for key in run):
+            values = [run.get(key) for run in settings]
             if key not in ASIDE and any(value != values[0] for value in values):
                 short = key.removeprefix("model.")
                 names = [

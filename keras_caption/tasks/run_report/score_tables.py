@@ -1,4 +1,4 @@
-"""The scores of runs as tables, beside those that the papers print."""
+"""Tables of the scores of runs, beside the scores that the papers print."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ from keras_caption.tasks.run_report.finished_run import OBJECTIVES, FinishedRun
 
 
 def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, Any]:
-    """Scores of runs, then those of the papers' rows that have their settings.
+    """Scores of runs, followed by the papers' rows with the same settings.
 
     Args:
         runs: Sequence of `FinishedRun`.
-        names: What they are called.
+        names: Names of the runs.
 
     Returns:
-        dict of `metrics`, the names of columns; `scores`, the rows; and `notes`, what
-        to know of the papers' scores.
+        dict of `metrics`, the names of columns; `scores`, the rows; and `notes` on the
+        papers' scores.
     """
     tables = {}
     for run in runs:
@@ -41,7 +41,7 @@ def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, 
     if tables:
         data = " and ".join(dict.fromkeys(run.dataset for run in runs))
         notes = [
-            f"The papers' rows are of the same model; ours are on {data}, with the "
+            f"The papers' rows have the same model. Our rows are on {data}, with the "
             "sizes and schedule of their configuration. Rows with + SCST are after "
             "self-critical training, all others after cross-entropy only.",
             *dict.fromkeys(note for _, note in tables.values() if note),
@@ -50,9 +50,9 @@ def score_table(runs: Sequence[FinishedRun], names: Sequence[str]) -> dict[str, 
 
 
 def published_rows(run: FinishedRun) -> list[tuple[Table, Published]]:
-    """Rows of the papers' tables that are of a run's model, whatever the objective.
+    """Rows of the papers' tables for a run's model, whatever the objective.
 
-    Of the rows of one table, those count that say the most of its settings. None is
+    Each table contributes the rows that name most settings of the run. No row is
     comparable with a run on generated data.
 
     Returns:
@@ -60,18 +60,18 @@ def published_rows(run: FinishedRun) -> list[tuple[Table, Published]]:
     """
     if run.dataset in GENERATED:
         return []
-    found = []
+    published = []
     for table in TABLES.values():
         rows = [x for x in table.rows if is_of_model(x, run)]
         most = max((len(row.overrides) for row in rows), default=0)
-        found += [
+        published += [
             (table, row) for row in rows if len(row.overrides) == most and row.scores
         ]
-    return found
+    return published
 
 
 def is_of_model(row: Published, run: FinishedRun) -> bool:
-    """Whether a row is of a run's model and settings, whatever it was trained with."""
+    """Whether a row has a run's model and settings, whatever the objective."""
     if row.members == 1:
         row = dataclasses.replace(row, objective=run.description["objective"])
     return row.is_of(run.description, run.settings)
@@ -96,27 +96,27 @@ def part_tables(
 
     Args:
         runs: Sequence of `FinishedRun`.
-        outcomes: Their outcomes.
+        outcomes: Outcomes of the runs.
 
     Returns:
-        List of dicts of `title`, `counted`, whether it is known how many items the
-        scores are of, and `rows` of a name, the share of each run and that number.
+        List of dicts: `title`; `counted`, whether the numbers of items are known; and
+        `rows`, each of a name, the score of each run, and the number of items.
     """
     counts = next((x.counts for x in outcomes if x is not None), {})
     tables = []
     for part, title in PARTS.items():
-        of_runs = [run.scores.get(part, {}) for run in runs]
-        names = dict.fromkeys(name for of_run in of_runs for name in of_run)
-        of_part = counts.get(part, {})
+        scores = [run.scores.get(part, {}) for run in runs]
+        names = dict.fromkeys(name for run_scores in scores for name in run_scores)
+        numbers = counts.get(part, {})
         rows = [
             (
                 name,
-                [of_run.get(name) for of_run in of_runs],
-                f"{of_part[name]:,}" if name in of_part else "",
+                [run_scores.get(name) for run_scores in scores],
+                f"{numbers[name]:,}" if name in numbers else "",
             )
-            for name in sorted(names, key=lambda name: -of_part.get(name, 0))
-            if of_part.get(name) != 0  # there is none that could be right
+            for name in sorted(names, key=lambda name: -numbers.get(name, 0))
+            if numbers.get(name) != 0  # without items, a score means nothing
         ]
         if rows:
-            tables.append({"title": title, "counted": bool(of_part), "rows": rows})
+            tables.append({"title": title, "counted": bool(numbers), "rows": rows})
     return tables

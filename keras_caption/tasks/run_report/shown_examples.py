@@ -10,20 +10,20 @@ from keras_caption.results.examples import Example, Outcome
 from keras_caption.results.run_page import attention_data
 from keras_caption.tasks.run_report.finished_run import FinishedRun
 
-SHOWN = 500  # examples
-EXTREME = 6  # of them that are best, median or worst
-APART = 12  # of them in which two runs differ most
+SHOWN = 500  # examples in a report
+EXTREME = 6  # best examples, and as many median and worst ones
+APART = 12  # examples in which two runs differ most
 LEGEND = (
-    "A frame is what the word attends to, with its share of the word's attention: the "
-    "greater, the thicker the frame."
+    "Frames mark what the word attends to, with the share of its attention. A thicker "
+    "frame has a greater share."
 )
 LEGEND_OF_QUESTIONS = (
-    "A frame is a region that attends to the word, with the share of the region's "
-    "attention that the word gets: the greater, the thicker the frame."
+    "Frames mark regions that attend to the word, with the share of the region's "
+    "attention that the word gets. A thicker frame has a greater share."
 )
 LEGEND_OF_SOURCES = (
-    "Above the words of the source stands how much of a word's attention they have, in "
-    "percent: the greater, the stronger their colour."
+    "The number above a word of the source is its share of the chosen word's "
+    "attention, in percent. A stronger colour is a greater share."
 )
 
 
@@ -34,11 +34,11 @@ def shown_examples(
 
     Args:
         runs: Sequence of `FinishedRun`, one or two.
-        outcomes: Their outcomes.
-        names: What they are called.
+        outcomes: Outcomes of the runs.
+        names: Names of the runs.
 
     Returns:
-        dict of what `keras_caption.results.run_page` shows of them.
+        dict of values for the page, see `keras_caption.results.run_page`.
 
     Raises:
         InputError: If two runs have no example in common.
@@ -46,7 +46,7 @@ def shown_examples(
     keys, scores = common_scores(runs, outcomes)
     apart = {key: abs(scores[0][key] - scores[-1][key]) for key in keys}
     groups = group(keys, scores[0], apart, outcomes[0].score)
-    chosen = [key for _, of_group in groups for key in of_group]
+    chosen = [key for _, keys_of_group in groups for key in keys_of_group]
     shown = merged_examples(runs, scores, chosen)
     labels = {
         key: [names[i % len(names)] for i, _ in enumerate(example.lines)]
@@ -61,7 +61,7 @@ def shown_examples(
             "place": places[key],
             "example": example,
             "labels": labels[key],
-            "scores": [of_run[key] for of_run in scores],
+            "scores": [run_scores[key] for run_scores in scores],
             "apart": apart[key],
             "has_attention": any(line.attention for line in example.lines),
         }
@@ -73,9 +73,7 @@ def shown_examples(
     if any(line.answer is not None for x in shown.values() for line in x.lines):
         legend = LEGEND_OF_QUESTIONS
     return {
-        "groups": [
-            (head, [items[key] for key in of_group]) for head, of_group in groups
-        ],
+        "groups": [(head, [items[key] for key in members]) for head, members in groups],
         "shown": f"{len(chosen):,} of {len(keys):,} of the test split, by "
         f"{outcomes[0].score}.",
         "score": outcomes[0].score,
@@ -92,7 +90,7 @@ def common_scores(
     """Keys of the examples that runs have in common, and the scores of each run.
 
     Raises:
-        InputError: If there is none.
+        InputError: If the runs have no example in common.
     """
     scores = [outcome.scores for outcome in outcomes]
     keys = [key for key in scores[0] if all(key in other for other in scores)]
@@ -107,20 +105,20 @@ def common_scores(
 def merged_examples(
     runs: Sequence[FinishedRun], scores: Sequence[dict[Any, float]], keys: Sequence[Any]
 ) -> dict[Any, Example]:
-    """Examples with the lines of all runs: the first line of each, then the second.
+    """Merges the examples of runs: the first lines of all runs, then the second, ...
 
     Args:
         runs: Sequence of `FinishedRun`.
-        scores: The scores of each.
+        scores: The scores of each run, by key.
         keys: Sequence of keys.
     """
-    of_runs = [
-        run.task.examples(run.model, run.folder, of_run, keys)
-        for run, of_run in zip(runs, scores, strict=True)
+    examples = [
+        run.task.examples(run.model, run.folder, run_scores, keys)
+        for run, run_scores in zip(runs, scores, strict=True)
     ]
     merged = {}
     for key in keys:
-        parts = [of_run[key] for of_run in of_runs]
+        parts = [run_examples[key] for run_examples in examples]
         images = (part.image for part in parts if part.image is not None)
         lines = zip(*(part.lines for part in parts), strict=True)
         merged[key] = dataclasses.replace(
@@ -132,16 +130,16 @@ def merged_examples(
 def group(
     keys: Sequence[Any], scores: dict[Any, float], apart: dict[Any, float], score: str
 ) -> list[tuple[str, list[Any]]]:
-    """The examples that are shown, under heads: extremes first.
+    """Groups the shown examples under heads, with the extremes first.
 
     Args:
         keys: Keys of examples, in the order of the split.
         scores: dict from key to the first run's score.
-        apart: dict from key to the difference of two runs' scores; of one run, zeros.
-        score: str, what the scores are.
+        apart: dict from key to the difference of two runs' scores; zeros for one run.
+        score: str, name of the scores.
 
     Returns:
-        List of a head and its keys.
+        List of pairs of a head and its keys.
     """
     ranked = sorted(keys, key=lambda key: -scores[key])
     middle = max(0, len(ranked) // 2 - EXTREME // 2)
@@ -154,8 +152,8 @@ def group(
     groups[f"Worst by {score}"] = ranked[-EXTREME:][::-1]
     groups["Others, as in the split"] = keys
     shown, listed = set(), []
-    for head, of_group in groups.items():
-        new = [key for key in of_group if key not in shown][: SHOWN - len(shown)]
+    for head, members in groups.items():
+        new = [key for key in members if key not in shown][: SHOWN - len(shown)]
         shown.update(new)
         if new:
             listed.append((head, new))

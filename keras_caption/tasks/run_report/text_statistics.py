@@ -1,4 +1,4 @@
-"""What is known of texts without reading them: their length and their words."""
+"""Statistics of texts: their lengths and their words."""
 
 import collections
 import statistics
@@ -12,7 +12,7 @@ from keras_caption.evaluation.captions import normalize
 from keras_caption.results import plots
 from keras_caption.results.examples import Outcome
 
-LISTED = 24  # words, and texts that are alike
+LISTED = 24  # words in a list
 PERSONS = "references"
 
 
@@ -24,15 +24,15 @@ def text_statistics(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
 
     Returns:
         dict of `who`, the columns; `rows` of a name and texts; `plot`, the lengths; and
-        `lists` of a title and pairs of a text and its number.
+        `lists`, pairs of a title and pairs of a text and its count.
     """
     [first, *_] = outcomes.values()
     references = [text for texts in first.references for text in texts]
     characters = lacks_spaces(references)
     texts = {name: outcome.outputs for name, outcome in outcomes.items()}
     texts = {
-        name: [normalize(text, characters).split() for text in of_run]
-        for name, of_run in {**texts, PERSONS: references}.items()
+        name: [normalize(text, characters).split() for text in lines]
+        for name, lines in {**texts, PERSONS: references}.items()
     }
     counts = {name: [len(words) for words in x] for name, x in texts.items()}
     words = {
@@ -48,7 +48,7 @@ def text_statistics(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
         ],
         "different words": [f"{len(x):,}" for x in words.values()],
     }
-    # How few words a text takes grows with how many texts there are.
+    # More texts have more different words: as many texts of each are compared.
     sample = min(map(len, texts.values()))
     rows[f"different words in {sample:,} texts"] = [
         f"{len({word for words in evenly(x, sample) for word in words}):,}"
@@ -56,15 +56,15 @@ def text_statistics(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
     ]
     lists = []
     for name, outcome in outcomes.items():
-        of_run = f" of {name}" if len(outcomes) > 1 else ""
+        suffix = f" of {name}" if len(outcomes) > 1 else ""
         most = collections.Counter(outcome.outputs).most_common(5)
-        lists.append((f"Most frequent{of_run}", [x for x in most if x[1] > 1]))
+        lists.append((f"Most frequent{suffix}", [x for x in most if x[1] > 1]))
         unsaid = words[PERSONS].copy()
         for word in words[name]:
             unsaid.pop(word, None)
         lists.append(
-            (f"Words of references only, not{of_run}", unsaid.most_common(LISTED))
-            if of_run
+            (f"Words of references only, not{suffix}", unsaid.most_common(LISTED))
+            if suffix
             else ("Words of references only", unsaid.most_common(LISTED))
         )
     return {
@@ -76,5 +76,5 @@ def text_statistics(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
 
 
 def evenly(texts: Sequence[Any], count: int) -> list[Any]:
-    """So many of some texts, evenly spread over them."""
+    """Chooses `count` texts at even distances."""
     return [texts[i * len(texts) // count] for i in range(count)]

@@ -74,7 +74,7 @@ def test_n_best_are_the_beam(model):
     [
         ({"n": 0}, "`n`: Input should be greater"),
         ({"n": 3, "beam_size": 2}, "A beam of 2 does not hold the 3 best"),
-        ({"n": 2, "stream": True}, "`stream` is of texts alone"),
+        ({"n": 2, "stream": True}, "`stream` yields texts only"),
         ({"prefix": ["a", "b"]}, "there are 2 texts for 1 examples"),
         ({"prefix": "狗"}, "`prefix`: .* the model does not know"),
         ({"forbidden": [""]}, "`forbidden`: '' has no words"),

@@ -241,5 +241,5 @@ def test_the_width_of_a_network_is_found_from_its_weights(monkeypatch, tmp_path)
     for weight, expected in zip(found.get_weights(), narrow.get_weights(), strict=True):
         np.testing.assert_array_equal(weight, expected)
     monkeypatch.setattr(application_network, "ALPHAS", (0.5, 0.75))
-    with pytest.raises(kc.InputError, match=r"are of no `alpha` of 0\.5, 0\.75, with"):
+    with pytest.raises(kc.InputError, match=r"with any `alpha` of 0\.5, 0\.75"):
         Extractor("MobileNet", image_size=32, weights=str(path))
