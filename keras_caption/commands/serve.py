@@ -11,8 +11,9 @@ exists is never taken apart.
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. Beside it, POST :answer takes records of users, and a photo as
-it is; GET /v1/models lists the models, GET / helps; /healthz, /readyz and /metrics are
-for the machines that watch. The port opens at once; a model answers when it is loaded.
+it is, POST /v1/chat/completions an image in OpenAI's form; GET /v1/models lists the
+models, GET / helps; /healthz, /readyz and /metrics are for the machines that watch. The
+port opens at once; a model answers when it is loaded.
 
 --config FILE reads options of a YAML file, by their names; those of the command line
 come after them:
