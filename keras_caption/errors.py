@@ -73,6 +73,7 @@ EXTRAS = {
     "prometheus_client": "server",
     "pyarrow": "parquet",
     "pycocoevalcap": "evaluation",
+    "pyexiv2": "metadata",
     "sacrebleu": "evaluation",
     "safetensors": "convert",
     "shtab": "completion",
