@@ -388,7 +388,7 @@ class Captioning(Task):
         )
 
     def check_evaluation(self) -> None:
-        kc.evaluation.check_metrics()
+        kc.evaluation.check_metrics(self.config["evaluation"]["spice"])
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Captions and scores the test split, see `reports.captioning.evaluate`."""
