@@ -84,7 +84,7 @@ def test_the_command_scores_domains_and_chosen_metrics(tmp_path, monkeypatch, ca
     monkeypatch.setattr(metrics, "meteor", lambda references, captions: 0.5)
     for module in metrics, caption_diversity:
         monkeypatch.setattr(module, "tokenize", plain_words)
-    with pytest.raises(SystemExit, match="^$"):
+    with pytest.raises(SystemExit, match=r"^$"):
         main(["score", str(nocaps), str(results), "--metrics=BLEU-1,Div-1,mBLEU-4"])
     table = [
         line.split("|")[1:-1]
