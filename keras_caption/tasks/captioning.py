@@ -320,14 +320,20 @@ class Captioning(Task):
         }
 
     def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Captioner:
-        """A new model; says so if there are few examples for one."""
+        """A new model; says so if there are few examples for one.
+
+        Raises:
+            InputError: If it reads what the dataset lacks, such as boxes.
+        """
         count = len(self.read("train"))
         if count < FEW:
             print(
                 f"note: {count:,} training {self.noun}s are few for a new model, whose "
                 f"captions are often alike below {FEW:,}: --start_from a saved one"
             )
-        return super().create_model(vocabularies)
+        model = super().create_model(vocabularies)
+        self.check_reads(model)
+        return model
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int
