@@ -56,6 +56,7 @@ EXTRAS = {
     "apache_beam": "bulk",
     "av": "data",
     "ctranslate2": "ctranslate2",
+    "datasets": "huggingface",
     "fastapi": "server",
     "httpx": "server",
     "google": "convert",

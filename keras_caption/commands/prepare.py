@@ -74,18 +74,22 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import CONFIDENCE
 from keras_caption.commands.skipped import Skipped
+from keras_caption.formats.arrow_folder import is_arrow_folder
 
 COLOURED = "coloured_objects"
 FLAGS = {
-    "photos": {"help": "folder of photos, at any depth"},
+    "photos": {
+        "help": "folder of photos, at any depth; or a dataset of Hugging Face on disk, "
+        "which has their captions"
+    },
     "captions": {
         "action": Names,
         "help": "their captions: Karpathy's JSON, which splits them too; COCO's "
         "captions_*.json, for train, val or test as their names say, or as train=FILE "
         "val=FILE test=FILE say; coco_captions, which TFDS downloads; CSV, or "
-        "Flickr8k's *.token.txt; or a folder of text files, one for each photo; of "
-        "videos: VATEX's JSON, one for each split, as of COCO; MSR-VTT's "
-        "videodatainfo.json; or a list of id, split and captions",
+        "Flickr8k's *.token.txt; img2dataset's *.parquet; or a folder of text files, "
+        "one for each photo; of videos: VATEX's JSON, one for each split, as of COCO; "
+        "MSR-VTT's videodatainfo.json; or a list of id, split and captions",
     },
     "questions": {
         "action": Names,
@@ -250,6 +254,14 @@ def report_features(manifest, records, noun):
 def prepare_photos(options):
     if options.dataset:
         records = kc.prepare.records_of_scenes(kc.datasets.load(options.dataset))
+    elif is_arrow_folder(pathlib.Path(options.photos)):
+        for name in "captions", "instances", "questions":
+            if getattr(options, name):
+                raise kc.InputError(
+                    f"{options.photos} has captions of its own: it takes no --{name}."
+                )
+        path = pathlib.Path(options.photos)
+        records = kc.prepare.records_of_arrow(path, options.strict)
     elif options.questions:
         if options.captions or options.instances:
             raise kc.InputError(

@@ -5,6 +5,7 @@ from keras_caption.formats.frame_files import open_frames
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.listed_video import ListedVideo
 from keras_caption.formats.region_files import open_regions
+from keras_caption.prepare.arrow_records import records_of_arrow
 from keras_caption.prepare.clips import prepare_clips
 from keras_caption.prepare.frames import prepare_frames
 from keras_caption.prepare.listing import list_images
@@ -33,6 +34,7 @@ __all__ = [
     "prepare_regions",
     "read_captions",
     "reader_of",
+    "records_of_arrow",
     "records_of_photos",
     "records_of_questions",
     "records_of_scenes",
