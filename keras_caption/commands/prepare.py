@@ -74,7 +74,6 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import CONFIDENCE
 from keras_caption.commands.skipped import Skipped
-from keras_caption.formats.arrow_folder import is_arrow_folder
 
 COLOURED = "coloured_objects"
 FLAGS = {
@@ -254,7 +253,7 @@ def report_features(manifest, records, noun):
 def prepare_photos(options):
     if options.dataset:
         records = kc.prepare.records_of_scenes(kc.datasets.load(options.dataset))
-    elif is_arrow_folder(pathlib.Path(options.photos)):
+    elif kc.prepare.is_arrow_folder(pathlib.Path(options.photos)):
         for name in "captions", "instances", "questions":
             if getattr(options, name):
                 raise kc.InputError(

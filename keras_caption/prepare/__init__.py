@@ -1,5 +1,6 @@
 """Preparation of datasets from annotations and photos, clips or features."""
 
+from keras_caption.formats.arrow_folder import is_arrow_folder
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.frame_files import open_frames
 from keras_caption.formats.listed_image import ListedImage
@@ -23,6 +24,7 @@ __all__ = [
     "ListedImage",
     "ListedVideo",
     "PhotoRecord",
+    "is_arrow_folder",
     "list_images",
     "list_videos",
     "load_extractor",
