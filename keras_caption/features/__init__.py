@@ -8,6 +8,7 @@ from keras_caption.features.coloured_objects import (
     colours_of,
 )
 from keras_caption.features.detectors import load_detector
+from keras_caption.features.engine_detector import EngineDetector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
 from keras_caption.features.hub_detector import HubDetector
@@ -31,6 +32,7 @@ __all__ = [
     "Clip",
     "ClipExtractor",
     "ColouredObjects",
+    "EngineDetector",
     "Extractor",
     "HubDetector",
     "HubNetwork",

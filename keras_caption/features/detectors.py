@@ -1,11 +1,13 @@
 import pathlib
 
 from keras_caption.features.coloured_objects import ColouredObjects
+from keras_caption.features.engine_detector import EngineDetector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.hub_detector import HubDetector, load_hub_detector
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
+from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
 
 
@@ -20,8 +22,9 @@ def load_detector(
 
     Args:
         name: str, a preset of a KerasHub object detector, by its name, which is
-            downloaded once, or its folder; or the path of a `.keras` file of a YOLOX
-            network, see `Yolox`.
+            downloaded once, or its folder; the path of a `.keras` file of a YOLOX
+            network, see `Yolox`; or that of an `.onnx` or `.tflite` file, see
+            `EngineDetector`.
         confidence: float in [0, 1], least score of an object. Defaults to 0.3; with
             `coloured`, which tells the model the scores, to 0.15.
         coloured: bool, whether to describe colours too, see `ColouredObjects`.
@@ -34,8 +37,11 @@ def load_detector(
     coloured = coloured or network is not None
     if confidence is None:
         confidence = 0.15 if coloured else 0.3
-    if pathlib.Path(name).suffix == ".keras":
+    suffix = pathlib.Path(name).suffix.lower()
+    if suffix == ".keras":
         detector = Yolox(load_keras(name), confidence=confidence)
+    elif suffix in SUFFIXES:
+        detector = EngineDetector(name, confidence=confidence)
     else:
         hub = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
         detector = HubDetector(hub, confidence=confidence)

@@ -44,6 +44,7 @@ class ObjectDetector(keras.Model):
     Attributes:
         made: tuple of str, names of the outputs.
         dimensions: tuple of str, what the values of a region's vector stand for.
+        in_graphs: bool, whether it runs in compiled and exported graphs.
 
     Args:
         image_size: int, height and width of the square that is searched.
@@ -65,6 +66,7 @@ class ObjectDetector(keras.Model):
 
     made = ("regions", "boxes")
     dimensions = CATEGORIES
+    in_graphs = True
 
     def __init__(
         self,

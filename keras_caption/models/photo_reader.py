@@ -72,6 +72,8 @@ class PhotoReader(InputReader):
 
     def extract_pixels(self, pixels: Any) -> dict[str, Tensor]:
         """Extracts features of what `to_pixels` of the extractor returned."""
+        if not getattr(self.extractor, "in_graphs", True):
+            return self.extractor(pixels)
         if self.extractor not in self._compiled_functions:
             self._compiled_functions[self.extractor] = compile_from_second_call(
                 self.extractor, self.extractor.variables
