@@ -53,9 +53,9 @@ def add_detector_options(
     parser.add_argument(
         "--detector",
         help="finds the objects that a model of COCO's objects reads, such as the "
-        "default one: a preset of KerasHub, name or folder; a YOLOX network as a "
-        ".keras file; or YOLOX, NanoDet-Plus, DETR or RT-DETR as an .onnx or .tflite "
-        f"file; {default}",
+        "default one: a preset of KerasHub, name or folder; a YOLOX or NanoDet-Plus "
+        "network as a .keras file; or one of these, DETR or RT-DETR as an .onnx or "
+        f".tflite file; {default}",
     )
     parser.add_argument("--confidence", **CONFIDENCE)
 

@@ -13,6 +13,7 @@ from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
 from keras_caption.features.hub_detector import HubDetector
 from keras_caption.features.hub_network import HubNetwork
+from keras_caption.features.nanodet import NanoDet
 from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.photos import (
     MAX_PIXELS,
@@ -36,6 +37,7 @@ __all__ = [
     "Extractor",
     "HubDetector",
     "HubNetwork",
+    "NanoDet",
     "ObjectDetector",
     "Yolox",
     "colours_of",

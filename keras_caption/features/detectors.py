@@ -1,10 +1,12 @@
 import pathlib
+from typing import Any
 
 from keras_caption.features.coloured_objects import ColouredObjects
 from keras_caption.features.engine_detector import EngineDetector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.hub_detector import HubDetector, load_hub_detector
 from keras_caption.features.keras_defaults import keras_defaults
+from keras_caption.features.nanodet import NanoDet
 from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
 from keras_caption.formats.detector_files import SUFFIXES
@@ -22,8 +24,8 @@ def load_detector(
 
     Args:
         name: str, a preset of a KerasHub object detector, by its name, which is
-            downloaded once, or its folder; the path of a `.keras` file of a YOLOX
-            network, see `Yolox`; or that of an `.onnx` or `.tflite` file, see
+            downloaded once, or its folder; the path of a `.keras` file of a network,
+            see `Yolox` and `NanoDet`; or that of an `.onnx` or `.tflite` file, see
             `EngineDetector`.
         confidence: float in [0, 1], least score of an object. Defaults to 0.3; with
             `coloured`, which tells the model the scores, to 0.15.
@@ -39,10 +41,18 @@ def load_detector(
         confidence = 0.15 if coloured else 0.3
     suffix = pathlib.Path(name).suffix.lower()
     if suffix == ".keras":
-        detector = Yolox(load_keras(name), confidence=confidence)
+        network = load_keras(name)
+        detector = class_of(network)(network, confidence=confidence)
     elif suffix in SUFFIXES:
         detector = EngineDetector(name, confidence=confidence)
     else:
         hub = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
         detector = HubDetector(hub, confidence=confidence)
     return ColouredObjects(detector, network) if coloured else detector
+
+
+def class_of(network: Any) -> type[Yolox]:
+    """The detector of a network: that of the values of its cells."""
+    shape = getattr(network, "output_shape", None)
+    is_nanodet = isinstance(shape, tuple) and shape[-1] == NanoDet.values
+    return NanoDet if is_nanodet else Yolox

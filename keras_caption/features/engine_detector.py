@@ -9,11 +9,11 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
+from keras_caption.features.nanodet import BINS, NanoDet
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
-from keras_caption.features.yolox import DEVIATION, MEAN
+from keras_caption.features.yolox import DEVIATION, MEAN, Yolox
 from keras_caption.formats.detector_files import open_detector
 
-BINS = 8  # distances to a side, in strides, of NanoDet
 CLASSES = len(COCO_IDS)
 DETR_CLASSES = COCO_IDS[-1] + 2  # COCO's ids from 0 on, and no object
 FREE_SIZE = 640  # height and width of images where a file reads any
@@ -191,11 +191,16 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return shares / shares.sum(axis=-1, keepdims=True)
 
 
-YOLOX = Layout(decode_yolox, True, True, 0.0, 1.0, (8, 16, 32), 0.65)
-NANODET = Layout(decode_nanodet, False, True, MEAN, DEVIATION, (8, 16, 32, 64), 0.6)
+YOLOX = Layout(
+    decode_yolox, True, True, 0.0, 1.0, Yolox.strides_of_grids, Yolox.overlap
+)
+NANODET = Layout(
+    *(decode_nanodet, False, True, MEAN, DEVIATION),
+    *(NanoDet.strides_of_grids, NanoDet.overlap),
+)
 DETR = Layout(decode_detr, False, False, MEAN, DEVIATION)
 RT_DETR = Layout(decode_detr, False, False, 0.0, 255.0)
-GRIDS = {5 + CLASSES: YOLOX, CLASSES + 4 * BINS: NANODET}  # by the values of a cell
+GRIDS = {Yolox.values: YOLOX, NanoDet.values: NANODET}  # by the values of a cell
 
 
 def layout_of(path: pathlib.Path, outputs: list[np.ndarray], size: int) -> Layout:
