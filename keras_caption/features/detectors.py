@@ -41,8 +41,8 @@ def load_detector(
         confidence = 0.15 if coloured else 0.3
     suffix = pathlib.Path(name).suffix.lower()
     if suffix == ".keras":
-        network = load_keras(name)
-        detector = class_of(network)(network, confidence=confidence)
+        loaded = load_keras(name)
+        detector = class_of(loaded)(loaded, confidence=confidence)
     elif suffix in SUFFIXES:
         detector = EngineDetector(name, confidence=confidence)
     else:
