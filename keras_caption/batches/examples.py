@@ -9,29 +9,28 @@ from keras_caption.errors import InputError
 from keras_caption.text import split_words
 
 
-def region_features(region_dim: int, dtype: Any = np.float32, **more: Any) -> Any:
+def region_features(
+    region_dim: int, dtype: Any = np.float32, has_boxes: bool = True, **more: Any
+) -> Any:
     """Makes the TFDS features of a dataset of images given as regions.
 
     An example has an `image_id`; `regions`, float `(N, region_dim)`; `boxes`,
-    float32 `(N, 4)`, x1, y1, x2, y2 divided by the image's width and height; the
-    `captions` as written by people; and their `words`, normalized and separated by
-    spaces.
+    float32 `(N, 4)`, x1, y1, x2, y2 divided by the image's width and height, unless
+    they are unknown; the `captions` as written by people; and their `words`, normalized
+    and separated by spaces.
 
     Args:
         region_dim: int, size of a region's feature vector.
         dtype: NumPy type in which `regions` are stored. Defaults to float32.
+        has_boxes: bool, whether regions have boxes. Defaults to `True`.
         **more: Further TFDS features of the dataset, by name.
 
     Returns:
         `tfds.features.FeaturesDict`.
     """
-    return caption_features(
-        {
-            "regions": _vectors(region_dim, dtype),
-            "boxes": tfds.features.Tensor(shape=(None, 4), dtype=np.float32),
-            **more,
-        }
-    )
+    if has_boxes:
+        more["boxes"] = tfds.features.Tensor(shape=(None, 4), dtype=np.float32)
+    return caption_features({"regions": _vectors(region_dim, dtype), **more})
 
 
 def frame_features(

@@ -21,6 +21,7 @@ COMMANDS = {
     "score": "score a COCO results file",
     "export": "export a model for a server or another engine",
     "convert": "convert a checkpoint of the authors' code",
+    "push": "upload a model to Hugging Face or Kaggle",
     "demo": "show a page for trying models in a browser",
 }
 

@@ -167,7 +167,7 @@ class OpenedRegions:
 
     def __getitem__(self, image: str) -> dict[str, np.ndarray]:
         features, boxes = self.regions.read(self._id_of(image))
-        return {"regions": features, "boxes": boxes}
+        return {"regions": features} | ({} if boxes is None else {"boxes": boxes})
 
     def _id_of(self, image):
         from keras_caption.formats.fields import image_id_of

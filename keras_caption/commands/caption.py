@@ -57,7 +57,9 @@ from keras_caption.commands.detection import (
     predictor_of,
 )
 from keras_caption.commands.skipped import Skipped
+from keras_caption.errors import need_packages
 from keras_caption.formats.folders import describe_passed_over
+from keras_caption.formats.photo_metadata import is_described
 from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
 
@@ -70,7 +72,7 @@ def make_parser() -> Parser:
         "keras-caption caption",
         __doc__,
         imports=True,
-        check=lambda options: need_detector(options.model, options.detector),
+        check=check,
     )
     parser.add_argument(
         "files",
@@ -99,6 +101,17 @@ def make_parser() -> Parser:
         "that have such a file",
     )
     parser.add_argument(
+        "--write_metadata",
+        choices=("file", "sidecar"),
+        help="write the caption into the metadata of the photo, as XMP and IPTC, or to "
+        "dog.jpg.xmp beside dog.jpg; a photo that has a description keeps it",
+    )
+    parser.add_argument(
+        "--read_metadata",
+        action="store_true",
+        help="pass over photos that have a description in their metadata",
+    )
+    parser.add_argument(
         "--figure",
         type=new_figure,
         help="new file for a figure of the attention weights",
@@ -114,10 +127,17 @@ def make_parser() -> Parser:
     return parser
 
 
+def check(options: Any) -> None:
+    """Raises `InputError` if a package is missing, before Keras is imported."""
+    need_detector(options.model, options.detector)
+    if options.write_metadata or options.read_metadata:
+        need_packages("pyexiv2")
+
+
 def main(arguments: Sequence[str]) -> int:
     options = make_parser().parse_intermixed_args(arguments)
     with contextlib.ExitStack() as stack:
-        if options.output or options.sidecar:
+        if options.output or options.sidecar or options.write_metadata:
             stack.enter_context(continuing())
         # A file that is named twice is written once.
         paths = {os.path.realpath(path): path for path in options.output}.values()
@@ -155,10 +175,14 @@ def caption(options, outputs):
         report(f"error: {error}")
     if options.sidecar:
         outputs = [*outputs, kc.results.Sidecars(files)]
+    if options.write_metadata:
+        in_sidecars = options.write_metadata == "sidecar"
+        outputs = [*outputs, kc.results.PhotoMetadata(in_sidecars)]
     left = [
         name
         for name in files
         if not (outputs and all(name in output for output in outputs))
+        and not (options.read_metadata and is_described(name))
     ]
     side = max((x.side for x in outputs if x.side is not None), default=None)
     captions = Captions(predictor, options, skipped, side)

@@ -10,15 +10,20 @@ r"""Converts checkpoints of other code to Keras.
         --infos infos_updown-best.pkl --output updown.keras
     keras-caption convert marian opus-mt-en-de --output en_de.keras
     keras-caption convert joeynmt models/en_de --output en_de.keras
+    keras-caption convert nanodet nanodet-plus-m-1.5x_416_int8.param \
+        --output nanodet.keras
 
 writes a model for `keras.models.load_model`. MCAN's code builds `token_to_ix` in every
 run: save it in the run of the training, with `json.dump`. `transformer` and `updown`
 are models of Luo's ImageCaptioning.pytorch; `marian` is a folder of Hugging Face's
-MarianMT, and `joeynmt` the folder of a training by JoeyNMT.
+MarianMT, and `joeynmt` the folder of a training by JoeyNMT. `nanodet` is a detector in
+ncnn's files, float or int8, for --detector.
 """
 
 import argparse
+import pathlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, count, new_file
@@ -29,7 +34,8 @@ def make_parser() -> Parser:
     parser.add_argument("model", choices=[*CONVERTERS])
     parser.add_argument(
         "checkpoint",
-        help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; or a folder",
+        help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; .param of ncnn; or a "
+        "folder",
     )
     parser.add_argument(
         "--infos", help="aoanet, transformer, updown: infos_*.pkl, or JSON of it"
@@ -121,6 +127,13 @@ def mcan(options: argparse.Namespace) -> tuple["kc.models.MCAN", str]:
     return model, f"{len(model.question):,} words, {len(model.answers):,} answers"
 
 
+def nanodet(options: argparse.Namespace) -> tuple[Any, str]:
+    """Converts a NanoDet-Plus in ncnn's files."""
+    layers = kc.convert.read_ncnn(pathlib.Path(options.checkpoint))
+    model = kc.convert.convert_nanodet(layers)
+    return model, f"{model.output_shape[1]:,} cells"
+
+
 # From a name to a function, its required options and its optional ones.
 CONVERTERS = {
     "aoanet": (aoanet, ["infos"], []),
@@ -129,4 +142,5 @@ CONVERTERS = {
     "marian": (marian, [], []),
     "joeynmt": (joeynmt, [], []),
     "mcan": (mcan, ["tokens", "answers"], ["num_heads"]),
+    "nanodet": (nanodet, [], []),
 }

@@ -1,6 +1,7 @@
 """Options of commands that read photos: the model, and the detector of objects."""
 
 import argparse
+import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from keras_caption.errors import need_packages
 from keras_caption.formats import built_in
 
 DETECTOR = "dfine_nano_coco"
+# What detectors in files need, by their suffixes; others need KerasHub.
+NEEDED = {".keras": [], ".onnx": ["onnxruntime"], ".tflite": ["ai_edge_litert"]}
 CONFIDENCE = {
     "type": share,
     "help": "least score of an object; defaults to 0.3, or to 0.15 if the model reads "
@@ -39,12 +42,8 @@ def need_detector(models: Sequence[str], detector: str | None) -> None:
     """
     if not {*models} & {*built_in.models()}:
         return
-    need_packages("PIL", *([] if is_file(detector) else ["keras_hub"]))
-
-
-def is_file(detector):
-    """Whether a detector is a network in a file, which needs no KerasHub."""
-    return detector is not None and detector.endswith(".keras")
+    suffix = pathlib.PurePath(detector or "").suffix.lower()
+    need_packages("PIL", *NEEDED.get(suffix, ["keras_hub"]))
 
 
 def add_detector_options(
@@ -54,8 +53,9 @@ def add_detector_options(
     parser.add_argument(
         "--detector",
         help="detector of the objects that a model of COCO's objects reads, such as "
-        "the default model: a preset of KerasHub, name or folder, or a YOLOX network "
-        f"as a .keras file; {default}",
+        "the default model: a preset of KerasHub, name or folder; a YOLOX or "
+        "NanoDet-Plus network as a .keras file; or one of these, DETR or RT-DETR as an "
+        f".onnx or .tflite file; {default}",
     )
     parser.add_argument("--confidence", **CONFIDENCE)
 

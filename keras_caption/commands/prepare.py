@@ -84,13 +84,16 @@ from keras_caption.commands.skipped import Skipped
 
 COLOURED = "coloured_objects"
 FLAGS = {
-    "photos": {"help": "folder of photos, at any depth"},
+    "photos": {
+        "help": "folder of photos, at any depth; or a dataset of Hugging Face on disk, "
+        "which has their captions"
+    },
     "captions": {
         "action": Names,
         "help": "captions: Karpathy's JSON, with splits; COCO's captions_*.json, for "
         "the split in their names, or as train=FILE val=FILE test=FILE; coco_captions, "
-        "which TFDS downloads; CSV, or Flickr8k's *.token.txt; or a folder of text "
-        "files, one for each photo. For videos: VATEX's JSON, one for each split, as "
+        "which TFDS downloads; CSV, or Flickr8k's *.token.txt; img2dataset's *.parquet; "
+        "or a folder of text files, one for each photo. For videos: VATEX's JSON, one for each split, as "
         "for COCO; MSR-VTT's videodatainfo.json; or a list of id, split and captions",
     },
     "questions": {
@@ -256,6 +259,14 @@ def report_features(manifest, records, noun):
 def prepare_photos(options):
     if options.dataset:
         records = kc.prepare.records_of_scenes(kc.datasets.load(options.dataset))
+    elif kc.prepare.is_arrow_folder(pathlib.Path(options.photos)):
+        for name in "captions", "instances", "questions":
+            if getattr(options, name):
+                raise kc.InputError(
+                    f"{options.photos} has captions of its own: it takes no --{name}."
+                )
+        path = pathlib.Path(options.photos)
+        records = kc.prepare.records_of_arrow(path, options.strict)
     elif options.questions:
         if options.captions or options.instances:
             raise kc.InputError(

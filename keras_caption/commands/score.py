@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import keras_caption as kc
-from keras_caption.commands.command_line import Parser
+from keras_caption.commands.command_line import Parser, names
 
 
 def make_parser() -> Parser:
@@ -15,6 +15,20 @@ def make_parser() -> Parser:
         action="store_true",
         help="compute SPICE too; its first use downloads several hundred MB",
     )
+    parser.add_argument(
+        "--metrics",
+        type=names,
+        metavar="NAMES",
+        help="metrics of the table, separated by commas: COCO's by default; also "
+        "CLIPScore, RefCLIPScore, and of several captions of each image Div-1, Div-2, "
+        "mBLEU-4 and Self-CIDEr",
+    )
+    parser.add_argument(
+        "--clip",
+        metavar="PRESET",
+        help="preset of CLIP of KerasHub, name or folder, for CLIPScore",
+    )
+    parser.add_argument("--photos", metavar="FOLDER", help="the photos, for CLIPScore")
     parser.add_argument(
         "--characters",
         action="store_true",
@@ -29,7 +43,13 @@ def make_parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> None:
-    values = make_parser().parse_args(arguments)
+    parser = make_parser()
+    values = parser.parse_args(arguments)
+    clip = None
+    if (values.clip is None) != (values.photos is None):
+        parser.error("--clip and --photos are of CLIPScore, which needs both")
+    if values.clip is not None:
+        clip = kc.evaluation.ClipScorer(values.clip, values.photos)
     print(
         kc.evaluation.score_table(
             values.captions,
@@ -37,5 +57,7 @@ def main(arguments: Sequence[str]) -> None:
             values.spice,
             values.characters,
             values.instances,
+            values.metrics,
+            clip,
         )
     )

@@ -7,10 +7,12 @@ from keras_caption.convert.luo_transformer import convert_luo_transformer
 from keras_caption.convert.luo_updown import convert_luo_updown
 from keras_caption.convert.marian import convert_marian
 from keras_caption.convert.mcan import convert_mcan
+from keras_caption.convert.nanodet import convert_nanodet
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.joeynmt import read_joeynmt
 from keras_caption.formats.marian import read_marian
+from keras_caption.formats.ncnn_files import read_ncnn
 
 __all__ = [
     "convert_aoanet",
@@ -19,9 +21,11 @@ __all__ = [
     "convert_luo_updown",
     "convert_marian",
     "convert_mcan",
+    "convert_nanodet",
     "read_infos",
     "read_joeynmt",
     "read_marian",
+    "read_ncnn",
     "read_tensors",
     "training_options",
 ]

@@ -31,7 +31,12 @@ class ParallelText:
 
 
 def load_parallel(
-    name: str, folder=None, source: str = "en", target: str = "de", **kwargs
+    name: str,
+    folder=None,
+    source: str = "en",
+    target: str = "de",
+    test_set: str | None = None,
+    **kwargs,
 ) -> ParallelText:
     """Loads parallel text.
 
@@ -42,6 +47,7 @@ def load_parallel(
         folder: Path. For `"parallel"`, the folder of `train.*`, `val.*` and `test.*`,
             with the languages as suffixes, plain or as `.gz`.
         source, target: Languages.
+        test_set: str, which files of the folder are for test, see `find_parallel`.
         **kwargs: Further arguments of the TFDS builder, such as `data_dir`.
 
     Raises:
@@ -53,7 +59,11 @@ def load_parallel(
     if (name == "parallel") != (folder is not None):
         raise InputError("A folder of files is what the dataset 'parallel' reads.")
     if folder is not None:
-        return from_folder(folder, source, target)
+        return from_folder(folder, source, target, test_set)
+    if test_set is not None:
+        raise InputError(
+            f"The dataset {name} has one test set: test_set is of folders."
+        )
     if name == "scene_sentences":
         return from_builder(lambda: SceneSentences(**kwargs), source, target)
     name = f"{name}/{find_languages(name, source, target)}"
@@ -73,9 +83,9 @@ def find_languages(name, source, target):
     return existing.pop()
 
 
-def from_folder(folder, source, target):
+def from_folder(folder, source, target, test_set=None):
     """Reads parallel text in a folder; skips pairs with an empty sentence."""
-    files = find_parallel(folder, source, target)
+    files = find_parallel(folder, source, target, test_set)
     for pair in files.values():
         # Counting reads all lines, which finds faults before training.
         if not sum(1 for _ in sentences(pair)):

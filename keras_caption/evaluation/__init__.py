@@ -1,9 +1,11 @@
 """The standard metrics of captioning, translation and question answering."""
 
+from keras_caption.evaluation.caption_diversity import diversity
 from keras_caption.evaluation.caption_log_probabilities import caption_log_probabilities
 from keras_caption.evaluation.caption_pairs import preference
 from keras_caption.evaluation.captions import lacks_spaces, notes_on_references
 from keras_caption.evaluation.cider import cider, cider_by_image
+from keras_caption.evaluation.clip_score import ClipScorer
 from keras_caption.evaluation.coco_results import (
     read_results,
     score_files,
@@ -41,6 +43,7 @@ from keras_caption.formats.vqa_results import read_vqa_results
 __all__ = [
     "METRICS",
     "SCORES",
+    "ClipScorer",
     "Difference",
     "answer_accuracy",
     "bleu_statistics",
@@ -49,6 +52,7 @@ __all__ = [
     "cider",
     "cider_by_image",
     "colour_agreement",
+    "diversity",
     "hallucinations",
     "lacks_spaces",
     "log_perplexity",

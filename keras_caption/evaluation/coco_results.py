@@ -1,15 +1,23 @@
+import functools
 import os
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_caption.atomic import write_json
-from keras_caption.errors import InputError
-from keras_caption.evaluation.metrics import score, table
+from keras_caption.errors import InputError, hint
+from keras_caption.evaluation.caption_diversity import DIVERSITY, diversity
+from keras_caption.evaluation.clip_score import CLIP_METRICS, ClipScorer
+from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.named_objects import object_scores, text_of_shares
 from keras_caption.features import CATEGORIES
-from keras_caption.formats.coco import read_captions, read_instances
-from keras_caption.formats.coco_results import read_results
+from keras_caption.formats.coco import (
+    read_captions,
+    read_domains,
+    read_instances,
+    read_names,
+)
+from keras_caption.formats.coco_results import read_result_lists, read_results
 
 
 def write_results(path: str | os.PathLike, captions: Mapping[Any, str]) -> None:
@@ -28,6 +36,8 @@ def score_files(
     spice: bool = False,
     characters: bool = False,
     instances_path: str | os.PathLike | None = None,
+    metrics: Sequence[str] | None = None,
+    clip: ClipScorer | None = None,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Scores a COCO results file against a COCO captions file.
 
@@ -37,39 +47,128 @@ def score_files(
 
     Args:
         captions_path: Path of a JSON file with `images` and `annotations`.
-        results_path: Path of a results file, see `read_results`.
+        results_path: Path of a results file, see `read_results`; or, for metrics of
+            diversity, `read_result_lists`, of which the other metrics score the first
+            caption of each image.
         spice, characters: See `score`.
         instances_path: Path of a COCO instances file, see `read_instances`. The notes
             then compare captions with its objects, see `object_scores`. Defaults to
             `None`.
+        metrics: Sequence of str: names in `METRICS`, in `DIVERSITY` of
+            `keras_caption.evaluation.caption_diversity`, and in `CLIP_METRICS` of
+            `keras_caption.evaluation.ClipScorer`. Defaults to those in `METRICS`,
+            without SPICE unless `spice` says so.
+        clip: `ClipScorer`, which the last ones need.
 
     Returns:
         Scores and notes, see `score`.
 
     Raises:
-        InputError: If a file does not follow its format, or no image is in both.
+        InputError: If a file does not follow its format, no image is in both, or there
+            is no such metric.
     """
-    references = {
-        str(i): texts for i, texts in read_captions(captions_path).items() if texts
-    }
-    results = {str(i): text for i, text in read_results(results_path).items()}
-    captions = {i: results[i] for i in references if i in results}
-    if not captions:
-        raise InputError(
-            f"{results_path}: none of its images has captions in {captions_path}."
+    check_names(metrics, clip)
+    results = read_several(results_path, metrics)
+    images = ScoredImages(captions_path, results_path, results, characters)
+    return images.score(spice, instances_path, metrics, clip)
+
+
+def check_names(metrics: Sequence[str] | None, clip: ClipScorer | None) -> None:
+    """Raises `InputError` if a metric is unknown, or lacks what it needs."""
+    known = [*METRICS, *DIVERSITY, *CLIP_METRICS]
+    for name in metrics or ():
+        if name not in known:
+            raise InputError(f"There is no metric {name!r}. {hint(name, known)}")
+        if name in CLIP_METRICS and clip is None:
+            raise InputError(f"{name} needs a preset of CLIP, and the photos.")
+
+
+def read_several(
+    path: str | os.PathLike, metrics: Sequence[str] | None
+) -> dict[str, list[str]]:
+    """Reads results as metrics need them: one caption of an image, or several.
+
+    Returns:
+        dict from image id as text to a list of str.
+    """
+    if {*(metrics or ())} & {*DIVERSITY}:
+        return {str(i): texts for i, texts in read_result_lists(path).items()}
+    return {str(i): [text] for i, text in read_results(path).items()}
+
+
+class ScoredImages:
+    """The images of a captions file that have results.
+
+    Args:
+        captions_path, results_path, characters: Of `score_files`.
+        results: dict from image id as text to a list of str.
+
+    Raises:
+        InputError: If the file does not follow its format, or none has results.
+    """
+
+    def __init__(
+        self,
+        captions_path: str | os.PathLike,
+        results_path: str | os.PathLike,
+        results: Mapping[str, list[str]],
+        characters: bool,
+    ):
+        self.path = captions_path
+        self.characters = characters
+        self.references = {
+            str(i): texts for i, texts in read_captions(captions_path).items() if texts
+        }
+        self.captions = {i: results[i] for i in self.references if i in results}
+        if not self.captions:
+            raise InputError(
+                f"{results_path}: none of its images has captions in {captions_path}."
+            )
+        by = " by characters" if characters else ""
+        print(
+            f"{len(self.captions):,} images are scored{by}; "
+            f"{len(self.references) - len(self.captions):,} in {captions_path} have no "
+            f"result, {len(results) - len(self.captions):,} results no captions there"
         )
-    by = " by characters" if characters else ""
-    print(
-        f"{len(captions):,} images are scored{by}; "
-        f"{len(references) - len(captions):,} in {captions_path} have no result, "
-        f"{len(results) - len(captions):,} results no captions there"
-    )
-    objects = None if instances_path is None else objects_of(instances_path, captions)
-    scores, notes = score(captions, references, spice, characters)
-    if objects is not None:
-        shares = object_scores(captions, references, objects)
-        notes["objects of COCO"] = text_of_shares(shares)
-    return scores, notes
+
+    @functools.cached_property
+    def domains(self) -> dict[str, list[str]]:
+        """Ids, as text, of the images of each domain of nocaps; none of other files."""
+        domains = read_domains(self.path)
+        by_domain = {name: [] for name in sorted({*domains.values()})}
+        for image_id, name in domains.items():
+            if str(image_id) in self.captions:
+                by_domain[name].append(str(image_id))
+        return {name: ids for name, ids in by_domain.items() if ids}
+
+    def score(
+        self,
+        spice: bool,
+        instances_path: str | os.PathLike | None,
+        metrics: Sequence[str] | None,
+        clip: ClipScorer | None,
+        domain: str | None = None,
+    ) -> tuple[dict[str, float], dict[str, str]]:
+        """Scores all images, or those of a domain, see `score_files`."""
+        ids = self.domains[domain] if domain else self.captions
+        several = {i: self.captions[i] for i in ids}
+        captions = {i: texts[0] for i, texts in several.items()}
+        references = self.references
+        objects = None if instances_path is None else objects_of(instances_path, ids)
+        scores, notes = {}, {}
+        spice = spice or "SPICE" in (metrics or ())
+        metrics = {*(metrics or METRICS)}
+        if metrics & {*METRICS}:
+            scores, notes = score(captions, references, spice, self.characters)
+        if metrics & {*DIVERSITY}:
+            scores |= diversity(several, references)
+        if metrics & {*CLIP_METRICS}:
+            names = {str(i): x for i, x in read_names(self.path).items()}
+            scores |= clip.score(names, captions, references)
+        if objects is not None:
+            shares = object_scores(captions, references, objects)
+            notes["objects of COCO"] = text_of_shares(shares)
+        return scores, notes
 
 
 def objects_of(
@@ -105,14 +204,19 @@ def score_table(
     spice: bool = False,
     characters: bool = False,
     instances_path: str | os.PathLike | None = None,
+    metrics: Sequence[str] | None = None,
+    clip: ClipScorer | None = None,
 ) -> str:
     """Scores a COCO results file against several captions files such as c5 and c40.
 
+    A file of nocaps, whose images have domains, has a row for each, and one for all.
+    The document frequencies of CIDEr-D are those of a row's images.
+
     Args:
         captions_paths: Sequence of paths of captions files, see `score_files`.
-        results_path: Path of a results file, see `read_results`.
+        results_path: Path of a results file, see `score_files`.
         spice, characters: See `score`.
-        instances_path: See `score_files`.
+        instances_path, metrics, clip: See `score_files`.
 
     Returns:
         str, a Markdown table with a row for each captions file, followed by the notes
@@ -121,18 +225,24 @@ def score_table(
     Raises:
         InputError: As `score_files`.
     """
+    check_names(metrics, clip)
+    results, columns = read_several(results_path, metrics), metrics or METRICS
     rows, labels_of = {}, {}
     paths = [pathlib.Path(path) for path in captions_paths]
     distinct = len({path.stem for path in paths}) == len(paths)
     for path in paths:
-        label = path.stem if distinct else str(path)
-        rows[label], notes = score_files(
-            path, results_path, spice, characters, instances_path
-        )
-        for name, note in notes.items():
-            labels_of.setdefault(f"{name}: {note}", []).append(label)
+        images = ScoredImages(path, results_path, results, characters)
+        for domain in (*images.domains, None):
+            label = path.stem if distinct else str(path)
+            label = f"{label}, {domain}" if domain else label
+            rows[label], notes = images.score(
+                spice, instances_path, metrics, clip, domain
+            )
+            for name, note in notes.items():
+                if name in columns or name not in METRICS:
+                    labels_of.setdefault(f"{name}: {note}", []).append(label)
     lines = [
         note if len(labels) == len(rows) else f"{', '.join(labels)}, {note}"
         for note, labels in labels_of.items()
     ]
-    return "\n".join([table(rows), *lines])
+    return "\n".join([table(rows, columns), *lines])

@@ -25,11 +25,19 @@ METRICS = (
 )
 
 
-def check_metrics() -> None:
-    """Raises `InputError` if `score` lacks a package, or Java."""
+def check_metrics(spice: bool = False) -> None:
+    """Raises `InputError` if `score` lacks a package, or Java.
+
+    Prints what SPICE will download, if it is asked for.
+    """
     need_packages("pycocoevalcap", "tabulate")
     with java_on_path():
         pass
+    if spice:
+        from keras_caption.evaluation.spice import note_on_download
+
+        if note := note_on_download():
+            print(note, flush=True)
 
 
 def score(
@@ -72,6 +80,7 @@ def score(
 
         from keras_caption.evaluation.spice import spice as compute_spice
 
+    check_metrics(spice and not characters)
     check_captions(captions, references)
     generated = {i: [caption] for i, caption in captions.items()}
     expected = {i: references[i] for i in captions}
@@ -117,20 +126,23 @@ def split_characters(
     }
 
 
-def table(rows: Mapping[str, Mapping[str, float]]) -> str:
+def table(
+    rows: Mapping[str, Mapping[str, float]], metrics: Sequence[str] = METRICS
+) -> str:
     """Formats scores as a Markdown table, times 100 as in papers.
 
     Args:
         rows: dict from the name of a row to a dict from metrics to float.
+        metrics: Sequence of str, the columns. Defaults to `METRICS`.
 
     Returns:
         str.
     """
     return markdown_table(
-        ["", *METRICS],
+        ["", *metrics],
         [
             [name]
-            + [f"{100 * scores[m]:.1f}" if m in scores else "n/a" for m in METRICS]
+            + [f"{100 * scores[m]:.1f}" if m in scores else "n/a" for m in metrics]
             for name, scores in rows.items()
         ],
     )

@@ -65,9 +65,19 @@ def spice(
         raise InputError(f"SPICE failed: {type(error).__name__}: {error}.") from error
 
 
+def note_on_download() -> str | None:
+    """Says that SPICE will download its jars, or returns `None` if they are here."""
+    if all((FOLDER / name).exists() for name in JARS):
+        return None
+    return (
+        f"SPICE comes last, and then downloads several hundred MB, {URL}, unless "
+        f"{' and '.join(JARS)} are put into {FOLDER}."
+    )
+
+
 def provide_jars() -> None:
     """Downloads the jars if one is missing, and compares their checksums."""
-    if not all((FOLDER / name).exists() for name in JARS):
+    if note_on_download():
         with tempfile.TemporaryFile() as file:
             download(file)
             try:

@@ -8,10 +8,12 @@ from keras_caption.features.coloured_objects import (
     colours_of,
 )
 from keras_caption.features.detectors import load_detector
+from keras_caption.features.engine_detector import EngineDetector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
 from keras_caption.features.hub_detector import HubDetector
 from keras_caption.features.hub_network import HubNetwork
+from keras_caption.features.nanodet import NanoDet
 from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.photos import (
     MAX_PIXELS,
@@ -31,9 +33,11 @@ __all__ = [
     "Clip",
     "ClipExtractor",
     "ColouredObjects",
+    "EngineDetector",
     "Extractor",
     "HubDetector",
     "HubNetwork",
+    "NanoDet",
     "ObjectDetector",
     "Yolox",
     "colours_of",

@@ -94,6 +94,7 @@ class ColouredObjects(ObjectDetector):
             **kwargs,
         )
         self.detector = detector
+        self.in_graphs = detector.in_graphs
         self.network = network
         if network is not None:
             pixels = (f"pixels {i}" for i in range(network.grid_shape[-1]))

@@ -1,11 +1,15 @@
 import pathlib
+from typing import Any
 
 from keras_caption.features.coloured_objects import ColouredObjects
+from keras_caption.features.engine_detector import EngineDetector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.hub_detector import HubDetector, load_hub_detector
 from keras_caption.features.keras_defaults import keras_defaults
+from keras_caption.features.nanodet import NanoDet
 from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
+from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
 
 
@@ -20,8 +24,9 @@ def load_detector(
 
     Args:
         name: str, name of a KerasHub preset of an object detector, which is downloaded
-            once, or its folder; or the path of a `.keras` file of a YOLOX network, see
-            `Yolox`.
+            once, or its folder; the path of a `.keras` file of a network, see `Yolox`
+            and `NanoDet`; or the path of an `.onnx` or `.tflite` file, see
+            `EngineDetector`.
         confidence: float in [0, 1], least score of an object. Defaults to 0.3, and to
             0.15 with `coloured`: the model then reads the scores itself.
         coloured: bool, whether to describe colours too, see `ColouredObjects`.
@@ -35,9 +40,20 @@ def load_detector(
     coloured = coloured or network is not None
     if confidence is None:
         confidence = 0.15 if coloured else 0.3
-    if pathlib.Path(name).suffix == ".keras":
-        detector = Yolox(load_keras(name), confidence=confidence)
+    suffix = pathlib.Path(name).suffix.lower()
+    if suffix == ".keras":
+        loaded = load_keras(name)
+        detector = class_of(loaded)(loaded, confidence=confidence)
+    elif suffix in SUFFIXES:
+        detector = EngineDetector(name, confidence=confidence)
     else:
         hub = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
         detector = HubDetector(hub, confidence=confidence)
     return ColouredObjects(detector, network) if coloured else detector
+
+
+def class_of(network: Any) -> type[Yolox]:
+    """The detector of a network: that of the values of its cells."""
+    shape = getattr(network, "output_shape", None)
+    is_nanodet = isinstance(shape, tuple) and shape[-1] == NanoDet.values
+    return NanoDet if is_nanodet else Yolox

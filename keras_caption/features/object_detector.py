@@ -44,6 +44,7 @@ class ObjectDetector(keras.Model):
     Attributes:
         made: tuple of str, names of the outputs.
         dimensions: tuple of str, names of the values of a region's vector.
+        in_graphs: bool, whether the detector runs in compiled and exported graphs.
 
     Args:
         image_size: int, height and width of the square that the detector reads.
@@ -66,6 +67,7 @@ class ObjectDetector(keras.Model):
 
     made = ("regions", "boxes")
     dimensions = CATEGORIES
+    in_graphs = True
 
     def __init__(
         self,

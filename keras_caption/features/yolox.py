@@ -9,11 +9,10 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
 
-STRIDES = (8, 16, 32)  # of the grids whose cells predict objects, in pixels
+MULTIPLE = 32  # the size of an image is a multiple of these pixels
 # Mean and standard deviation of ImageNet's colours, red, green and blue.
 MEAN = (123.675, 116.28, 103.53)
 DEVIATION = (58.395, 57.12, 57.375)
-OVERLAP = 0.65  # greatest intersection over union of two objects of a category
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -42,6 +41,12 @@ class Yolox(ObjectDetector):
         arXiv:2107.08430.
     """
 
+    kind = "YOLOX"
+    strides_of_grids = (8, 16, 32)  # whose cells predict objects
+    values = 5 + len(COCO_IDS)  # of a cell
+    proportions = True  # of photos are kept
+    overlap = 0.65  # intersection over union of two objects of a category, at most
+
     def __init__(
         self,
         network: keras.Model,
@@ -51,24 +56,26 @@ class Yolox(ObjectDetector):
         name: str = "yolox",
         **kwargs: Any,
     ):
-        super().__init__(image_size, True, confidence, max_objects, name, **kwargs)
+        super().__init__(
+            image_size, self.proportions, confidence, max_objects, name, **kwargs
+        )
         self.network = network
-        self.cells, self.strides = _cells(image_size)
+        self.cells, self.strides = _cells(image_size, self.strides_of_grids)
         self._check_network()
         self.trainable = False
 
     def _check_network(self):
-        cells, values = len(self.cells), 5 + len(COCO_IDS)
+        cells, values = len(self.cells), self.values
         image = keras.KerasTensor((None, self.image_size, self.image_size, 3))
         try:
             shape = self.network.compute_output_spec(image).shape[1:]
         except Exception:  # a network with other inputs may fail in any layer
             shape = None
-        if self.image_size % STRIDES[-1] or shape != (cells, values):
+        if self.image_size % MULTIPLE or shape != (cells, values):
             received = "does not" if shape is None else f"turns them into {shape}"
             raise InputError(
-                f"A YOLOX network should turn {self.image_size} x {self.image_size} "
-                f"pixels into {cells:,} x {values} values. Received: "
+                f"A {self.kind} network should turn {self.image_size} x "
+                f"{self.image_size} pixels into {cells:,} x {values} values. Received: "
                 f"{self.network.name}, which {received}"
             )
 
@@ -83,13 +90,7 @@ class Yolox(ObjectDetector):
             import tensorflow as tf
 
         images = (ops.cast(images, "float32") - MEAN) / DEVIATION
-        predictions = ops.cast(self.network(images, training=False), "float32")
-        centres = (
-            predictions[..., :2] + self.cells
-        ) * self.strides  # (batch, cells, 2)
-        halves = ops.exp(predictions[..., 2:4]) * self.strides / 2
-        boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
-        scores = predictions[..., 4:5] * predictions[..., 5:]  # (batch, cells, 80)
+        boxes, scores = self.predict_cells(images)
         # A cell predicts one object: of its best category.
         scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
         boxes, scores, categories, _ = tf.image.combined_non_max_suppression(
@@ -97,22 +98,37 @@ class Yolox(ObjectDetector):
             scores,
             max_output_size_per_class=self.max_objects,
             max_total_size=self.max_objects,
-            iou_threshold=OVERLAP,
+            iou_threshold=self.overlap,
             score_threshold=self.confidence,
             clip_boxes=False,
         )
         return boxes / self.image_size, scores, ops.cast(categories, "int32")
+
+    def predict_cells(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
+        """Boxes in pixels, and scores of the categories, of all cells.
+
+        Args:
+            images: float32 `(batch, image_size, image_size, 3)`, normalized, RGB.
+        """
+        predictions = ops.cast(self.network(images, training=False), "float32")
+        centres = (predictions[..., :2] + self.cells) * self.strides
+        halves = ops.exp(predictions[..., 2:4]) * self.strides / 2
+        boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
+        return boxes, predictions[..., 4:5] * predictions[..., 5:]
 
     def get_config(self) -> dict[str, Any]:
         network = keras.saving.serialize_keras_object(self.network)
         return {**super().get_config(), "network": network}
 
 
-def _cells(size):
+def _cells(size, strides_of_grids):
     """Columns and rows of all cells, `(cells, 2)`, and their strides, `(cells, 1)`."""
     cells, strides = [], []
-    for stride in STRIDES:
-        rows, columns = np.mgrid[: size // stride, : size // stride]
+    for stride in strides_of_grids:
+        count = -(-size // stride)  # a grid has a cell for the rest of an image
+        rows, columns = np.mgrid[:count, :count]
         cells.append(np.stack([columns.ravel(), rows.ravel()], axis=1))
         strides.append(np.full((rows.size, 1), stride))
     return (np.concatenate(x).astype("float32") for x in (cells, strides))

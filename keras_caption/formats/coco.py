@@ -2,7 +2,7 @@
 
 import os
 import pathlib
-from typing import Annotated, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 import numpy as np
 from pydantic import Field, FiniteFloat
@@ -73,6 +73,14 @@ class CaptionsFile(TypedDict):
 class ListingFile(TypedDict):
     images: Annotated[Records[NamedImage], Field(min_length=1)]
     annotations: NotRequired[Records[ImageCaption]]
+
+
+class DomainImage(Image):
+    domain: NotRequired[Literal["in-domain", "near-domain", "out-domain"]]
+
+
+class DomainsFile(TypedDict):
+    images: Records[DomainImage]
 
 
 class SizesFile(TypedDict):
@@ -204,6 +212,35 @@ def read_sizes(path: str | os.PathLike) -> dict[int | str, tuple[int, int] | Non
     """
     images = read_json(path, SizesFile)["images"]
     return {image["id"]: size_of(image) for image in images}
+
+
+def read_names(path: str | os.PathLike) -> dict[int | str, str]:
+    """Reads the names of the photos of the images of a file in COCO's format.
+
+    Returns:
+        dict from image id to str.
+
+    Raises:
+        InputError: If the file does not follow the format.
+    """
+    return {
+        image["id"]: image["file_name"]
+        for image in read_json(path, ListingFile)["images"]
+    }
+
+
+def read_domains(path: str | os.PathLike) -> dict[int | str, str]:
+    """Reads the domains of the images of nocaps, which its validation file has.
+
+    Returns:
+        dict from image id to `"in-domain"`, `"near-domain"` or `"out-domain"`, which
+        lacks images without a domain, as those of COCO are.
+
+    Raises:
+        InputError: If the file does not follow the format.
+    """
+    images = read_json(path, DomainsFile)["images"]
+    return {image["id"]: image["domain"] for image in images if "domain" in image}
 
 
 def read_instances(

@@ -29,3 +29,17 @@ def read_results(path: str | os.PathLike) -> dict[int | str, str]:
     results = read_json(path, list[Result])
     refuse_repeats(path, "[].image_id", (result["image_id"] for result in results))
     return {result["image_id"]: result["caption"] for result in results}
+
+
+def read_result_lists(path: str | os.PathLike) -> dict[int | str, list[str]]:
+    """Reads a results file that has several captions of an image, the best first.
+
+    Args, raises: As `read_results`, but for the number of captions.
+
+    Returns:
+        dict from image id, int or str, to a list of str, in the order of the file.
+    """
+    captions = {}
+    for result in read_json(path, list[Result]):
+        captions.setdefault(result["image_id"], []).append(result["caption"])
+    return captions

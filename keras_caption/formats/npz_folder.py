@@ -9,8 +9,20 @@ from keras_caption.formats.folders import existing_path, list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 
 
+def is_grid(records: RegionRecords, name: str) -> bool:
+    """Whether the first array of a name that can be read is no list of vectors."""
+    for [(place, _), *_] in records.records.values():
+        try:
+            return read_npz(place, [name], RECORD_BYTES)[name].ndim != 2
+        except InputError:
+            continue
+    return False
+
+
 class NpzRegions(RegionRecords):
     """Reader of the self-critical toolkits' folders `*_att/ID.npz`, `*_box/ID.npy`.
+
+    Without a folder of boxes, features are those of a grid or have no boxes.
 
     Args:
         path: `pathlib.Path` of the folder that contains both folders.
@@ -18,9 +30,13 @@ class NpzRegions(RegionRecords):
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
-        att, self.boxes = (self.folder(kind) for kind in ("att", "box"))
+        att, self.boxes = self.folder("att"), None
+        if any(map(pathlib.Path.is_dir, path.glob("*_box"))):
+            self.boxes = self.folder("box")
         for file in list_files(att, (".npz",)):
             self.add_named(file.stem, file, str(file))
+        self.needs_sizes = self.boxes is not None
+        self.has_boxes = self.needs_sizes or is_grid(self, "feat")
 
     def folder(self, kind: str) -> pathlib.Path:
         """Finds the only folder whose name ends in a kind, `"att"` or `"box"`."""
@@ -35,7 +51,9 @@ class NpzRegions(RegionRecords):
 
     def read_regions(
         self, place: pathlib.Path, where: str, size: tuple[int, int] | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        if self.boxes is None or not self.keeps_boxes:
+            return read_npz(place, ["feat"], RECORD_BYTES)["feat"], None
         boxes_path = pathlib.Path(existing_path(self.boxes / f"{place.stem}.npy"))
         if not boxes_path.is_file():
             raise InputError(f"There is no file {boxes_path}.")

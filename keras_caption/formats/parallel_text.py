@@ -45,12 +45,15 @@ class ParallelFiles:
             yield source, target
 
 
-def find_parallel(folder, source, target):
+def find_parallel(folder, source, target, test_set=None):
     """Finds the files of parallel text in a folder.
 
     Args:
         folder: Path.
         source, target: Languages, the suffixes of the files.
+        test_set: str, name of the files for test without suffixes, such as
+            `"test_2017_flickr"` or `"newstest2014"`, where there are several. Defaults
+            to the only ones whose names begin with `test`.
 
     Returns:
         dict from `"train"`, `"val"` and `"test"` to `ParallelFiles`.
@@ -64,31 +67,45 @@ def find_parallel(folder, source, target):
         raise InputError(f"There is no folder {folder}.")
     if source == target:
         raise InputError(f"Source and target language are both {source!r}.")
+    names = {"test": test_set}
     return {
         split: ParallelFiles(
-            find_file(folder, split, source), find_file(folder, split, target)
+            *(find_file(folder, split, x, names.get(split)) for x in (source, target))
         )
         for split in SPLITS
     }
 
 
-def find_file(folder, split, language):
-    """Finds the file of a split in a language."""
+def find_file(folder, split, language, name=None):
+    """Finds the file of a split in a language, or that of a name."""
     files = list_files(folder)
     paths = [
         path
         for path in files
-        if path.name.startswith(SPLITS[split])
-        and path.name.removesuffix(".gz").endswith(f".{language}")
+        if path.name.removesuffix(".gz").endswith(f".{language}")
+        and (
+            stem_of(path, language) == name
+            if name
+            else path.name.startswith(SPLITS[split])
+        )
     ]
     if not paths:
         raise InputError(
-            f"{folder} has no {split}.{language}, plain or as .gz; its files are "
-            f"{', '.join(path.name for path in files[:12])}."
+            f"{folder} has no {name or split}.{language}, plain or as .gz; its files "
+            f"are {', '.join(path.name for path in files[:12])}."
         )
     if len(paths) > 1:
         names = ", ".join(path.name for path in paths)
+        choice = ""
+        if split == "test":
+            stem = stem_of(paths[0], language)
+            choice = f" Choose one by its name: --config.data.test_set={stem}."
         raise InputError(
-            f"{folder} has several files of {split} in {language}: {names}."
+            f"{folder} has several files of {split} in {language}: {names}.{choice}"
         )
     return paths[0]
+
+
+def stem_of(path, language):
+    """The name of a file without the suffixes of its language and of gzip."""
+    return path.name.removesuffix(".gz").removesuffix(f".{language}")

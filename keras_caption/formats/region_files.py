@@ -2,9 +2,17 @@ import os
 import pathlib
 
 from keras_caption.errors import InputError
+from keras_caption.formats.array_files import (
+    SAFETENSORS,
+    ArrayRegions,
+    SafetensorsRegions,
+    has_arrays,
+)
 from keras_caption.formats.bottom_up_tsv import TsvRegions
 from keras_caption.formats.faults import reading
+from keras_caption.formats.grit_hdf5 import GritRegions, is_grit
 from keras_caption.formats.hdf5_regions import Hdf5Regions
+from keras_caption.formats.lmdb_regions import DATA, LmdbRegions
 from keras_caption.formats.mcan_npz import McanRegions
 from keras_caption.formats.npz_folder import NpzRegions
 from keras_caption.formats.regions import RegionRecords
@@ -21,7 +29,11 @@ def open_regions(path: str | os.PathLike) -> RegionRecords:
     | `*.tsv` with `*.lineidx` | VinVL: image id, JSON of num_boxes and features |
     | folder with `*_att/` | self-critical toolkits: `ID.npz`, and `*_box/ID.npy` |
     | folder | MCAN and OpenVQA: `ID.npz` with `x` and `bbox`, at any depth |
-    | `*.h5`, `*.hdf5` | `ID_features` and `ID_boxes` |
+    | folder | `ID.npy`, `.npz`, `.safetensors` or `.pth`, of one array each |
+    | folder with `data.mdb` | ViLBERT's LMDB |
+    | `*.safetensors` | an array for each id |
+    | `*.h5`, `*.hdf5` | `ID_features` and `ID_boxes`, or `ID_grids` |
+    | `*.h5`, `*.hdf5` | GRIT: `image_ids`, `gri_feat` and `gri_mask` |
 
     Args:
         path: Path of a file or folder.
@@ -45,12 +57,19 @@ def reader_for(path: pathlib.Path) -> type[RegionRecords]:
     """Chooses the reader of a file or folder of region features."""
     if path.is_dir():
         has_att = any(f.name.endswith("_att") and f.is_dir() for f in path.iterdir())
-        return NpzRegions if has_att else McanRegions
+        if has_att:
+            return NpzRegions
+        if (path / DATA).is_file():
+            return LmdbRegions
+        return ArrayRegions if has_arrays(path) else McanRegions
     if path.suffix in (".h5", ".hdf5"):
-        return Hdf5Regions
+        return GritRegions if is_grit(path) else Hdf5Regions
+    if path.suffix == SAFETENSORS:
+        return SafetensorsRegions
     if path.suffix == ".tsv":
         vinvl = path.with_suffix(".lineidx").is_file()
         return VinvlRegions if vinvl else TsvRegions
     raise InputError(
-        f"{path} should be a .tsv, an .h5, or a folder of .npz files: region features."
+        f"{path} should be a .tsv, an .h5, a .safetensors, or a folder of .npz files: "
+        "region features."
     )

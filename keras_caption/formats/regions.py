@@ -23,7 +23,19 @@ class RegionRecords(FeatureRecords):
 
     Args:
         path: `pathlib.Path` of the file or folder.
+
+    Attributes:
+        has_boxes: bool, whether records have boxes, or are grids, whose cells are
+            boxes.
+        needs_sizes: bool, whether boxes are in pixels of images whose sizes the file
+            does not have.
+        keeps_boxes: bool, whether `read` returns boxes; set to `False` where sizes are
+            unknown and boxes not needed.
     """
+
+    has_boxes = True
+    needs_sizes = False
+    keeps_boxes = True
 
     def add_named(
         self, name: str, place: Any, where: str, record: str | None = None
@@ -56,7 +68,7 @@ class RegionRecords(FeatureRecords):
 
     def read_record(
         self, place: Any, where: str, size: tuple[int, int] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Reads the features and boxes of a record.
 
         Args:
@@ -67,31 +79,65 @@ class RegionRecords(FeatureRecords):
 
         Returns:
             Features, float32 `(N, D)`, and boxes, float32 `(N, 4)`, x1, y1, x2, y2
-            divided by the image's width and height.
+            divided by the image's width and height, or `None` if there are none.
 
         Raises:
             InputError: If the record is damaged or does not follow the format.
         """
         features, boxes = self.read_regions(place, where, size)
-        return check(features, boxes, where)
+        if boxes is None:
+            check_numbers(features, f"{where}: the features")
+            features, boxes = in_rows(features)
+        return check(features, boxes if self.keeps_boxes else None, where)
 
     def read_regions(
         self, place: Any, where: str, size: tuple[int, int] | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Reads features `(N, D)` and boxes `(N, 4)`; `read_record` checks them."""
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Reads features and boxes; `read_record` checks them.
+
+        Returns:
+            Features `(N, D)` and boxes `(N, 4)`; or features of `in_rows` and `None`.
+        """
         raise NotImplementedError
 
 
+def in_rows(features: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Makes regions of features that have no boxes.
+
+    Args:
+        features: A grid, `(height, width, D)`, whose cells have boxes; a vector `(D,)`
+            of the whole image; or vectors `(N, D)`, of which no box is known.
+
+    Returns:
+        `(N, D)`, a grid row by row, and boxes `(N, 4)` or `None`.
+    """
+    if features.ndim == 1:
+        return features[None], np.float32([[0, 0, 1, 1]])
+    if features.ndim != 3:
+        return features, None
+    height, width, dim = features.shape
+    y, x = np.divmod(np.arange(height * width), width)
+    boxes = np.stack([x, y, x + 1, y + 1], axis=1) / [width, height, width, height]
+    return features.reshape(-1, dim), boxes
+
+
 def check(
-    features: np.ndarray, boxes: np.ndarray, where: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Validates features and boxes and converts them to float32.
+    features: np.ndarray, boxes: np.ndarray | None, where: str
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Validates features and boxes, if there are any, and converts them to float32.
 
     Raises:
         InputError: If they differ in number, a feature is not finite, or a box is
             empty or exceeds the image.
     """
     check_numbers(features, f"{where}: the features")
+    if boxes is None:
+        if features.ndim != 2:
+            raise InputError(
+                f"{where} has features of shape {features.shape}, which is neither one "
+                "vector, nor a row for each region, nor a grid."
+            )
+        return finite_float32(features, where), None
     if features.ndim != 2 or boxes.shape != (len(features), 4):
         raise InputError(
             f"{where} has features of shape {features.shape} and boxes of shape "

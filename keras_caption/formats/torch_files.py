@@ -134,6 +134,18 @@ def read_torch(path: pathlib.Path) -> dict[str, np.ndarray]:
         return tensors
 
 
+def read_tensor(path: pathlib.Path) -> np.ndarray:
+    """Reads a file in which `torch.save` wrote one tensor.
+
+    Raises:
+        InputError: If the file is damaged, or has other content.
+    """
+    with reading(path), open_file(path) as (content, read_numbers):
+        if not isinstance(content, StoredTensor):
+            raise InputError(f"{path} holds no tensor alone.")
+        return content.read(read_numbers(content.storage))
+
+
 @contextlib.contextmanager
 def open_file(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
     """Opens a file of either format.

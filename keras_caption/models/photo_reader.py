@@ -74,6 +74,8 @@ class PhotoReader(InputReader):
 
     def extract_pixels(self, pixels: Any) -> dict[str, Tensor]:
         """Extracts features of pixels, a result of the extractor's `to_pixels`."""
+        if not getattr(self.extractor, "in_graphs", True):
+            return self.extractor(pixels)
         if self.extractor not in self._compiled_functions:
             self._compiled_functions[self.extractor] = compile_from_second_call(
                 self.extractor, self.extractor.variables

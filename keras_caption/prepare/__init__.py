@@ -1,10 +1,12 @@
 """Preparation of datasets from annotations and photos, clips or features."""
 
+from keras_caption.formats.arrow_folder import is_arrow_folder
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.frame_files import open_frames
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.listed_video import ListedVideo
 from keras_caption.formats.region_files import open_regions
+from keras_caption.prepare.arrow_records import records_of_arrow
 from keras_caption.prepare.clips import prepare_clips
 from keras_caption.prepare.frames import prepare_frames
 from keras_caption.prepare.listing import list_images
@@ -22,6 +24,7 @@ __all__ = [
     "ListedImage",
     "ListedVideo",
     "PhotoRecord",
+    "is_arrow_folder",
     "list_images",
     "list_videos",
     "load_extractor",
@@ -33,6 +36,7 @@ __all__ = [
     "prepare_regions",
     "read_captions",
     "reader_of",
+    "records_of_arrow",
     "records_of_photos",
     "records_of_questions",
     "records_of_scenes",

@@ -12,17 +12,19 @@ from keras_caption.formats.caption_csv import read_caption_csv
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.fields import nfc
+from keras_caption.formats.img2dataset import read_img2dataset
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.splits import SPLITS, given_splits, splits_in, unclear
 from keras_caption.prepare.matching import join_listings
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".token")
+PARQUET = ".parquet"  # of img2dataset
 
 
 def is_own(path: pathlib.Path) -> bool:
-    """Returns whether a path is that of a CSV file or a folder of text files."""
-    return path.is_dir() or path.suffix.lower() in CSV_SUFFIXES
+    """Whether a path is that of a CSV or Parquet file, or a folder of text files."""
+    return path.is_dir() or path.suffix.lower() in (*CSV_SUFFIXES, PARQUET)
 
 
 def list_own_photos(
@@ -38,9 +40,10 @@ def list_own_photos(
     `split_by_hash`. Prints the use of each file.
 
     Args:
-        paths: Sequence of paths of CSV files, see `read_caption_csv`, and of folders
-            of text files, see `read_caption_texts`; with a split, `"train=PATH"`,
-            `"val=PATH"` or `"test=PATH"`.
+        paths: Sequence of paths of CSV files, see `read_caption_csv`, of img2dataset's
+            Parquet files, see `read_img2dataset`, and of folders of text files, see
+            `read_caption_texts`; with a split, `"train=PATH"`, `"val=PATH"` or
+            `"test=PATH"`.
         photos: List of the paths of all photos, relative to their folder.
         strict: bool, whether to raise an error for a caption without words, or a row
             that is cut, instead of skipping it. Defaults to `False`.
@@ -87,7 +90,7 @@ def list_own_photos(
 def read_own(
     path: pathlib.Path, split: str | None, photos: list[pathlib.PurePath]
 ) -> tuple[list[CaptionedPhoto], list[str]]:
-    """Reads a CSV file or a folder of text files, see `list_own_photos`.
+    """Reads a file or a folder of text files, see `list_own_photos`.
 
     Args:
         path: `pathlib.Path`.
@@ -102,8 +105,9 @@ def read_own(
         raise InputError(
             f"{path} cannot be combined with CSV files and folders of text files."
         )
-    if path.is_dir():
-        texts, skipped = read_caption_texts(path)
+    if path.is_dir() or path.suffix.lower() == PARQUET:
+        read = read_caption_texts if path.is_dir() else read_img2dataset
+        texts, skipped = read(path)
         captioned = find_photos_of_texts(path, texts, photos)
     else:
         captioned, skipped = read_caption_csv(path)
@@ -130,7 +134,7 @@ def find_photos_of_texts(
     one text file have this name.
 
     Args:
-        folder: `pathlib.Path` of the text files, for messages.
+        folder: `pathlib.Path` of the text files or of img2dataset's file, for messages.
         texts: List of `CaptionedPhoto`, as `read_caption_texts` returns it.
         photos: See `list_own_photos`.
 
@@ -152,7 +156,10 @@ def find_photos_of_texts(
         if len(candidates) == 1:
             changes = {"file_name": str(candidates[0])}
         else:
-            problem = f"{folder / text.file_name}.txt has {len(candidates)} photos."
+            where = folder / f"{text.file_name}.txt"
+            if folder.suffix.lower() == PARQUET:
+                where = f"{folder}: {text.file_name}"
+            problem = f"{where} has {len(candidates)} photos."
             changes = {"problem": text.problem or problem}
         matched.append(dataclasses.replace(text, **changes))
     return matched

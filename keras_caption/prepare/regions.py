@@ -48,7 +48,8 @@ def prepare_regions(
 
     Features are stored in half precision. Images are skipped and counted if their
     features are missing, damaged or not finite in half precision. So are features
-    without captions, and records without a valid image id.
+    without captions, and records without a valid image id. Where a source has no boxes,
+    or they are in pixels of images whose sizes are unknown, the dataset has none.
 
     Args:
         listed: dict from split to a list of `ListedImage`, from `list_images`.
@@ -70,6 +71,18 @@ def prepare_regions(
     images = [image for split_images in listed.values() for image in split_images]
     captioned = [image for image in images if not image.problem]
     sizes = {image.image_id: (image.size,) for image in captioned}
+    has_boxes = all(source.has_boxes for source in sources)
+    unsized = sum(image.size is None for image in captioned)
+    if unsized and any(source.needs_sizes for source in sources):
+        has_boxes = False
+        print(
+            f"The boxes are in pixels, and the sizes of {unsized:,} images unknown, "
+            "which COCO's captions JSON has."
+        )
+    if not has_boxes:
+        print("The dataset has no boxes: it is for models that read none, such as san.")
+        for source in sources:
+            source.keeps_boxes = False
     source_by_id, features = match(sizes, sources, "image", strict)
     records = {
         split: [
@@ -87,7 +100,7 @@ def prepare_regions(
     content = Content(
         records,
         RegionExamples(source_by_id, dim, numbers),
-        region_features(dim, np.float16),
+        region_features(dim, np.float16, has_boxes),
         [features["sources"], listing],
         manifest={"features": features},
         files=files,
@@ -134,13 +147,15 @@ class RegionExamples:
                     f"{record.name} has {regions.shape[1]} features a region, not "
                     f"{self.dim} as the first image."
                 )
+            if boxes is None and source.keeps_boxes:
+                raise InputError(f"{record.name} has no boxes, unlike the first image.")
             regions = in_half_precision(regions, f"{source.path}, {record.name}")
         except InputError as error:
             return error
         return {
             "image_id": self.numbers[image.image_id],
             "regions": regions,
-            "boxes": boxes,
+            **({} if boxes is None else {"boxes": boxes}),
             **captions_and_words(image.captions),
         }
 

@@ -6,6 +6,7 @@ from keras_caption.results.embedded_images import reduced
 from keras_caption.results.examples import Attention, Example, Line, Outcome
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.labels import places_of_labels
+from keras_caption.results.photo_metadata import PhotoMetadata
 from keras_caption.results.sidecars import Sidecars
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Example",
     "Line",
     "Outcome",
+    "PhotoMetadata",
     "Sidecars",
     "from_text",
     "open_caption_file",

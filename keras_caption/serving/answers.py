@@ -69,7 +69,7 @@ def answer_endpoints(
         "features": Endpoint(features, inputs_of(model.kinds), texts),
         "tokens": Endpoint(tokens, inputs_of(model.kinds, as_tokens=True), ids),
     }
-    if model.extractor is not None:
+    if getattr(model.extractor, "in_graphs", model.extractor is not None):
         others = [k for k in model.kinds if k.keys[0] not in model.extractor.made]
         inputs = {**photo_inputs(), **inputs_of(others)}
         endpoints["photos"] = Endpoint(photos, inputs, texts)

@@ -166,6 +166,7 @@ def generation_endpoints(
     extractor = getattr(model, "extractor", None)
     required = {name for kind in model.kinds for name in kind.required}
     reads_photos = isinstance(extractor, Extractor | ObjectDetector)
+    reads_photos = reads_photos and getattr(extractor, "in_graphs", True)
     if reads_photos and required <= {*extractor.made}:
         files = photo_inputs()
         endpoints["photos"] = endpoint(photos, in_words(best(beam)), files, outputs())

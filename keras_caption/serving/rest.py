@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST interface, as an application of FastAPI."""
+"""TensorFlow Serving's REST interface, and OpenAI's chats, by FastAPI."""
 
 import asyncio
 import contextlib
@@ -21,8 +21,15 @@ from prometheus_client import (
 )
 
 from keras_caption.errors import InputError
+from keras_caption.serving.chat import (
+    completion,
+    error_body,
+    events,
+    model_entry,
+    read_chat,
+)
 from keras_caption.serving.service import Service, UnavailableError
-from keras_caption.serving.versions import ServedModel
+from keras_caption.serving.versions import ServedModel, Version
 
 ADDRESS = re.compile(
     r"(?P<name>[^/:]+)"
@@ -38,6 +45,7 @@ GET  /v1/models/NAME                one of them; /versions/N and /labels/L are o
 GET  /v1/models/NAME/metadata       its signatures: what :predict takes and returns
 POST /v1/models/NAME:predict        {"instances": [...]} or {"inputs": {...}}
 POST /v1/models/NAME:answer         a photo as it is, or {"records": [...]}
+POST /v1/chat/completions           OpenAI's form, with an image as a data URI
 GET  /healthz, /readyz, /metrics    whether it lives, whether all models are loaded, and
                                     numbers for Prometheus
 
@@ -147,6 +155,7 @@ class Rest:
         app.add_api_route(
             "/v1/models/{address:path}", self.models, methods=[*reading, "POST"]
         )
+        app.add_api_route("/v1/chat/completions", self.chat, methods=["POST"])
         for status in 404, 405:
             app.add_exception_handler(status, self.unknown)
         return app
@@ -163,7 +172,7 @@ class Rest:
         return to_response(200, {"status": "ready"})
 
     async def listed(self, request: Request) -> Response:
-        """The models, with the states of their versions."""
+        """The models, with the states of their versions; and as OpenAI lists them."""
         try:
             self._check_token(request)
         except RefusedError as refused:
@@ -172,7 +181,8 @@ class Rest:
             {"name": model.name, "model_version_status": statuses_of(model)}
             for model in self.service.models.values()
         ]
-        return to_response(200, {"models": models})
+        entries = [model_entry(model["name"]) for model in models]
+        return to_response(200, {"models": models, "object": "list", "data": entries})
 
     async def help(self) -> Response:
         return Response(HELP, media_type="text/plain; charset=utf-8")
@@ -193,10 +203,9 @@ class Rest:
 
     async def models(self, request: Request, address: str) -> Response:
         """Answers a request about a model, and logs and counts it."""
-        begin = time.perf_counter()
-        found = ADDRESS.fullmatch(address.removesuffix("/"))
-        facts = {"model": "", "verb": "", "examples": 0}
-        try:
+
+        async def answer(facts):
+            found = ADDRESS.fullmatch(address.removesuffix("/"))
             self._check_token(request)
             if not found or (request.method == "POST") != has_verb(found):
                 raise RefusedError(
@@ -214,9 +223,47 @@ class Rest:
                     400, f"{found['name']} has no signature to {verb:.60}."
                 )
             facts["verb"] = verb
-            response = await self._answer(request, found.groupdict(), facts)
+            return await self._answer(request, found.groupdict(), facts)
+
+        return await self._logged(answer, plain_error)
+
+    async def chat(self, request: Request) -> Response:
+        """Answers a chat of OpenAI's form, and logs and counts it."""
+
+        async def answer(facts):
+            self._check_token(request)
+            async with self._in_time(facts):
+                content = await self._content(request)
+                with self._running_now():
+                    chat = await asyncio.to_thread(read_chat, content)
+                    model = self.service.models.get(chat.model)
+                    if model is None:
+                        raise RefusedError(404, f"There is no model {chat.model:.60}.")
+                    facts |= {"model": model.name, "verb": "chat"}
+                    texts = await self.service.chat(
+                        model.name, lambda: found_version(model), chat
+                    )
+            facts["examples"] = 1
+            if chat.stream:
+                return Response(events(chat, texts), media_type="text/event-stream")
+            return to_response(200, completion(chat, texts))
+
+        return await self._logged(answer, error_body)
+
+    async def _logged(self, answer, error_of):
+        """The response of a function, or to its error, which is logged and counted.
+
+        Args:
+            answer: Coroutine function of a dict of facts for the log, which it
+                completes, to a `Response`.
+            error_of: Function of a status and a sentence to the body of an error.
+        """
+        begin = time.perf_counter()
+        facts = {"model": "", "verb": "", "examples": 0}
+        try:
+            response = await answer(facts)
         except RefusedError as refused:
-            response = refusal(refused)
+            response = refusal(refused, error_of)
         except Exception as error:
             # What a user sent may stand in its message, which is no part of the log.
             kind = type(error).__name__
@@ -226,7 +273,7 @@ class Rest:
             code = trace.tb_frame.f_code
             where = f"{code.co_filename}:{trace.tb_lineno}"
             self.log("error", **facts, error=kind, where=where)
-            response = to_response(500, {"error": f"The server failed: {kind}."})
+            response = to_response(500, error_of(500, f"The server failed: {kind}."))
         seconds = time.perf_counter() - begin
         status = response.status_code
         known = facts["model"], facts["verb"]
@@ -240,17 +287,9 @@ class Rest:
         model = self.service.models[found["name"]]
         if found["version"] and not int(found["version"]) and 0 not in model.statuses:
             found = {**found, "version": None}  # of OpenVINO's clients, the newest
-        number = found["version"] and int(found["version"])
 
         def find():
-            try:
-                return model.find(number, found["label"])
-            except (KeyError, ValueError):
-                if number is None and found["label"] is None:
-                    raise UnavailableError from None
-                raise RefusedError(
-                    404, f"Servable not found for request: {label_of(found)}"
-                ) from None
+            return found_version(model, found)
 
         if request.method != "POST" and not found["verb"]:
             return to_response(200, {"model_version_status": statuses_of(model, found)})
@@ -258,26 +297,32 @@ class Rest:
         if facts["verb"] == "answer":
             kind = request.headers.get("content-type", "")
             more = dict(request.query_params), "json" in kind
+        async with self._in_time(facts):
+            if request.method != "POST":  # beside the loop: a model may be loading
+                body = await asyncio.to_thread(metadata_of, model.name, find())
+                return to_response(200, body)
+            content = await self._content(request)
+            with self._running_now():
+                facts["examples"], body = await self.verbs[facts["verb"]](
+                    model.name, find, content, *more
+                )
+        return to_response(200, body)
+
+    @contextlib.asynccontextmanager
+    async def _in_time(self, facts):
+        """Refuses a request if a block takes too long, or finds a fault in it."""
+        limit = self.service.limits.timeout
         try:
-            async with asyncio.timeout(self.service.limits.timeout):
-                if request.method != "POST":  # beside the loop: a model may be loading
-                    body = await asyncio.to_thread(metadata_of, model.name, find())
-                    return to_response(200, body)
-                content = await self._content(request)
-                with self._running_now():
-                    facts["examples"], body = await self.verbs[facts["verb"]](
-                        model.name, find, content, *more
-                    )
+            async with asyncio.timeout(limit):
+                yield
         except TimeoutError:
-            limit = self.service.limits.timeout
             raise RefusedError(
                 504, f"The request took more than {limit:g} s."
             ) from None
         except InputError as error:
             raise RefusedError(400, str(error)) from None
         except UnavailableError:
-            raise RefusedError(503, f"{model.name} has no version now.") from None
-        return to_response(200, body)
+            raise RefusedError(503, f"{facts['model']} has no version now.") from None
 
     @contextlib.contextmanager
     def _running_now(self):
@@ -414,6 +459,27 @@ def label_of(found: re.Match | Mapping[str, str | None]) -> str:
     return f"Latest({found['name']})"
 
 
+def found_version(
+    model: ServedModel, found: Mapping[str, str | None] | None = None
+) -> Version:
+    """The version that an address asks for, or the newest.
+
+    Raises:
+        RefusedError: If there is no such version.
+        UnavailableError: If there is none at all.
+    """
+    found = found or {"label": None, "version": None}
+    number = found["version"] and int(found["version"])
+    try:
+        return model.find(number, found["label"])
+    except (KeyError, ValueError):
+        if number is None and found["label"] is None:
+            raise UnavailableError from None
+        raise RefusedError(
+            404, f"Servable not found for request: {label_of(found)}"
+        ) from None
+
+
 def statuses_of(
     model: ServedModel, found: Mapping[str, str | None] | None = None
 ) -> list[dict[str, Any]]:
@@ -452,9 +518,17 @@ def metadata_of(name: str, version: Any) -> dict[str, Any]:
     }
 
 
-def refusal(refused: RefusedError) -> Response:
+def plain_error(status: int, message: str) -> dict[str, Any]:
+    """The body of an error, as TensorFlow Serving has it."""
+    return {"error": message}
+
+
+def refusal(
+    refused: RefusedError,
+    error_of: Callable[[int, str], dict[str, Any]] = plain_error,
+) -> Response:
     headers = {name.replace("_", "-"): x for name, x in refused.headers.items()}
-    return to_response(refused.status, {"error": str(refused)}, headers)
+    return to_response(refused.status, error_of(refused.status, str(refused)), headers)
 
 
 def to_response(

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_caption.atomic import replacing
 from keras_caption.decoding import DecodingOptions, with_decoding
-from keras_caption.errors import missing_extras
+from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.exports import CONFIG
 from keras_caption.formats.preset_files import CARD
 from keras_caption.models import Ensemble, Seq2Seq
@@ -126,8 +126,13 @@ def export(
 
     Raises:
         InputError: If the model has no vocabulary, or an option is unknown or has a
-            wrong value.
+            wrong value, or the model's detector is of another engine.
     """
+    if not getattr(getattr(model, "extractor", None), "in_graphs", True):
+        raise InputError(
+            f"The detector of '{model.name}' is of another engine, which runs outside "
+            "of graphs: export the model with a detector in Keras, or without one."
+        )
     if isinstance(model, Answering):
         model.check_no_decoding(options)
     else:

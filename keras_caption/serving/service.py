@@ -17,6 +17,8 @@ from keras_caption.formats.deadline import reading_until
 from keras_caption.predict import Prediction
 from keras_caption.predict.stacking import stack
 from keras_caption.serving.batcher import Batcher
+from keras_caption.serving.chat import ChatRequest, texts_of
+from keras_caption.serving.chat import record_of as record_of_chat
 from keras_caption.serving.effort import check_effort
 from keras_caption.serving.limits import Limits
 from keras_caption.serving.rest_values import (
@@ -197,10 +199,38 @@ class Service:
         Raises:
             InputError: As in `predict`.
         """
+        found, body = await self._predictions(
+            name, find, lambda: content_of(content, query, is_json)
+        )
+        lists_best, shows = body.get("n") is not None, bool(body.get("attention"))
+        predictions = [to_json(x, lists_best, shows) for x in found]
+        return len(found), {"predictions": predictions}
+
+    async def chat(
+        self, name: str, find: Callable[[], Version], chat: ChatRequest
+    ) -> list[str]:
+        """The texts that answer a chat, the best first.
+
+        Args:
+            name, find: Of `predict`.
+            chat: `ChatRequest`.
+
+        Raises: As `predict`.
+        """
+
+        def body():
+            record = record_of_chat(chat, find().model.reads)
+            return {"records": [record], "n": None if chat.n == 1 else chat.n}
+
+        [found], _ = await self._predictions(name, find, body)
+        return texts_of(found)
+
+    async def _predictions(self, name, find, make_body):
+        """The predictions of the records of a body, and that body."""
         end = time.monotonic() + self.limits.timeout
 
         def parse():
-            body = content_of(content, query, is_json)
+            body = make_body()
             records = body["records"]
             if not isinstance(records, list) or not records:
                 raise InputError("`records` should be a list of at least one record.")
@@ -214,11 +244,11 @@ class Service:
             effort = check_effort(model, records, n, options, self.limits.max_effort)
             model.check_options(n, options)
             # A hashable key: requests with the same options share batches.
-            options = json.dumps(options, sort_keys=True)
-            return records, effort, ("answer", n, bool(attention), options)
+            kept = json.dumps(options, sort_keys=True)
+            return body, effort, ("answer", n, bool(attention), kept)
 
-        records, effort, key = await self._in_reader(name, parse)
-        results = []
+        body, effort, key = await self._in_reader(name, parse)
+        records, results = body["records"], []
         for start in range(0, len(records), self.limits.batch_size):
             part = list(enumerate(records))[start : start + self.limits.batch_size]
 
@@ -231,9 +261,7 @@ class Service:
 
             share = effort * len(part) / len(records)
             results += await self._run(name, find, key, examples, share)
-        _, n, attention, _ = key
-        predictions = [to_json(x, n is not None, attention) for x in results]
-        return len(records), {"predictions": predictions}
+        return results, body
 
     async def _in_reader(self, name, function, *arguments):
         """Runs a function in a thread: the event loop goes on answering others."""

@@ -323,14 +323,20 @@ class Captioning(Task):
         }
 
     def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Captioner:
-        """Makes a new model, and prints a note if there are few training examples."""
+        """Makes a new model, and prints a note if there are few training examples.
+
+        Raises:
+            InputError: If it reads what the dataset lacks, such as boxes.
+        """
         count = len(self.read("train"))
         if count < FEW:
             print(
                 f"note: {count:,} training {self.noun}s are few for a new model, whose "
                 f"captions are often alike below {FEW:,}: --start_from a saved one"
             )
-        return super().create_model(vocabularies)
+        model = super().create_model(vocabularies)
+        self.check_reads(model)
+        return model
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int
@@ -392,7 +398,7 @@ class Captioning(Task):
         )
 
     def check_evaluation(self) -> None:
-        kc.evaluation.check_metrics()
+        kc.evaluation.check_metrics(self.config["evaluation"]["spice"])
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Captions and scores the test split, see `reports.captioning.evaluate`."""

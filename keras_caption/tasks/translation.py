@@ -44,6 +44,11 @@ class Data(TypedDict):
         str, Doc("scene_sentences (built in), parallel, or a registered one")
     ]
     data_dir: Annotated[str | None, Doc("folder of the sentences' files")]
+    test_set: NotRequired[
+        Annotated[
+            str | None, Doc("files for test, of several, such as test_2017_flickr")
+        ]
+    ]
     source: Annotated[str, Doc("language of the sentences")]
     target: Annotated[str, Doc("language of their translations")]
     tokenizer: Annotated[
@@ -119,6 +124,7 @@ def get_config(name: str) -> dict[str, Any]:
         "data": {
             "dataset": "scene_sentences",  # built in
             "data_dir": None,
+            "test_set": None,  # the only one
             "source": "en",
             "target": "de",
             "tokenizer": "subwords",
@@ -174,7 +180,11 @@ class Translation(Task):
         super().__init__(config)
         data = self.data
         self.text = kc.datasets.load_parallel(
-            data["dataset"], data["data_dir"], data["source"], data["target"]
+            data["dataset"],
+            data["data_dir"],
+            data["source"],
+            data["target"],
+            data.get("test_set"),
         )
 
     def read(self, split: str) -> Any:

@@ -31,6 +31,7 @@ from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.scheduled_sampling import ScheduledSamplingTrainer
 from keras_caption.training.schedules import ScheduledSampling, check_warmup
 from keras_caption.training.self_critical import SelfCritical
+from keras_caption.training.self_critical_advice import SelfCriticalAdvice
 from keras_caption.training.strategies import wait_for_all
 from keras_caption.training.task import Task
 
@@ -233,6 +234,10 @@ def fit(
         # Only the chief writes files; `StopEarly` reads the history of its checkpoint.
         callbacks += [TensorBoardLogs(directory.folder / "logs"), checkpoint]
         callbacks.append(StopEarly(checkpoint, *stop))
+        if group == "self_critical":
+            callbacks.append(
+                SelfCriticalAdvice(trainer.max_length, task.monitor, checkpoint.history)
+            )
     if max_steps is not None:
         callbacks.append(StopAtStep(max_steps))
     trainer.fit(

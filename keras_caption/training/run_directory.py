@@ -19,8 +19,8 @@ _UNUSED = {
     "self-critical": (),
     "ensemble": ("model", "training", "self_critical"),
 }
-# Settings that may change on resume: how long to train, and how to decode the test
-# split. Not `max_length`: it changes the validation scores and the samples of
+# Settings that may change on resume: how long to train, what the test set is, and how
+# to decode it. Not `max_length`: it changes the validation scores and the samples of
 # self-critical training. `data_dir` may change, as the vocabulary is compared anyway;
 # `jit_compile` may too, as another machine may lack XLA. An ensemble has no training,
 # and is scored anew.
@@ -33,6 +33,7 @@ FREE = {
         "training.stop_on",
         "data.data_dir",
         "data.images_dir",
+        "data.test_set",
         "evaluation.spice",
         "jit_compile",
         *_SEARCH,
@@ -40,6 +41,7 @@ FREE = {
     "self-critical": (
         "self_critical.epochs",
         "data.data_dir",
+        "data.test_set",
         "evaluation.spice",
         "jit_compile",
         *_SEARCH,

@@ -11,6 +11,7 @@ import weakref
 
 import keras
 import numpy as np
+import pyexiv2
 import pytest
 from conftest import data_folder
 from PIL import Image
@@ -21,6 +22,7 @@ from experiments import gallery
 from keras_caption.atomic import exclusive_file
 from keras_caption.commands import main
 from keras_caption.features import COLOURS
+from keras_caption.formats.photo_metadata import describe_photo
 from keras_caption.results import open_caption_file, with_colours
 from keras_caption.results.contact_sheet import HEAD, figure_of
 
@@ -344,6 +346,44 @@ def test_captions_stand_beside_photos_and_replace_nothing(files, tmp_path, capsy
     code, _, _ = call(capsys, files, two, two.with_suffix(".jpg"), "--sidecar")
     assert "2.png and" in code
     assert "would share one text file, 2.txt" in code
+
+
+def test_captions_are_written_into_metadata_beside_equal_pixels(
+    files, tmp_path, capsys
+):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for name in "mine.jpg", "dog.jpg", "dog.png", "dog.webp", "dog.gif":
+        Image.fromarray(photo(416, 208, [(1, 1), (30, 20)])).save(folder / name)
+    mine, dog = folder / "mine.jpg", folder / "dog.jpg"
+    mine.write_bytes(describe_photo(mine.read_bytes(), "Ein Hünd 🐶"))
+    dog.chmod(0o640)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    pixels = {path.name: np.array(Image.open(path)) for path in folder.iterdir()}
+    csv_file = tmp_path / "c.csv"
+    flags = folder, "--write_metadata=file", f"--output={csv_file}", "--beam_size=1"
+    code, printed, _ = call(capsys, files, *flags, "--read_metadata")
+    assert code == 0
+    assert "Captioned 5 of 5 files, 1 of them before" in printed
+    assert "mine.jpg" not in csv_file.read_text()
+    after = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert {*after} - {*before} == {"dog.gif.xmp"}
+    assert after["mine.jpg"] == before["mine.jpg"]
+    assert after["dog.gif"] == before["dog.gif"]
+    assert dog.stat().st_mode & 0o777 == 0o640
+    for name, expected in pixels.items():
+        np.testing.assert_array_equal(np.array(Image.open(folder / name)), expected)
+    with pyexiv2.Image(str(dog)) as found:
+        said = found.read_xmp()["Xmp.dc.description"]['lang="x-default"']
+        assert found.read_iptc()["Iptc.Application2.Caption"] == said
+    for name in "dog.png", "dog.webp", "dog.gif.xmp":
+        with pyexiv2.Image(str(folder / name)) as found:
+            description = found.read_xmp()["Xmp.dc.description"]
+        assert description == {'lang="x-default"': said}
+    rows = csv.DictReader(csv_file.read_text().splitlines())
+    assert {row["caption"] for row in rows} == {said}
+    code, printed, _ = call(capsys, files, folder, "--write_metadata=sidecar")
+    assert "Captioned 5 of 5 files, 5 of them before" in printed
 
 
 def test_labels_of_a_sheet_do_not_cover_each_other():

@@ -90,6 +90,25 @@ def test_damaged_folders_are_refused(tmp_path, damage, message):
     assert "\n" not in str(caught.value)
 
 
+def test_one_of_several_test_sets_is_chosen(tmp_path):
+    """As of Multi30k, and of WMT, whose names begin with newstest."""
+    write(tmp_path)
+    for language in "en", "de":
+        (tmp_path / f"test.{language}").rename(
+            tmp_path / f"test_2016_flickr.{language}"
+        )
+        for name in "test_2017_flickr", "newstest2014":
+            (tmp_path / f"{name}.{language}").write_text(f"{name} {language}\n")
+    message = r"several files of test in en: .*=test_2016_flickr\.$"
+    with pytest.raises(kc.InputError, match=message):
+        load_parallel("parallel", tmp_path)
+    for name in "test_2017_flickr", "newstest2014":
+        text = load_parallel("parallel", tmp_path, test_set=name)
+        assert sentences(text, "test") == [(f"{name} en", f"{name} de")]
+    with pytest.raises(kc.InputError, match=r"has no test_2018\.en, plain"):
+        load_parallel("parallel", tmp_path, test_set="test_2018")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

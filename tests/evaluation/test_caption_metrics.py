@@ -272,7 +272,7 @@ def test_spice_downloads_its_jars_once(corenlp, monkeypatch):
 
 
 @pytest.mark.parametrize("present", [False, True])
-def test_spice_runs_no_other_jars(corenlp, monkeypatch, present):
+def test_spice_runs_no_other_jars(corenlp, monkeypatch, capsys, present):
     monkeypatch.setattr(ZeroSpice, "compute_score", None)  # must not be called
     *_, models = spice.JARS
     if present:
@@ -283,6 +283,8 @@ def test_spice_runs_no_other_jars(corenlp, monkeypatch, present):
     monkeypatch.setattr(metrics, "tokenize", lambda captions: captions)
     monkeypatch.setattr(metrics, "meteor", lambda references, captions: 0.5)
     scores, missing = kc.evaluation.score({1: "a"}, {1: ["a"]}, spice=True)
+    printed = capsys.readouterr().out.splitlines()  # before all else
+    assert printed[0].startswith("SPICE comes last, and then downl") != present
     assert set(scores) == set(kc.evaluation.METRICS) - {"SPICE"}
     assert "is not the published jar, whose SHA-256 is" in missing["SPICE"]
     assert len(list(corenlp.iterdir())) == 2 * present

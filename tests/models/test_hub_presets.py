@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import h5py
+import hub_server
 import huggingface_hub
 import keras
 import numpy as np
@@ -16,6 +17,7 @@ from conftest import tiny
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
+from keras_caption.commands import main
 from keras_caption.decoding import Decoding
 from keras_caption.features import Yolox
 from keras_caption.models.cards import write_card
@@ -148,6 +150,34 @@ def test_presets_are_uploaded_with_their_card(preset, hub):
     kc.models.upload_preset(ADDRESS, preset)
     assert {"README.md", "config.json", "model.weights.h5", "assets"} <= {*hub}
     assert card.read_text() == written  # KerasHub writes and removes one of its own
+
+
+def test_a_model_is_pushed_to_a_hub_and_loaded_from_it(
+    captioner, tmp_path, monkeypatch, capsys
+):
+    """By the hub's own client, over HTTP, from a server of this machine."""
+    captioner.save(tmp_path / "captioner.keras")
+    with hub_server.serving() as (server, url):
+        template = url + "/{repo_id}/resolve/{revision}/{filename}"
+        for name, value in (
+            ("constants.ENDPOINT", url),
+            ("constants.HUGGINGFACE_CO_URL_TEMPLATE", template),
+            ("constants.HF_HUB_CACHE", str(tmp_path / "cache")),
+            ("file_download.HUGGINGFACE_CO_URL_TEMPLATE", template),
+            ("hf_api.api.endpoint", url),
+        ):
+            monkeypatch.setattr(f"huggingface_hub.{name}", value, raising=False)
+        monkeypatch.setenv("HF_TOKEN", "hf_token")
+        with pytest.raises(SystemExit, match=r"^$"):
+            main(["push", str(tmp_path / "captioner.keras"), ADDRESS])
+        assert f"captioner.keras to {ADDRESS}" in capsys.readouterr().out
+        files = server.repositories["someone/captioner"]
+        assert {"README.md", "config.json", "model.weights.h5"} <= {*files}
+        assert b'library_name: "keras_caption"' in files["README.md"]
+        assert server.tokens == {"Bearer hf_token"}
+        model = kc.models.load(ADDRESS)
+    for expected, found in zip(captioner.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(expected, found)
 
 
 @pytest.mark.parametrize(

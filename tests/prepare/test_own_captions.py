@@ -1,12 +1,18 @@
 """Captions of a user's own, as CSV or text files, and the splits of their photos."""
 
 import collections
+import json
 import unicodedata
 
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 import keras_caption as kc
+from keras_caption.formats.coco import read_domains
 from keras_caption.prepare.own_captions import split_by_hash
 
 
@@ -245,3 +251,81 @@ def test_faults_of_text_files_are_named(folder):
         kc.prepare.records_of_photos(
             folder / "photos", [folder / "photos"], ["instances.json"]
         )
+
+
+def test_photos_of_img2dataset_are_found_by_their_keys(folder, capsys):
+    """Of one shard, whose second photo was not downloaded."""
+    photos = folder / "photos"
+    (photos / "00000").mkdir()
+    for i in 0, 2, 3:
+        Image.new("RGB", (4, 4)).save(photos / "00000" / f"00000000{i}.jpg")
+    rows = {
+        "url": [f"http://example.invalid/{i}.jpg" for i in range(5)],
+        "caption": ["A dog.", "A cat.", "...", "The sea.", "No photo."],
+        "key": [f"00000000{i}" for i in range(5)],
+        "status": ["success", "failed_to_download", *["success"] * 3],
+        "error_message": [None, "HTTP Error 404", None, None, None],
+    }
+    pq.write_table(pa.table(rows), photos / "00000.parquet")
+    found = outcomes(folder, f"train={photos / '00000.parquet'}")["train"]
+    assert found["00000/000000000.jpg"] == ["A dog."]
+    assert found["00000/000000003.jpg"] == ["The sea."]
+    assert "key 000000002 has no captions" in found["00000/000000002.jpg"]
+    assert "00000/000000004 has 0 photos." in found["00000/000000004"]
+    assert "00000/000000001.jpg" not in found
+    assert "1 photos were not downloaded" in capsys.readouterr().out
+    pq.write_table(pa.table({"text": ["A dog."]}), folder / "other.parquet")
+    with pytest.raises(kc.InputError, match="has no column key: img2dataset's"):
+        outcomes(folder, "other.parquet")
+
+
+def test_a_dataset_of_hugging_face_on_disk_has_photos_and_captions(rng, tmp_path):
+    features = datasets.Features(
+        {
+            "image": datasets.Image(),
+            "captions": datasets.Sequence(datasets.Value("string")),
+        }
+    )
+    pixels = rng.integers(0, 256, (3, 4, 5, 3), "uint8")
+    rows = {
+        "image": [Image.fromarray(x) for x in pixels],
+        "captions": [["A dog.", "One dog."], ["A cat."], ["..."]],
+    }
+    rows = datasets.Dataset.from_dict(rows, features)
+    parts = {"train": rows.select([0, 2]), "validation": rows.select([1])}
+    datasets.DatasetDict(parts).save_to_disk(tmp_path / "several")
+    records = kc.prepare.records_of_arrow(tmp_path / "several")
+    assert {split: len(x) for split, x in records.items()} == {
+        "train": 2,
+        "val": 1,
+        "test": 0,
+    }
+    first, wordless = records["train"]
+    assert first.captions == ["A dog.", "One dog."]
+    np.testing.assert_array_equal(first.read(), pixels[0])
+    np.testing.assert_array_equal(records["val"][0].read(), pixels[1])
+    with pytest.raises(kc.InputError, match="train 1 has no captions"):
+        wordless.read()
+    rows.save_to_disk(tmp_path / "one")
+    records = kc.prepare.records_of_arrow(tmp_path / "one")
+    assert [len(x) for x in records.values()] == [1, 1, 1]  # by hash
+    rows.remove_columns("captions").save_to_disk(tmp_path / "none")
+    with pytest.raises(kc.InputError, match="none has no column of captions: none of"):
+        kc.prepare.records_of_arrow(tmp_path / "none")
+
+
+def test_files_of_nocaps_are_listed(tmp_path):
+    """Its images have domains, those of its test server no captions."""
+    image = {"id": 1, "width": 9, "height": 9, "open_images_id": "0013ea2087020901"}
+    image |= {"domain": "near-domain", "date_captured": "2018-11-06", "license": 0}
+    images = [{**image, "id": i, "file_name": f"{i}.jpg"} for i in (1, 2)]
+    caption = {"image_id": 1, "id": 0, "caption": "A baby is standing."}
+    annotations = [caption, {**caption, "image_id": 2, "id": 1}]
+    val, test = tmp_path / "nocaps_val_4500_captions.json", tmp_path / "info.json"
+    val.write_text(json.dumps({"images": images, "annotations": annotations}))
+    images = [{**x, "id": x["id"] + 9, "file_name": f"t{x['id']}.jpg"} for x in images]
+    test.write_text(json.dumps({"images": images, "info": {}, "licenses": []}))
+    listed = kc.prepare.list_images([val, test])
+    assert [x.captions for x in listed["val"]] == [["A baby is standing."]] * 2
+    assert [x.image_id for x in listed["test"]] == [10, 11]
+    assert read_domains(val) == {1: "near-domain", 2: "near-domain"}

@@ -156,11 +156,11 @@ def test_further_datasets_of_an_image_are_no_faults(features, tmp_path):
     ]
     with h5py.File(tmp_path / "train36.hdf5", "w") as file:
         file["image_features"] = file["image_bb"] = np.ones((2, 36, 4))
-    grids = tmp_path / "grids.hdf5"
-    with h5py.File(grids, "w") as file:
-        file["42_grids"] = np.ones((49, 8))
-    with pytest.raises(kc.InputError, match=r"no dataset ID_features .* '42_grids'"):
-        kc.prepare.open_regions(grids)
+    others = tmp_path / "others.hdf5"
+    with h5py.File(others, "w") as file:
+        file["42_attributes"] = np.ones((49, 8))
+    with pytest.raises(kc.InputError, match=r"no dataset ID_features .* '42_attri"):
+        kc.prepare.open_regions(others)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import keras_caption as kc
 from keras_caption.text import BOS, EOS, PAD, UNK
 from keras_caption.training import SelfCritical
 from keras_caption.training.self_critical import compare
+from keras_caption.training.self_critical_advice import SelfCriticalAdvice
 
 
 def new_captioner(vocabulary_size=12, name="ngsan", **overrides):
@@ -256,6 +257,30 @@ def test_a_reward_that_is_not_finite_ends_training(rng, tmp_path):
         )
     last = keras.models.load_model(tmp_path / "last.keras")
     assert all(np.isfinite(weights).all() for weights in last.get_weights())
+
+
+def test_advice_names_what_logs_show(capsys):
+    fine = {"reward": 1.0, "entropy": 0.8, "length": 9.0, "val_cider": 100.0}
+
+    def said(*changes, history=()):
+        advice = SelfCriticalAdvice(20, "val_cider", [{**fine, **x} for x in history])
+        for epoch, change in enumerate(changes):
+            advice.on_epoch_end(epoch, {**fine, **change})
+        return [x for x in capsys.readouterr().out.splitlines() if x]
+
+    epochs = range(6)
+    assert said(*({"reward": 1 + i / 9, "val_cider": 90 + i} for i in epochs)) == []
+    [note] = said({}, {"entropy": 0.01}, {"entropy": 0.001})
+    assert note.startswith("note: the samples have 0.010 nats a token")
+    [note] = said({"length": 19.5}, {"length": 20.0})
+    assert "have 19.5 tokens of 20 at most: they do not end" in note
+    [note] = said(*({"reward": -i} for i in epochs))
+    assert "the reward has fallen for 3 epochs" in note
+    worse = [{"reward": i, "val_cider": 99 - i} for i in epochs]
+    [note] = said(*worse)
+    assert "risen for 3 epochs in which val_cider fell" in note
+    assert said(*worse[4:], history=worse[:4]) == []  # it was said before
+    assert len(said(*worse[3:], history=worse[:3])) == 1
 
 
 def test_mistakes_are_named(rng):

@@ -1,0 +1,67 @@
+from typing import Any
+
+import keras
+from jaxtyping import Float32
+from keras import ops
+
+from keras_caption.arguments import Tensor
+from keras_caption.features.object_detector import COCO_IDS
+from keras_caption.features.yolox import Yolox
+
+BINS = 8  # distances to a side, in strides
+
+
+@keras.saving.register_keras_serializable("keras_caption")
+class NanoDet(Yolox):
+    """Detects objects by a NanoDet-Plus network.
+
+    The network reads photos that fill the square, normalized by the colours of
+    ImageNet. Each cell of its grids, of strides 8 to 64 pixels, row by row, predicts
+    the scores of the 80 categories; and of each side of a box the distance from the
+    cell's left upper corner, an expectation over 0 to 7 strides by a softmax. Of boxes
+    of one category that overlap by more than 0.6, the best remains.
+
+    Args:
+        network: `keras.Model` from float `(batch, height, width, 3)`, blue first, to
+            float `(batch, cells, 112)`, as `keras_caption.convert.convert_nanodet`
+            makes it.
+        image_size: int, a multiple of 32. Defaults to 416.
+        confidence, max_objects, name: Of `ObjectDetector`.
+
+    Raises:
+        InputError: If the network has another input or output.
+
+    Reference:
+        Lyu, NanoDet-Plus, github.com/RangiLyu/nanodet; Li et al., "Generalized Focal
+        Loss", NeurIPS 2020 (the expectation of distances).
+    """
+
+    kind = "NanoDet-Plus"
+    strides_of_grids = (8, 16, 32, 64)
+    values = len(COCO_IDS) + 4 * BINS
+    proportions = False
+    overlap = 0.6
+
+    def __init__(
+        self,
+        network: keras.Model,
+        image_size: int = 416,
+        confidence: float = 0.3,
+        max_objects: int = 36,
+        name: str = "nanodet",
+        **kwargs: Any,
+    ):
+        super().__init__(network, image_size, confidence, max_objects, name, **kwargs)
+
+    def predict_cells(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
+        images = ops.flip(images, axis=-1)
+        predictions = ops.cast(self.network(images, training=False), "float32")
+        logits = predictions[..., len(COCO_IDS) :]
+        shares = ops.softmax(ops.reshape(logits, (-1, len(self.cells), 4, BINS)))
+        bins = ops.arange(BINS, dtype="float32")
+        distances = ops.sum(shares * bins, axis=-1) * self.strides
+        centres = self.cells * self.strides
+        boxes = [centres - distances[..., :2], centres + distances[..., 2:]]
+        return ops.concatenate(boxes, axis=-1), predictions[..., : len(COCO_IDS)]

@@ -1,0 +1,147 @@
+import pathlib
+from collections.abc import Callable
+
+import numpy as np
+
+from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.arrays import open_zip, read_array, read_npz
+from keras_caption.formats.faults import reading
+from keras_caption.formats.folders import list_files
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
+from keras_caption.formats.torch_files import read_tensor
+
+SAFETENSORS = ".safetensors"
+
+
+class ArrayRegions(RegionRecords):
+    """Reader of folders with one array for each image, in a file called by its id.
+
+    Such are the features of image encoders as CLIP, SigLIP and DINO, and the grids of
+    grid-feats-vqa. A file is `.npy`; `.npz` or `.safetensors` with one array; or `.pth`
+    or `.pt`, one tensor, `(1, D, height, width)` or `(D, height, width)` as PyTorch has
+    grids. Other arrays are `(D,)`, of the whole image; `(N, D)`, tokens, of which no
+    box is known; or `(height, width, D)`.
+
+    Args:
+        path: `pathlib.Path` of the folder that contains the files, at any depth.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        super().__init__(path)
+        for file in list_files(path, tuple(READERS), below=True):
+            self.add_named(file.stem, file, str(file))
+        self.has_boxes = is_of_boxes(self)
+
+    def read_regions(
+        self, place: pathlib.Path, where: str, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, None]:
+        if place.stat().st_size > RECORD_BYTES:
+            raise InputError(f"{where} is larger than {RECORD_BYTES:,} bytes.")
+        return READERS[place.suffix.lower()](place), None
+
+
+class SafetensorsRegions(RegionRecords):
+    """Reader of one `.safetensors` file, whose arrays are called by the ids of images.
+
+    The arrays are those of `ArrayRegions`.
+
+    Args:
+        path: `pathlib.Path` of the file.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        super().__init__(path)
+        self.file = open_safetensors(path)
+        for name in self.file.keys():  # noqa: SIM118
+            self.add_named(name, name, f"{path}, {name[:40]}")
+        self.has_boxes = is_of_boxes(self)
+
+    def __getstate__(self):  # its files cannot be pickled
+        return {**self.__dict__, "file": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, file=open_safetensors(state["path"]))
+
+    def read_regions(
+        self, place: str, where: str, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, None]:
+        return self.file.get_tensor(place), None
+
+
+def is_of_boxes(records: RegionRecords) -> bool:
+    """Whether the first record that can be read is a grid, or of the whole image."""
+    for id_ in records.ids:
+        try:
+            return records.read(id_)[1] is not None
+        except InputError:
+            continue
+    return False
+
+
+def open_safetensors(path: pathlib.Path):
+    """Opens a `.safetensors` file for reading."""
+    with missing_extras():
+        import safetensors
+    with reading(path):
+        return safetensors.safe_open(path, framework="numpy")
+
+
+def read_npy(path: pathlib.Path) -> np.ndarray:
+    """Reads the array of an `.npy` file."""
+    with open(path, "rb") as file:
+        return read_array(file, path.stat().st_size, str(path))
+
+
+def read_only_array(path: pathlib.Path) -> np.ndarray:
+    """Reads the only array of an `.npz` file."""
+    return only(read_npz(path, limit=RECORD_BYTES), path)
+
+
+def read_only_safetensor(path: pathlib.Path) -> np.ndarray:
+    """Reads the only array of a `.safetensors` file."""
+    file = open_safetensors(path)
+    return only({name: file.get_tensor(name) for name in file.keys()}, path)  # noqa: SIM118
+
+
+def read_channels_first(path: pathlib.Path) -> np.ndarray:
+    """Reads the only tensor of a file of PyTorch; grids become `(height, width, D)`."""
+    tensor = read_tensor(path)
+    if tensor.ndim == 4 and len(tensor) == 1:
+        tensor = tensor[0]
+    return np.moveaxis(tensor, 0, -1) if tensor.ndim == 3 else tensor
+
+
+def only(arrays: dict[str, np.ndarray], path: pathlib.Path) -> np.ndarray:
+    """The only array of a file.
+
+    Raises:
+        InputError: If there are several, or none.
+    """
+    if len(arrays) != 1:
+        raise InputError(
+            f"{path} should have one array. Its arrays: {', '.join(arrays)[:80]}"
+        )
+    [array] = arrays.values()
+    return array
+
+
+READERS: dict[str, Callable[[pathlib.Path], np.ndarray]] = {
+    ".npy": read_npy,
+    ".npz": read_only_array,
+    SAFETENSORS: read_only_safetensor,
+    ".pth": read_channels_first,
+    ".pt": read_channels_first,
+}
+
+
+def has_arrays(folder: pathlib.Path) -> bool:
+    """Whether a folder has files of `ArrayRegions`, rather than those of MCAN."""
+    files = list_files(folder, tuple(READERS), below=True)
+    if not files or files[0].suffix.lower() != ".npz":
+        return bool(files)
+    try:
+        with open_zip(files[0], RECORD_BYTES) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+    except InputError:
+        return False
+    return len(names) == 1 and names[0] not in ("x", "bbox")

@@ -1,0 +1,98 @@
+"""Datasets of Hugging Face that `save_to_disk` wrote: photos and captions in Arrow."""
+
+import functools
+import pathlib
+from typing import Any
+
+from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.faults import reading
+from keras_caption.formats.fields import with_words
+
+FILES = ("dataset_dict.json", "state.json")  # of several splits, and of one
+CAPTIONS = ("captions", "caption", "sentences", "text", "texts", "raw")
+ALL = ""  # the split of a dataset that has none
+
+
+def is_arrow_folder(path: pathlib.Path) -> bool:
+    """Whether a folder is a dataset of Hugging Face."""
+    return any((path / name).is_file() for name in FILES)
+
+
+@functools.lru_cache(maxsize=4)
+def open_arrow(path: pathlib.Path) -> dict[str, Any]:
+    """Opens a dataset; its images stay as they are encoded.
+
+    Args:
+        path: `pathlib.Path` of the folder.
+
+    Returns:
+        dict from the name of a split, or `ALL`, to a `datasets.Dataset`.
+
+    Raises:
+        InputError: If it is damaged, or a split has no column of images.
+    """
+    with missing_extras():
+        import datasets
+    with reading(path):
+        opened = datasets.load_from_disk(str(path))
+    splits = dict(opened) if isinstance(opened, datasets.DatasetDict) else {ALL: opened}
+    for split, rows in splits.items():
+        column = image_column(path, rows)
+        splits[split] = rows.cast_column(column, datasets.Image(decode=False))
+    return splits
+
+
+def image_column(path: pathlib.Path, rows: Any) -> str:
+    """The name of the first column of images.
+
+    Raises:
+        InputError: If there is none.
+    """
+    for name, feature in rows.features.items():
+        if type(feature).__name__ == "Image":
+            return name
+    raise InputError(f"{path} has no column of images: {', '.join(rows.features)}.")
+
+
+def caption_column(path: pathlib.Path, rows: Any) -> str:
+    """The name of the column of captions, texts or lists of texts.
+
+    Raises:
+        InputError: If there is none.
+    """
+    for name in CAPTIONS:
+        if name in rows.features:
+            feature = rows.features[name]
+            inner = getattr(feature, "feature", feature)
+            if getattr(inner, "dtype", None) in ("string", "large_string"):
+                return name
+    raise InputError(
+        f"{path} has no column of captions: none of {', '.join(CAPTIONS)}, but "
+        f"{', '.join(rows.features)}."
+    )
+
+
+def captions_of(path: pathlib.Path, split: str, skipped: list[str]) -> list[list[str]]:
+    """The captions of all rows of a split; those without words are skipped."""
+    rows = open_arrow(path)[split]
+    found = []
+    for number, value in enumerate(rows[caption_column(path, rows)]):
+        texts = [value] if isinstance(value, str) else list(value or ())
+        where = f"{path}, {split or 'row'} {number}"
+        found.append(with_words([(where, text) for text in texts], skipped))
+    return found
+
+
+def image_bytes(path: pathlib.Path, split: str, number: int) -> bytes:
+    """The file of the image of a row.
+
+    Raises:
+        InputError: If the row has none.
+    """
+    rows = open_arrow(path)[split]
+    content = (rows[number][image_column(path, rows)] or {}).get("bytes")
+    if content is None:  # what names a file of another machine, or of anybody
+        raise InputError(
+            f"{path}, {split or 'row'} {number} has no image: save_to_disk writes it."
+        )
+    return content

@@ -1,0 +1,76 @@
+import pathlib
+
+import numpy as np
+
+from keras_caption.errors import InputError
+from keras_caption.formats.arrays import check_numbers
+from keras_caption.formats.hdf5 import open_hdf5, plain_dataset
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
+
+IDS, FEATURES, MASK = "image_ids", "gri_feat", "gri_mask"
+MAX_IMAGES = 10_000_000
+
+
+class GritRegions(RegionRecords):
+    """Reader of GRIT's HDF5 files, whose datasets have a row for each image.
+
+    `image_ids` are `(images,)`; the grids `gri_feat` are `(images, cells, D)`, without
+    the cells at which `gri_mask` is True: they are padding. The cells have no boxes,
+    for the file does not say how the images were resized.
+
+    Args:
+        path: `pathlib.Path` of the file.
+
+    Raises:
+        InputError: If the file has other datasets, or they differ in their lengths.
+    """
+
+    has_boxes = False
+
+    def __init__(self, path: pathlib.Path):
+        super().__init__(path)
+        self.file = open_hdf5(path)
+        limit = 8 * MAX_IMAGES
+        ids = plain_dataset(self.file, IDS, str(path), limit)
+        check_numbers(ids, f"{path}: {IDS}")
+        ids = ids[()].reshape(-1).tolist()
+        features = self.file.get(FEATURES)
+        if getattr(features, "ndim", 0) != 3 or len(features) < len(ids):
+            raise InputError(
+                f"{path}: {FEATURES} should be an array (images, cells, features), of "
+                f"at least {len(ids):,} images."
+            )
+        for row, image_id in enumerate(ids):
+            self.add_named(str(image_id), row, f"{path}, image {image_id}")
+        if "reg_feat" in self.file:
+            self.notes = [f"{path}: reg_feat is not read, but {FEATURES}."]
+
+    def __getstate__(self):  # h5py's files cannot be pickled
+        return {**self.__dict__, "file": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, file=open_hdf5(state["path"]))
+
+    def read_regions(
+        self, place: int, where: str, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, None]:
+        dataset = self.file[FEATURES]
+        row_bytes = dataset.dtype.itemsize * dataset.shape[1] * dataset.shape[2]
+        if row_bytes > RECORD_BYTES:
+            raise InputError(f"{where} takes {row_bytes:,} bytes of {FEATURES}.")
+        features = dataset[place]
+        if MASK in self.file:
+            padding = self.file[MASK][place].reshape(-1).astype(bool)
+            if len(padding) != len(features):
+                raise InputError(
+                    f"{where}: {MASK} has {len(padding)} cells, and {FEATURES} "
+                    f"{len(features)}."
+                )
+            features = features[~padding]
+        return features, None
+
+
+def is_grit(path: pathlib.Path) -> bool:
+    """Whether an HDF5 file has the datasets of GRIT."""
+    with open_hdf5(path) as file:
+        return IDS in file and FEATURES in file

@@ -1,0 +1,88 @@
+import functools
+import io
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.faults import reading
+from keras_caption.formats.plain_pickles import PlainUnpickler
+from keras_caption.formats.region_lines import decode
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
+
+DATA = "data.mdb"  # LMDB's file in its folder
+KEYS = "keys"  # a list of the others
+FIELDS = ("image_h", "image_w", "num_boxes", "boxes", "features")
+
+
+class LmdbRegions(RegionRecords):
+    """Reader of ViLBERT's LMDB, whose records are pickles called by the ids of images.
+
+    A record is a dict of `image_h`, `image_w`, `num_boxes`, and of `boxes`, in pixels,
+    and `features`, base64 of float32. The pickles are read as plain data.
+
+    Args:
+        path: `pathlib.Path` of the folder.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        super().__init__(path)
+        self.environment = open_lmdb(path)
+        with self.environment.begin() as transaction:
+            for key in transaction.cursor().iternext(keys=True, values=False):
+                name = key.decode("utf-8", "replace")
+                if name != KEYS:
+                    where = f"{path}, image {name[:40]}"
+                    self.add_named(name, key, where)
+
+    def __getstate__(self):  # its environments cannot be pickled
+        return {**self.__dict__, "environment": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, environment=open_lmdb(state["path"]))
+
+    def read_regions(
+        self, place: bytes, where: str, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        with self.environment.begin() as transaction:
+            content = transaction.get(place)
+        if len(content) > 2 * RECORD_BYTES:  # base64 takes four thirds
+            raise InputError(f"{where} has {len(content):,} bytes, which is too much.")
+        record = PlainUnpickler(io.BytesIO(content)).load()
+        height, width, count, *texts = fields_of(record, where)
+        boxes, features = (
+            decode(text, where, name)
+            for text, name in zip(texts, ("boxes", "features"), strict=True)
+        )
+        if count < 1 or len(boxes) != 4 * count or len(features) % count:
+            raise InputError(
+                f"{where}: num_boxes is {count}, but there are {len(boxes)} numbers of "
+                f"boxes and {len(features)} of features."
+            )
+        boxes = divide(boxes.reshape(count, 4), (width, height), where)
+        return features.reshape(count, -1), boxes
+
+
+def fields_of(record: Any, where: str) -> list[Any]:
+    """The values of `FIELDS` in a record.
+
+    Raises:
+        InputError: If one is missing, or of another type.
+    """
+    if not isinstance(record, dict):
+        raise InputError(f"{where} holds no record of features.")
+    for name in FIELDS:
+        kinds = (str, bytes) if name in ("boxes", "features") else (int,)
+        if not isinstance(record.get(name), kinds):
+            raise InputError(f"{where}: its {name} is missing, or of an unknown type.")
+    return [record[name] for name in FIELDS]
+
+
+@functools.cache  # a process may open an environment once
+def open_lmdb(path: pathlib.Path) -> Any:
+    """Opens the environment of a folder for reading."""
+    with missing_extras():
+        import lmdb
+    with reading(path):
+        return lmdb.open(str(path), readonly=True, lock=False, readahead=False)

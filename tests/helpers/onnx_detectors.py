@@ -1,0 +1,118 @@
+"""Detectors in files of ONNX that find what is white, as white_yolox does."""
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+SIZE = 64
+
+
+def grids(strides, kernels, sizes, sigmoid):
+    """A network of one convolution for each stride, `(1, cells, values)`.
+
+    Args:
+        strides: Sequence of int.
+        kernels: Function from a stride to a kernel `(values, 3, stride, stride)` and
+            biases `(values,)`.
+        sizes: List of int, in which the values are split.
+        sigmoid: int, which of these parts becomes probabilities.
+    """
+    nodes, constants = [], {"shape": np.int64([1, sum(sizes), -1])}
+    for s in strides:
+        constants[f"k{s}"], constants[f"b{s}"] = kernels(s)
+        pads = [0, 0, -SIZE % s, -SIZE % s]
+        nodes += [
+            node(
+                "Conv",
+                ["image", f"k{s}", f"b{s}"],
+                [f"c{s}"],
+                strides=[s, s],
+                pads=pads,
+            ),
+            node("Reshape", [f"c{s}", "shape"], [f"g{s}"]),
+        ]
+    constants["sizes"] = np.int64(sizes)
+    parts = [f"p{i}" for i in range(len(sizes))]
+    nodes += [
+        node("Concat", [f"g{s}" for s in strides], ["all"], axis=2),
+        node("Transpose", ["all"], ["rows"], perm=[0, 2, 1]),
+        node("Split", ["rows", "sizes"], parts, axis=2),
+        node("Sigmoid", [parts[sigmoid]], ["chances"]),
+        node(
+            "Concat",
+            [*parts[:sigmoid], "chances", *parts[sigmoid + 1 :]],
+            ["output"],
+            axis=2,
+        ),
+    ]
+    return nodes, constants, ["output"]
+
+
+def yolox(category=16):
+    """As YOLOX's `export_onnx.py`: pixels of 255 have an object of width 8."""
+
+    def kernels(stride):
+        kernel = np.zeros((85, 3, stride, stride), "f4")
+        bias = np.r_[0.5, 0.5, 0, 0, np.full(81, -20)].astype("f4")
+        bias[5 + category] = 4
+        if stride == 8:
+            kernel[4] = 20 / (3 * 255 * stride**2)
+            bias[4] = -10
+        return kernel, bias
+
+    return grids((8, 16, 32), kernels, [4, 81], 1)
+
+
+def nanodet(category=16):
+    """As NanoDet-Plus's: of white cells, all sides are one stride away."""
+
+    def kernels(stride):
+        kernel = np.zeros((112, 3, stride, stride), "f4")
+        bias = np.full(112, -20, "f4")
+        bias[80:] = np.tile(50.0 * (np.arange(8) == 1), 4)
+        if stride == 8:  # a normalized white pixel is more than 2, a black one below 0
+            kernel[category] = 5 / (3 * stride**2)
+            bias[category] = -6
+        return kernel, bias
+
+    return grids((8, 16, 32, 64), kernels, [80, 32], 0)
+
+
+def detr(classes=92, category=18):
+    """Four queries, one of each quarter of the image."""
+    kernel = np.zeros((classes, 3, SIZE // 2, SIZE // 2), "f4")
+    kernel[category] = 40 / (3 * (SIZE // 2) ** 2) / (1 if classes == 80 else 2)
+    bias = np.full(classes, -20, "f4")
+    if classes == 92:
+        bias[-1] = 20
+    centres = np.float32([[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]])
+    boxes = np.concatenate([centres, np.full((4, 2), 0.5, "f4")], axis=1)[None]
+    constants = {"k": kernel, "b": bias, "boxes": boxes}
+    constants |= {"shape": np.int64([1, classes, 4])}
+    strides = [SIZE // 2] * 2
+    nodes = [
+        node("Conv", ["image", "k", "b"], ["c"], strides=strides),
+        node("Reshape", ["c", "shape"], ["columns"]),
+        node("Transpose", ["columns"], ["logits"], perm=[0, 2, 1]),
+        node("Identity", ["boxes"], ["pred_boxes"]),
+    ]
+    return nodes, constants, ["logits", "pred_boxes"]
+
+
+def node(kind, inputs, outputs, **attributes):
+    return helper.make_node(kind, inputs, outputs, **attributes)
+
+
+def write(path, nodes, constants, outputs):
+    """Writes a network of images of 64 x 64 pixels."""
+    kind = onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        nodes,
+        "detector",
+        [helper.make_tensor_value_info("image", kind, [1, 3, SIZE, SIZE])],
+        [helper.make_tensor_value_info(name, kind, None) for name in outputs],
+        [numpy_helper.from_array(x, name) for name, x in constants.items()],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+    return path
