@@ -1,18 +1,14 @@
-"""From photos and clips to the features that captioners read."""
+"""From photos and clips to the features that captioners read.
 
-from keras_caption.features.clip_extractor import ClipExtractor
+What computes features is imported when it is first used: files are found and read
+without Keras.
+"""
+
+from typing import TYPE_CHECKING
+
+from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.clips import Clip, find_clips, read_clip
-from keras_caption.features.coloured_objects import (
-    COLOURS,
-    ColouredObjects,
-    colours_of,
-)
-from keras_caption.features.detectors import load_detector
-from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
-from keras_caption.features.hub_detector import HubDetector
-from keras_caption.features.hub_network import HubNetwork
-from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.photos import (
     MAX_PIXELS,
     find_photos,
@@ -22,7 +18,34 @@ from keras_caption.features.photos import (
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.features.windows import windows
-from keras_caption.features.yolox import Yolox
+from keras_caption.registration import importing
+
+if TYPE_CHECKING:  # for editors and type checkers
+    from keras_caption.features.clip_extractor import ClipExtractor
+    from keras_caption.features.coloured_objects import (
+        COLOURS,
+        ColouredObjects,
+        colours_of,
+    )
+    from keras_caption.features.detectors import load_detector
+    from keras_caption.features.extractor import Extractor
+    from keras_caption.features.hub_detector import HubDetector
+    from keras_caption.features.hub_network import HubNetwork
+    from keras_caption.features.object_detector import ObjectDetector
+    from keras_caption.features.yolox import Yolox
+
+MODULES = {
+    "COLOURS": ".coloured_objects",
+    "ClipExtractor": ".clip_extractor",
+    "ColouredObjects": ".coloured_objects",
+    "Extractor": ".extractor",
+    "HubDetector": ".hub_detector",
+    "HubNetwork": ".hub_network",
+    "ObjectDetector": ".object_detector",
+    "Yolox": ".yolox",
+    "colours_of": ".coloured_objects",
+    "load_detector": ".detectors",
+}
 
 __all__ = [
     "CATEGORIES",
@@ -48,3 +71,4 @@ __all__ = [
     "sampled_frames",
     "windows",
 ]
+__getattr__ = importing(__name__, MODULES)

@@ -7,9 +7,10 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, hint, missing_extras
+from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.keras_defaults import keras_defaults
-from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
+from keras_caption.features.object_detector import ObjectDetector
 
 if TYPE_CHECKING:
     import keras_hub

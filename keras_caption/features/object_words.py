@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from keras_caption.features.object_detector import CATEGORIES
+from keras_caption.features.categories import CATEGORIES
 
 # Other words of a category. The choice is ours; plurals are found without being listed
 # unless they are irregular.

@@ -1,5 +1,4 @@
 from jaxtyping import Float
-from keras import ops
 
 from keras_caption.arguments import Tensor
 
@@ -28,6 +27,8 @@ def roi_align(
     Reference:
         He et al., "Mask R-CNN", ICCV 2017.
     """
+    from keras import ops
+
     boxes = ops.cast(boxes, "float32")
     height, width = ops.shape(grid)[1:3]
     columns = _weights(boxes[..., 0], boxes[..., 2], width, samples)
@@ -38,6 +39,8 @@ def roi_align(
 
 def _weights(start, end, size, samples):
     """Weights of `size` cells between two positions, `(batch, N, size)`."""
+    from keras import ops
+
     shares = (ops.arange(samples, dtype="float32") + 0.5) / samples
     positions = ops.expand_dims(start, -1) + ops.expand_dims(end - start, -1) * shares
     positions = ops.clip(positions * size - 0.5, 0.0, size - 1.0)

@@ -7,7 +7,8 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
+from keras_caption.features.categories import COCO_IDS
+from keras_caption.features.object_detector import ObjectDetector
 
 STRIDES = (8, 16, 32)  # of the grids whose cells predict objects
 # Mean and standard deviation of ImageNet's colours, red, green and blue.

@@ -4,10 +4,9 @@ What one needs is imported when it is first used: a client needs no TensorFlow, 
 server of exported models none of the models in Keras.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from keras_caption.errors import missing_extras
+from keras_caption.registration import importing
 
 if TYPE_CHECKING:  # for editors and type checkers
     from keras_caption.predict import Prediction  # noqa: F401
@@ -40,11 +39,4 @@ MODULES = {
 
 __all__ = [*MODULES]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with missing_extras():
-        module = importlib.import_module(MODULES[name], __name__)
-    globals()[name] = getattr(module, name)
-    return globals()[name]
+__getattr__ = importing(__name__, MODULES)

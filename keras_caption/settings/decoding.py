@@ -20,6 +20,7 @@ from keras_caption.arguments import (
     entries,
 )
 from keras_caption.errors import InputError, hint
+from keras_caption.registration import serializable
 from keras_caption.settings.options import DecodingOptions
 
 Function = TypeVar("Function", bound=Callable)
@@ -105,6 +106,7 @@ RATIO = Condition(
 )
 
 
+@serializable
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Decoding:
     """How captions, or translations, are generated.

@@ -10,7 +10,7 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from keras_caption.decoding import compile_function
 from keras_caption.features import CATEGORIES, HubDetector, Yolox, load_detector
-from keras_caption.features.object_detector import COCO_IDS
+from keras_caption.features.categories import COCO_IDS
 
 WIDTH = {"alpha": 0.25}
 
