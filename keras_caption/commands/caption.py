@@ -6,6 +6,7 @@ r"""Captions photos or clips with a trained model.
     keras-caption caption photo.jpg --model saved_models/spatial_prepared \
         --figure attention.png
     keras-caption caption clip.mp4 --model saved_models/video_nsa_prepared
+    keras-caption caption photo.jpg --engine litert
 
 Without --model, ngsan_coco captions the objects that --detector finds: by default
 dfine_nano_coco of KerasHub, which is downloaded once; or a YOLOX network as a .keras
@@ -13,6 +14,10 @@ file. Another model must know how its features are made, as models trained on wh
 `keras-caption prepare` made of photos or clips do, or have learned from coco_objects. A
 folder of a run stands for the best.keras in it; several models, separated by commas,
 caption as an ensemble.
+
+With --engine litert, LiteRT runs model and detector: the same captions, without Keras
+and TensorFlow, which take seconds to start. What is not for LiteRT yet is converted
+once, by TensorFlow, and kept.
 
 With --output, captions are written as they are found: a .csv, .jsonl or .parquet file,
 or a contact sheet in .html. The same command continues after an interruption. Photos in
@@ -46,6 +51,7 @@ from keras_caption.commands.command_line import (
     add_jit_compile,
     continuing,
     decoding_of,
+    import_library,
     new_figure,
     option,
     with_confidence,
@@ -53,13 +59,18 @@ from keras_caption.commands.command_line import (
 from keras_caption.commands.detection import (
     add_detector_options,
     add_model_option,
+    lite_captioner_of,
     need_detector,
     predictor_of,
 )
+from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
+from keras_caption.formats.engine_files import read_description
 from keras_caption.formats.folders import describe_passed_over
+from keras_caption.formats.model_files import reads_clips
 from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
+from keras_caption.serving.lite_predictor import captions_objects
 
 MODEL = "ngsan_coco"
 MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
@@ -70,7 +81,7 @@ def make_parser() -> Parser:
         "keras-caption caption",
         __doc__,
         imports=True,
-        check=lambda options: need_detector(options.model, options.detector),
+        needs_library=False,  # until there is something to caption
     )
     parser.add_argument(
         "files",
@@ -78,6 +89,7 @@ def make_parser() -> Parser:
         help="photos, folders of them, or patterns; clips for a model of videos",
     )
     add_model_option(parser, MODEL)
+    add_engine_option(parser)
     add_detector_options(parser)
     parser.add_argument(
         "--colours",
@@ -132,21 +144,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def caption(options, outputs):
     """Captions all files; returns the exit status."""
+    engine = engine_for(options.model, options)
+    predictor = None
+    clips = reads_clips(options.model)
+    if clips is None:
+        predictor = captioner_of(options, engine)
+        clips = isinstance(predictor.extractor, kc.features.ClipExtractor)
     skipped = Skipped.beside(outputs[0].path if outputs else None)
-    model = kc.models.load_ensemble(options.model, kc.models.Ensemble)
-    if model.source is not None:
-        raise kc.InputError(
-            f"{','.join(options.model)} translates sentences: use keras-caption "
-            "translate."
-        )
-    predictor = predictor_of(model, options)
-    if options.colours and model.categories != list(kc.features.CATEGORIES):
-        raise kc.InputError(
-            f"{','.join(options.model)} does not caption detected objects: it takes no "
-            "--colours."
-        )
     passed_over = collections.Counter()
-    files, missing = find_files(options.files, model.extractor, passed_over)
+    files, missing = find_files(options.files, clips, passed_over)
     if not files:
         raise kc.InputError(missing[0])
     if passed_over:
@@ -160,9 +166,10 @@ def caption(options, outputs):
         for name in files
         if not (outputs and all(name in output for output in outputs))
     ]
+    if left:
+        predictor = predictor or captioner_of(options, engine)
     side = max((x.side for x in outputs if x.side is not None), default=None)
     captions = Captions(predictor, options, skipped, side)
-    predictor.check_options(captions.n_best, captions.search)
     empty = 0
     for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
@@ -171,9 +178,11 @@ def caption(options, outputs):
         for output in outputs:
             output.write(row, image)
         if not outputs:
-            print(*lines_of(row, model), sep="\n", flush=True)
+            print(*lines_of(row, predictor.categories), sep="\n", flush=True)
     if captions.drawn:
-        figure = kc.visualization.attention_over_captions(model, captions.drawn)
+        figure = kc.visualization.attention_over_captions(
+            predictor.model, captions.drawn
+        )
         dpi = min(80, MAX_PIXELS / max(figure.get_size_inches()))
         with creating(options.figure) as partial:
             figure.savefig(partial, dpi=dpi)
@@ -193,34 +202,65 @@ def caption(options, outputs):
     return 1 if skipped.records or missing else 0
 
 
-def lines_of(row: dict[str, Any], model: "kc.models.Ensemble") -> list[str]:
-    """What is printed of a file: a line, or one for each of its `n_best` captions."""
+def captioner_of(options: Any, engine: str) -> Any:
+    """What captions files: a `Predictor`, or a `LitePredictor`.
+
+    Args:
+        options: Options of the command line.
+        engine: str, what `engine_for` returned.
+    """
+    models = files_for(options.model, engine)
+    if engine == "litert" and not options.colours:
+        file = pathlib.Path(*models)
+        if captions_objects(read_description(file)):
+            return lite_captioner_of(options, file)
+    need_detector(options.model, options.detector)
+    import_library(options)
+    name = ",".join(options.model)
+    model = kc.models.load_ensemble(models, kc.models.Ensemble)
+    if model.source is not None:
+        raise kc.InputError(
+            f"{name} translates sentences: use keras-caption translate."
+        )
+    predictor = predictor_of(model, options)
+    if options.colours and model.categories != list(kc.features.CATEGORIES):
+        raise kc.InputError(
+            f"{name} does not caption detected objects: it takes no --colours."
+        )
+    return predictor
+
+
+def lines_of(row: dict[str, Any], categories: Sequence[str] | None) -> list[str]:
+    """What is printed of a file: a line, or one for each of its `n_best` captions.
+
+    Args:
+        row: A row, see `CaptionFile`.
+        categories: Of the objects that the model reads, if it does.
+    """
     photo = kc.results.to_text(row["photo"])
     if found := row.get("n_best"):
         return [f"{photo}\t{x['score']:.4f}\t{x['caption']}" for x in found]
     said = with_confidence(row["caption"], row["confidence"], row["unsure"])
     if not row["caption"]:
-        of_objects = model.categories is not None
-        said = "nothing detected that it knows" if of_objects else "no words"
+        said = "nothing detected that it knows" if categories else "no words"
     return [f"{photo}: {said}"]
 
 
 def find_files(
-    names: Sequence[str], extractor: Any, passed_over: collections.Counter
+    names: Sequence[str], clips: bool, passed_over: collections.Counter
 ) -> tuple[list[str], list[str]]:
     """Lists files, those of folders and of patterns, each once.
 
     Args:
         names: Sequence of str, files, folders and patterns.
-        extractor: Of the model.
+        clips: bool, whether the model reads clips.
         passed_over: `collections.Counter`, to which what else folders have is added.
 
     Returns:
         The files, a list of str, and errors, a list of str, of folders and patterns
         that have none.
     """
-    is_video = isinstance(extractor, kc.features.ClipExtractor)
-    find = kc.features.find_clips if is_video else kc.features.find_photos
+    find = kc.features.find_clips if clips else kc.features.find_photos
     files, errors = [], []
     for name in names:
         try:
@@ -246,7 +286,7 @@ class Captions:
     """Captions a stream of files; memory does not grow with it.
 
     Args:
-        predictor: `keras_caption.serving.Predictor` of photos or clips.
+        predictor: What `captioner_of` returned, or `None` if there is nothing to do.
         options: Options of the command line.
         skipped: `Skipped`, to which files that cannot be read are added.
         side: int, pixels of the longer side of the images that are yielded, or `None`
@@ -260,19 +300,18 @@ class Captions:
 
     def __init__(
         self,
-        predictor: "kc.serving.Predictor",
+        predictor: Any,
         options: Any,
         skipped: Skipped,
         side: int | None,
     ):
         self.predictor = predictor
-        self.extractor = predictor.model.extractor
         self.search = decoding_of(options)
         self.n_best = options.n_best
         self.draws = bool(options.figure)
         self.side = side
         self.shares = None
-        if options.colours:
+        if options.colours and predictor:
             self.shares = kc.decoding.compile_function(kc.features.colours_of, ())
         self.skipped = skipped
         self.without_text = 0
@@ -286,6 +325,8 @@ class Captions:
 
         Files that cannot be read have neither.
         """
+        if not names:
+            return
         found = self.predictor.stream(
             names,
             read=self._read,
@@ -308,7 +349,7 @@ class Captions:
             yield self._row(name, prediction, pixels), image
 
     def _read(self, name, place):
-        file = self.extractor.read(name)
+        file = self.predictor.extractor.read(name)
         medium = "clip" if isinstance(file, kc.features.Clip) else "photo"
         example = self.predictor.example_of({medium: file}, place)
         if self.draws:

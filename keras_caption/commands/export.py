@@ -21,9 +21,10 @@ from collections.abc import Sequence
 
 import keras_caption as kc
 from keras_caption.atomic import check_folder, check_new, exclusive_file
-from keras_caption.commands.command_line import Parser, silent
+from keras_caption.commands.command_line import Parser
 from keras_caption.commands.detection import add_detector_options
 from keras_caption.formats.exports import is_export, next_version
+from keras_caption.progress import silent
 
 PRECISIONS = ("float32", "int8")
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for editors and type checkers
         colours_of,
     )
     from keras_caption.features.detectors import load_detector
+    from keras_caption.features.engine_detector import EngineDetector
     from keras_caption.features.extractor import Extractor
     from keras_caption.features.hub_detector import HubDetector
     from keras_caption.features.hub_network import HubNetwork
@@ -38,6 +39,7 @@ MODULES = {
     "COLOURS": ".coloured_objects",
     "ClipExtractor": ".clip_extractor",
     "ColouredObjects": ".coloured_objects",
+    "EngineDetector": ".engine_detector",
     "Extractor": ".extractor",
     "HubDetector": ".hub_detector",
     "HubNetwork": ".hub_network",
@@ -54,6 +56,7 @@ __all__ = [
     "Clip",
     "ClipExtractor",
     "ColouredObjects",
+    "EngineDetector",
     "Extractor",
     "HubDetector",
     "HubNetwork",

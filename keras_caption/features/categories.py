@@ -19,6 +19,7 @@ cell_phone microwave oven toaster sink refrigerator book clock vase scissors ted
 hair_drier toothbrush
 """
 CATEGORIES = tuple(name.replace("_", " ") for name in _NAMES.split())
+GREY = 114  # beside photos that are not square
 
 
 def objects_of(detected: dict[str, Any], i: int) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_caption.arguments import Items, Pixels, Share, Tensor, check
 from keras_caption.errors import InputError
-from keras_caption.features.categories import CATEGORIES, COCO_IDS, objects_of
+from keras_caption.features.categories import CATEGORIES, COCO_IDS, GREY, objects_of
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.photos import (
     check_photos,
@@ -16,8 +16,7 @@ from keras_caption.features.photos import (
     read_photo,
     resize,
 )
-
-GREY = 114  # beside photos that are not square
+from keras_caption.features.suppression import Suppression
 
 
 class ObjectDetector(keras.Model):
@@ -30,6 +29,7 @@ class ObjectDetector(keras.Model):
     Attributes:
         made: tuple of str, names of the outputs.
         dimensions: tuple of str, what the values of a region's vector stand for.
+        suppression: `Suppression` of `candidates`, or `None` if there are none.
 
     Args:
         image_size: int, height and width of the square that is searched.
@@ -51,6 +51,7 @@ class ObjectDetector(keras.Model):
 
     made = ("regions", "boxes")
     dimensions = CATEGORIES
+    suppression: Suppression | None = None
 
     def __init__(
         self,
@@ -88,6 +89,26 @@ class ObjectDetector(keras.Model):
             Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by `image_size`;
             scores, float32 `(batch, N)`, those below `confidence` and of padding too;
             and categories, int32 `(batch, N)`, positions in `COCO_IDS`, -1 for others.
+        """
+        raise NotImplementedError
+
+    def candidates(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch N 4"],
+        Float32[Tensor, "batch N"],
+        Int32[Tensor, "batch N"],
+    ]:
+        """All boxes of a network, before those that overlap are suppressed.
+
+        A detector that has them, and `suppression`, can be exported.
+
+        Args:
+            images: Of `detect`.
+
+        Returns:
+            Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 in pixels; scores and
+            categories, those of `detect`.
         """
         raise NotImplementedError
 

@@ -9,6 +9,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.suppression import Suppression
 
 STRIDES = (8, 16, 32)  # of the grids whose cells predict objects
 # Mean and standard deviation of ImageNet's colours, red, green and blue.
@@ -53,6 +54,7 @@ class Yolox(ObjectDetector):
     ):
         super().__init__(image_size, True, confidence, max_objects, name, **kwargs)
         self.network = network
+        self.suppression = Suppression(OVERLAP, by_category=True)
         self.cells, self.strides = _cells(image_size)
         self._check_network()
         self.trainable = False
@@ -82,13 +84,7 @@ class Yolox(ObjectDetector):
         with missing_extras():  # TensorFlow alone suppresses each category apart
             import tensorflow as tf
 
-        images = (ops.cast(images, "float32") - MEAN) / DEVIATION
-        predictions = ops.cast(self.network(images, training=False), "float32")
-        centres = (predictions[..., :2] + self.cells) * self.strides
-        halves = ops.exp(predictions[..., 2:4]) * self.strides / 2
-        boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
-        scores = predictions[..., 4:5] * predictions[..., 5:]
-        scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
+        boxes, scores = self._predict(images)
         boxes, scores, categories, _ = tf.image.combined_non_max_suppression(
             ops.expand_dims(boxes, 2),
             scores,
@@ -99,6 +95,28 @@ class Yolox(ObjectDetector):
             clip_boxes=False,
         )
         return boxes / self.image_size, scores, ops.cast(categories, "int32")
+
+    def candidates(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch cells 4"],
+        Float32[Tensor, "batch cells"],
+        Int32[Tensor, "batch cells"],
+    ]:
+        boxes, scores = self._predict(images)
+        best, categories = ops.top_k(scores, 1)  # LiteRT lacks `argmax` of Keras
+        return boxes, best[..., 0], categories[..., 0]
+
+    def _predict(self, images):
+        """The box of each cell, in pixels, and the score of its best category."""
+        images = (ops.cast(images, "float32") - MEAN) / DEVIATION
+        predictions = ops.cast(self.network(images, training=False), "float32")
+        centres = (predictions[..., :2] + self.cells) * self.strides
+        halves = ops.exp(predictions[..., 2:4]) * self.strides / 2
+        boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
+        scores = predictions[..., 4:5] * predictions[..., 5:]
+        scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
+        return boxes, scores
 
     def get_config(self) -> dict[str, Any]:
         network = keras.saving.serialize_keras_object(self.network)

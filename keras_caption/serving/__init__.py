@@ -16,7 +16,10 @@ if TYPE_CHECKING:  # for editors and type checkers
         ServerError,
     )
     from keras_caption.serving.ctranslate2_export import export_ctranslate2  # noqa: F401
-    from keras_caption.serving.engine_export import export_engine  # noqa: F401
+    from keras_caption.serving.engine_export import (  # noqa: F401
+        export_detector,
+        export_engine,
+    )
     from keras_caption.serving.exported import ExportedPredictor  # noqa: F401
     from keras_caption.serving.limits import Limits  # noqa: F401
     from keras_caption.serving.predictor import Predictor  # noqa: F401
@@ -34,6 +37,7 @@ MODULES = {
     "ServerError": ".client",
     "export": ".saved_model_export",
     "export_ctranslate2": ".ctranslate2_export",
+    "export_detector": ".engine_export",
     "export_engine": ".engine_export",
 }
 

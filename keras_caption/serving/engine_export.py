@@ -14,7 +14,8 @@ import tensorflow as tf
 from keras_caption.arguments import check
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.formats.engine_files import DESCRIPTION
+from keras_caption.features import ObjectDetector
+from keras_caption.formats.engine_files import DESCRIPTION, NAMES
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.engine_model import description_of
@@ -53,7 +54,6 @@ commands of keras_caption take this folder as a model. Without keras_caption, in
 Sizes that are `None` are free. What is padding, and which examples have no answer, is
 said of the signature `tokens` in the documentation of `keras_caption.serving.export`.
 {notes}"""
-NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}
 # How a model is loaded, and run with INPUTS to IDS, its output OUTPUT.
 IMPORTS = {
     "openvino": "import openvino",
@@ -110,6 +110,42 @@ def export_engine(
         (partial / DESCRIPTION).write_text(description, encoding="utf-8")
         card = card_of(model, endpoint, engine)
         (partial / CARD).write_text(card, encoding="utf-8")
+
+
+def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
+    """Writes a detector of objects as a folder for LiteRT.
+
+    `keras_caption.features.EngineDetector` reads it. The file has all boxes of the
+    network; those that overlap are suppressed by NumPy, which LiteRT cannot.
+
+    Args:
+        detector: `keras_caption.features.ObjectDetector`.
+        path: Path of the folder.
+
+    Raises:
+        InputError: If LiteRT lacks an operation of it, or it suppresses no boxes.
+    """
+    if detector.suppression is None:
+        raise lacking("LiteRT", detector)
+    size = detector.image_size
+    images = tf.TensorSpec((1, size, size, 3), tf.float32, "images")
+
+    def find(images):
+        boxes, scores, categories = detector.candidates(images)
+        return {"boxes": boxes, "scores": scores, "categories": categories}
+
+    write = to_litert(tf.function(find, [images], autograph=False), detector)
+    with replacing(path, (DESCRIPTION, "model.*")) as partial:
+        partial.mkdir()
+        write(partial)
+        described = {
+            "name": detector.name,
+            "image_size": size,
+            "keeps_proportions": detector.keeps_proportions,
+            "max_objects": detector.max_objects,
+            "suppression": dataclasses.asdict(detector.suppression),
+        }
+        (partial / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
 
 
 # === Converters: from a traced signature to a function that writes it to a folder ===

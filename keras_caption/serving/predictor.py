@@ -23,12 +23,12 @@ from keras_caption.features.object_answers import (
     is_number,
     is_undetected,
 )
-from keras_caption.features.object_words import least_score, several_of_one
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import EngineModel, load_ensemble
 from keras_caption.models.answering import Answering
 from keras_caption.predict import Example, Prediction, RecordPredictor
+from keras_caption.predict.captions import judge_by_objects
 from keras_caption.predict.predictor import FILES
 from keras_caption.serving.detection import add_detector
 from keras_caption.serving.records import array_of, clip_of, photo_of
@@ -88,6 +88,16 @@ class Predictor(RecordPredictor):
         self.model = load_ensemble(model)
         if detector is not None:
             add_detector(self.model, detector, confidence)
+
+    @property
+    def extractor(self) -> Any:
+        """What extracts features of photos or clips, or `None`."""
+        return self.model.extractor
+
+    @property
+    def categories(self) -> list[str] | None:
+        """Categories of the objects that the model reads, or `None`."""
+        return self.model.categories
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -261,16 +271,14 @@ class Predictor(RecordPredictor):
         if isinstance(extractor, ObjectDetector) and "scores" in values:
             for i, prediction in enumerate(found):
                 prediction.objects = extractor.objects_of(values, i)
-                categories = [x["category"] for x in prediction.objects]
-                if not categories:
+                if not prediction.objects:
                     found[i] = Prediction(inputs=prediction.inputs)
                 elif self.model.question is not None:
                     words = words_of(self.model.question, values["question"][i])
                     compare_with_objects(prediction, " ".join(words), n or 1)
                 else:
-                    self._calibrate(prediction)
-                    if several_of_one(prediction.text, categories):
-                        prediction.unsure = True
+                    calibration = getattr(self.model, "calibration", None)
+                    judge_by_objects(prediction, calibration, self.model.threshold)
         if attention:
             self._attend(values, read, found)
         return found
@@ -346,14 +354,6 @@ class Predictor(RecordPredictor):
                 Prediction(*best[0], confidence, unsure, best, tokens=one[0][0])
             )
         return found
-
-    def _calibrate(self, prediction):
-        """Makes the confidence that of the objects that a caption names."""
-        if calibration := getattr(self.model, "calibration", None):
-            least = least_score(prediction.text, prediction.objects)
-            sure = float(np.interp(least, *np.transpose(calibration)))
-            prediction.confidence = sure
-            prediction.unsure = sure < self.model.threshold
 
     # === Attention ===
 

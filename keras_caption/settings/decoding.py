@@ -213,6 +213,25 @@ class Decoding:
         changed.check_together()
         return changed
 
+    def fixed(self, name: str, n: int | None, options: dict[str, Any]) -> Self:
+        """These options, of a model whose file holds the whole search.
+
+        Args:
+            name: str, of the model.
+            n: int, number of texts that are wanted of an example, or `None`.
+            options: dict of options of a call, by name.
+
+        Raises:
+            InputError: If the options of the call are others.
+        """
+        changed = self.override(**options)
+        if changed != self or (n or 1) > 1:
+            option = min(options, default="n") if (n or 1) == 1 else "n"
+            raise InputError(
+                f"The file of '{name}' holds the whole search: `{option}` is fixed."
+            )
+        return changed
+
     def check_together(self) -> None:
         """Raises `InputError` if options contradict each other."""
         if self.min_length > self.max_length:
