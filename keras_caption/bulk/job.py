@@ -4,13 +4,15 @@ import functools
 import pathlib
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keras_caption.bulk.files import read_file
 from keras_caption.errors import InputError
 from keras_caption.formats.python_files import run_file
-from keras_caption.serving.detection import add_detector
-from keras_caption.serving.predictor import Predictor
+from keras_caption.serving.engine_cache import engine_of
+
+if TYPE_CHECKING:
+    from keras_caption.serving.predictor import Predictor
 
 register = functools.cache(run_file)  # once in a process
 HUBS = ("hf", "kaggle")
@@ -33,6 +35,8 @@ class Job:
         n_best: int, number of texts of a record, or `None` for the best alone.
         decoding: dict of options of decoding.
         imports: tuple of str, Python files that register parts of models.
+        engine: str, what runs the model: `"keras"`, or one of
+            `keras_caption.serving.engine_cache.engine_of`.
     """
 
     task: str
@@ -43,6 +47,7 @@ class Job:
     n_best: int | None = None
     decoding: dict[str, Any] = dataclasses.field(default_factory=dict)
     imports: tuple[str, ...] = ()
+    engine: str = "keras"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -50,7 +55,7 @@ class Job:
         return FIELDS[self.task]
 
     @contextlib.contextmanager
-    def checked(self) -> Iterator[Predictor]:
+    def checked(self) -> Iterator["Predictor"]:
         """Loads the models, for a block and for the first `load` within it.
 
         Raises:
@@ -62,7 +67,7 @@ class Job:
         finally:
             _loaded.pop(repr(self), None)
 
-    def load(self) -> Predictor:
+    def load(self) -> "Predictor":
         """Loads the models.
 
         Raises:
@@ -71,11 +76,17 @@ class Job:
         """
         if (loaded := _loaded.pop(repr(self), None)) is not None:
             return loaded
+        from keras_caption.serving.detection import add_detector
+        from keras_caption.serving.predictor import Predictor
+
         for path in self.imports:
             register(path)
         name = ",".join(self.models)
         with tempfile.TemporaryDirectory() as folder:
-            predictor = Predictor([local(model, folder) for model in self.models])
+            models = [local(model, folder) for model in self.models]
+            if self.engine != "keras":
+                models = [engine_of(model, self.engine) for model in models]
+            predictor = Predictor(models)
             task = task_of(predictor.reads)
             if task != self.task:
                 raise InputError(f"{name} is for bulk {task}, not for {self.task}.")

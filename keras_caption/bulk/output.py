@@ -84,6 +84,10 @@ class Output:
         """All shards, for messages."""
         return f"{self.prefix}-*-of-{self.count:05d}.{self.format}"
 
+    def is_begun(self, source: Any) -> bool:
+        """Whether shards of the prefix were begun, of this source, see `begin`."""
+        return self._recorded() == stamp_of(source)
+
     def begin(self, source: Any) -> None:
         """Records what the shards are made of, or compares it.
 
@@ -93,10 +97,9 @@ class Output:
         Raises:
             InputError: If files of the prefix are of another source, or not ours.
         """
-        path, content = self.source, json.dumps(source).encode()
-        stamp = hashlib.sha256(content).hexdigest()
-        if match(escaped(path)):
-            if parse_json(read_file(path), Source, path)["stamp"] != stamp:
+        recorded = self._recorded()
+        if recorded is not None:
+            if recorded != stamp_of(source):
                 raise InputError(
                     f"{self.prefix} was begun with other inputs, another model or "
                     "other options: name another --output, or remove its files."
@@ -107,7 +110,13 @@ class Output:
                 "--output."
             )
         else:
-            write_json(path, {"stamp": stamp})
+            write_json(self.source, {"stamp": stamp_of(source)})
+
+    def _recorded(self):
+        """What the source was recorded as, or `None`."""
+        if not match(escaped(self.source)):
+            return None
+        return parse_json(read_file(self.source), Source, self.source)["stamp"]
 
     def count_finished(self) -> int:
         """Number of shards that have a description, which are not opened."""
@@ -170,6 +179,11 @@ class Output:
         description["undetected"] = undetected
         write_json(self.description(number), description)
         return description
+
+
+def stamp_of(source: Any) -> str:
+    """What a source is recorded as."""
+    return hashlib.sha256(json.dumps(source).encode()).hexdigest()
 
 
 def sum_of(descriptions: Iterable[Description]) -> Description:

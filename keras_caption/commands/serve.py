@@ -41,6 +41,7 @@ from keras_caption.commands.command_line import (
     set_jit_compile,
 )
 from keras_caption.commands.detection import add_detector_options
+from keras_caption.commands.engines import KERAS, add_engine_option, engine_for
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.progress import report
 from keras_caption.serving import Limits
@@ -54,6 +55,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "models", nargs="*", metavar="MODEL", help="model, or NAME=MODEL"
     )
+    add_engine_option(parser)
     add_detector_options(parser, "without one, such models read no photos")
     parser.add_argument(
         "--label",
@@ -113,6 +115,9 @@ def main(arguments: Sequence[str]) -> None:
     names = [field.name for field in dataclasses.fields(Limits)]
     limits = Limits(**{name: getattr(options, name) for name in names})
     labels = dict(label_of(text) for text in options.label)
+    models = [named_path(model) for model in options.models]
+    engines = [engine_for([path], options, ()) for _, path in models]
+    engines = [None if engine == KERAS else engine for engine in engines]
     with quiet(), without_keras():
         from keras_caption.serving import Server  # which needs the extra
         from keras_caption.serving.server import url_of
@@ -120,8 +125,7 @@ def main(arguments: Sequence[str]) -> None:
     set_jit_compile(options)
     tokens = [token_of(text) for text in options.token]
     server = Server(limits, tokens, True, options.certificate, options.key)
-    for model in options.models:
-        name, path = named_path(model)
+    for (name, path), engine in zip(models, engines, strict=True):
         server.add(
             path,
             name,
@@ -129,6 +133,7 @@ def main(arguments: Sequence[str]) -> None:
             options.confidence,
             labels,
             later=True,
+            engine=engine,
         )
     address = url_of(options.host, options.port, server.scheme)
 

@@ -39,12 +39,18 @@ from keras_caption.commands.command_line import (
     option,
     write_lines,
 )
+from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption translate", __doc__, imports=True)
+    parser = Parser(
+        "keras-caption translate",
+        __doc__,
+        imports=True,
+        check=lambda options: engine_for(options.model, options),
+    )
     parser.add_argument(
         "model",
         type=names,
@@ -53,6 +59,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "sentences", nargs="*", help="if omitted, those of --input or standard input"
     )
+    add_engine_option(parser)
     parser.add_argument("--input", help="text file, a sentence in a line, or its .gz")
     parser.add_argument("--output", type=new_file, help="new file for the translations")
     parser.add_argument(
@@ -84,7 +91,8 @@ def main(arguments: Sequence[str]) -> int:
             parser.error("--stream needs a terminal, and standard output is none")
     sentences, name = source_of(options)
     skipped = Skipped.beside(options.output)
-    model = kc.models.load_ensemble(options.model, kc.models.Ensemble)
+    files = files_for(options.model, engine_for(options.model, options))
+    model = kc.models.load_ensemble(files, kc.models.Ensemble)
     if model.source is None:
         raise kc.InputError(f"{','.join(options.model)} translates no sentences.")
     translator = LineTranslator(model, options, name, skipped)

@@ -80,6 +80,7 @@ class Server:
         confidence: float | None = None,
         labels: dict[str, int] | None = None,
         later: bool = False,
+        engine: str | None = None,
     ) -> str:
         """Adds a model, loaded and warmed up.
 
@@ -91,6 +92,7 @@ class Server:
                 reads objects.
             labels: dict from the label of a version to its number.
             later: bool, whether `load` loads it, so that the port may open before.
+            engine: Of `load_predictor`.
 
         Returns:
             The name.
@@ -102,7 +104,7 @@ class Server:
         self.service.add(
             name,
             str(path),
-            lambda path: load_predictor(path, detector, confidence),
+            lambda path: load_predictor(path, detector, confidence, engine),
             later=later,
             labels=labels,
             log=self.log,
@@ -315,7 +317,10 @@ def name_of(path: str) -> str:
 
 
 def load_predictor(
-    path: str, detector: str | None = None, confidence: float | None = None
+    path: str,
+    detector: str | None = None,
+    confidence: float | None = None,
+    engine: str | None = None,
 ) -> Any:
     """Loads and warms up a model.
 
@@ -323,6 +328,8 @@ def load_predictor(
         path: Path of an exported model; or of what `keras_caption.models.load` takes.
         detector, confidence: Of `keras_caption.serving.Predictor`, if the model reads
             objects.
+        engine: Of `keras_caption.serving.engine_cache.engine_of`, or `None` for what
+            the model is a file of.
 
     Returns:
         `ExportedPredictor` or `Predictor`.
@@ -330,6 +337,10 @@ def load_predictor(
     Raises:
         InputError: If it cannot be loaded, or there is no such detector.
     """
+    if engine is not None:
+        from keras_caption.serving.engine_cache import engine_of
+
+        path = engine_of(path, engine)
     if (pathlib.Path(path) / SAVED_MODEL).exists():
         from keras_caption.serving.exported import ExportedPredictor
 

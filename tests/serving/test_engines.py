@@ -12,6 +12,7 @@ from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.commands import main
+from keras_caption.serving.engine_cache import engine_of
 
 PACKAGES = {
     "openvino": ["openvino"],
@@ -35,12 +36,6 @@ def run(folder, inputs, monkeypatch, capsys):
     return names, capsys.readouterr().out.splitlines()
 
 
-def export(path, folder, engine):
-    with pytest.raises(SystemExit) as end:
-        main(["export", str(path), f"--output={folder}", f"--format={engine}"])
-    assert not end.value.code
-
-
 @pytest.mark.parametrize("engine", PACKAGES)
 def test_engines_generate_the_same_tokens(
     engine, vocabulary, tmp_path, rng, monkeypatch, capsys
@@ -51,23 +46,25 @@ def test_engines_generate_the_same_tokens(
     sizes = tiny("ngsan", signed_geometry=True)
     model = kc.models.create("ngsan", vocabulary=vocabulary, **sizes | SHORT)
     model.save(tmp_path / "model.keras")
-    export(tmp_path / "model.keras", tmp_path / "engine", engine)
+    file = engine_of(tmp_path / "model.keras", engine)
+    assert engine_of(tmp_path / "model.keras", engine) == engine_of(file, engine)
+    folder = file.parent
     images = random_images(rng, 4, 5)
     padding = ~images.pop("region_mask")
     for values in images.values():
         values[padding] = 0
     tokens, _ = model.generate_tokens({name: x[:3] for name, x in images.items()})
     images["regions"][3, 0] = np.nan  # a fault, which harms no other
-    names, lines = run(tmp_path / "engine", images, monkeypatch, capsys)
+    names, lines = run(folder, images, monkeypatch, capsys)
     np.testing.assert_array_equal(names["tokens"], [*tokens, [0] * 5])
     assert lines == [*map(vocabulary.decode, tokens), ""]
-    loaded = kc.models.load(tmp_path / "engine")  # without its program
+    loaded = kc.models.load(folder)  # without its program
     batch = {name: x[:3] for name, x in images.items()}
     found, scores = loaded.generate_tokens(batch)
     np.testing.assert_array_equal(found, tokens)
     np.testing.assert_allclose(scores, model.generate_tokens(batch)[1], atol=1e-4)
     alone = {name: x[2:3, :3] for name, x in images.items()}  # the others are padding
-    names, _ = run(tmp_path / "engine", alone, monkeypatch, capsys)
+    names, _ = run(folder, alone, monkeypatch, capsys)
     np.testing.assert_array_equal(names["tokens"], tokens[2:3])
 
 
@@ -77,12 +74,13 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     model = kc.models.TransformerTranslator(
         words, words, model_dim=16, num_heads=2, feedforward_dim=32, **SHORT
     )
-    kc.serving.export_engine(model, tmp_path / "engine", "litert")
+    model.save(tmp_path / "model.keras")
+    file = engine_of(tmp_path / "model.keras", "litert")
     sentences = ["w1 w2 w3 w4", "w5"]
     source = {"source": model.to_batch(sentences)["source"]}
-    _, lines = run(tmp_path / "engine", source, monkeypatch, capsys)
+    _, lines = run(file.parent, source, monkeypatch, capsys)
     assert lines == model.generate(sentences)
-    loaded = kc.models.load(tmp_path / "engine" / "model.tflite")
+    loaded = kc.models.load(file)
     sentences += ["", "w3 w9"]
     assert loaded.translate(sentences) == model.translate(sentences)
     options = {"n": 2}, {"max_length": 4}, {"attention": True}, {"stream": True}
@@ -94,18 +92,29 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     with pytest.raises(kc.InputError, match="runs on another engine, and alone"):
         kc.models.Ensemble([loaded, loaded])
     (tmp_path / "sentences").write_text("\n".join(sentences))
-    model.save(tmp_path / "model.keras")
-    for name in "engine", "model.keras":
-        command = ["translate", str(tmp_path / name)]
-        command += [f"--input={tmp_path / 'sentences'}"]
-        command += [f"--output={tmp_path / name}.txt"]
+    written = []
+    for engine in "keras", "litert":
+        output = tmp_path / f"{engine}.txt"
+        command = ["translate", str(tmp_path / "model.keras"), f"--engine={engine}"]
+        command += [f"--input={tmp_path / 'sentences'}", f"--output={output}"]
         with pytest.raises(SystemExit):
             main(command)
-    expected = (tmp_path / "model.keras.txt").read_text()
-    assert (tmp_path / "engine.txt").read_text() == expected
-    (tmp_path / "engine" / "model.json").write_text('{"name": "x"}')
-    with pytest.raises(kc.InputError, match="engine is damaged: KeyError"):
-        kc.models.load(tmp_path / "engine")
+        written.append(output.read_text())
+    assert written[0] == written[1]
+    search = "LiteRT runs a file that holds the whole search: --beam_size is fixed"
+    for arguments, message in (
+        ([file, "--engine=litert", "--beam_size=2"], search),
+        ([file, "--n_best=2"], "LiteRT gives one text: leave out --n_best"),
+        ([file, "--engine=onnx"], "is a file of LiteRT: it takes no --engine onnx"),
+        ([file, "--engine=keras"], "is a file of LiteRT: it takes no --engine keras"),
+        ([f"{file},{file}"], "LiteRT runs one model, no ensemble of 2"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            main(["translate", *map(str, arguments), "a"])
+    (tmp_path / "model.tflite").write_bytes(file.read_bytes())
+    (tmp_path / "model.json").write_text('{"name": "x"}')
+    with pytest.raises(kc.InputError, match="is damaged: KeyError"):
+        kc.models.load(tmp_path)
     assert any("@@" in word for word in words.words)
 
 
@@ -121,8 +130,12 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
     )
     model.threshold = 0.25
     white_yolox(image_size=None).save(tmp_path / "yolox.keras")
-    kc.serving.export_engine(model, tmp_path / "engine", engine)
     model.save(tmp_path / "model.keras")
+    command = ["export", str(tmp_path / "model.keras"), f"--format={engine}"]
+    with pytest.raises(SystemExit) as end:
+        main([*command, f"--output={tmp_path / 'engine'}"])
+    assert not end.value.code
+    capsys.readouterr()
     photos = [photo(104, 52, cells) for cells in ([(1, 2)], [], [(3, 2), (0, 1)])]
     for i, pixels in enumerate(photos):
         Image.fromarray(pixels).save(tmp_path / f"{i}.png")
