@@ -3,6 +3,7 @@ import contextlib
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from conftest import data_folder
 from retinanet import small_retinanet
 from yolox_file import photo, white_yolox
