@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import keras_caption as kc
 from keras_caption.commands.command_line import names, share
 from keras_caption.errors import need_packages
-from keras_caption.formats import built_in
+from keras_caption.formats import built_in, engine_files
 
 if TYPE_CHECKING:
     from keras_caption.serving.lite_predictor import LitePredictor
@@ -75,7 +75,7 @@ def lite_captioner_of(options: Any, file: pathlib.Path) -> "LitePredictor":
     from keras_caption.serving.lite_predictor import LitePredictor
 
     need_packages("PIL")
-    own = file.parent / "detector"
+    own = file.parent / engine_files.DETECTOR
     detector = options.detector or (str(own) if own.is_dir() else DETECTOR)
     confidence = 0.3 if options.confidence is None else options.confidence
     return LitePredictor(file, detector_of(detector), confidence)

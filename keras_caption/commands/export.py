@@ -6,14 +6,18 @@ r"""Exports a saved model for another program.
     keras-caption export runs/multi30k --output engine --format ctranslate2 \
         --precision int8
     keras-caption export saved_models/ngsan_coco.keras --output captioner --format onnx
+    keras-caption export ngsan_coco --detector yolox.keras --output captioner \
+        --format litert
 
 writes a model of any task as a SavedModel for TensorFlow Serving, see
 `keras_caption.serving.export`: each export is the next version of the model, in a
 folder of OUTPUT whose name is its number. The formats `openvino`, `onnx` and `litert`
 write it for OpenVINO, ONNX Runtime and LiteRT, from tokens to tokens: beam search is
 in it, and the folder's README.md shows how it is run and its tokens are read, see
-`keras_caption.serving.export_engine`. The format `ctranslate2` writes a Transformer
-that translates for CTranslate2, see `keras_caption.serving.export_ctranslate2`.
+`keras_caption.serving.export_engine`. A folder for LiteRT may hold the detector too:
+`keras-caption caption --model OUTPUT` needs neither TensorFlow nor another file then.
+The format `ctranslate2` writes a Transformer that translates for CTranslate2, see
+`keras_caption.serving.export_ctranslate2`.
 """
 
 import pathlib
@@ -60,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
         parser.error(f"--format {options.format} has no --precision")
     if options.jit_compile and options.format != "saved_model":
         parser.error(f"--format {options.format} has no --jit_compile")
-    if options.detector and options.format != "saved_model":
+    if options.detector and options.format not in ("saved_model", "litert"):
         parser.error(f"--format {options.format} reads no photos: it has no --detector")
     check, write = FORMATS[options.format]
     check(options.output)

@@ -4,6 +4,7 @@ import atexit
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import pathlib
 import tempfile
@@ -103,6 +104,12 @@ def kept(
     """
     folder = kept_folder() / f"{digest[:32]}-{engine}-{FORMAT}"
     if not engine_file(folder):
+        if not importlib.util.find_spec("tensorflow"):
+            raise InputError(
+                f"{name} is not for {NAMES[engine]} yet, and TensorFlow converts it: "
+                "pip install 'keras-caption[photos]', or name a folder that "
+                f"`keras-caption export --format {engine}` wrote."
+            )
         report(f"{name} is converted for {NAMES[engine]}, once.")
         with silent():  # LiteRT's converter prints pages about what it lacks
             write(folder)

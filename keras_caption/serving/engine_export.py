@@ -15,7 +15,7 @@ from keras_caption.arguments import check
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features import ObjectDetector
-from keras_caption.formats.engine_files import DESCRIPTION, NAMES
+from keras_caption.formats.engine_files import DESCRIPTION, DETECTOR, NAMES
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.engine_model import description_of
@@ -36,7 +36,11 @@ Engine = Literal["openvino", "onnx", "litert"]
 OPSET = 18
 CARD = "README.md"
 TEXTS = ("vocabulary", "source", "question", "answers")
-EXPORTED = (CARD, "model.*", *(f"{name}.*" for name in TEXTS))
+DETECTOR_FILES = (DESCRIPTION, "model.*")
+EXPORTED = (
+    *(CARD, "model.*", *(f"{name}.*" for name in TEXTS)),
+    *(f"{DETECTOR}/{name}" for name in DETECTOR_FILES),
+)
 README = """\
 # {name}
 
@@ -85,8 +89,10 @@ def export_engine(
     are free. These formats have no strings: no photos, no options of a request, and
     texts are tokens, which `vocabulary.json` (of subwords, `vocabulary.spm`) has in
     words; `README.md` shows how the model is loaded and run, and
-    `keras_caption.models.load` reads the folder as a model. The folder appears whole or
-    not at all.
+    `keras_caption.models.load` reads the folder as a model. With a detector as its
+    `extractor`, a captioner of LiteRT has it in a folder `detector`, see
+    `export_detector`, by which `keras-caption caption` reads photos. The folder appears
+    whole or not at all.
 
     Args:
         model: Of `keras_caption.serving.export`.
@@ -108,6 +114,9 @@ def export_engine(
                 write_texts(texts, partial / name)
         description = json.dumps(description_of(model, BEST), ensure_ascii=False)
         (partial / DESCRIPTION).write_text(description, encoding="utf-8")
+        extractor = getattr(model, "extractor", None)
+        if engine == "litert" and isinstance(extractor, ObjectDetector):
+            export_detector(extractor, partial / DETECTOR)
         card = card_of(model, endpoint, engine)
         (partial / CARD).write_text(card, encoding="utf-8")
 
@@ -135,7 +144,7 @@ def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
         return {"boxes": boxes, "scores": scores, "categories": categories}
 
     write = to_litert(tf.function(find, [images], autograph=False), detector)
-    with replacing(path, (DESCRIPTION, "model.*")) as partial:
+    with replacing(path, DETECTOR_FILES) as partial:
         partial.mkdir()
         write(partial)
         described = {
