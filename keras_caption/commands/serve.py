@@ -28,6 +28,7 @@ are not: they name no file, and have limits (SECURITY.md).
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,7 @@ from keras_caption.commands.command_line import (
     add_jit_compile,
     count,
     named_path,
+    option,
     quiet,
     set_jit_compile,
 )
@@ -85,6 +87,15 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--poll", type=float, default=1.0, help="seconds between looks for new versions"
     )
+    parser.add_argument(
+        "--warm_beam",
+        action="append",
+        default=[],
+        type=functools.partial(option, "beam_size"),
+        metavar="N",
+        help="width of beams, beside the model's own, that is compiled before requests "
+        "ask for it; may be given several times",
+    )
     for name, kind, text in (
         ("batch_size", count, "examples that run at once"),
         ("batch_delay", float, "seconds that a request waits for others at most"),
@@ -124,7 +135,8 @@ def main(arguments: Sequence[str]) -> None:
 
     set_jit_compile(options)
     tokens = [token_of(text) for text in options.token]
-    server = Server(limits, tokens, True, options.certificate, options.key)
+    tls = options.certificate, options.key
+    server = Server(limits, tokens, True, *tls, options.warm_beam)
     for (name, path), engine in zip(models, engines, strict=True):
         server.add(
             path,

@@ -210,15 +210,24 @@ class Predictor(RecordPredictor):
             return {}
         return signatures_of(self.model)
 
-    def warm_up(self) -> None:
-        """Compiles what answers records, and the signature that is the default one."""
+    def warm_up(self, beam_sizes: Sequence[int] = ()) -> None:
+        """Compiles what answers records, and the signature that is the default one.
+
+        Args:
+            beam_sizes: Sequence of int, further widths of beams to compile, of a model
+                that takes others than its own.
+        """
         values = {}
         for kind in self.model.kinds:
             values |= kind.example()
         record = {name: x[0] for name, x in values.items() if name in self.reads}
         one, more = (self.read(x) for x in (record, self._larger(record)))
-        self.answer([one])
-        self.answer([one, more])  # in other sizes, after which any is compiled for
+        is_fixed = isinstance(self.model, Answering | EngineModel)
+        widths = [] if is_fixed else [{"beam_size": size} for size in beam_sizes]
+        for options in ({}, *widths):
+            self.answer([one], **options)
+            # In other sizes, after which any is compiled for.
+            self.answer([one, more], **options)
         if "photo" in self.reads:
             made = self.model.extractor.made
             others = {name: x for name, x in record.items() if name not in made}

@@ -39,6 +39,7 @@ class Server:
         key: Path of its private key, in PEM, if that is in another file.
         logs: bool, whether to write a line of JSON to standard error for each
             request. No text and no photo of a user stands in it.
+        beam_sizes: Of `keras_caption.serving.Predictor.warm_up`, of all models.
 
     Example:
 
@@ -58,6 +59,7 @@ class Server:
         logs: bool = False,
         certificate: str | None = None,
         key: str | None = None,
+        beam_sizes: Sequence[int] = (),
     ):
         tokens = [token] if isinstance(token, str) else list(token or ())
         self.has_token = bool(tokens)
@@ -65,6 +67,7 @@ class Server:
         self.key = key
         check_tls(certificate, key)
         self.logs = logs
+        self.beam_sizes = beam_sizes
         self.metrics = Metrics()
         self.service = Service(
             limits or Limits(),
@@ -104,7 +107,9 @@ class Server:
         self.service.add(
             name,
             str(path),
-            lambda path: load_predictor(path, detector, confidence, engine),
+            lambda path: load_predictor(
+                path, detector, confidence, engine, self.beam_sizes
+            ),
             later=later,
             labels=labels,
             log=self.log,
@@ -321,6 +326,7 @@ def load_predictor(
     detector: str | None = None,
     confidence: float | None = None,
     engine: str | None = None,
+    beam_sizes: Sequence[int] = (),
 ) -> Any:
     """Loads and warms up a model.
 
@@ -330,6 +336,7 @@ def load_predictor(
             objects.
         engine: Of `keras_caption.serving.engine_cache.engine_of`, or `None` for what
             the model is a file of.
+        beam_sizes: Of `keras_caption.serving.Predictor.warm_up`.
 
     Returns:
         `ExportedPredictor` or `Predictor`.
@@ -355,5 +362,5 @@ def load_predictor(
             add_detector(predictor.model, detector, confidence)
         # As a rule or never: no request should wait for a shape that came back.
         predictor.model.jit_compile = predictor.model.jit_compile
-    predictor.warm_up()
+    predictor.warm_up(beam_sizes)
     return predictor
