@@ -4,15 +4,14 @@ import functools
 import pathlib
 import tempfile
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keras_caption.bulk.files import read_file
 from keras_caption.errors import InputError
 from keras_caption.formats.python_files import run_file
+from keras_caption.predict import RecordPredictor
 from keras_caption.serving.engine_cache import engine_of
-
-if TYPE_CHECKING:
-    from keras_caption.serving.predictor import Predictor
+from keras_caption.serving.lite_predictor import load_lite
 
 register = functools.cache(run_file)  # once in a process
 HUBS = ("hf", "kaggle")
@@ -55,7 +54,7 @@ class Job:
         return FIELDS[self.task]
 
     @contextlib.contextmanager
-    def checked(self) -> Iterator["Predictor"]:
+    def checked(self) -> Iterator[RecordPredictor]:
         """Loads the models, for a block and for the first `load` within it.
 
         Raises:
@@ -67,7 +66,7 @@ class Job:
         finally:
             _loaded.pop(repr(self), None)
 
-    def load(self) -> "Predictor":
+    def load(self) -> RecordPredictor:
         """Loads the models.
 
         Raises:
@@ -76,27 +75,35 @@ class Job:
         """
         if (loaded := _loaded.pop(repr(self), None)) is not None:
             return loaded
+        for path in self.imports:
+            register(path)
+        with tempfile.TemporaryDirectory() as folder:
+            predictor = self._load(folder)
+        predictor.check_options(self.n_best, self.decoding)
+        return predictor
+
+    def _load(self, folder):
+        """Loads the models, those of other file systems by way of a folder."""
+        name = ",".join(self.models)
+        models = [local(model, folder) for model in self.models]
+        detector = self.detector and local(self.detector, folder)
+        if self.engine != "keras":
+            models = [engine_of(model, self.engine) for model in models]
+        if self.engine == "litert" and self.task == "caption":
+            names = detector, self.default_detector
+            if lite := load_lite(*models, *names, self.confidence):
+                return lite
         from keras_caption.serving.detection import add_detector
         from keras_caption.serving.predictor import Predictor
 
-        for path in self.imports:
-            register(path)
-        name = ",".join(self.models)
-        with tempfile.TemporaryDirectory() as folder:
-            models = [local(model, folder) for model in self.models]
-            if self.engine != "keras":
-                models = [engine_of(model, self.engine) for model in models]
-            predictor = Predictor(models)
-            task = task_of(predictor.reads)
-            if task != self.task:
-                raise InputError(f"{name} is for bulk {task}, not for {self.task}.")
-            detector = self.detector
-            if "photo" in self.fields and predictor.model.extractor is None:
-                detector = detector or self.default_detector
-            if detector:
-                detector = local(detector, folder)
-                add_detector(predictor.model, detector, self.confidence, name)
-        predictor.check_options(self.n_best, self.decoding)
+        predictor = Predictor(models)
+        task = task_of(predictor.reads)
+        if task != self.task:
+            raise InputError(f"{name} is for bulk {task}, not for {self.task}.")
+        if "photo" in self.fields and predictor.model.extractor is None:
+            detector = detector or self.default_detector
+        if detector:
+            add_detector(predictor.model, detector, self.confidence, name)
         return predictor
 
 

@@ -30,6 +30,7 @@ import collections
 import functools
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from keras_caption.commands import answer, caption, prepare
 from keras_caption.commands.command_line import (
@@ -50,6 +51,9 @@ from keras_caption.commands.detection import (
 )
 from keras_caption.commands.engines import LIMITS, add_engine_option, engine_for
 from keras_caption.progress import report
+
+if TYPE_CHECKING:
+    from keras_caption.bulk import Job
 
 DEFAULTS = {"caption": caption.MODEL, "answer": answer.MODEL}
 DONE = {"caption": "Captioned", "translate": "Translated", "answer": "Answered"}
@@ -117,7 +121,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         format=options.format,
         shard_size=options.shard_size,
         options=of_beam,
-        begin=functools.partial(begin, task, options),
+        begin=functools.partial(begin, job, options),
     )
     faults = sorted(found["faults"].values(), key=lambda fault: -fault["count"])
     for fault in faults[:SHOWN]:
@@ -133,9 +137,11 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
-def begin(task: str, options: argparse.Namespace) -> None:
+def begin(job: "Job", options: argparse.Namespace) -> None:
     """Imports what answers, once it is known that there is something to do."""
-    if task != "translate":
+    if (job.task, job.engine) == ("caption", "litert"):  # which may need no Keras
+        return
+    if job.task != "translate":
         need_detector(options.model, options.detector)
     import_library()
 

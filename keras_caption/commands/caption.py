@@ -57,20 +57,20 @@ from keras_caption.commands.command_line import (
     with_confidence,
 )
 from keras_caption.commands.detection import (
+    DETECTOR,
     add_detector_options,
     add_model_option,
-    lite_captioner_of,
     need_detector,
     predictor_of,
 )
 from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
-from keras_caption.formats.engine_files import read_description
+from keras_caption.errors import need_packages
 from keras_caption.formats.folders import describe_passed_over
 from keras_caption.formats.model_files import reads_clips
 from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
-from keras_caption.serving.lite_predictor import captions_objects
+from keras_caption.serving.lite_predictor import load_lite
 
 MODEL = "ngsan_coco"
 MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
@@ -168,6 +168,7 @@ def caption(options, outputs):
     ]
     if left:
         predictor = predictor or captioner_of(options, engine)
+        predictor.check_options(options.n_best, decoding_of(options))
     side = max((x.side for x in outputs if x.side is not None), default=None)
     captions = Captions(predictor, options, skipped, side)
     empty = 0
@@ -211,9 +212,10 @@ def captioner_of(options: Any, engine: str) -> Any:
     """
     models = files_for(options.model, engine)
     if engine == "litert" and not options.colours:
-        file = pathlib.Path(*models)
-        if captions_objects(read_description(file)):
-            return lite_captioner_of(options, file)
+        need_packages("PIL")
+        detector = options.detector, DETECTOR
+        if lite := load_lite(pathlib.Path(*models), *detector, options.confidence):
+            return lite
     need_detector(options.model, options.detector)
     import_library(options)
     name = ",".join(options.model)

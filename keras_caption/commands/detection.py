@@ -1,17 +1,13 @@
 """Options of commands that read photos: the model, and the detector of objects."""
 
 import argparse
-import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras_caption as kc
 from keras_caption.commands.command_line import names, share
 from keras_caption.errors import need_packages
-from keras_caption.formats import built_in, engine_files
-
-if TYPE_CHECKING:
-    from keras_caption.serving.lite_predictor import LitePredictor
+from keras_caption.formats import built_in
 
 DETECTOR = "dfine_nano_coco"
 CONFIDENCE = {
@@ -62,23 +58,6 @@ def add_detector_options(
         f".keras file; {default}",
     )
     parser.add_argument("--confidence", **CONFIDENCE)
-
-
-def lite_captioner_of(options: Any, file: pathlib.Path) -> "LitePredictor":
-    """What captions photos by LiteRT alone, see `predictor_of`.
-
-    Args:
-        options: Options of the command line.
-        file: Path of the captioner's file, or of its folder.
-    """
-    from keras_caption.serving.engine_cache import detector_of
-    from keras_caption.serving.lite_predictor import LitePredictor
-
-    need_packages("PIL")
-    own = file.parent / engine_files.DETECTOR
-    detector = options.detector or (str(own) if own.is_dir() else DETECTOR)
-    confidence = 0.3 if options.confidence is None else options.confidence
-    return LitePredictor(file, detector_of(detector), confidence)
 
 
 def predictor_of(model: Any, options: Any, instead: str = "") -> "kc.serving.Predictor":

@@ -7,9 +7,14 @@ from jaxtyping import Int
 
 from keras_caption.errors import InputError, NoTextError
 from keras_caption.features import CATEGORIES, MAX_PIXELS, EngineDetector
-from keras_caption.formats.engine_files import open_engine, read_description
+from keras_caption.formats.engine_files import (
+    DETECTOR,
+    open_engine,
+    read_description,
+)
 from keras_caption.predict import Example, Prediction, RecordPredictor
 from keras_caption.predict.captions import confidences_of, judge_by_objects
+from keras_caption.serving.engine_cache import detector_of
 from keras_caption.serving.records import photo_of
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text.saved_tokenizer import tokenizer_of
@@ -107,6 +112,31 @@ class LitePredictor(RecordPredictor):
             judge_by_objects(caption, self.calibration, self.threshold)
             found.append(caption)
         return found
+
+
+def load_lite(
+    file: pathlib.Path,
+    detector: str | None,
+    default_detector: str,
+    confidence: float | None = None,
+) -> LitePredictor | None:
+    """Loads what captions photos by LiteRT, or `None` if the model does no such thing.
+
+    Args:
+        file: Path of the model's file for LiteRT.
+        detector: str, of `keras_caption.serving.engine_cache.detector_of`, or `None`.
+        default_detector: str, the same, where the file has none beside it.
+        confidence: float in [0, 1], least score of an object, 0.3 if it is `None`.
+
+    Raises:
+        InputError: If a file is damaged, or there is no such detector for LiteRT.
+    """
+    if not captions_objects(read_description(file)):
+        return None
+    own = file.parent / DETECTOR
+    name = detector or (str(own) if own.is_dir() else default_detector)
+    confidence = 0.3 if confidence is None else confidence
+    return LitePredictor(file, detector_of(name), confidence)
 
 
 def captions_objects(described: Mapping[str, Any]) -> bool:

@@ -465,17 +465,21 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
     engine_cache.kept_folder.cache_clear()
     detector = data_folder("yolox_nano") / "yolox_nano.keras"
     photos = data_folder("coco_mini") / "val2017"
-    command = ["caption", *map(str, sorted(photos.glob("*.jpg"))[:4])]
-    command += [f"--detector={detector}", f"--output={tmp_path / 'keras.jsonl'}"]
+    of_all = [*map(str, sorted(photos.glob("*.jpg"))[:4]), f"--detector={detector}"]
+    command = ["caption", *of_all, f"--output={tmp_path / 'keras.jsonl'}"]
     with pytest.raises(SystemExit) as end:
         main(command)
     assert end.value.code == 0
     engine_cache.detector_of(str(detector))  # converted once
     engine_cache.kept_folder.cache_clear()
-    command = [sys.executable, "-c", WITHOUT_KERAS, *command]
-    by_litert = [f"--output={tmp_path / 'litert.jsonl'}", "--engine=litert"]
-    for more in by_litert, []:  # and where there is nothing to do
-        done = subprocess.run([*command, *more], capture_output=True, text=True)
+    by_litert = [*of_all, "--engine=litert"]
+    for arguments in (
+        ["caption", *by_litert, f"--output={tmp_path / 'litert.jsonl'}"],
+        ["bulk", "caption", *by_litert, f"--output={tmp_path / 'bulk' / 'c'}"],
+        command,  # which has nothing to do
+    ):
+        program = [sys.executable, "-c", WITHOUT_KERAS, *arguments]
+        done = subprocess.run(program, capture_output=True, text=True)
         assert not done.returncode, done.stderr
     assert "Captioned 4 of 4 files, 4 of them before; 0 cannot" in done.stdout
     rows, others = (
@@ -483,6 +487,9 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
         for x in ("keras", "litert")
     )
     assert max(len(row["caption"].split()) for row in rows) > 3
+    [shard] = (tmp_path / "bulk").glob("*.jsonl")
+    texts = [json.loads(line)["text"] for line in shard.open()]
+    assert texts == [row["caption"] for row in rows]
     for row, other in zip(rows, others, strict=True):
         assert other["caption"] == row["caption"]
         assert other["unsure"] == row["unsure"]

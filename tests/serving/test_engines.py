@@ -13,6 +13,7 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from keras_caption.commands import main
 from keras_caption.serving.engine_cache import engine_of
+from keras_caption.serving.server import load_predictor
 
 PACKAGES = {
     "openvino": ["openvino"],
@@ -101,6 +102,9 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
             main(command)
         written.append(output.read_text())
     assert written[0] == written[1]
+    served = load_predictor(str(tmp_path / "model.keras"), engine="litert")
+    found = served([{"source": sentences[0]}, {"source": ""}])
+    assert [x.text for x in found] == [*model.generate(sentences[:1]), ""]
     search = "LiteRT runs a file that holds the whole search: --beam_size is fixed"
     for arguments, message in (
         ([file, "--engine=litert", "--beam_size=2"], search),
@@ -161,11 +165,12 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
     asked = kc.text.QuestionTokenizer(["what", "is"])
     answers = [f"a{i}" for i in range(9)]
     answerer = kc.models.create(
-        "mcan", question=asked, answers=answers, region_dim=6, **sizes
+        "mcan", question=asked, answers=answers, **objects, **sizes
     )
-    kc.serving.export_engine(answerer, tmp_path / "answers", engine)
-    loaded = kc.models.load(tmp_path / "answers")
-    given = {"regions": images["regions"], "region_mask": images["region_mask"]}
+    answerer.save(tmp_path / "answers.keras")
+    loaded = kc.models.load(engine_of(tmp_path / "answers.keras", engine))
+    given = {"regions": np.tile(images["regions"], 20)[..., :80]}
+    given["region_mask"] = images["region_mask"]
     questions = ["what is", "", "is it"]
     expected = answerer.answer_n_best(given, questions, 5)
     for ours, theirs in zip(
@@ -177,6 +182,12 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
         )
     with pytest.raises(kc.InputError, match="has 5 answers"):
         loaded.answer_n_best(given, questions, 6)
+    answerer.extractor = kc.features.load_detector(str(tmp_path / "yolox.keras"))
+    [expected] = answerer.answer([photos[0]], ["what is"])
+    command = ["answer", str(tmp_path / "0.png"), "what is", f"--engine={engine}"]
+    with pytest.raises(SystemExit):
+        main([*command, f"--model={tmp_path / 'answers.keras'}", *detector])
+    assert capsys.readouterr().out.startswith(f"{expected} (")
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path, captioner, monkeypatch, capfd):
