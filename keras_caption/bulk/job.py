@@ -11,7 +11,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.python_files import run_file
 from keras_caption.predict import RecordPredictor
 from keras_caption.serving.engine_cache import engine_of
-from keras_caption.serving.lite_predictor import load_lite
+from keras_caption.serving.load_lite import load_lite
 
 register = functools.cache(run_file)  # once in a process
 HUBS = ("hf", "kaggle")
@@ -89,22 +89,28 @@ class Job:
         detector = self.detector and local(self.detector, folder)
         if self.engine != "keras":
             models = [engine_of(model, self.engine) for model in models]
-        if self.engine == "litert" and self.task == "caption":
+        lite = None
+        if self.engine == "litert":
             names = detector, self.default_detector
-            if lite := load_lite(*models, *names, self.confidence):
-                return lite
-        from keras_caption.serving.detection import add_detector
-        from keras_caption.serving.predictor import Predictor
-
-        predictor = Predictor(models)
+            lite = load_lite(*models, *names, self.confidence)
+        if lite is None:
+            from keras_caption.serving.predictor import Predictor
+        predictor = lite or Predictor(models)
         task = task_of(predictor.reads)
         if task != self.task:
             raise InputError(f"{name} is for bulk {task}, not for {self.task}.")
-        if "photo" in self.fields and predictor.model.extractor is None:
+        if lite is None and "photo" in self.fields:
+            self._detect(predictor.model, detector, name)
+        return predictor
+
+    def _detect(self, model, detector, name):
+        """Gives a model of objects its detector."""
+        from keras_caption.serving.detection import add_detector
+
+        if model.extractor is None:
             detector = detector or self.default_detector
         if detector:
-            add_detector(predictor.model, detector, self.confidence, name)
-        return predictor
+            add_detector(model, detector, self.confidence, name)
 
 
 def task_of(reads: tuple[str, ...]) -> str:

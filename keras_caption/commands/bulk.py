@@ -139,7 +139,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
 
 def begin(job: "Job", options: argparse.Namespace) -> None:
     """Imports what answers, once it is known that there is something to do."""
-    if (job.task, job.engine) == ("caption", "litert"):  # which may need no Keras
+    if job.engine == "litert" and job.task != "answer":  # which may need no Keras
         return
     if job.task != "translate":
         need_detector(options.model, options.detector)

@@ -70,7 +70,7 @@ from keras_caption.formats.folders import describe_passed_over
 from keras_caption.formats.model_files import reads_clips
 from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
-from keras_caption.serving.lite_predictor import load_lite
+from keras_caption.serving.load_lite import load_lite
 
 MODEL = "ngsan_coco"
 MAX_PIXELS = 2**16 - 1  # of a side of Matplotlib's figures
@@ -204,26 +204,27 @@ def caption(options, outputs):
 
 
 def captioner_of(options: Any, engine: str) -> Any:
-    """What captions files: a `Predictor`, or a `LitePredictor`.
+    """What captions files: a `Predictor`, or what `load_lite` returns.
 
     Args:
         options: Options of the command line.
         engine: str, what `engine_for` returned.
     """
-    models = files_for(options.model, engine)
+    models, name = files_for(options.model, engine), ",".join(options.model)
+    lite = None
     if engine == "litert" and not options.colours:
         need_packages("PIL")
-        detector = options.detector, DETECTOR
-        if lite := load_lite(pathlib.Path(*models), *detector, options.confidence):
-            return lite
-    need_detector(options.model, options.detector)
-    import_library(options)
-    name = ",".join(options.model)
-    model = kc.models.load_ensemble(models, kc.models.Ensemble)
+        lite = load_lite(*models, options.detector, DETECTOR, options.confidence)
+    if lite is None:
+        need_detector(options.model, options.detector)
+        import_library(options)
+    model = lite or kc.models.load_ensemble(models, kc.models.Ensemble)
     if model.source is not None:
         raise kc.InputError(
             f"{name} translates sentences: use keras-caption translate."
         )
+    if lite is not None:
+        return lite
     predictor = predictor_of(model, options)
     if options.colours and model.categories != list(kc.features.CATEGORIES):
         raise kc.InputError(

@@ -34,6 +34,7 @@ from keras_caption.commands.command_line import (
     add_decoding,
     add_jit_compile,
     decoding_of,
+    import_library,
     names,
     new_file,
     option,
@@ -42,6 +43,8 @@ from keras_caption.commands.command_line import (
 from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress
+from keras_caption.serving.load_lite import load_lite
+from keras_caption.text.tokenizer import MAX_TOKENS, check_texts
 
 
 def make_parser() -> Parser:
@@ -49,7 +52,7 @@ def make_parser() -> Parser:
         "keras-caption translate",
         __doc__,
         imports=True,
-        check=lambda options: engine_for(options.model, options),
+        needs_library=False,  # for LiteRT
     )
     parser.add_argument(
         "model",
@@ -89,13 +92,13 @@ def main(arguments: Sequence[str]) -> int:
                 parser.error(f"--stream shows translations to a person: no --{name}")
         if not sys.stdout.isatty():
             parser.error("--stream needs a terminal, and standard output is none")
+    engine = engine_for(options.model, options)
     sentences, name = source_of(options)
     skipped = Skipped.beside(options.output)
-    files = files_for(options.model, engine_for(options.model, options))
-    model = kc.models.load_ensemble(files, kc.models.Ensemble)
-    if model.source is None:
+    predictor = translator_of(options, engine)
+    if predictor.source is None:
         raise kc.InputError(f"{','.join(options.model)} translates no sentences.")
-    translator = LineTranslator(model, options, name, skipped)
+    translator = LineTranslator(predictor, options, name, skipped)
     if options.stream:
         translator.stream(sentences)
     else:
@@ -108,6 +111,20 @@ def main(arguments: Sequence[str]) -> int:
             file=sys.stderr,
         )
     return 1 if skipped.records else 0
+
+
+def translator_of(options: argparse.Namespace, engine: str) -> Any:
+    """What translates: a `Predictor`, or what `load_lite` returns.
+
+    Args:
+        options: Options of the command line.
+        engine: str, what `engine_for` returned.
+    """
+    files = files_for(options.model, engine)
+    if engine == "litert" and (lite := load_lite(*files)):
+        return lite
+    import_library(options)
+    return kc.serving.Predictor(kc.models.load_ensemble(files, kc.models.Ensemble))
 
 
 def source_of(options: argparse.Namespace) -> tuple[Iterable[str], str]:
@@ -129,7 +146,7 @@ class LineTranslator:
     """Translates a stream of sentences; memory does not grow with it.
 
     Args:
-        model: Translator or ensemble, with tokenizers.
+        predictor: What `translator_of` returned.
         options: Options of the command line.
         name: str, what a sentence is called in messages, before its number.
         skipped: `Skipped`, to which sentences of too many tokens are added.
@@ -139,9 +156,9 @@ class LineTranslator:
     """
 
     def __init__(
-        self, model: Any, options: argparse.Namespace, name: str, skipped: Skipped
+        self, predictor: Any, options: argparse.Namespace, name: str, skipped: Skipped
     ):
-        self.model = model
+        self.predictor = predictor
         self.name = name
         self.n_best = options.n_best
         self.options = decoding_of(options)
@@ -150,7 +167,7 @@ class LineTranslator:
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yields the lines to print."""
-        found = kc.serving.Predictor(self.model).stream(
+        found = self.predictor.stream(
             sentences, read=self._read, n=self.n_best, **self.options
         )
         for number, prediction in enumerate(found, start=1):
@@ -177,7 +194,8 @@ class LineTranslator:
             return
         if not example.has_words:
             return
-        generated = self.model.generate([sentence], stream=True, **self.options)
+        model = self.predictor.model
+        generated = model.generate([sentence], stream=True, **self.options)
         try:
             yield from (text for [text] in generated)
         except kc.errors.NoTextError as error:
@@ -185,12 +203,14 @@ class LineTranslator:
 
     def _read(self, sentence, place):
         """The example of a sentence, which is noted if it has unknown words only."""
-        most = kc.inputs.text.MAX_TOKENS
-        [tokens] = self.model.source_tokens([sentence])
+        check_texts([sentence], "Sentence")
+        tokens = self.predictor.source.encode(sentence)[1:]
         words = tokens[:-1]  # the last is EOS
-        if len(tokens) > most:
-            raise kc.InputError(f"has more than {most:,} tokens and is not translated")
-        if words and not any(map(self.model.source.is_known, words)):
+        if len(tokens) > MAX_TOKENS:
+            raise kc.InputError(
+                f"has more than {MAX_TOKENS:,} tokens and is not translated"
+            )
+        if words and not any(map(self.predictor.source.is_known, words)):
             self.unknown.append(place + 1)
         values = {"source": np.array(tokens, "int32")}
         return kc.predict.Example(place, values, has_words=bool(words))

@@ -22,7 +22,8 @@ if TYPE_CHECKING:  # for editors and type checkers
     )
     from keras_caption.serving.exported import ExportedPredictor  # noqa: F401
     from keras_caption.serving.limits import Limits  # noqa: F401
-    from keras_caption.serving.lite_predictor import LitePredictor  # noqa: F401
+    from keras_caption.serving.lite_captioner import LiteCaptioner  # noqa: F401
+    from keras_caption.serving.lite_translator import LiteTranslator  # noqa: F401
     from keras_caption.serving.predictor import Predictor  # noqa: F401
     from keras_caption.serving.saved_model_export import export  # noqa: F401
     from keras_caption.serving.server import Server  # noqa: F401
@@ -32,7 +33,8 @@ MODULES = {
     "Client": ".client",
     "ExportedPredictor": ".exported",
     "Limits": ".limits",
-    "LitePredictor": ".lite_predictor",
+    "LiteCaptioner": ".lite_captioner",
+    "LiteTranslator": ".lite_translator",
     "Prediction": "keras_caption.predict",
     "Predictor": ".predictor",
     "Server": ".server",

@@ -95,6 +95,11 @@ class Predictor(RecordPredictor):
         return self.model.extractor
 
     @property
+    def source(self) -> Tokenizer | None:
+        """The tokenizer of sentences, or `None`."""
+        return self.model.source
+
+    @property
     def categories(self) -> list[str] | None:
         """Categories of the objects that the model reads, or `None`."""
         return self.model.categories

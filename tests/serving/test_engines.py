@@ -1,6 +1,7 @@
 """Exports for OpenVINO, ONNX Runtime and LiteRT, run as their README.md says."""
 
 import re
+import subprocess
 import sys
 
 import keras
@@ -20,6 +21,12 @@ PACKAGES = {
     "onnx": ["tf2onnx", "onnxruntime"],
     "litert": ["ai_edge_litert"],
 }
+WITHOUT_KERAS = """
+import sys
+sys.modules["keras"] = sys.modules["tensorflow"] = None
+import keras_caption_cli
+keras_caption_cli.main(sys.argv[1:])
+"""
 RULES = {"no_repeat_ngram": 2, "repetition_penalty": 1.5}
 SHORT = {
     "num_layers": 1,
@@ -102,6 +109,9 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
             main(command)
         written.append(output.read_text())
     assert written[0] == written[1]
+    program = [sys.executable, "-c", WITHOUT_KERAS, "translate", str(file), *sentences]
+    done = subprocess.run(program, check=True, capture_output=True, text=True)
+    assert done.stdout == written[0]
     served = load_predictor(str(tmp_path / "model.keras"), engine="litert")
     found = served([{"source": sentences[0]}, {"source": ""}])
     assert [x.text for x in found] == [*model.generate(sentences[:1]), ""]
