@@ -53,8 +53,9 @@ class EngineDetector:
         Args:
             inputs: dict, what `to_pixels` returns.
         """
-        found = [self.find(*x) for x in zip(*inputs.values(), strict=True)]
-        size = max(1, *(len(scores) for _, scores, _ in found))
+        photos = zip(inputs["images"], inputs["extents"], strict=True)
+        found = [self.find(image, extent) for image, extent in photos]
+        size = max(1, *(len(own) for own, _, _ in found))
         regions = np.zeros((len(found), size, len(CATEGORIES)), "float32")
         boxes = np.zeros((len(found), size, 4), "float32")
         scores = np.zeros((len(found), size), "float32")

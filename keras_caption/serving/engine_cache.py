@@ -21,12 +21,8 @@ from keras_caption.formats.engine_files import (
     SUFFIXES,
     engine_file,
 )
-from keras_caption.formats.exports import CONFIG as OF_EXPORT
-from keras_caption.formats.keras_files import CONFIG
 from keras_caption.formats.model_files import model_file
 from keras_caption.progress import report, silent
-
-BESIDE = (CONFIG, OF_EXPORT)  # what describes weights that are in no `.keras` file
 
 
 def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
@@ -43,7 +39,8 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
         InputError: If there is no such model, it is a file of another engine, or it
             cannot be exported for this one.
     """
-    file = model_file(model)
+    is_address = "://" in os.fspath(model)
+    file = keras_caption.models.file_of(model) if is_address else model_file(model)
     if file.suffix in SUFFIXES:
         if SUFFIXES[file.suffix] != engine:
             raise InputError(
@@ -59,9 +56,10 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
         loaded = keras_caption.models.load(model)
         keras_caption.serving.export_engine(loaded, folder, engine)
 
-    beside = [folder / name for folder in file.parents[:2] for name in BESIDE]
-    parts = [file, *(path for path in beside if file.suffix != ".keras")]
-    return kept(model, engine, digest_of(parts), write)
+    whole = file.parent if is_address else file
+    if os.path.isdir(model) and file.suffix != ".keras":  # a preset or an export
+        whole = pathlib.Path(model)
+    return kept(model, engine, digest_of(whole), write)
 
 
 def detector_of(detector: str) -> pathlib.Path:
@@ -80,11 +78,8 @@ def detector_of(detector: str) -> pathlib.Path:
         loaded = keras_caption.features.load_detector(detector)
         keras_caption.serving.export_detector(loaded, folder)
 
-    path = pathlib.Path(detector)
-    if path.is_dir():
-        digest = digest_of(x for x in sorted(path.rglob("*")) if x.is_file())
-    elif path.is_file():
-        digest = digest_of([path])
+    if os.path.exists(detector):
+        digest = digest_of(pathlib.Path(detector))
     else:  # a preset, of which a version of KerasHub has one
         digest = hashlib.sha256(f"{detector} {version_of('keras-hub')}".encode())
         digest = digest.hexdigest()
@@ -126,10 +121,10 @@ def kept_folder() -> pathlib.Path:
     return pathlib.Path(temporary.name)
 
 
-def digest_of(files: Any) -> str:
-    """The SHA-256 of files that are there, in their order."""
+def digest_of(path: pathlib.Path) -> str:
+    """The SHA-256 of a file, or of all files in a folder."""
     digest = hashlib.sha256()
-    for file in files:
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if file.is_file():
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
