@@ -66,7 +66,8 @@ def reads_clips(models: Sequence[str]) -> bool | None:
     if file.suffix in SUFFIXES:
         return False
     try:
-        saved = parse_json(config_of(file), SavedObject, file)
+        config = config_of(file, pathlib.Path(models[0]))
+        saved = parse_json(config, SavedObject, file)
     except (InputError, OSError, KeyError):  # loading it says what is wrong
         return None
     extractor = saved["config"].get("extractor")
@@ -74,11 +75,15 @@ def reads_clips(models: Sequence[str]) -> bool | None:
     return READS_CLIPS.get(kind)
 
 
-def config_of(file: pathlib.Path) -> bytes:
-    """The configuration, JSON, of the model whose weights are in a file."""
+def config_of(file: pathlib.Path, folder: pathlib.Path) -> bytes:
+    """The configuration, JSON, of a saved model.
+
+    Args:
+        file: Path of the file that has its weights.
+        folder: Path of the preset or the export, unless it is a `.keras` file.
+    """
     if file.suffix == ".keras":
         with open_zip(file) as archive:
             return archive.read(CONFIG)
-    if file.name == WEIGHTS:
-        return file.with_name(CONFIG).read_bytes()
-    return (file.parents[1] / exports.CONFIG).read_bytes()
+    name = CONFIG if file.name == WEIGHTS else exports.CONFIG
+    return (folder / name).read_bytes()

@@ -105,7 +105,7 @@ def kept(
                 "pip install 'keras-caption[photos]', or name a folder that "
                 f"`keras-caption export --format {engine}` wrote."
             )
-        report(f"{name} is converted for {NAMES[engine]}, once.")
+        report(f"Converting {name} for {NAMES[engine]}, once.")
         with silent():  # LiteRT's converter prints pages about what it lacks
             write(folder)
     return engine_file(folder)

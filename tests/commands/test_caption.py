@@ -525,6 +525,8 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
     assert not (tmp_path / "c.txt").exists()
     code, _, _ = call(capsys, files, first, model="features.keras")
     assert "features.keras has no extractor" in code  # 80 of any features
+    code, _, _ = call(capsys, files, first, model="photos/0.png")
+    assert "0.png should end in .keras" in code
     code, _, _ = call(capsys, files, first, detector="none.keras")
     assert "There is no saved model" in code
     code, printed, errors = call(capsys, files, first, files / "empty")
