@@ -17,8 +17,8 @@ from keras_caption.formats.engine_files import open_engine, read_description
 class EngineDetector:
     """Detects COCO's objects in photos by a network in a file of LiteRT.
 
-    It is to captioners what an `ObjectDetector` is, to the same objects, with NumPy
-    alone: neither Keras nor TensorFlow is imported.
+    Captioners read its objects as those of an `ObjectDetector`, which are the same. It
+    computes by LiteRT and NumPy: neither Keras nor TensorFlow is imported.
     `keras_caption.serving.export_detector` writes its file.
 
     Args:
@@ -48,10 +48,14 @@ class EngineDetector:
         self._run = open_engine(file)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Finds objects, see `ObjectDetector`; there are as many as of one photo.
+        """Finds objects in photos.
 
         Args:
             inputs: dict, what `to_pixels` returns.
+
+        Returns:
+            dict as of `ObjectDetector`, where N is the greatest number of objects of a
+            photo.
         """
         photos = zip(inputs["images"], inputs["extents"], strict=True)
         found = [self.find(image, extent) for image, extent in photos]

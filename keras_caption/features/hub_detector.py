@@ -99,7 +99,7 @@ class HubDetector(ObjectDetector):
 
 
 class AllBoxes:
-    """A detector of KerasHub whose predictions are all its boxes, one of each query.
+    """A detector of KerasHub that predicts all boxes, without suppression.
 
     Args:
         network: `keras_hub.models.ObjectDetector`, whose `prediction_decoder` is a

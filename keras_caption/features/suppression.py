@@ -6,7 +6,7 @@ from jaxtyping import Float32, Int
 
 @dataclasses.dataclass(frozen=True)
 class Suppression:
-    """Of boxes that overlap, the best remain: greedy non-maximum suppression.
+    """Greedy non-maximum suppression: of boxes that overlap, the best remain.
 
     Attributes:
         overlap: float, greatest intersection over union of two boxes that remain.

@@ -14,9 +14,9 @@ from keras_caption.text.saved_tokenizer import tokenizer_of
 
 
 class LitePredictor(RecordPredictor):
-    """Base of what generates texts by LiteRT alone, to those of `Predictor`.
+    """Base of predictors that run LiteRT alone, without Keras and TensorFlow.
 
-    It imports neither Keras nor TensorFlow: the first text takes a second.
+    Texts are those of `Predictor`, and the first is there in a second.
 
     Args:
         file: Path of the model's file, see `keras_caption.serving.export_engine`.
