@@ -28,10 +28,10 @@ if TYPE_CHECKING:  # for editors and type checkers
         colours_of,
     )
     from keras_caption.features.detectors import load_detector
-    from keras_caption.features.engine_detector import EngineDetector
     from keras_caption.features.extractor import Extractor
     from keras_caption.features.hub_detector import HubDetector
     from keras_caption.features.hub_network import HubNetwork
+    from keras_caption.features.lite_detector import LiteDetector
     from keras_caption.features.object_detector import ObjectDetector
     from keras_caption.features.yolox import Yolox
 
@@ -39,10 +39,10 @@ MODULES = {
     "COLOURS": ".coloured_objects",
     "ClipExtractor": ".clip_extractor",
     "ColouredObjects": ".coloured_objects",
-    "EngineDetector": ".engine_detector",
     "Extractor": ".extractor",
     "HubDetector": ".hub_detector",
     "HubNetwork": ".hub_network",
+    "LiteDetector": ".lite_detector",
     "ObjectDetector": ".object_detector",
     "Yolox": ".yolox",
     "colours_of": ".coloured_objects",
@@ -56,10 +56,10 @@ __all__ = [
     "Clip",
     "ClipExtractor",
     "ColouredObjects",
-    "EngineDetector",
     "Extractor",
     "HubDetector",
     "HubNetwork",
+    "LiteDetector",
     "ObjectDetector",
     "Yolox",
     "colours_of",

@@ -124,7 +124,7 @@ def export_engine(
 def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
     """Writes a detector of objects as a folder for LiteRT.
 
-    `keras_caption.features.EngineDetector` reads it. The file has all boxes of the
+    `keras_caption.features.LiteDetector` reads it. The file has all boxes of the
     network; those that overlap are suppressed by NumPy, which LiteRT cannot.
 
     Args:

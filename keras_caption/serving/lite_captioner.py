@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.features import CATEGORIES, MAX_PIXELS, EngineDetector
+from keras_caption.features import CATEGORIES, MAX_PIXELS, LiteDetector
 from keras_caption.predict import Example, Prediction
 from keras_caption.predict.captions import judge_by_objects
 from keras_caption.serving.lite_predictor import LitePredictor
@@ -23,7 +23,7 @@ class LiteCaptioner(LitePredictor):
         confidence: float in [0, 1], least score of an object.
 
     Attributes:
-        extractor: `keras_caption.features.EngineDetector`.
+        extractor: `keras_caption.features.LiteDetector`.
 
     Raises:
         InputError: As `LitePredictor` raises it.
@@ -36,7 +36,7 @@ class LiteCaptioner(LitePredictor):
         self, file: pathlib.Path, detector: pathlib.Path, confidence: float = 0.3
     ):
         super().__init__(file)
-        self.extractor = EngineDetector(detector, confidence)
+        self.extractor = LiteDetector(detector, confidence)
 
     @staticmethod
     def takes(described: dict[str, Any]) -> bool:

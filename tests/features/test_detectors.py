@@ -12,8 +12,8 @@ import keras_caption as kc
 from keras_caption.decoding import compile_function
 from keras_caption.features import (
     CATEGORIES,
-    EngineDetector,
     HubDetector,
+    LiteDetector,
     Yolox,
     load_detector,
 )
@@ -157,7 +157,7 @@ def test_what_litert_lacks_numpy_does_alike(rng):
     detector = Yolox(white_yolox(), image_size=64)
     for size in ((91, 64), (30, 77), (1, 9)):
         pixels = rng.integers(0, 256, (*size, 3)).astype("uint8")
-        placed = EngineDetector.place(detector, pixels)  # which reads its sizes alone
+        placed = LiteDetector.place(detector, pixels)  # which reads its sizes alone
         for name, expected in detector.place(pixels).items():
             np.testing.assert_array_equal(placed[name], expected)
     corners = rng.uniform(0, 50, (200, 2)).astype("float32")

@@ -14,7 +14,7 @@ from keras_caption.features.suppression import Suppression
 from keras_caption.formats.engine_files import open_engine, read_description
 
 
-class EngineDetector:
+class LiteDetector:
     """Detects COCO's objects in photos by a network in a file of LiteRT.
 
     Captioners read its objects as those of an `ObjectDetector`, which are the same. It
