@@ -16,6 +16,7 @@ from typing import Any, Literal
 import keras
 
 from keras_caption.arguments import check
+from keras_caption.atomic import cache_folder
 from keras_caption.progress import report
 
 JitCompile = bool | Literal["auto"]
@@ -29,9 +30,7 @@ LEAST_ROWS = 64
 # compile a small captioner, and saves 15 ms a call; 200 ms of one of the papers' size.
 REPEATS = 16
 PATIENCE = 5.0  # seconds of compilation of which nothing is said
-# Environment variable of the folder of compilations, empty for none, and its greatest
-# size in bytes.
-FOLDER, FOLDER_SIZE = "KERAS_CAPTION_CACHE", 4 * 2**30
+FOLDER_SIZE = 4 * 2**30  # greatest, in bytes, of the compilations that are kept
 
 
 def round_up(size: int) -> int:
@@ -229,16 +228,13 @@ def keep_compilations(folder: str | os.PathLike | None = None) -> None:
     with TensorFlow, which reads the setting once.
 
     Args:
-        folder: Path of the folder. Defaults to the environment variable
-            KERAS_CAPTION_CACHE, empty for none, or `keras_caption` in the user's cache.
+        folder: Path of the folder. Defaults to `keras_caption.atomic.cache_folder`.
             What was not used for the longest time is deleted beyond 4 GB.
     """
-    if folder is None:
-        cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-        folder = os.environ.get(FOLDER, str(pathlib.Path(cache) / "keras_caption"))
-    if not str(folder) or keras.backend.backend() == "torch":
+    folder = cache_folder() if folder is None else pathlib.Path(folder).absolute()
+    if folder is None or keras.backend.backend() == "torch":
         return
-    folder = pathlib.Path(folder).absolute() / keras.backend.backend()
+    folder /= keras.backend.backend()
     with contextlib.suppress(OSError):  # it only saves time
         if keras.backend.backend() == "jax":
             import jax

@@ -52,7 +52,7 @@ def need_tensorflow(what: str) -> None:
 # in a function does so `with missing_extras()`.
 EXTRAS = {
     "PIL": "photos",
-    "ai_edge_litert": "litert",
+    "ai_edge_litert": "lite",
     "apache_beam": "bulk",
     "av": "data",
     "ctranslate2": "ctranslate2",

@@ -1,7 +1,9 @@
 """Progress of long loops: a bar on a terminal, elsewhere a line every 30 s."""
 
+import contextlib
 import datetime
 import operator
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -123,3 +125,20 @@ class ProgressLines:
         seconds = self.printed - begun
         seconds *= (self.total - self.done) / (self.done - done)
         return f"{line}, {datetime.timedelta(seconds=round(seconds))} left"
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """Drops what a block prints on standard error, C++ code included."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -5,20 +5,63 @@ import importlib
 import importlib.abc
 import importlib.util
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from keras_caption.errors import missing_extras
 
 # What saved models hold is defined in these: Keras finds it in its registry only.
 REGISTERED = ("decoding", "features", "layers", "losses", "models", "text", "training")
 
+Class = TypeVar("Class", bound=type)
+_waiting: list[type] | None = []  # classes, until Keras is imported
+
+
+def serializable(kind: Class) -> Class:
+    """Registers a class of saved models with Keras, a decorator.
+
+    It does so as soon as Keras is imported, so that the class itself needs no Keras.
+    """
+    if _waiting is None:
+        import keras
+
+        keras.saving.register_keras_serializable("keras_caption")(kind)
+    else:
+        _waiting.append(kind)
+    return kind
+
 
 def register() -> None:
     """Registers the classes of saved models with Keras, which it imports."""
+    global _waiting
     with missing_extras():
-        for part in REGISTERED:
-            importlib.import_module(f"keras_caption.{part}")
+        for name in REGISTERED:
+            part = importlib.import_module(f"keras_caption.{name}")
+            for public in part.__all__:  # which may be imported when they are used
+                getattr(part, public)
+    kinds, _waiting = _waiting or [], None
+    for kind in kinds:
+        serializable(kind)
+
+
+def importing(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that imports names when they are first used.
+
+    Args:
+        package: str, name of the package.
+        modules: Mapping from each name to its module, absolute or relative.
+    """
+
+    def get(name):
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with missing_extras():
+            module = importlib.import_module(modules[name], package)
+        value = getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get
 
 
 def register_with_keras() -> None:
@@ -44,7 +87,7 @@ class Watcher(importlib.abc.MetaPathFinder):
         self.is_waiting = True
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        is_part = name.startswith("keras_caption.") and name.count(".") == 1
+        is_part = name.startswith("keras_caption.")
         if not self.is_waiting or not (is_part or name == "keras"):
             return None
         with self.not_waiting():

@@ -367,6 +367,7 @@ def test_commands_in_documents_have_the_arguments_they_are_given(
     # Options that `bulk` does not know are those of Beam's runners.
     bulk = importlib.import_module("keras_caption.commands.bulk")
     monkeypatch.setattr(bulk, "import_library", stopping(lambda: None))
+    monkeypatch.setattr(kc.bulk, "run", stopping(lambda *args, **kwargs: None))
     makefile = (PROJECT / "Makefile").read_text()
     extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     extras = extras["project"]["optional-dependencies"]

@@ -9,8 +9,9 @@ from typing import Any
 from keras_caption.bulk.files import read_file
 from keras_caption.errors import InputError
 from keras_caption.formats.python_files import run_file
-from keras_caption.serving.detection import add_detector
-from keras_caption.serving.predictor import Predictor
+from keras_caption.predict import RecordPredictor
+from keras_caption.serving.engine_cache import engine_of
+from keras_caption.serving.load_lite import load_lite
 
 register = functools.cache(run_file)  # once: a second run would register twice
 HUBS = ("hf", "kaggle")
@@ -34,6 +35,8 @@ class Job:
         n_best: int, number of texts of a record, or `None` for the best text only.
         decoding: dict of options of decoding.
         imports: tuple of str, Python files that register parts of models.
+        engine: str, what runs the model: `"keras"`, or one of
+            `keras_caption.serving.engine_cache.engine_of`.
     """
 
     task: str
@@ -44,6 +47,7 @@ class Job:
     n_best: int | None = None
     decoding: dict[str, Any] = dataclasses.field(default_factory=dict)
     imports: tuple[str, ...] = ()
+    engine: str = "keras"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -51,7 +55,7 @@ class Job:
         return FIELDS[self.task]
 
     @contextlib.contextmanager
-    def checked(self) -> Iterator[Predictor]:
+    def checked(self) -> Iterator[RecordPredictor]:
         """Loads the models for a `with` block, and for the first `load` within it.
 
         Raises:
@@ -63,7 +67,7 @@ class Job:
         finally:
             _loaded.pop(repr(self), None)
 
-    def load(self) -> Predictor:
+    def load(self) -> RecordPredictor:
         """Loads the models.
 
         Raises:
@@ -74,20 +78,40 @@ class Job:
             return loaded
         for path in self.imports:
             register(path)
-        name = ",".join(self.models)
         with tempfile.TemporaryDirectory() as folder:
-            predictor = Predictor([local(model, folder) for model in self.models])
-            task = task_of(predictor.reads)
-            if task != self.task:
-                raise InputError(f"{name} is for bulk {task}, not for {self.task}.")
-            detector = self.detector
-            if "photo" in self.fields and predictor.model.extractor is None:
-                detector = detector or self.default_detector
-            if detector:
-                detector = local(detector, folder)
-                add_detector(predictor.model, detector, self.confidence, name)
+            predictor = self._load(folder)
         predictor.check_options(self.n_best, self.decoding)
         return predictor
+
+    def _load(self, folder):
+        """Loads the models, those of other file systems by way of a folder."""
+        name = ",".join(self.models)
+        models = [local(model, folder) for model in self.models]
+        detector = self.detector and local(self.detector, folder)
+        if self.engine != "keras":
+            models = [engine_of(model, self.engine) for model in models]
+        lite = None
+        if self.engine == "litert":
+            names = detector, self.default_detector
+            lite = load_lite(*models, *names, self.confidence)
+        if lite is None:
+            from keras_caption.serving.predictor import Predictor
+        predictor = lite or Predictor(models)
+        task = task_of(predictor.reads)
+        if task != self.task:
+            raise InputError(f"{name} is for bulk {task}, not for {self.task}.")
+        if lite is None and "photo" in self.fields:
+            self._detect(predictor.model, detector, name)
+        return predictor
+
+    def _detect(self, model, detector, name):
+        """Gives a model of objects its detector."""
+        from keras_caption.serving.detection import add_detector
+
+        if model.extractor is None:
+            detector = detector or self.default_detector
+        if detector:
+            add_detector(model, detector, self.confidence, name)
 
 
 def task_of(reads: tuple[str, ...]) -> str:

@@ -84,6 +84,10 @@ class Output:
         """A pattern of all shards, for messages."""
         return f"{self.prefix}-*-of-{self.count:05d}.{self.format}"
 
+    def is_begun(self, source: Any) -> bool:
+        """Whether shards of the prefix were begun, of this source, see `begin`."""
+        return self._recorded() == stamp_of(source)
+
     def begin(self, source: Any) -> None:
         """Records the source of the shards, or compares it with the recorded one.
 
@@ -94,10 +98,9 @@ class Output:
             InputError: If files of the prefix have another source, or were not written
                 by this command.
         """
-        path, content = self.source, json.dumps(source).encode()
-        stamp = hashlib.sha256(content).hexdigest()
-        if match(escaped(path)):
-            if parse_json(read_file(path), Source, path)["stamp"] != stamp:
+        recorded = self._recorded()
+        if recorded is not None:
+            if recorded != stamp_of(source):
                 raise InputError(
                     f"{self.prefix} was begun with other inputs, another model or "
                     "other options: name another --output, or remove its files."
@@ -108,7 +111,13 @@ class Output:
                 "another --output."
             )
         else:
-            write_json(path, {"stamp": stamp})
+            write_json(self.source, {"stamp": stamp_of(source)})
+
+    def _recorded(self):
+        """What the source was recorded as, or `None`."""
+        if not match(escaped(self.source)):
+            return None
+        return parse_json(read_file(self.source), Source, self.source)["stamp"]
 
     def count_finished(self) -> int:
         """Counts the shards that have a description, without reading descriptions."""
@@ -171,6 +180,11 @@ class Output:
         description["undetected"] = undetected
         write_json(self.description(number), description)
         return description
+
+
+def stamp_of(source: Any) -> str:
+    """What a source is recorded as."""
+    return hashlib.sha256(json.dumps(source).encode()).hexdigest()
 
 
 def sum_of(descriptions: Iterable[Description]) -> Description:

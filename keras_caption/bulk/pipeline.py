@@ -21,7 +21,7 @@ from keras_caption.bulk.output import Description, Output, count_faults, sum_of
 from keras_caption.bulk.shards import Shard, plan
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
-from keras_caption.models.loading import file_of
+from keras_caption.formats.model_files import model_file, reads_clips
 from keras_caption.progress import EVERY, progress
 
 # Beam's local runner. `DirectRunner` would download another runner first.
@@ -77,8 +77,11 @@ def run(
     format: str = "jsonl",
     shard_size: int | None = None,
     options: Sequence[str] = (),
+    begin: Callable[[], None] = lambda: None,
 ) -> tuple[Output, Description]:
     """Answers all records of inputs, or resumes an interrupted job.
+
+    The model is loaded only if there is something to do.
 
     Args:
         job: `Job`.
@@ -88,6 +91,7 @@ def run(
         shard_size: int or `None`, see `shards.plan`.
         options: Sequence of str, command-line options of Beam, such as
             `"--direct_num_workers=2"`.
+        begin: Function that is called before the model is loaded.
 
     Returns:
         `Output`, and the sum of the descriptions of all shards.
@@ -98,16 +102,28 @@ def run(
     """
     beam_options = pipeline_options(options)
     with contextlib.ExitStack() as stack:
-        clips = "clip" in stack.enter_context(job.checked()).reads
+
+        def load():
+            begin()
+            return stack.enter_context(job.checked())
+
+        predictor = None
+        clips = reads_clips(job.models)
+        if clips is None:
+            predictor = load()
+            clips = "clip" in predictor.reads
         planned = plan(inputs, job.fields, shard_size, clips)
         output = Output(prefix, format, len(planned.shards))
         if is_local(prefix):
             stack.enter_context(exclusive_file(output.source))
         shards = [dataclasses.asdict(shard) for shard in planned.shards]
-        output.begin([identity_of(job), shards, planned.stamps])
-        finished = output.finished()
+        source = [identity_of(job), shards, planned.stamps]
+        finished = output.finished() if output.is_begun(source) else {}
         missing = [shard for shard in planned.shards if shard.number not in finished]
         if missing:
+            if predictor is None:
+                load()
+            output.begin(source)
             with watching(output.count, output.count_finished):
                 execute(missing, ShardHandler(job, output), beam_options)
             finished = output.finished()
@@ -183,11 +199,16 @@ def pipeline_options(options: Sequence[str]) -> PipelineOptions:
 def identity_of(job: Job) -> Any:
     """A JSON value that identifies a job. Files count by content, not by path."""
     files = {
-        "models": [checksum_of(file_of(x) if is_local(x) else x) for x in job.models],
+        "models": [
+            checksum_of(model_file(x) if is_local(x) else x) for x in job.models
+        ],
         "detector": job.detector and checksum_of(job.detector),
         "imports": [checksum_of(path) for path in job.imports],
     }
-    return {**dataclasses.asdict(job), **files}
+    described = {**dataclasses.asdict(job), **files}
+    if job.engine == "keras":  # as before there were others
+        del described["engine"]
+    return described
 
 
 def checksum_of(name: Any) -> str:

@@ -48,6 +48,7 @@ from keras_caption.commands.detection import (
     need_detector,
     predictor_of,
 )
+from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
 
 MODEL = "mcan_photos"
@@ -59,6 +60,7 @@ def make_parser() -> Parser:
     parser.add_argument("photo", nargs="?", help="file of a photo")
     parser.add_argument("question", nargs="*", help="questions about this photo")
     add_model_option(parser, MODEL)
+    add_engine_option(parser)
     add_detector_options(parser)
     parser.add_argument("--questions", help="CSV of images and questions, or its .gz")
     parser.add_argument("--regions", help="prepared folder, or .tsv of features")
@@ -71,7 +73,8 @@ def make_parser() -> Parser:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raises `InputError` if reading photos needs a missing package."""
+    """Raises `InputError` if a package or an engine cannot do what is asked for."""
+    engine_for(options.model, options, ())
     if options.regions is None:
         need_detector(options.model, options.detector)
 
@@ -93,7 +96,8 @@ def main(arguments: Sequence[str]) -> int:
         parser.error("--regions names features, which need no --detector")
     skipped = Skipped.beside(options.output)
     kind = kc.models.ClassifierEnsemble
-    model = kc.models.load_ensemble(options.model, kind)
+    files = files_for(options.model, engine_for(options.model, options, ()))
+    model = kc.models.load_ensemble(files, kind)
     if model.question is None:
         raise kc.InputError(f"{','.join(options.model)} reads no questions.")
     model.check_number_of_answers(options.n_best or 1)

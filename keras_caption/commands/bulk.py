@@ -25,10 +25,12 @@ Options that are not listed here are passed to Beam, as --name=value. `features`
 options of `keras-caption prepare`.
 """
 
+import argparse
 import collections
 import functools
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from keras_caption.commands import answer, caption, prepare
 from keras_caption.commands.command_line import (
@@ -47,7 +49,11 @@ from keras_caption.commands.detection import (
     add_model_option,
     need_detector,
 )
+from keras_caption.commands.engines import LIMITS, add_engine_option, engine_for
 from keras_caption.progress import report
+
+if TYPE_CHECKING:
+    from keras_caption.bulk import Job
 
 DEFAULTS = {"caption": caption.MODEL, "answer": answer.MODEL}
 DONE = {"caption": "Captioned", "translate": "Translated", "answer": "Answered"}
@@ -87,9 +93,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
     """Captions, translates or answers records; returns the exit status."""
     parser = parser_of(task)
     options, beam_arguments = parser.parse_known_intermixed_args(arguments)
-    if task != "translate":
-        need_detector(options.model, options.detector)
-    import_library()
+    engine = engine_for(options.model, options, () if task == "answer" else LIMITS)
     from keras_caption.bulk import Job, run
     from keras_caption.bulk.output import count_faults
     from keras_caption.formats.folders import describe_passed_over
@@ -107,6 +111,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         n_best=options.n_best,
         decoding={} if task == "answer" else decoding_of(options),
         imports=tuple(options.imports),
+        engine=engine,
         **detector,
     )
     output, counts = run(
@@ -116,6 +121,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         format=options.format,
         shard_size=options.shard_size,
         options=beam_arguments,
+        begin=functools.partial(begin, job, options),
     )
     faults = sorted(counts["faults"].values(), key=lambda fault: -fault["count"])
     for fault in faults[:SHOWN]:
@@ -129,6 +135,15 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         f"{failed:,} have an error{nothing}: {output.pattern}"
     )
     return 1 if failed else 0
+
+
+def begin(job: "Job", options: argparse.Namespace) -> None:
+    """Imports what answers, once it is known that there is something to do."""
+    if job.engine == "litert" and job.task != "answer":  # which may need no Keras
+        return
+    if job.task != "translate":
+        need_detector(options.model, options.detector)
+    import_library()
 
 
 def prepare_features(arguments: Sequence[str]) -> int:
@@ -161,6 +176,7 @@ def parser_of(task: str) -> Parser:
     else:
         add_model_option(parser, DEFAULTS[task])
         add_detector_options(parser)
+    add_engine_option(parser)
     parser.add_argument("inputs", nargs="+", help="files, folders and patterns")
     parser.add_argument(
         "--output",

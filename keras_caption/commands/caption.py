@@ -6,6 +6,7 @@ r"""Captions photos or clips with a trained model.
     keras-caption caption photo.jpg --model saved_models/spatial_prepared \
         --figure attention.png
     keras-caption caption clip.mp4 --model saved_models/video_nsa_prepared
+    keras-caption caption photo.jpg --engine litert
 
 The default model, ngsan_coco, captions the objects that --detector finds. The default
 detector is dfine_nano_coco of KerasHub, which is downloaded once; a YOLOX network as a
@@ -13,6 +14,10 @@ detector is dfine_nano_coco of KerasHub, which is downloaded once; a YOLOX netwo
 trained on photos or clips prepared by `keras-caption prepare`, or objects as regions,
 as models trained on coco_objects. The folder of a run stands for the best.keras in it.
 Models that are separated by commas form an ensemble.
+
+With --engine litert, LiteRT runs the model and the detector. The captions are the
+same, and Keras and TensorFlow, which take seconds to start, are not needed. Models that
+are not in LiteRT's format are converted once, by TensorFlow, and kept.
 
 With --output, each caption is written at once: to a .csv, .jsonl or .parquet file, or
 to a contact sheet in .html. The same command resumes after an interruption. Photos
@@ -46,22 +51,27 @@ from keras_caption.commands.command_line import (
     add_jit_compile,
     continuing,
     decoding_of,
+    import_library,
     new_figure,
     option,
     with_confidence,
 )
 from keras_caption.commands.detection import (
+    DETECTOR,
     add_detector_options,
     add_model_option,
     need_detector,
     predictor_of,
 )
+from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
 from keras_caption.errors import need_packages
 from keras_caption.formats.folders import describe_passed_over
+from keras_caption.formats.model_files import reads_clips
 from keras_caption.formats.photo_metadata import is_described
 from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
+from keras_caption.serving.load_lite import load_lite
 
 MODEL = "ngsan_coco"
 MAX_PIXELS = 2**16 - 1  # of a side of a figure of Matplotlib
@@ -73,6 +83,7 @@ def make_parser() -> Parser:
         __doc__,
         imports=True,
         check=check,
+        needs_library=False,  # until there is something to caption
     )
     parser.add_argument(
         "files",
@@ -80,6 +91,7 @@ def make_parser() -> Parser:
         help="photos, folders of them, or patterns; clips for a model of videos",
     )
     add_model_option(parser, MODEL)
+    add_engine_option(parser)
     add_detector_options(parser)
     parser.add_argument(
         "--colours",
@@ -128,8 +140,7 @@ def make_parser() -> Parser:
 
 
 def check(options: Any) -> None:
-    """Raises `InputError` if a package is missing, before Keras is imported."""
-    need_detector(options.model, options.detector)
+    """Raises `InputError` if the package for metadata is needed and missing."""
     if options.write_metadata or options.read_metadata:
         need_packages("pyexiv2")
 
@@ -152,21 +163,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def caption(options, outputs):
     """Captions all files; returns the exit status."""
+    engine = engine_for(options.model, options)
+    predictor = None
+    clips = reads_clips(options.model)
+    if clips is None:
+        predictor = captioner_of(options, engine)
+        clips = isinstance(predictor.extractor, kc.features.ClipExtractor)
     skipped = Skipped.beside(outputs[0].path if outputs else None)
-    model = kc.models.load_ensemble(options.model, kc.models.Ensemble)
-    if model.source is not None:
-        raise kc.InputError(
-            f"{','.join(options.model)} translates sentences: use keras-caption "
-            "translate."
-        )
-    predictor = predictor_of(model, options)
-    if options.colours and model.categories != list(kc.features.CATEGORIES):
-        raise kc.InputError(
-            f"{','.join(options.model)} does not caption detected objects: it takes no "
-            "--colours."
-        )
     passed_over = collections.Counter()
-    files, missing = find_files(options.files, model.extractor, passed_over)
+    files, missing = find_files(options.files, clips, passed_over)
     if not files:
         raise kc.InputError(missing[0])
     if passed_over:
@@ -184,9 +189,11 @@ def caption(options, outputs):
         if not (outputs and all(name in output for output in outputs))
         and not (options.read_metadata and is_described(name))
     ]
+    if left:
+        predictor = predictor or captioner_of(options, engine)
+        predictor.check_options(options.n_best, decoding_of(options))
     side = max((x.side for x in outputs if x.side is not None), default=None)
     captions = Captions(predictor, options, skipped, side)
-    predictor.check_options(captions.n_best, captions.search)
     empty = 0
     for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
@@ -195,9 +202,11 @@ def caption(options, outputs):
         for output in outputs:
             output.write(row, image)
         if not outputs:
-            print(*lines_of(row, model), sep="\n", flush=True)
+            print(*lines_of(row, predictor.categories), sep="\n", flush=True)
     if captions.drawn:
-        figure = kc.visualization.attention_over_captions(model, captions.drawn)
+        figure = kc.visualization.attention_over_captions(
+            predictor.model, captions.drawn
+        )
         dpi = min(80, MAX_PIXELS / max(figure.get_size_inches()))
         with creating(options.figure) as partial:
             figure.savefig(partial, dpi=dpi)
@@ -217,34 +226,67 @@ def caption(options, outputs):
     return 1 if skipped.records or missing else 0
 
 
-def lines_of(row: dict[str, Any], model: "kc.models.Ensemble") -> list[str]:
-    """The printed lines of a file: one, or one for each of its `n_best` captions."""
+def captioner_of(options: Any, engine: str) -> Any:
+    """The captioner of files: a `Predictor`, or a captioner of `load_lite`.
+
+    Args:
+        options: Options of the command line.
+        engine: str, what `engine_for` returned.
+    """
+    models, name = files_for(options.model, engine), ",".join(options.model)
+    lite = None
+    if engine == "litert" and not options.colours:
+        need_packages("PIL")
+        lite = load_lite(*models, options.detector, DETECTOR, options.confidence)
+    if lite is None:
+        need_detector(options.model, options.detector)
+        import_library(options)
+    model = lite or kc.models.load_ensemble(models, kc.models.Ensemble)
+    if model.source is not None:
+        raise kc.InputError(
+            f"{name} translates sentences: use keras-caption translate."
+        )
+    if lite is not None:
+        return lite
+    predictor = predictor_of(model, options)
+    if options.colours and model.categories != list(kc.features.CATEGORIES):
+        raise kc.InputError(
+            f"{name} does not caption detected objects: it takes no --colours."
+        )
+    return predictor
+
+
+def lines_of(row: dict[str, Any], categories: Sequence[str] | None) -> list[str]:
+    """The printed lines of a file: one, or one for each of its `n_best` captions.
+
+    Args:
+        row: A row, see `CaptionFile`.
+        categories: Names of the categories of objects, if the model reads objects.
+    """
     photo = kc.results.to_text(row["photo"])
     if captions := row.get("n_best"):
         return [f"{photo}\t{x['score']:.4f}\t{x['caption']}" for x in captions]
     text = with_confidence(row["caption"], row["confidence"], row["unsure"])
     if not row["caption"]:
-        reads_objects = model.categories is not None
-        text = "nothing detected that it knows" if reads_objects else "no words"
+        text = "nothing detected that it knows" if categories else "no words"
     return [f"{photo}: {text}"]
 
 
 def find_files(
-    names: Sequence[str], extractor: Any, passed_over: collections.Counter
+    names: Sequence[str], clips: bool, passed_over: collections.Counter
 ) -> tuple[list[str], list[str]]:
     """Lists named files and the files of folders and patterns, each once.
 
     Args:
         names: Sequence of str, files, folders and patterns.
-        extractor: Extractor of the model.
+        clips: bool, whether the model reads clips.
         passed_over: `collections.Counter` that counts other files of folders.
 
     Returns:
         The files, a list of str; and errors, a list of str, for folders and patterns
         without files.
     """
-    is_video = isinstance(extractor, kc.features.ClipExtractor)
-    find = kc.features.find_clips if is_video else kc.features.find_photos
+    find = kc.features.find_clips if clips else kc.features.find_photos
     files, errors = [], []
     for name in names:
         try:
@@ -270,7 +312,7 @@ class Captions:
     """Captions a stream of files, in memory of constant size.
 
     Args:
-        predictor: `keras_caption.serving.Predictor` of photos or clips.
+        predictor: What `captioner_of` returned, or `None` if there is nothing to do.
         options: Options of the command line.
         skipped: `Skipped` that collects files that cannot be read.
         side: int, longer side of the yielded images in pixels, or `None` for no images.
@@ -282,19 +324,18 @@ class Captions:
 
     def __init__(
         self,
-        predictor: "kc.serving.Predictor",
+        predictor: Any,
         options: Any,
         skipped: Skipped,
         side: int | None,
     ):
         self.predictor = predictor
-        self.extractor = predictor.model.extractor
         self.search = decoding_of(options)
         self.n_best = options.n_best
         self.draws = bool(options.figure)
         self.side = side
         self.shares = None
-        if options.colours:
+        if options.colours and predictor:
             self.shares = kc.decoding.compile_function(kc.features.colours_of, ())
         self.skipped = skipped
         self.without_text = 0
@@ -308,6 +349,8 @@ class Captions:
 
         A file that cannot be read has two `None`.
         """
+        if not names:
+            return
         predictions = self.predictor.stream(
             names,
             read=self._read,
@@ -331,7 +374,7 @@ class Captions:
             yield self._row(name, prediction, pixels), image
 
     def _read(self, name, place):
-        file = self.extractor.read(name)
+        file = self.predictor.extractor.read(name)
         medium = "clip" if isinstance(file, kc.features.Clip) else "photo"
         example = self.predictor.example_of({medium: file}, place)
         if self.draws:

@@ -19,6 +19,7 @@ import keras_caption as kc
 from keras_caption.atomic import check_new, creating
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.python_files import run_file
+from keras_caption.progress import silent
 from keras_caption.settings.decoding import types
 from keras_caption.validation import adapter, describe
 
@@ -68,34 +69,37 @@ class Parser(argparse.ArgumentParser):
             )
 
     def parse_args(self, *args, **kwargs):
-        options = super().parse_args(*args, **kwargs)
-        self.check and self.check(options)
-        if self.needs_library:
-            import_library()
-            set_jit_compile(options)
-        return options
+        return self._checked(super().parse_args(*args, **kwargs))
 
     def parse_intermixed_args(self, *args, **kwargs):
         options = super().parse_intermixed_args(*args, **kwargs)
-        self.check and self.check(options)
-        import_library()
-        set_jit_compile(options)
+        return self._checked(options)
+
+    def _checked(self, options):
+        if self.check:
+            self.check(options)
+        if self.needs_library:
+            import_library(options)
         return options
 
     def error(self, message):
         sys.exit(f"error: {message}; see --help.")
 
 
-def import_library() -> None:
+def import_library(options: argparse.Namespace | None = None) -> None:
     """Imports the classes of saved models, and with them Keras and its backend.
 
     This happens after arguments are parsed: the help, and messages about mistakes, need
     neither. TensorFlow is set to take memory of a GPU as needed, not all of it.
+
+    Args:
+        options: Options of the command line, whose `--jit_compile` is applied.
     """
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     with quiet():
         kc.register()
         kc.compilation.keep_compilations()
+    set_jit_compile(options)
 
 
 def add_jit_compile(parser: argparse.ArgumentParser) -> None:
@@ -128,23 +132,6 @@ def quiet() -> Iterator[None]:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # failures are exceptions anyway
     with silent():
         yield
-
-
-@contextlib.contextmanager
-def silent() -> Iterator[None]:
-    """Drops standard error in a `with` block, including the output of C++ code."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # standard error is closed
-        yield
-        return
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 class Import(argparse.Action):

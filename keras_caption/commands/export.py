@@ -6,15 +6,18 @@ r"""Exports a saved model for another program.
     keras-caption export runs/multi30k --output engine --format ctranslate2 \
         --precision int8
     keras-caption export saved_models/ngsan_coco.keras --output captioner --format onnx
+    keras-caption export ngsan_coco --detector yolox.keras --output captioner \
+        --format litert
 
 writes a model of any task as a SavedModel for TensorFlow Serving, see
 `keras_caption.serving.export`. Each export is the next version of the model, in a
 folder of OUTPUT with the number of the version as its name. The formats `openvino`,
 `onnx` and `litert` are for OpenVINO, ONNX Runtime and LiteRT. Their files read and
 write tokens and hold the beam search; README.md in the folder shows how to run them and
-how to read the tokens, see `keras_caption.serving.export_engine`. The format
-`ctranslate2` is for Transformers that translate, see
-`keras_caption.serving.export_ctranslate2`.
+how to read the tokens, see `keras_caption.serving.export_engine`. A folder for LiteRT
+may hold the detector too: `keras-caption caption --model OUTPUT` then needs neither
+TensorFlow nor another file. The format `ctranslate2` is for Transformers that
+translate, see `keras_caption.serving.export_ctranslate2`.
 """
 
 import pathlib
@@ -22,9 +25,10 @@ from collections.abc import Sequence
 
 import keras_caption as kc
 from keras_caption.atomic import check_folder, check_new, exclusive_file
-from keras_caption.commands.command_line import Parser, silent
+from keras_caption.commands.command_line import Parser
 from keras_caption.commands.detection import add_detector_options
 from keras_caption.formats.exports import is_export, next_version
+from keras_caption.progress import silent
 
 PRECISIONS = ("float32", "int8")
 
@@ -60,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
         parser.error(f"--format {options.format} has no --precision")
     if options.jit_compile and options.format != "saved_model":
         parser.error(f"--format {options.format} has no --jit_compile")
-    if options.detector and options.format != "saved_model":
+    if options.detector and options.format not in ("saved_model", "litert"):
         parser.error(f"--format {options.format} reads no photos: it has no --detector")
     check, write = FORMATS[options.format]
     check(options.output)

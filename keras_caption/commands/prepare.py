@@ -92,9 +92,10 @@ FLAGS = {
         "action": Names,
         "help": "captions: Karpathy's JSON, with splits; COCO's captions_*.json, for "
         "the split in their names, or as train=FILE val=FILE test=FILE; coco_captions, "
-        "which TFDS downloads; CSV, or Flickr8k's *.token.txt; img2dataset's *.parquet; "
-        "or a folder of text files, one for each photo. For videos: VATEX's JSON, one for each split, as "
-        "for COCO; MSR-VTT's videodatainfo.json; or a list of id, split and captions",
+        "which TFDS downloads; CSV, or Flickr8k's *.token.txt; img2dataset's "
+        "*.parquet; or a folder of text files, one for each photo. For videos: VATEX's "
+        "JSON, one for each split, as for COCO; MSR-VTT's videodatainfo.json; or a "
+        "list of id, split and captions",
     },
     "questions": {
         "action": Names,

@@ -11,9 +11,9 @@ path is never split at its "=".
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. In addition, POST :answer reads records, or a file of a photo,
-and POST /v1/chat/completions an image in OpenAI's form; GET /v1/models lists the models,
-and GET / prints help; /healthz, /readyz and /metrics are for monitoring. The port opens
-at once; a model answers when it is loaded.
+and POST /v1/chat/completions an image in OpenAI's form; GET /v1/models lists the
+models, and GET / prints help; /healthz, /readyz and /metrics are for monitoring. The
+port opens at once; a model answers when it is loaded.
 
 --config FILE reads options from a YAML file, by their names. Options of the command
 line replace or extend them:
@@ -29,6 +29,7 @@ Requests may come from strangers: they cannot name files, and have limits (SECUR
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 from collections.abc import Iterator, Sequence
@@ -38,10 +39,12 @@ from keras_caption.commands.command_line import (
     add_jit_compile,
     count,
     named_path,
+    option,
     quiet,
     set_jit_compile,
 )
 from keras_caption.commands.detection import add_detector_options
+from keras_caption.commands.engines import KERAS, add_engine_option, engine_for
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.progress import report
 from keras_caption.serving import Limits
@@ -55,6 +58,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "models", nargs="*", metavar="MODEL", help="model, or NAME=MODEL"
     )
+    add_engine_option(parser)
     add_detector_options(parser, "if omitted, such models read no photos")
     parser.add_argument(
         "--label",
@@ -93,6 +97,15 @@ def make_parser() -> Parser:
         default=1.0,
         help="seconds between two searches for new versions",
     )
+    parser.add_argument(
+        "--warm_beam",
+        action="append",
+        default=[],
+        type=functools.partial(option, "beam_size"),
+        metavar="N",
+        help="width of beams, beside the model's own, that is compiled before requests "
+        "ask for it; may be given several times",
+    )
     for name, kind, text in (
         ("batch_size", count, "greatest number of examples in a batch"),
         ("batch_delay", float, "greatest time that a request waits for others, in s"),
@@ -127,15 +140,18 @@ def main(arguments: Sequence[str]) -> None:
     names = [field.name for field in dataclasses.fields(Limits)]
     limits = Limits(**{name: getattr(options, name) for name in names})
     labels = dict(label_of(text) for text in options.label)
+    models = [named_path(model) for model in options.models]
+    engines = [engine_for([path], options, ()) for _, path in models]
+    engines = [None if engine == KERAS else engine for engine in engines]
     with quiet(), without_keras():
         from keras_caption.serving import Server  # needs the extra `serve`
         from keras_caption.serving.server import url_of
 
     set_jit_compile(options)
     tokens = [token_of(text) for text in options.token]
-    server = Server(limits, tokens, True, options.certificate, options.key)
-    for model in options.models:
-        name, path = named_path(model)
+    tls = options.certificate, options.key
+    server = Server(limits, tokens, True, *tls, options.warm_beam)
+    for (name, path), engine in zip(models, engines, strict=True):
         server.add(
             path,
             name,
@@ -143,6 +159,7 @@ def main(arguments: Sequence[str]) -> None:
             options.confidence,
             labels,
             later=True,
+            engine=engine,
         )
     address = url_of(options.host, options.port, server.scheme)
 

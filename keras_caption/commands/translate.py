@@ -35,17 +35,26 @@ from keras_caption.commands.command_line import (
     add_decoding,
     add_jit_compile,
     decoding_of,
+    import_library,
     names,
     new_file,
     option,
     write_lines,
 )
+from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
 from keras_caption.progress import progress
+from keras_caption.serving.load_lite import load_lite
+from keras_caption.text.tokenizer import MAX_TOKENS, check_texts
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption translate", __doc__, imports=True)
+    parser = Parser(
+        "keras-caption translate",
+        __doc__,
+        imports=True,
+        needs_library=False,  # for LiteRT
+    )
     parser.add_argument(
         "model",
         type=names,
@@ -57,6 +66,8 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--input", help="text file, a sentence in each line, or its .gz"
     )
+    add_engine_option(parser)
+    parser.add_argument("--input", help="text file, a sentence in a line, or its .gz")
     parser.add_argument("--output", type=new_file, help="new file for the translations")
     parser.add_argument(
         "--n_best",
@@ -85,12 +96,13 @@ def main(arguments: Sequence[str]) -> int:
                 parser.error(f"--stream cannot be combined with --{name}")
         if not sys.stdout.isatty():
             parser.error("--stream needs a terminal, and standard output is none")
+    engine = engine_for(options.model, options)
     sentences, name = source_of(options)
     skipped = Skipped.beside(options.output)
-    model = kc.models.load_ensemble(options.model, kc.models.Ensemble)
-    if model.source is None:
+    predictor = translator_of(options, engine)
+    if predictor.source is None:
         raise kc.InputError(f"{','.join(options.model)} translates no sentences.")
-    translator = LineTranslator(model, options, name, skipped)
+    translator = LineTranslator(predictor, options, name, skipped)
     if options.stream:
         translator.stream(sentences)
     else:
@@ -103,6 +115,20 @@ def main(arguments: Sequence[str]) -> int:
             file=sys.stderr,
         )
     return 1 if skipped.records else 0
+
+
+def translator_of(options: argparse.Namespace, engine: str) -> Any:
+    """What translates: a `Predictor`, or what `load_lite` returns.
+
+    Args:
+        options: Options of the command line.
+        engine: str, what `engine_for` returned.
+    """
+    files = files_for(options.model, engine)
+    if engine == "litert" and (lite := load_lite(*files)):
+        return lite
+    import_library(options)
+    return kc.serving.Predictor(kc.models.load_ensemble(files, kc.models.Ensemble))
 
 
 def source_of(options: argparse.Namespace) -> tuple[Iterable[str], str]:
@@ -124,7 +150,7 @@ class LineTranslator:
     """Translates a stream of sentences, in memory of constant size.
 
     Args:
-        model: Translator or ensemble, with tokenizers.
+        predictor: What `translator_of` returned.
         options: Options of the command line.
         name: str, noun for a sentence in messages, before its number.
         skipped: `Skipped` that collects sentences of too many tokens.
@@ -134,9 +160,9 @@ class LineTranslator:
     """
 
     def __init__(
-        self, model: Any, options: argparse.Namespace, name: str, skipped: Skipped
+        self, predictor: Any, options: argparse.Namespace, name: str, skipped: Skipped
     ):
-        self.model = model
+        self.predictor = predictor
         self.name = name
         self.n_best = options.n_best
         self.options = decoding_of(options)
@@ -145,7 +171,7 @@ class LineTranslator:
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yields the lines to print."""
-        predictions = kc.serving.Predictor(self.model).stream(
+        predictions = self.predictor.stream(
             sentences, read=self._read, n=self.n_best, **self.options
         )
         for number, prediction in enumerate(predictions, start=1):
@@ -172,7 +198,8 @@ class LineTranslator:
             return
         if not example.has_words:
             return
-        generated = self.model.generate([sentence], stream=True, **self.options)
+        model = self.predictor.model
+        generated = model.generate([sentence], stream=True, **self.options)
         try:
             yield from (text for [text] in generated)
         except kc.errors.NoTextError as error:
@@ -180,12 +207,14 @@ class LineTranslator:
 
     def _read(self, sentence, place):
         """Makes an example of a sentence; remembers sentences of unknown words only."""
-        most = kc.inputs.text.MAX_TOKENS
-        [tokens] = self.model.source_tokens([sentence])
+        check_texts([sentence], "Sentence")
+        tokens = self.predictor.source.encode(sentence)[1:]
         words = tokens[:-1]  # the last is EOS
-        if len(tokens) > most:
-            raise kc.InputError(f"has more than {most:,} tokens and is not translated")
-        if words and not any(map(self.model.source.is_known, words)):
+        if len(tokens) > MAX_TOKENS:
+            raise kc.InputError(
+                f"has more than {MAX_TOKENS:,} tokens and is not translated"
+            )
+        if words and not any(map(self.predictor.source.is_known, words)):
             self.unknown.append(place + 1)
         values = {"source": np.array(tokens, "int32")}
         return kc.predict.Example(place, values, has_words=bool(words))

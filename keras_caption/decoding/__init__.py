@@ -8,8 +8,6 @@ Where the options leave no token, a sequence has no result, however it is genera
 its tokens are PAD, and its log-probability is -1e9.
 """
 
-import keras
-
 from keras_caption.compilation import compile_from_second_call, compile_function
 from keras_caption.decoding.beam_search import beam_search
 from keras_caption.decoding.evidence import ObjectEvidence
@@ -19,9 +17,6 @@ from keras_caption.decoding.sampling import policy, sample
 from keras_caption.decoding.scheduled_sampling import scheduled_sampling
 from keras_caption.settings.decoding import Decoding, with_decoding
 from keras_caption.settings.options import DecodingOptions
-
-# Here, because the options are also read where Keras is not imported.
-keras.saving.register_keras_serializable("keras_caption")(Decoding)
 
 __all__ = [
     "Decoding",

@@ -9,7 +9,7 @@ from keras import ops
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.box_relations import GEOMETRY
 from keras_caption.decoding.evidence_tables import EvidenceTables
-from keras_caption.features.object_detector import CATEGORIES
+from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.object_evidence import RELATIONS
 from keras_caption.text import EOS
 

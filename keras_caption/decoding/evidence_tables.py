@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_caption.features.object_detector import CATEGORIES
+from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.object_evidence import (
     DONE,
     GOVERNORS,

@@ -1,20 +1,14 @@
-"""Extracts features of photos and clips for captioners."""
+"""Extracts features of photos and clips for captioners.
 
-from keras_caption.features.clip_extractor import ClipExtractor
+Extractors and detectors are imported at their first use: files are found and read
+without Keras.
+"""
+
+from typing import TYPE_CHECKING
+
+from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.clips import Clip, find_clips, read_clip
-from keras_caption.features.coloured_objects import (
-    COLOURS,
-    ColouredObjects,
-    colours_of,
-)
-from keras_caption.features.detectors import load_detector
-from keras_caption.features.engine_detector import EngineDetector
-from keras_caption.features.extractor import Extractor
 from keras_caption.features.film_strip import film_strip
-from keras_caption.features.hub_detector import HubDetector
-from keras_caption.features.hub_network import HubNetwork
-from keras_caption.features.nanodet import NanoDet
-from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
 from keras_caption.features.photos import (
     MAX_PIXELS,
     find_photos,
@@ -24,7 +18,40 @@ from keras_caption.features.photos import (
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.features.windows import windows
-from keras_caption.features.yolox import Yolox
+from keras_caption.registration import importing
+
+if TYPE_CHECKING:  # for editors and type checkers
+    from keras_caption.features.clip_extractor import ClipExtractor
+    from keras_caption.features.coloured_objects import (
+        COLOURS,
+        ColouredObjects,
+        colours_of,
+    )
+    from keras_caption.features.detectors import load_detector
+    from keras_caption.features.engine_detector import EngineDetector
+    from keras_caption.features.extractor import Extractor
+    from keras_caption.features.hub_detector import HubDetector
+    from keras_caption.features.hub_network import HubNetwork
+    from keras_caption.features.lite_detector import LiteDetector
+    from keras_caption.features.nanodet import NanoDet
+    from keras_caption.features.object_detector import ObjectDetector
+    from keras_caption.features.yolox import Yolox
+
+MODULES = {
+    "COLOURS": ".coloured_objects",
+    "ClipExtractor": ".clip_extractor",
+    "ColouredObjects": ".coloured_objects",
+    "EngineDetector": ".engine_detector",
+    "Extractor": ".extractor",
+    "HubDetector": ".hub_detector",
+    "HubNetwork": ".hub_network",
+    "LiteDetector": ".lite_detector",
+    "NanoDet": ".nanodet",
+    "ObjectDetector": ".object_detector",
+    "Yolox": ".yolox",
+    "colours_of": ".coloured_objects",
+    "load_detector": ".detectors",
+}
 
 __all__ = [
     "CATEGORIES",
@@ -37,6 +64,7 @@ __all__ = [
     "Extractor",
     "HubDetector",
     "HubNetwork",
+    "LiteDetector",
     "NanoDet",
     "ObjectDetector",
     "Yolox",
@@ -52,3 +80,4 @@ __all__ = [
     "sampled_frames",
     "windows",
 ]
+__getattr__ = importing(__name__, MODULES)

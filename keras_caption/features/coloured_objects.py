@@ -6,9 +6,10 @@ from jaxtyping import Float32, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
+from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.keras_defaults import CHANNELS_LAST
-from keras_caption.features.object_detector import CATEGORIES, ObjectDetector
+from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
 

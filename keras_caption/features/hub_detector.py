@@ -7,9 +7,11 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, hint, missing_extras
+from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.keras_defaults import keras_defaults
-from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
+from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.suppression import Suppression
 
 if TYPE_CHECKING:
     import keras_hub
@@ -60,7 +62,12 @@ class HubDetector(ObjectDetector):
         # The last entry is for the label -1, which stands for no object.
         self.categories = np.full(network.num_classes + 1, -1)
         self.categories[[*classes[network.num_classes]]] = range(len(COCO_IDS))
-        network.prediction_decoder.confidence_threshold = confidence
+        decoder = network.prediction_decoder
+        decoder.confidence_threshold = confidence
+        if hasattr(decoder, "iou_threshold"):
+            # It suppresses boxes that overlap by just as much, too.
+            most = np.nextafter(np.float32(decoder.iou_threshold), np.float32(0))
+            self.suppression = Suppression(float(most), by_category=False)
         self.trainable = False
 
     def detect(
@@ -71,13 +78,60 @@ class HubDetector(ObjectDetector):
         Int32[Tensor, "batch N"],
     ]:
         boxes, scores, labels = detect_by(self.network, images)
-        categories = ops.take(ops.cast(self.categories, "int32"), labels, axis=0)
-        return boxes, scores, categories
+        return boxes, scores, self._categories_of(labels)
+
+    def candidates(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch N 4"],
+        Float32[Tensor, "batch N"],
+        Int32[Tensor, "batch N"],
+    ]:
+        boxes, scores, labels = detect_by(AllBoxes(self.network), images)
+        return boxes * self.image_size, scores, self._categories_of(labels)
+
+    def _categories_of(self, labels):
+        return ops.take(ops.cast(self.categories, "int32"), labels, axis=0)
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         del config["image_size"]
         return {**config, "network": keras.saving.serialize_keras_object(self.network)}
+
+
+class AllBoxes:
+    """A detector of KerasHub that predicts all boxes, without suppression.
+
+    Args:
+        network: `keras_hub.models.ObjectDetector`, whose `prediction_decoder` is a
+            layer `NonMaxSuppression`.
+    """
+
+    def __init__(self, network: Any):
+        self.network = network
+        self.prediction_decoder = EachBox(network.prediction_decoder)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.network, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.network(*args, **kwargs)
+
+    def decode_predictions(self, predictions: Any, images: Any) -> dict[str, Any]:
+        return type(self.network).decode_predictions(self, predictions, images)
+
+
+class EachBox:
+    """What a layer `NonMaxSuppression` of KerasHub returns, without suppression."""
+
+    def __init__(self, layer: Any):
+        self.bounding_box_format = layer.bounding_box_format
+        self.from_logits = layer.from_logits
+
+    def __call__(self, boxes: Any, classes: Any, images: Any = None) -> dict[str, Any]:
+        scores = ops.sigmoid(classes) if self.from_logits else classes
+        best, labels = ops.top_k(scores, 1)  # LiteRT lacks `argmax` of Keras
+        return {"boxes": boxes, "confidence": best[..., 0], "labels": labels[..., 0]}
 
 
 def detect_by(

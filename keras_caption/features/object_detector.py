@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_caption.arguments import Items, Pixels, Share, Tensor, check
 from keras_caption.errors import InputError
+from keras_caption.features.categories import CATEGORIES, COCO_IDS, GREY, objects_of
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.photos import (
     check_photos,
@@ -15,23 +16,7 @@ from keras_caption.features.photos import (
     read_photo,
     resize,
 )
-
-# COCO's ids of its 80 categories are 1 to 90 without these.
-UNUSED_IDS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
-COCO_IDS = tuple(i for i in range(1, 91) if i not in UNUSED_IDS)
-# Underscores join the words of a name.
-_NAMES = """
-person bicycle car motorcycle airplane bus train truck boat traffic_light fire_hydrant
-stop_sign parking_meter bench bird cat dog horse sheep cow elephant bear zebra giraffe
-backpack umbrella handbag tie suitcase frisbee skis snowboard sports_ball kite
-baseball_bat baseball_glove skateboard surfboard tennis_racket bottle wine_glass cup
-fork knife spoon bowl banana apple sandwich orange broccoli carrot hot_dog pizza donut
-cake chair couch potted_plant bed dining_table toilet tv laptop mouse remote keyboard
-cell_phone microwave oven toaster sink refrigerator book clock vase scissors teddy_bear
-hair_drier toothbrush
-"""
-CATEGORIES = tuple(name.replace("_", " ") for name in _NAMES.split())
-GREY = 114  # padding of photos that are not square, as in YOLOX's training
+from keras_caption.features.suppression import Suppression
 
 
 class ObjectDetector(keras.Model):
@@ -45,6 +30,7 @@ class ObjectDetector(keras.Model):
         made: tuple of str, names of the outputs.
         dimensions: tuple of str, names of the values of a region's vector.
         in_graphs: bool, whether the detector runs in compiled and exported graphs.
+        suppression: `Suppression` of `candidates`, or `None` if there are none.
 
     Args:
         image_size: int, height and width of the square that the detector reads.
@@ -68,6 +54,7 @@ class ObjectDetector(keras.Model):
     made = ("regions", "boxes")
     dimensions = CATEGORIES
     in_graphs = True
+    suppression: Suppression | None = None
 
     def __init__(
         self,
@@ -105,6 +92,26 @@ class ObjectDetector(keras.Model):
             Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by `image_size`;
             scores, float32 `(batch, N)`, which may be below `confidence` or of padding;
             and categories, int32 `(batch, N)`, indices into `COCO_IDS`, or -1.
+        """
+        raise NotImplementedError
+
+    def candidates(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch N 4"],
+        Float32[Tensor, "batch N"],
+        Int32[Tensor, "batch N"],
+    ]:
+        """All boxes of a network, before those that overlap are suppressed.
+
+        A detector that has them, and `suppression`, can be exported.
+
+        Args:
+            images: Of `detect`.
+
+        Returns:
+            Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 in pixels; scores and
+            categories, those of `detect`.
         """
         raise NotImplementedError
 
@@ -153,30 +160,7 @@ class ObjectDetector(keras.Model):
         categories = ops.take_along_axis(categories, best, axis=1)
         return boxes, scores, ops.where(good, categories, -1)
 
-    @staticmethod
-    def objects_of(detected: dict[str, Any], i: int) -> list[dict[str, Any]]:
-        """Lists the objects of one photo.
-
-        Args:
-            detected: dict, as a call returns it.
-            i: int, index of the photo in the batch.
-
-        Returns:
-            List of dict of `category`, str; `score`, float; and `box`, list of float,
-            x1, y1, x2, y2 divided by the photo's width and height.
-        """
-        regions, boxes, scores = (
-            np.asarray(detected[name][i]) for name in ("regions", "boxes", "scores")
-        )
-        return [
-            {
-                "category": CATEGORIES[region[: len(CATEGORIES)].argmax()],
-                "score": round(float(score), 4),
-                "box": [round(float(x), 4) for x in box],
-            }
-            for region, box, score in zip(regions, boxes, scores, strict=True)
-            if score > 0
-        ]
+    objects_of = staticmethod(objects_of)
 
     def read(self, path: str | os.PathLike) -> np.ndarray:
         """Reads a file, see `read_photo`."""

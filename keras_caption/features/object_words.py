@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from keras_caption.features.object_detector import CATEGORIES
+from keras_caption.features.categories import CATEGORIES
 
 # Synonyms of the names of categories. The choice is ours. Regular plurals are matched
 # too; irregular ones are listed.

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Num, UInt8
-from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features.keras_defaults import CHANNELS_LAST
 from keras_caption.formats.deadline import check_time
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import (
@@ -170,6 +168,10 @@ def resize(
     antialias: bool = True,
 ) -> Float32[Tensor, "*batch height width 3"]:
     """Resizes images by bilinear interpolation. Threads do this one at a time."""
+    from keras import ops
+
+    from keras_caption.features.keras_defaults import CHANNELS_LAST
+
     pixels = ops.cast(pixels, "float32")
     with RESIZING:
         return ops.image.resize(

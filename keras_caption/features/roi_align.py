@@ -1,5 +1,4 @@
 from jaxtyping import Float
-from keras import ops
 
 from keras_caption.arguments import Tensor
 
@@ -29,6 +28,8 @@ def roi_align(
     Reference:
         He et al., "Mask R-CNN", ICCV 2017.
     """
+    from keras import ops
+
     boxes = ops.cast(boxes, "float32")
     height, width = ops.shape(grid)[1:3]
     columns = _weights(boxes[..., 0], boxes[..., 2], width, samples)
@@ -40,6 +41,8 @@ def roi_align(
 
 def _weights(start, end, size, samples):
     """Weights of `size` cells between two positions, `(batch, N, size)`."""
+    from keras import ops
+
     shares = (ops.arange(samples, dtype="float32") + 0.5) / samples
     # (batch, N, samples)
     positions = ops.expand_dims(start, -1) + ops.expand_dims(end - start, -1) * shares

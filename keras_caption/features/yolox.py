@@ -7,7 +7,9 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
+from keras_caption.features.categories import COCO_IDS
+from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.suppression import Suppression
 
 MULTIPLE = 32  # the size of an image is a multiple of these pixels
 # Mean and standard deviation of ImageNet's colours, red, green and blue.
@@ -60,6 +62,7 @@ class Yolox(ObjectDetector):
             image_size, self.proportions, confidence, max_objects, name, **kwargs
         )
         self.network = network
+        self.suppression = Suppression(self.overlap, by_category=True)
         self.cells, self.strides = _cells(image_size, self.strides_of_grids)
         self._check_network()
         self.trainable = False
@@ -89,10 +92,7 @@ class Yolox(ObjectDetector):
         with missing_extras():  # Keras has no suppression per category
             import tensorflow as tf
 
-        images = (ops.cast(images, "float32") - MEAN) / DEVIATION
-        boxes, scores = self.predict_cells(images)
-        # A cell predicts one object: of its best category.
-        scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
+        boxes, scores = self._predict(images)
         boxes, scores, categories, _ = tf.image.combined_non_max_suppression(
             ops.expand_dims(boxes, 2),  # one box for all categories
             scores,
@@ -104,10 +104,29 @@ class Yolox(ObjectDetector):
         )
         return boxes / self.image_size, scores, ops.cast(categories, "int32")
 
+    def candidates(
+        self, images: Float32[Tensor, "batch image_size image_size 3"]
+    ) -> tuple[
+        Float32[Tensor, "batch cells 4"],
+        Float32[Tensor, "batch cells"],
+        Int32[Tensor, "batch cells"],
+    ]:
+        boxes, scores = self._predict(images)
+        best, categories = ops.top_k(scores, 1)  # LiteRT lacks `argmax` of Keras
+        return boxes, best[..., 0], categories[..., 0]
+
+    def _predict(self, images):
+        """Predicts boxes in pixels, and the score of the best category of each cell."""
+        images = (ops.cast(images, "float32") - MEAN) / DEVIATION
+        boxes, scores = self.predict_cells(images)
+        # A cell predicts one object: of its best category.
+        scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
+        return boxes, scores
+
     def predict_cells(
         self, images: Float32[Tensor, "batch image_size image_size 3"]
     ) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
-        """Boxes in pixels, and scores of the categories, of all cells.
+        """Predicts boxes in pixels, and scores of the categories, for all cells.
 
         Args:
             images: float32 `(batch, image_size, image_size, 3)`, normalized, RGB.

@@ -10,6 +10,17 @@ def models() -> dict[str, pathlib.Path]:
     return {file.stem: file for file in sorted(FOLDER.glob("*.keras"))}
 
 
+def engines() -> dict[tuple[pathlib.Path, str], pathlib.Path]:
+    """Folders of models for an engine, by the model's real file and the engine."""
+    files = models()
+    return {
+        (files[name].resolve(), engine): folder
+        for folder in FOLDER.glob("*_*")
+        for name, _, engine in [folder.name.rpartition("_")]
+        if folder.is_dir() and name in files
+    }
+
+
 def experiments() -> dict[str, pathlib.Path]:
     """The files of experiments, by name."""
     return {file.stem: file for file in sorted(FOLDER.glob("configs/*/*.py"))}

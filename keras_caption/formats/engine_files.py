@@ -12,9 +12,13 @@ import numpy as np
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reason_of
+from keras_caption.progress import silent
 
 DESCRIPTION = "model.json"
+DETECTOR = "detector"  # folder of a captioner's detector, within its own
+FORMAT = 1  # of exports; files that are kept of another are made anew
 FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
+NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}
 SUFFIXES = {name.removeprefix("model"): engine for engine, name in FILES.items()}
 
 Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
@@ -79,8 +83,10 @@ def open_engine(file: pathlib.Path) -> Run:
 def open_litert(path: str) -> Run:
     from ai_edge_litert.interpreter import Interpreter
 
-    interpreter = Interpreter(path, num_threads=os.cpu_count())
-    run = interpreter.get_signature_runner()
+    with silent():  # it says what it computes with
+        interpreter = Interpreter(path, num_threads=os.cpu_count())
+        interpreter.allocate_tensors()
+        run = interpreter.get_signature_runner()
     return lambda inputs: run(**inputs)
 
 

@@ -6,19 +6,13 @@ from jaxtyping import Bool, Float, UInt8
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.inputs.input_kind import (
-    EXAMPLE_SIZE,
-    InputKind,
-    count_valid,
-    first_valid,
-    has_not_finite,
-    not_finite,
-)
+from keras_caption.inputs.input_kind import has_not_finite, not_finite
+from keras_caption.inputs.masked_items import MaskedItems
 
 MAX_FRAMES = 1024  # of a video: attention takes its square
 
 
-class Frames(InputKind):
+class Frames(MaskedItems):
     """Frames of a video, in order of time.
 
     | key | type and shape | meaning |
@@ -36,6 +30,7 @@ class Frames(InputKind):
     sizes = ("frame_dim",)
     noun = "video"
     optional = {"frame_mask"}
+    mask, number = "frame_mask", "num_frames"
 
     @staticmethod
     def symbolic(frame_dim: int) -> dict[str, keras.KerasTensor]:
@@ -49,20 +44,12 @@ class Frames(InputKind):
             "frame_mask": keras.Input((None,), dtype="bool", name="frame_mask"),
         }
 
-    def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
-        inputs = super().read(batch, model_name)
-        self.check_counts(inputs)
-        return inputs
-
     def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Adds a mask, and sets padded frames to zero."""
         inputs = self.own(inputs)
         mask = valid_frames(inputs)
         frames = ops.where(ops.expand_dims(mask, -1), inputs["frames"], 0.0)
         return self.own({**inputs, "frames": frames, "frame_mask": mask})
-
-    def memory_mask(self, inputs: dict[str, Tensor]) -> Bool[Tensor, "batch T"]:
-        return inputs.get("frame_mask")
 
     def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         inputs = self.own(inputs)
@@ -81,49 +68,10 @@ class Frames(InputKind):
             return inputs
         return {**inputs, "frame_mask": np.ones(np.shape(inputs["frames"])[:1], "bool")}
 
-    @property
-    def padded_inputs(self) -> list[str]:
-        return [*self.specs] if "frame_mask" in self.specs else []
-
-    @classmethod
-    def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
-        """Adds a mask that is True everywhere: batches pad it with False."""
-        import tensorflow as tf
-
-        inputs = super().of_example(example, names)
-        if "frames" in inputs:
-            inputs["frame_mask"] = tf.ones(tf.shape(inputs["frames"])[:1], tf.bool)
-        return inputs
-
-    def served_specs(self) -> dict[str, keras.KerasTensor]:
-        specs = dict(self.specs)
-        if specs.pop("frame_mask", None) is not None:
-            number = keras.KerasTensor((None,), "int32", name="num_frames")
-            specs["num_frames"] = number
-        return specs
-
-    def to_served(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
-        served = super().to_served(inputs)
-        if "num_frames" in self.served_specs():
-            served["frames"], served["num_frames"] = count_valid(
-                inputs["frames"], inputs["frame_mask"]
-            )
-        return served
-
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Makes a mask from `num_frames`; a number above T makes no frame valid."""
-        tensors = self.own(inputs)
-        if "num_frames" in inputs:
-            size = ops.shape(tensors["frames"])[1]
-            tensors["frame_mask"] = first_valid(inputs["num_frames"], size)
+        tensors = super().from_served(inputs)
         # One frame more than allowed is enough for the fault, and bounds the memory.
         return {name: x[:, : MAX_FRAMES + 1] for name, x in tensors.items()}
-
-    def example(self) -> dict[str, np.ndarray]:
-        example = super().example()
-        if "num_frames" in example:
-            example["num_frames"][:] = EXAMPLE_SIZE
-        return example
 
     def blank(self, inputs: dict[str, Tensor]) -> UInt8[np.ndarray, "height width 3"]:
         """A film strip of plain frames."""

@@ -6,21 +6,15 @@ from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.inputs.input_kind import (
-    EXAMPLE_SIZE,
-    InputKind,
-    count_valid,
-    first_valid,
-    has_not_finite,
-    not_finite,
-)
+from keras_caption.inputs.input_kind import has_not_finite, not_finite
+from keras_caption.inputs.masked_items import MaskedItems
 
 # How far a box may exceed its image, as a fraction of the image's sides: enough for
 # rounding and half a pixel, too little for a box in pixels.
 BOX_MARGIN = 0.01
 
 
-class Regions(InputKind):
+class Regions(MaskedItems):
     """Regions of an image, with their boxes.
 
     | key | type and shape | meaning |
@@ -39,6 +33,7 @@ class Regions(InputKind):
     keys = ("regions", "boxes", "region_mask")
     sizes = ("region_dim",)
     noun = "image"
+    mask, number = "region_mask", "num_regions"
 
     @staticmethod
     def symbolic(region_dim: int) -> dict[str, keras.KerasTensor]:
@@ -64,7 +59,6 @@ class Regions(InputKind):
 
     def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
         inputs = super().read(batch, model_name)
-        self.check_counts(inputs)
         if "region_mask" in inputs and not self.reads_boxes:
             inputs.pop("boxes", None)
         return inputs
@@ -88,9 +82,6 @@ class Regions(InputKind):
         valid = ops.expand_dims(mask, -1)
         regions, boxes = (ops.where(valid, x, 0.0) for x in (regions, boxes))
         return self.own({"regions": regions, "boxes": boxes, "region_mask": mask})
-
-    def memory_mask(self, inputs: dict[str, Tensor]) -> Bool[Tensor, "batch N"]:
-        return inputs.get("region_mask")
 
     def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         inputs = self.own(inputs)
@@ -123,50 +114,19 @@ class Regions(InputKind):
         }
 
     @property
-    def padded_inputs(self) -> list[str]:
-        return [*self.specs] if "region_mask" in self.specs else []
-
-    @classmethod
-    def of_example(cls, example: dict[str, Tensor], names: Any) -> dict[str, Tensor]:
-        """Adds a mask that is True everywhere: batches pad it with False."""
-        import tensorflow as tf
-
-        inputs = super().of_example(example, names)
-        if "regions" in inputs:
-            inputs["region_mask"] = tf.ones(tf.shape(inputs["regions"])[:1], tf.bool)
-        return inputs
+    def is_counted(self) -> bool:
+        return not self.reads_boxes
 
     def served_specs(self) -> dict[str, keras.KerasTensor]:
-        specs = {n: spec for n, spec in self.specs.items() if n != "region_mask"}
-        if "region_mask" in self.specs and not self.reads_boxes:
+        specs = super().served_specs()
+        if self.number in specs:
             specs.pop("boxes", None)
-            specs["num_regions"] = keras.KerasTensor(
-                (None,), "int32", name="num_regions"
-            )
         return specs
-
-    def to_served(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
-        served = super().to_served(inputs)
-        if "num_regions" in self.served_specs():
-            served["regions"], served["num_regions"] = count_valid(
-                inputs["regions"], inputs["region_mask"]
-            )
-        return served
-
-    def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Makes a mask from `num_regions`; a number above N makes no region valid."""
-        tensors = self.own(inputs)
-        if "num_regions" in inputs:
-            size = ops.shape(tensors["regions"])[1]
-            tensors["region_mask"] = first_valid(inputs["num_regions"], size)
-        return tensors
 
     def example(self) -> dict[str, np.ndarray]:
         example = super().example()
         if "boxes" in example:
             example["boxes"][:] = [0, 0, 1, 1]
-        if "num_regions" in example:
-            example["num_regions"][:] = EXAMPLE_SIZE
         return example
 
     def areas(self, inputs: dict[str, Tensor]) -> Float[np.ndarray, "batch N 4"] | None:

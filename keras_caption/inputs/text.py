@@ -6,9 +6,9 @@ from keras import ops
 from keras_caption.arguments import Tensor
 from keras_caption.inputs.input_kind import InputKind
 from keras_caption.text import EOS, PAD
+from keras_caption.text.tokenizer import MAX_TOKENS
 
 EXAMPLE = "a"
-MAX_TOKENS = 1024  # of a sentence with EOS; attention takes memory for its square
 
 
 class Text(InputKind):

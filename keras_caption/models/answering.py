@@ -10,9 +10,10 @@ from keras_caption.compilation import compile_function, shapes_of
 from keras_caption.errors import InputError
 from keras_caption.features.photos import check_photos
 from keras_caption.models.photo_reader import PhotoReader
-from keras_caption.models.sentence_reader import check_texts, pad
+from keras_caption.models.sentence_reader import pad
 from keras_caption.predict import BATCH_SIZE, run_batches
 from keras_caption.text import PAD, Tokenizer
+from keras_caption.text.tokenizer import check_texts
 
 
 class Answering(PhotoReader):

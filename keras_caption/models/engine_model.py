@@ -14,7 +14,7 @@ from keras_caption.models.answering import Answering
 from keras_caption.models.generation import Generated, Generation
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import SentenceReader
-from keras_caption.text import Tokenizer
+from keras_caption.text.saved_tokenizer import tokenizer_of
 
 TEXTS = ("vocabulary", "source", "question")
 
@@ -79,13 +79,7 @@ class EngineGenerator(SentenceReader, EngineModel, Generation):
         self.decoding = Decoding(**described["decoding"])
 
     def decoding_of(self, n: int | None, options: dict[str, Any]) -> Decoding:
-        changed = self.decoding.override(**options)
-        if changed != self.decoding or (n or 1) > 1:
-            name = min(options, default="n") if (n or 1) == 1 else "n"
-            raise InputError(
-                f"The file of '{self.name}' holds the whole search: `{name}` is fixed."
-            )
-        return changed
+        return self.decoding.fixed(self.name, n, options)
 
     def encode(self, inputs: dict[str, Tensor]) -> Any:
         raise InputError(
@@ -173,17 +167,3 @@ def description_of(model: Any, most: int) -> dict[str, Any]:
         return described | {"answers": model.answers, "most": most}
     decoding = model.decoding.get_config()
     return described | {"generated": model.generated, "decoding": decoding}
-
-
-def tokenizer_of(described: dict[str, Any] | None) -> Tokenizer | None:
-    """Makes the tokenizer of a description, or returns `None` if it has none.
-
-    Raises:
-        ValueError: If Keras has registered no tokenizer of that name.
-    """
-    if described is None:
-        return None
-    kind = keras.saving.get_registered_object(described["class"])
-    if kind is None or not issubclass(kind, Tokenizer):
-        raise ValueError(f"{described['class']!r:.60} is no tokenizer")
-    return kind.from_config(described["config"])

@@ -37,6 +37,7 @@ from keras_caption.features import CATEGORIES
 from keras_caption.models.input_reader import InputReader, is_whole, parts_of
 from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
+from keras_caption.predict.captions import confidences_of
 from keras_caption.progress import progress as progress_bar
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.text import BOS, PAD, Tokenizer
@@ -194,22 +195,7 @@ class Generation(InputReader):
         scores = np.stack([scores for _, scores in results])
         return (tokens[:, 0], scores[:, 0]) if n is None else (tokens, scores)
 
-    @staticmethod
-    def confidences(
-        tokens: Int32[np.ndarray, "batch T"], scores: Float32[np.ndarray, " batch"]
-    ) -> Float32[np.ndarray, " batch"]:
-        """Confidences of generated texts, to be compared with `threshold`.
-
-        Args:
-            tokens: int32 `(batch, T)`, token ids, then PAD.
-            scores: float32 `(batch,)`, log-probabilities from `generate_tokens`.
-
-        Returns:
-            float32 `(batch,)`, the geometric means of the tokens' probabilities.
-        """
-        lengths = np.count_nonzero(np.asarray(tokens) != PAD, axis=1)
-        # exp(mean of log p); an empty text has length 0.
-        return np.exp(np.asarray(scores) / np.maximum(lengths, 1))
+    confidences = staticmethod(confidences_of)
 
     def caption(
         self, batches: Iterable[dict[str, Any]], **options: Any

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.hub_presets import loading_preset
 from keras_caption.formats import built_in, exports
-from keras_caption.formats.engine_files import SUFFIXES, engine_file
+from keras_caption.formats.engine_files import SUFFIXES
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
+from keras_caption.formats.model_files import model_file
 from keras_caption.formats.preset_files import CARD, is_preset, read_preset
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.cards import write_card
@@ -41,23 +42,7 @@ def file_of(path: str | os.PathLike) -> pathlib.Path:
         find = _finder(name)
         with loading_preset(name, {}):
             return find(WEIGHTS)
-    path = pathlib.Path(name)
-    if file := engine_file(path):
-        return file
-    if not path.is_dir():
-        if path.exists():
-            return path
-        if name in built_in.models():
-            return built_in.models()[name]
-        known = " and ".join(built_in.models())
-        raise InputError(f"There is no saved model {path}. The package has {known}.")
-    for file in ("best.keras", WEIGHTS, exports.WEIGHTS):
-        if (path / file).is_file():
-            return path / file
-    raise InputError(
-        f"There is no saved model in {path}: no best.keras, as a run has, no "
-        f"{WEIGHTS}, as a preset has, and no {exports.WEIGHTS}, as an export has."
-    )
+    return model_file(name)
 
 
 def load(path: str | os.PathLike) -> Model:

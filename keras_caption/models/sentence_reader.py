@@ -14,6 +14,7 @@ from keras_caption.models.input_reader import InputReader, is_whole
 from keras_caption.predict import BATCH_SIZE, Columns, Fault, Rows, run_batches
 from keras_caption.progress import progress
 from keras_caption.text import PAD
+from keras_caption.text.tokenizer import check_texts
 
 
 class SentenceReader(InputReader):
@@ -136,29 +137,6 @@ class SentenceReader(InputReader):
             known = len(ids) > MAX_TOKENS or any(map(self.source.is_known, words))
             if words and not known:
                 report(i, "has unknown words only", True)
-
-
-def check_texts(texts: Any, noun: str) -> None:
-    """Refuses texts that are no list of str, or not Unicode.
-
-    Args:
-        texts: Value from a user.
-        noun: str, noun for a text in messages.
-
-    Raises:
-        InputError: If `texts` is no list of str, or one is not Unicode.
-    """
-    is_list = isinstance(texts, (list, tuple, np.ndarray))
-    if not is_list or not all(isinstance(text, str) for text in texts):
-        raise InputError(f"{noun}s should be a list of str. Received: {texts!r:.100}")
-    for number, text in enumerate(texts):
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise InputError(
-                f"{noun} {number} has half of a surrogate pair, which is no Unicode "
-                f"text: {text!r:.100}"
-            ) from None
 
 
 def pad(rows: list[list[int]]) -> np.ndarray:

@@ -6,7 +6,7 @@ from jaxtyping import Float, Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.features.object_detector import CATEGORIES
+from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.object_words import CATEGORY, NOUN, PLURALS
 from keras_caption.rewards.ngrams import check_tokens
 from keras_caption.text import PAD, Vocabulary

@@ -4,10 +4,9 @@ Names are imported at their first use: a client needs no TensorFlow, and a serve
 exported models needs no models in Keras.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from keras_caption.errors import missing_extras
+from keras_caption.registration import importing
 
 if TYPE_CHECKING:  # for editors and type checkers
     from keras_caption.predict import Prediction  # noqa: F401
@@ -17,9 +16,14 @@ if TYPE_CHECKING:  # for editors and type checkers
         ServerError,
     )
     from keras_caption.serving.ctranslate2_export import export_ctranslate2  # noqa: F401
-    from keras_caption.serving.engine_export import export_engine  # noqa: F401
+    from keras_caption.serving.engine_export import (  # noqa: F401
+        export_detector,
+        export_engine,
+    )
     from keras_caption.serving.exported import ExportedPredictor  # noqa: F401
     from keras_caption.serving.limits import Limits  # noqa: F401
+    from keras_caption.serving.lite_captioner import LiteCaptioner  # noqa: F401
+    from keras_caption.serving.lite_translator import LiteTranslator  # noqa: F401
     from keras_caption.serving.predictor import Predictor  # noqa: F401
     from keras_caption.serving.saved_model_export import export  # noqa: F401
     from keras_caption.serving.server import Server  # noqa: F401
@@ -29,22 +33,18 @@ MODULES = {
     "Client": ".client",
     "ExportedPredictor": ".exported",
     "Limits": ".limits",
+    "LiteCaptioner": ".lite_captioner",
+    "LiteTranslator": ".lite_translator",
     "Prediction": "keras_caption.predict",
     "Predictor": ".predictor",
     "Server": ".server",
     "ServerError": ".client",
     "export": ".saved_model_export",
     "export_ctranslate2": ".ctranslate2_export",
+    "export_detector": ".engine_export",
     "export_engine": ".engine_export",
 }
 
 __all__ = [*MODULES]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with missing_extras():
-        module = importlib.import_module(MODULES[name], __name__)
-    globals()[name] = getattr(module, name)
-    return globals()[name]
+__getattr__ = importing(__name__, MODULES)

@@ -14,7 +14,8 @@ import tensorflow as tf
 from keras_caption.arguments import check
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.formats.engine_files import DESCRIPTION
+from keras_caption.features import ObjectDetector
+from keras_caption.formats.engine_files import DESCRIPTION, DETECTOR, NAMES
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.engine_model import description_of
@@ -35,7 +36,11 @@ Engine = Literal["openvino", "onnx", "litert"]
 OPSET = 18
 CARD = "README.md"
 TEXTS = ("vocabulary", "source", "question", "answers")
-EXPORTED = (CARD, "model.*", *(f"{name}.*" for name in TEXTS))
+DETECTOR_FILES = (DESCRIPTION, "model.*")
+EXPORTED = (
+    *(CARD, "model.*", *(f"{name}.*" for name in TEXTS)),
+    *(f"{DETECTOR}/{name}" for name in DETECTOR_FILES),
+)
 README = """\
 # {name}
 
@@ -53,7 +58,6 @@ commands of keras_caption take this folder as a model. Without keras_caption, in
 Sizes that are `None` are free. What is padding, and which examples have no answer, is
 said of the signature `tokens` in the documentation of `keras_caption.serving.export`.
 {notes}"""
-NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}
 # How a model is loaded, and run with INPUTS to IDS, its output OUTPUT.
 IMPORTS = {
     "openvino": "import openvino",
@@ -85,8 +89,10 @@ def export_engine(
     are free. These formats have no strings: no photos, no options of a request, and
     texts are tokens, which `vocabulary.json` (of subwords, `vocabulary.spm`) has in
     words; `README.md` shows how the model is loaded and run, and
-    `keras_caption.models.load` reads the folder as a model. The folder appears whole or
-    not at all.
+    `keras_caption.models.load` reads the folder as a model. With a detector as its
+    `extractor`, a captioner of LiteRT has it in a folder `detector`, see
+    `export_detector`, by which `keras-caption caption` reads photos. The folder appears
+    whole or not at all.
 
     Args:
         model: Of `keras_caption.serving.export`.
@@ -108,8 +114,47 @@ def export_engine(
                 write_texts(texts, partial / name)
         description = json.dumps(description_of(model, BEST), ensure_ascii=False)
         (partial / DESCRIPTION).write_text(description, encoding="utf-8")
+        extractor = getattr(model, "extractor", None)
+        if engine == "litert" and isinstance(extractor, ObjectDetector):
+            export_detector(extractor, partial / DETECTOR)
         card = card_of(model, endpoint, engine)
         (partial / CARD).write_text(card, encoding="utf-8")
+
+
+def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
+    """Writes a detector of objects as a folder for LiteRT.
+
+    `keras_caption.features.LiteDetector` reads it. The file has all boxes of the
+    network; those that overlap are suppressed by NumPy, which LiteRT cannot.
+
+    Args:
+        detector: `keras_caption.features.ObjectDetector`.
+        path: Path of the folder.
+
+    Raises:
+        InputError: If LiteRT lacks an operation of it, or it suppresses no boxes.
+    """
+    if detector.suppression is None:
+        raise lacking("LiteRT", detector)
+    size = detector.image_size
+    images = tf.TensorSpec((1, size, size, 3), tf.float32, "images")
+
+    def find(images):
+        boxes, scores, categories = detector.candidates(images)
+        return {"boxes": boxes, "scores": scores, "categories": categories}
+
+    write = to_litert(tf.function(find, [images], autograph=False), detector)
+    with replacing(path, DETECTOR_FILES) as partial:
+        partial.mkdir()
+        write(partial)
+        described = {
+            "name": detector.name,
+            "image_size": size,
+            "keeps_proportions": detector.keeps_proportions,
+            "max_objects": detector.max_objects,
+            "suppression": dataclasses.asdict(detector.suppression),
+        }
+        (partial / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
 
 
 # === Converters: from a traced signature to a function that writes it to a folder ===

@@ -144,7 +144,7 @@ class ExportedPredictor(RecordPredictor):
                     f"record {place}", f"it has a fault, or {names} leave none"
                 )
 
-    def warm_up(self) -> None:
+    def warm_up(self, beam_sizes: Sequence[int] = ()) -> None:
         """Runs each signature once, on one example of zeros."""
         for signature in self.signatures.values():
             signature.warm_up()

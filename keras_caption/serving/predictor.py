@@ -23,12 +23,12 @@ from keras_caption.features.object_answers import (
     is_number,
     is_undetected,
 )
-from keras_caption.features.object_words import least_score, several_of_one
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import EngineModel, load_ensemble
 from keras_caption.models.answering import Answering
 from keras_caption.predict import Example, Prediction, RecordPredictor
+from keras_caption.predict.captions import judge_by_objects
 from keras_caption.predict.predictor import FILES
 from keras_caption.serving.detection import add_detector
 from keras_caption.serving.records import array_of, clip_of, photo_of
@@ -90,6 +90,21 @@ class Predictor(RecordPredictor):
         self.model = load_ensemble(model)
         if detector is not None:
             add_detector(self.model, detector, confidence)
+
+    @property
+    def extractor(self) -> Any:
+        """What extracts features of photos or clips, or `None`."""
+        return self.model.extractor
+
+    @property
+    def source(self) -> Tokenizer | None:
+        """The tokenizer of sentences, or `None`."""
+        return self.model.source
+
+    @property
+    def categories(self) -> list[str] | None:
+        """Categories of the objects that the model reads, or `None`."""
+        return self.model.categories
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -205,16 +220,24 @@ class Predictor(RecordPredictor):
             return {}
         return signatures_of(self.model)
 
-    def warm_up(self) -> None:
-        """Compiles the functions that answer records, and the default signature."""
+    def warm_up(self, beam_sizes: Sequence[int] = ()) -> None:
+        """Compiles the functions that answer records, and the default signature.
+
+        Args:
+            beam_sizes: Sequence of int, more beam widths to compile for, of models that
+                take other widths than their own.
+        """
         values = {}
         for kind in self.model.kinds:
             values |= kind.example()
         record = {name: x[0] for name, x in values.items() if name in self.reads}
         one, more = (self.read(x) for x in (record, self._larger(record)))
-        self.answer([one])
-        # Other numbers of rows and items: TensorFlow then traces for any number.
-        self.answer([one, more])
+        is_fixed = isinstance(self.model, Answering | EngineModel)
+        widths = [] if is_fixed else [{"beam_size": size} for size in beam_sizes]
+        for options in ({}, *widths):
+            self.answer([one], **options)
+            # Other numbers of rows and items: TensorFlow then traces for any number.
+            self.answer([one, more], **options)
         if "photo" in self.reads:
             extracted = self.model.extractor.made
             others = {name: x for name, x in record.items() if name not in extracted}
@@ -268,16 +291,14 @@ class Predictor(RecordPredictor):
         if isinstance(extractor, ObjectDetector) and "scores" in values:
             for i, prediction in enumerate(predictions):
                 prediction.objects = extractor.objects_of(values, i)
-                categories = [x["category"] for x in prediction.objects]
-                if not categories:  # nothing detected: no text
+                if not prediction.objects:  # nothing detected: no text
                     predictions[i] = Prediction(inputs=prediction.inputs)
                 elif self.model.question is not None:
                     words = words_of(self.model.question, values["question"][i])
                     compare_with_objects(prediction, " ".join(words), n or 1)
                 else:
-                    self._calibrate(prediction)
-                    if several_of_one(prediction.text, categories):
-                        prediction.unsure = True
+                    calibration = getattr(self.model, "calibration", None)
+                    judge_by_objects(prediction, calibration, self.model.threshold)
         if attention:
             self._attend(values, read, predictions)
         return predictions
@@ -356,14 +377,6 @@ class Predictor(RecordPredictor):
                 Prediction(*best[0], confidence, unsure, best, tokens=one[0][0])
             )
         return predictions
-
-    def _calibrate(self, prediction):
-        """Sets the confidence of a caption by the scores of the objects it names."""
-        if calibration := getattr(self.model, "calibration", None):
-            least = least_score(prediction.text, prediction.objects)
-            sure = float(np.interp(least, *np.transpose(calibration)))
-            prediction.confidence = sure
-            prediction.unsure = sure < self.model.threshold
 
     # === Attention ===
 

@@ -2,13 +2,16 @@
 
 import pathlib
 import tempfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.features import Clip, ClipExtractor, read_photo
+from keras_caption.features import Clip, read_photo
 from keras_caption.serving.limits import MAX_ITEMS
+
+if TYPE_CHECKING:
+    from keras_caption.features import ClipExtractor
 
 
 def photo_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
@@ -41,7 +44,7 @@ def photo_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
     return value
 
 
-def clip_of(value: Any, place: int, extractor: ClipExtractor) -> Clip:
+def clip_of(value: Any, place: int, extractor: "ClipExtractor") -> Clip:
     """The sampled frames of a record's clip.
 
     Args:

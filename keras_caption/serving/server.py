@@ -41,6 +41,7 @@ class Server:
         key: Path of the private key, in PEM, if it is in a separate file.
         logs: bool, whether to write a line of JSON to standard error for each
             request. A line holds no text and no photo of a user.
+        beam_sizes: As in `keras_caption.serving.Predictor.warm_up`, for all models.
 
     Example:
 
@@ -60,6 +61,7 @@ class Server:
         logs: bool = False,
         certificate: str | None = None,
         key: str | None = None,
+        beam_sizes: Sequence[int] = (),
     ):
         tokens = [token] if isinstance(token, str) else list(token or ())
         self.has_token = bool(tokens)
@@ -67,6 +69,7 @@ class Server:
         self.key = key
         check_tls(certificate, key)
         self.logs = logs
+        self.beam_sizes = beam_sizes
         self.metrics = Metrics()
         self.service = Service(
             limits or Limits(),
@@ -82,6 +85,7 @@ class Server:
         confidence: float | None = None,
         labels: dict[str, int] | None = None,
         later: bool = False,
+        engine: str | None = None,
     ) -> str:
         """Adds a model, loads it and warms it up.
 
@@ -94,6 +98,7 @@ class Server:
             labels: dict from the label of a version to its number.
             later: bool, whether to leave loading to `load`, so that the port may be
                 opened before.
+            engine: As in `load_predictor`.
 
         Returns:
             str, the name.
@@ -106,7 +111,9 @@ class Server:
         self.service.add(
             name,
             str(path),
-            lambda path: load_predictor(path, detector, confidence),
+            lambda path: load_predictor(
+                path, detector, confidence, engine, self.beam_sizes
+            ),
             later=later,
             labels=labels,
             log=self.log,
@@ -320,7 +327,11 @@ def name_of(path: str) -> str:
 
 
 def load_predictor(
-    path: str, detector: str | None = None, confidence: float | None = None
+    path: str,
+    detector: str | None = None,
+    confidence: float | None = None,
+    engine: str | None = None,
+    beam_sizes: Sequence[int] = (),
 ) -> Any:
     """Loads and warms up a model.
 
@@ -328,6 +339,9 @@ def load_predictor(
         path: Path of an exported model, or an argument of `keras_caption.models.load`.
         detector, confidence: As in `keras_caption.serving.Predictor`, if the model
             reads objects.
+        engine: As in `keras_caption.serving.engine_cache.engine_of`, or `None` for the
+            engine of the file.
+        beam_sizes: As in `keras_caption.serving.Predictor.warm_up`.
 
     Returns:
         `ExportedPredictor` or `Predictor`.
@@ -335,6 +349,10 @@ def load_predictor(
     Raises:
         InputError: If the model cannot be loaded, or there is no such detector.
     """
+    if engine is not None:
+        from keras_caption.serving.engine_cache import engine_of
+
+        path = engine_of(path, engine)
     if (pathlib.Path(path) / SAVED_MODEL).exists():
         from keras_caption.serving.exported import ExportedPredictor
 
@@ -350,5 +368,5 @@ def load_predictor(
         # Sets "auto" to True or False: under "auto" the repetition of a shape makes
         # XLA compile, and that request would wait.
         predictor.model.jit_compile = predictor.model.jit_compile
-    predictor.warm_up()
+    predictor.warm_up(beam_sizes)
     return predictor

@@ -20,6 +20,7 @@ from keras_caption.arguments import (
     entries,
 )
 from keras_caption.errors import InputError, hint
+from keras_caption.registration import serializable
 from keras_caption.settings.options import DecodingOptions
 
 Function = TypeVar("Function", bound=Callable)
@@ -106,6 +107,7 @@ RATIO = Condition(
 )
 
 
+@serializable
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Decoding:
     """Options of generation of captions and translations.
@@ -211,6 +213,25 @@ class Decoding:
                     raise InputError(f"`{field.name}` needs {need.text}.")
                 changed = dataclasses.replace(changed, **{field.name: field.default})
         changed.check_together()
+        return changed
+
+    def fixed(self, name: str, n: int | None, options: dict[str, Any]) -> Self:
+        """These options, of a model whose file holds the whole search.
+
+        Args:
+            name: str, of the model.
+            n: int, number of texts that are wanted of an example, or `None`.
+            options: dict of options of a call, by name.
+
+        Raises:
+            InputError: If the options of the call are others.
+        """
+        changed = self.override(**options)
+        if changed != self or (n or 1) > 1:
+            option = min(options, default="n") if (n or 1) == 1 else "n"
+            raise InputError(
+                f"The file of '{name}' holds the whole search: `{option}` is fixed."
+            )
         return changed
 
     def check_together(self) -> None:

@@ -3,10 +3,9 @@ import functools
 from collections.abc import Iterable
 from typing import Any, Self
 
-import keras
-
 from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
+from keras_caption.registration import serializable
 from keras_caption.text.normalization import canonical, canonical_in_graph
 from keras_caption.text.tokenizer import (
     SPECIAL_TOKENS,
@@ -21,7 +20,7 @@ FIRST = len(SPECIAL_TOKENS) + len(BYTES)
 UNKNOWN = "\ufffd"
 
 
-@keras.saving.register_keras_serializable("keras_caption")
+@serializable
 class CharacterTokenizer(Tokenizer):
     """Tokenizer of Unicode characters, with bytes for unknown characters.
 

@@ -3,8 +3,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Self
 
-import keras
-
+from keras_caption.registration import serializable
 from keras_caption.text.normalization import (
     SEPARATORS,
     Punctuation,
@@ -34,7 +33,7 @@ SPELLINGS = (
 DELETED = r"[.,'!?\"()*#:;]"
 
 
-@keras.saving.register_keras_serializable("keras_caption")
+@serializable
 class QuestionTokenizer(Vocabulary):
     """Tokenizer of questions, normalized as in MCAN's released code.
 

@@ -3,11 +3,11 @@ import io
 from collections.abc import Iterable
 from typing import Annotated, Any, Self
 
-import keras
 from pydantic import Field
 
 from keras_caption.arguments import check
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.registration import serializable
 from keras_caption.text.normalization import canonical, canonical_in_graph
 from keras_caption.text.tokenizer import (
     BOS,
@@ -24,7 +24,7 @@ BYTES = 256
 VocabularySize = Annotated[int, Field(gt=len(SPECIAL_TOKENS) + BYTES, lt=2**31)]
 
 
-@keras.saving.register_keras_serializable("keras_caption")
+@serializable
 class SubwordTokenizer(Tokenizer):
     """Tokenizer of subwords by byte-pair encoding, a SentencePiece model.
 

@@ -8,11 +8,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from keras_caption.errors import InputError
 from keras_caption.text.normalization import canonical
 
 PAD, BOS, EOS, UNK = range(4)
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+MAX_TOKENS = 1024  # of a sentence with EOS; attention takes memory for its square
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -193,3 +196,26 @@ def check_strings(values: Iterable[str], noun: str) -> Iterable[str]:
 def is_unicode(text: Any) -> bool:
     """Returns whether a value is a str that UTF-8 can encode, without surrogates."""
     return isinstance(text, str) and not SURROGATE.search(text)
+
+
+def check_texts(texts: Any, noun: str) -> None:
+    """Refuses what is no list of str, or holds no Unicode text.
+
+    Args:
+        texts: What a user gave.
+        noun: str, what one of the texts is called in messages.
+
+    Raises:
+        InputError: If the texts are no list of str, or one is not Unicode.
+    """
+    is_list = isinstance(texts, (list, tuple, np.ndarray))
+    if not is_list or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"{noun}s should be a list of str. Received: {texts!r:.100}")
+    for number, text in enumerate(texts):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"{noun} {number} has half of a surrogate pair, which is no Unicode "
+                f"text: {text!r:.100}"
+            ) from None

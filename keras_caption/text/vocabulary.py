@@ -3,10 +3,9 @@ import functools
 from collections.abc import Iterable
 from typing import Any, Self
 
-import keras
-
 from keras_caption.arguments import Count, check
 from keras_caption.errors import InputError
+from keras_caption.registration import serializable
 from keras_caption.text.normalization import (
     Punctuation,
     canonical,
@@ -22,7 +21,7 @@ from keras_caption.text.tokenizer import (
 )
 
 
-@keras.saving.register_keras_serializable("keras_caption")
+@serializable
 class Vocabulary(Tokenizer):
     """Tokenizer of captions by words.
 

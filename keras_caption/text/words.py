@@ -2,8 +2,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Self
 
-import keras
-
+from keras_caption.registration import serializable
 from keras_caption.text.normalization import (
     SPACES,
     Punctuation,
@@ -17,7 +16,7 @@ CONTINUED = "@@"
 JOINT = rf"{CONTINUED}( |$)"
 
 
-@keras.saving.register_keras_serializable("keras_caption")
+@serializable
 class WordTokenizer(Vocabulary):
     """Tokenizer of text whose tokens are separated by white space.
 

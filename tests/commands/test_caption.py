@@ -7,6 +7,8 @@ import pathlib
 import re
 import shutil
 import struct
+import subprocess
+import sys
 import weakref
 
 import keras
@@ -25,6 +27,7 @@ from keras_caption.features import COLOURS
 from keras_caption.formats.photo_metadata import describe_photo
 from keras_caption.results import open_caption_file, with_colours
 from keras_caption.results.contact_sheet import HEAD, figure_of
+from keras_caption.serving import engine_cache
 
 
 @pytest.fixture(scope="module")
@@ -487,14 +490,54 @@ def test_the_command_measures_colours(files, capsys, monkeypatch):
     assert "2.png: a white dog (" in out
 
 
-def test_a_real_photo_is_captioned_without_naming_a_model(capsys):
+WITHOUT_KERAS = """
+import sys
+for module in ("keras", "tensorflow"):
+    sys.modules[module] = None
+import keras_caption.bulk, keras_caption_cli
+keras_caption_cli.main(sys.argv[1:])
+"""
+
+
+def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch):
+    pytest.importorskip("ai_edge_litert")
+    monkeypatch.setenv("KERAS_CAPTION_CACHE", str(tmp_path))
+    engine_cache.kept_folder.cache_clear()
     detector = data_folder("yolox_nano") / "yolox_nano.keras"
-    path = data_folder("coco_mini") / "val2017" / "000000463690.jpg"
+    photos = data_folder("coco_mini") / "val2017"
+    of_all = [*map(str, sorted(photos.glob("*.jpg"))[:4]), f"--detector={detector}"]
+    command = ["caption", *of_all, f"--output={tmp_path / 'keras.jsonl'}"]
     with pytest.raises(SystemExit) as end:
-        main(["caption", str(path), f"--detector={detector}"])
+        main(command)
     assert end.value.code == 0
-    caption = capsys.readouterr().out.removeprefix(f"{path}: ").rpartition(" (")[0]
-    assert len(caption.split()) > 3
+    engine_cache.detector_of(str(detector))  # converted once
+    engine_cache.kept_folder.cache_clear()
+    by_litert = [*of_all, "--engine=litert"]
+    for arguments in (
+        ["caption", *by_litert, f"--output={tmp_path / 'litert.jsonl'}"],
+        ["bulk", "caption", *by_litert, f"--output={tmp_path / 'bulk' / 'c'}"],
+        command,  # which has nothing to do
+    ):
+        program = [sys.executable, "-c", WITHOUT_KERAS, *arguments]
+        done = subprocess.run(program, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+    assert "Captioned 4 of 4 files, 4 of them before; 0 cannot" in done.stdout
+    rows, others = (
+        [json.loads(line) for line in (tmp_path / f"{x}.jsonl").open()]
+        for x in ("keras", "litert")
+    )
+    assert max(len(row["caption"].split()) for row in rows) > 3
+    [shard] = (tmp_path / "bulk").glob("*.jsonl")
+    texts = [json.loads(line)["text"] for line in shard.open()]
+    assert texts == [row["caption"] for row in rows]
+    for row, other in zip(rows, others, strict=True):
+        assert other["caption"] == row["caption"]
+        assert other["unsure"] == row["unsure"]
+        for name in "score", "confidence":
+            assert other[name] == pytest.approx(row[name], abs=2e-4)
+        for found, expected in zip(other["objects"], row["objects"], strict=True):
+            assert found.pop("category") == expected.pop("category")
+            assert found["box"] == pytest.approx(expected["box"], abs=2e-4)
 
 
 def test_mistakes_are_one_sentence(files, tmp_path, capsys):
@@ -513,6 +556,7 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
         ([first, f"--output={tmp_path / 'c.txt'}"], "should end in .csv, .jsonl"),
         ([first, "--confidence=30"], "--confidence: 30 is not between 0 and 1"),
         ([first, "--confidence=nan"], "--confidence: nan is not between 0 and 1"),
+        ([first, "--engine=litert"], "whole search: --max_length is fixed"),
     ]:
         code, printed, _ = call(capsys, files, *arguments)
         assert message in code
@@ -521,6 +565,8 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
     assert not (tmp_path / "c.txt").exists()
     code, _, _ = call(capsys, files, first, model="features.keras")
     assert "features.keras has no extractor" in code  # 80 of any features
+    code, _, _ = call(capsys, files, first, model="photos/0.png")
+    assert "0.png should end in .keras" in code
     code, _, _ = call(capsys, files, first, detector="none.keras")
     assert "There is no saved model" in code
     code, printed, errors = call(capsys, files, first, files / "empty")

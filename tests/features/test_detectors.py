@@ -4,14 +4,22 @@ import keras
 import numpy as np
 import onnx_detectors
 import pytest
+import tensorflow as tf
 from conftest import data_folder
 from retinanet import small_retinanet
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.decoding import compile_function
-from keras_caption.features import CATEGORIES, HubDetector, Yolox, load_detector
-from keras_caption.features.object_detector import COCO_IDS
+from keras_caption.features import (
+    CATEGORIES,
+    HubDetector,
+    LiteDetector,
+    Yolox,
+    load_detector,
+)
+from keras_caption.features.categories import COCO_IDS
+from keras_caption.features.suppression import Suppression
 
 WIDTH = {"alpha": 0.25}
 
@@ -144,6 +152,30 @@ def test_of_overlapping_boxes_the_best_remains(width, count):
     detector = Yolox(white_yolox(width=width), image_size=64)
     found = detector(detector.to_pixels([photo(64, 64, [(3, 3), (3, 4)])]))
     assert np.count_nonzero(found["scores"]) == count
+
+
+def test_what_litert_lacks_numpy_does_alike(rng):
+    detector = Yolox(white_yolox(), image_size=64)
+    for size in ((91, 64), (30, 77), (1, 9)):
+        pixels = rng.integers(0, 256, (*size, 3)).astype("uint8")
+        placed = LiteDetector.place(detector, pixels)  # which reads its sizes alone
+        for name, expected in detector.place(pixels).items():
+            np.testing.assert_array_equal(placed[name], expected)
+    corners = rng.uniform(0, 50, (200, 2)).astype("float32")
+    boxes = np.concatenate([corners, corners + rng.uniform(5, 30, (200, 2))], axis=1)
+    scores, boxes = rng.permutation(200).astype("float32"), boxes.astype("float32")
+    for overlap in 0.2, 0.65:
+        expected = tf.image.non_max_suppression(boxes, scores, 30, overlap)
+        suppress = Suppression(overlap, by_category=False)
+        found = suppress(boxes, scores, rng.integers(0, 9, 200), 30)
+        np.testing.assert_array_equal(found, expected)
+    kinds = rng.integers(0, 3, 200)
+    apart = Suppression(0.2, by_category=True)(boxes, scores, kinds, 200)
+    for kind in range(3):
+        places = np.flatnonzero(kinds == kind)
+        of_kind = boxes[places], scores[places]
+        expected = places[tf.image.non_max_suppression(*of_kind, 200, 0.2)]
+        np.testing.assert_array_equal([i for i in apart if kinds[i] == kind], expected)
 
 
 def test_detectors_of_kerashub_find_the_same_as_by_themselves(rng, tmp_path):

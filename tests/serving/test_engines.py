@@ -14,12 +14,20 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from keras_caption.commands import main
 from keras_caption.formats.engine_files import openvino_core
+from keras_caption.serving.engine_cache import engine_of
+from keras_caption.serving.server import load_predictor
 
 PACKAGES = {
     "openvino": ["openvino"],
     "onnx": ["tf2onnx", "onnxruntime"],
     "litert": ["ai_edge_litert"],
 }
+WITHOUT_KERAS = """
+import sys
+sys.modules["keras"] = sys.modules["tensorflow"] = None
+import keras_caption_cli
+keras_caption_cli.main(sys.argv[1:])
+"""
 RULES = {"no_repeat_ngram": 2, "repetition_penalty": 1.5}
 SHORT = {
     "num_layers": 1,
@@ -40,12 +48,6 @@ def run(folder, inputs, monkeypatch, capsys):
     return names, capsys.readouterr().out.splitlines()
 
 
-def export(path, folder, engine):
-    with pytest.raises(SystemExit) as end:
-        main(["export", str(path), f"--output={folder}", f"--format={engine}"])
-    assert not end.value.code
-
-
 @pytest.mark.parametrize("engine", PACKAGES)
 def test_engines_generate_the_same_tokens(
     engine, vocabulary, tmp_path, rng, monkeypatch, capsys
@@ -56,23 +58,25 @@ def test_engines_generate_the_same_tokens(
     sizes = tiny("ngsan", signed_geometry=True)
     model = kc.models.create("ngsan", vocabulary=vocabulary, **sizes | SHORT)
     model.save(tmp_path / "model.keras")
-    export(tmp_path / "model.keras", tmp_path / "engine", engine)
+    file = engine_of(tmp_path / "model.keras", engine)
+    assert engine_of(tmp_path / "model.keras", engine) == engine_of(file, engine)
+    folder = file.parent
     images = random_images(rng, 4, 5)
     padding = ~images.pop("region_mask")
     for values in images.values():
         values[padding] = 0
     tokens, _ = model.generate_tokens({name: x[:3] for name, x in images.items()})
     images["regions"][3, 0] = np.nan  # a fault, which harms no other
-    names, lines = run(tmp_path / "engine", images, monkeypatch, capsys)
+    names, lines = run(folder, images, monkeypatch, capsys)
     np.testing.assert_array_equal(names["tokens"], [*tokens, [0] * 5])
     assert lines == [*map(vocabulary.decode, tokens), ""]
-    loaded = kc.models.load(tmp_path / "engine")  # without its program
+    loaded = kc.models.load(folder)  # without its program
     batch = {name: x[:3] for name, x in images.items()}
     found, scores = loaded.generate_tokens(batch)
     np.testing.assert_array_equal(found, tokens)
     np.testing.assert_allclose(scores, model.generate_tokens(batch)[1], atol=1e-4)
     alone = {name: x[2:3, :3] for name, x in images.items()}  # the others are padding
-    names, _ = run(tmp_path / "engine", alone, monkeypatch, capsys)
+    names, _ = run(folder, alone, monkeypatch, capsys)
     np.testing.assert_array_equal(names["tokens"], tokens[2:3])
 
 
@@ -103,12 +107,13 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     model = kc.models.TransformerTranslator(
         words, words, model_dim=16, num_heads=2, feedforward_dim=32, **SHORT
     )
-    kc.serving.export_engine(model, tmp_path / "engine", "litert")
+    model.save(tmp_path / "model.keras")
+    file = engine_of(tmp_path / "model.keras", "litert")
     sentences = ["w1 w2 w3 w4", "w5"]
     source = {"source": model.to_batch(sentences)["source"]}
-    _, lines = run(tmp_path / "engine", source, monkeypatch, capsys)
+    _, lines = run(file.parent, source, monkeypatch, capsys)
     assert lines == model.generate(sentences)
-    loaded = kc.models.load(tmp_path / "engine" / "model.tflite")
+    loaded = kc.models.load(file)
     sentences += ["", "w3 w9"]
     assert loaded.translate(sentences) == model.translate(sentences)
     options = {"n": 2}, {"max_length": 4}, {"attention": True}, {"stream": True}
@@ -120,18 +125,35 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     with pytest.raises(kc.InputError, match="runs on another engine: it cannot"):
         kc.models.Ensemble([loaded, loaded])
     (tmp_path / "sentences").write_text("\n".join(sentences))
-    model.save(tmp_path / "model.keras")
-    for name in "engine", "model.keras":
-        command = ["translate", str(tmp_path / name)]
-        command += [f"--input={tmp_path / 'sentences'}"]
-        command += [f"--output={tmp_path / name}.txt"]
+    written = []
+    for engine in "keras", "litert":
+        output = tmp_path / f"{engine}.txt"
+        command = ["translate", str(tmp_path / "model.keras"), f"--engine={engine}"]
+        command += [f"--input={tmp_path / 'sentences'}", f"--output={output}"]
         with pytest.raises(SystemExit):
             main(command)
-    expected = (tmp_path / "model.keras.txt").read_text()
-    assert (tmp_path / "engine.txt").read_text() == expected
-    (tmp_path / "engine" / "model.json").write_text('{"name": "x"}')
-    with pytest.raises(kc.InputError, match="engine is damaged: KeyError"):
-        kc.models.load(tmp_path / "engine")
+        written.append(output.read_text())
+    assert written[0] == written[1]
+    program = [sys.executable, "-c", WITHOUT_KERAS, "translate", str(file), *sentences]
+    done = subprocess.run(program, check=True, capture_output=True, text=True)
+    assert done.stdout == written[0]
+    served = load_predictor(str(tmp_path / "model.keras"), engine="litert")
+    found = served([{"source": sentences[0]}, {"source": ""}])
+    assert [x.text for x in found] == [*model.generate(sentences[:1]), ""]
+    search = "LiteRT runs a file that holds the whole search: --beam_size is fixed"
+    for arguments, message in (
+        ([file, "--engine=litert", "--beam_size=2"], search),
+        ([file, "--n_best=2"], "LiteRT gives one text: leave out --n_best"),
+        ([file, "--engine=onnx"], "is a file of LiteRT: it takes no --engine onnx"),
+        ([file, "--engine=keras"], "is a file of LiteRT: it takes no --engine keras"),
+        ([f"{file},{file}"], "LiteRT runs one model, no ensemble of 2"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            main(["translate", *map(str, arguments), "a"])
+    (tmp_path / "model.tflite").write_bytes(file.read_bytes())
+    (tmp_path / "model.json").write_text('{"name": "x"}')
+    with pytest.raises(kc.InputError, match="is damaged: KeyError"):
+        kc.models.load(tmp_path)
     assert any("@@" in word for word in words.words)
 
 
@@ -147,18 +169,23 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
     )
     model.threshold = 0.25
     white_yolox(image_size=None).save(tmp_path / "yolox.keras")
-    kc.serving.export_engine(model, tmp_path / "engine", engine)
     model.save(tmp_path / "model.keras")
+    command = ["export", str(tmp_path / "model.keras"), f"--format={engine}"]
+    detector = [f"--detector={tmp_path / 'yolox.keras'}"]
+    within = detector if engine == "litert" else []
+    with pytest.raises(SystemExit) as end:
+        main([*command, *within, f"--output={tmp_path / 'engine'}"])
+    assert not end.value.code
+    capsys.readouterr()
     photos = [photo(104, 52, cells) for cells in ([(1, 2)], [], [(3, 2), (0, 1)])]
     for i, pixels in enumerate(photos):
         Image.fromarray(pixels).save(tmp_path / f"{i}.png")
     written = []
     for name in "engine", "model.keras":
         command = ["caption", *(str(tmp_path / f"{i}.png") for i in range(3))]
-        command += [
-            f"--model={tmp_path / name}",
-            f"--detector={tmp_path / 'yolox.keras'}",
-        ]
+        command.append(f"--model={tmp_path / name}")
+        if name != "engine" or not within:
+            command += detector
         with pytest.raises(SystemExit) as end:
             main(command)
         assert not end.value.code
@@ -173,11 +200,12 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
     asked = kc.text.QuestionTokenizer(["what", "is"])
     answers = [f"a{i}" for i in range(9)]
     answerer = kc.models.create(
-        "mcan", question=asked, answers=answers, region_dim=6, **sizes
+        "mcan", question=asked, answers=answers, **objects, **sizes
     )
-    kc.serving.export_engine(answerer, tmp_path / "answers", engine)
-    loaded = kc.models.load(tmp_path / "answers")
-    given = {"regions": images["regions"], "region_mask": images["region_mask"]}
+    answerer.save(tmp_path / "answers.keras")
+    loaded = kc.models.load(engine_of(tmp_path / "answers.keras", engine))
+    given = {"regions": np.tile(images["regions"], 20)[..., :80]}
+    given["region_mask"] = images["region_mask"]
     questions = ["what is", "", "is it"]
     expected = answerer.answer_n_best(given, questions, 5)
     for ours, theirs in zip(
@@ -189,6 +217,12 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
         )
     with pytest.raises(kc.InputError, match="has 5 answers"):
         loaded.answer_n_best(given, questions, 6)
+    answerer.extractor = kc.features.load_detector(str(tmp_path / "yolox.keras"))
+    [expected] = answerer.answer([photos[0]], ["what is"])
+    command = ["answer", str(tmp_path / "0.png"), "what is", f"--engine={engine}"]
+    with pytest.raises(SystemExit):
+        main([*command, f"--model={tmp_path / 'answers.keras'}", *detector])
+    assert capsys.readouterr().out.startswith(f"{expected} (")
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path, captioner, monkeypatch, capfd):

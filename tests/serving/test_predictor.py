@@ -10,7 +10,9 @@ from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
+from keras_caption.compilation import compile_function
 from keras_caption.features.object_words import least_score
+from keras_caption.models import generation
 from keras_caption.serving.records import clip_of
 
 QUESTION = kc.text.QuestionTokenizer(["is", "it", "red"])
@@ -43,6 +45,23 @@ def png(*cells, size=(416, 416)):
     file = io.BytesIO()
     Image.fromarray(photo(*size, cells)).save(file, "png")
     return file.getvalue()
+
+
+def test_warm_beams_wait_for_no_compilation(of_objects, monkeypatch):
+    model, compiled = of_objects.model.members[0], []
+
+    def counting(function, *args):
+        compiled.append(function)
+        return compile_function(function, *args)
+
+    monkeypatch.setattr(generation, "compile_function", counting)
+    predictor = kc.serving.Predictor(model)
+    monkeypatch.setattr(kc.serving.Predictor, "signatures", {})  # which take seconds
+    predictor.warm_up([1])
+    assert len(compiled) == 2  # for its own width, and that one
+    record = {"regions": np.eye(80)[:3], "boxes": [[0, 0, 1, 1]] * 3}
+    predictor([record], beam_size=1)
+    assert len(compiled) == 2
 
 
 def test_photos_of_any_sizes_are_captioned_together(of_objects):

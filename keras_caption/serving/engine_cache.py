@@ -1,0 +1,138 @@
+"""Models and detectors as files of an engine, which are made once and kept."""
+
+import atexit
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import keras_caption
+from keras_caption.atomic import cache_folder
+from keras_caption.errors import InputError
+from keras_caption.formats import built_in
+from keras_caption.formats.engine_files import (
+    FORMAT,
+    NAMES,
+    SUFFIXES,
+    engine_file,
+)
+from keras_caption.formats.model_files import model_file
+from keras_caption.progress import report, silent
+
+
+def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
+    """The file of a saved model for an engine, which is made unless it is there.
+
+    It is in the package, or kept by the content of the model in the folder of
+    `keras_caption.atomic.cache_folder`. Making it takes Keras; finding it does not.
+
+    Args:
+        model: Of `keras_caption.models.load`.
+        engine: Of `keras_caption.serving.export_engine`.
+
+    Raises:
+        InputError: If there is no such model, it is a file of another engine, or it
+            cannot be exported for this one.
+    """
+    is_address = "://" in os.fspath(model)
+    file = keras_caption.models.file_of(model) if is_address else model_file(model)
+    if file.suffix in SUFFIXES:
+        if SUFFIXES[file.suffix] != engine:
+            raise InputError(
+                f"{model} is a file of {NAMES[SUFFIXES[file.suffix]]}, which "
+                f"{NAMES.get(engine, 'Keras')} does not run."
+            )
+        return file
+    folder = built_in.engines().get((file.resolve(), engine))
+    if folder is not None:
+        return engine_file(folder)
+
+    def write(folder):
+        loaded = keras_caption.models.load(model)
+        keras_caption.serving.export_engine(loaded, folder, engine)
+
+    whole = file.parent if is_address else file
+    if os.path.isdir(model) and file.suffix != ".keras":  # a preset or an export
+        whole = pathlib.Path(model)
+    return kept(model, engine, digest_of(whole), write)
+
+
+def detector_of(detector: str) -> pathlib.Path:
+    """The file of a detector for LiteRT, which is made unless it is there.
+
+    Args:
+        detector: Of `keras_caption.features.load_detector`.
+
+    Raises:
+        InputError: If there is no such detector, or LiteRT lacks an operation of it.
+    """
+    if file := engine_file(detector):
+        return file
+
+    def write(folder):
+        loaded = keras_caption.features.load_detector(detector)
+        keras_caption.serving.export_detector(loaded, folder)
+
+    if os.path.exists(detector):
+        digest = digest_of(pathlib.Path(detector))
+    else:  # a preset, of which a version of KerasHub has one
+        digest = hashlib.sha256(f"{detector} {version_of('keras-hub')}".encode())
+        digest = digest.hexdigest()
+    return kept(detector, "litert", digest, write)
+
+
+def kept(
+    name: Any, engine: str, digest: str, write: Callable[[pathlib.Path], None]
+) -> pathlib.Path:
+    """The file of an engine in a folder that is kept, written unless it is there.
+
+    Args:
+        name: What it is called in messages.
+        engine: str.
+        digest: str, of what it is made of.
+        write: Function of a path, which writes the folder.
+    """
+    folder = kept_folder() / f"{digest[:32]}-{engine}-{FORMAT}"
+    if not engine_file(folder):
+        if not importlib.util.find_spec("tensorflow"):
+            raise InputError(
+                f"{name} is not for {NAMES[engine]} yet, and TensorFlow converts it: "
+                "pip install 'keras-caption[photos]', or name a folder that "
+                f"`keras-caption export --format {engine}` wrote."
+            )
+        report(f"Converting {name} for {NAMES[engine]}, once.")
+        with silent():  # LiteRT's converter prints pages about what it lacks
+            write(folder)
+    return engine_file(folder)
+
+
+@functools.cache
+def kept_folder() -> pathlib.Path:
+    """The folder of what is kept, or one of this process."""
+    if (folder := cache_folder()) is not None:
+        return folder / "engines"
+    temporary = tempfile.TemporaryDirectory()
+    atexit.register(temporary.cleanup)
+    return pathlib.Path(temporary.name)
+
+
+def digest_of(path: pathlib.Path) -> str:
+    """The SHA-256 of a file, or of all files in a folder."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def version_of(package: str) -> str:
+    """The version of a package, empty if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,74 @@
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_caption.errors import InputError
+from keras_caption.features import CATEGORIES, MAX_PIXELS, LiteDetector
+from keras_caption.predict import Example, Prediction
+from keras_caption.predict.captions import judge_by_objects
+from keras_caption.serving.lite_predictor import LitePredictor
+from keras_caption.serving.records import photo_of
+
+INPUTS = {"regions", "boxes", "region_mask"}
+
+
+class LiteCaptioner(LitePredictor):
+    """Captions photos by a captioner and a detector of objects in files of LiteRT.
+
+    Args:
+        file: Of `LitePredictor`, of a captioner of detected objects that reads boxes.
+        detector: Path of the detector's, see `keras_caption.serving.export_detector`.
+        confidence: float in [0, 1], least score of an object.
+
+    Attributes:
+        extractor: `keras_caption.features.LiteDetector`.
+
+    Raises:
+        InputError: As `LitePredictor` raises it.
+    """
+
+    noun = "image"
+    reads = ("photo",)
+
+    def __init__(
+        self, file: pathlib.Path, detector: pathlib.Path, confidence: float = 0.3
+    ):
+        super().__init__(file)
+        self.extractor = LiteDetector(detector, confidence)
+
+    @staticmethod
+    def takes(described: dict[str, Any]) -> bool:
+        return (
+            described.get("generated") == "captions"
+            and described.get("categories") == [*CATEGORIES]
+            and {*described.get("inputs", ())} == INPUTS
+            and "boxes" not in described.get("ignored_inputs", ())
+        )
+
+    def read(
+        self, record: Mapping[str, Any], place: int = 0, max_pixels: int = MAX_PIXELS
+    ) -> Example:
+        """Reads and checks one record, see `Predictor.read`."""
+        if [*record] != ["photo"]:
+            raise InputError(f"Record {place} should have a photo alone.")
+        photo = photo_of(record["photo"], place, max_pixels)
+        return self.example_of({"photo": photo}, place)
+
+    def example_of(self, values: dict[str, Any], place: int) -> Example:
+        """An example of a photo that was read, see `Predictor.example_of`."""
+        return Example(place, {"photo": self.extractor.place(values["photo"])})
+
+    def features_of(self, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
+        return self.extractor(inputs["photo"])
+
+    def served(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: values[name] for name in self.extractor.made}
+
+    def has_text(self, values: dict[str, np.ndarray], i: int) -> bool:
+        return bool(values["scores"][i].any())
+
+    def complete(self, made: Prediction, values: dict[str, np.ndarray], i: int) -> None:
+        made.objects = self.extractor.objects_of(values, i)
+        judge_by_objects(made, self.calibration, self.threshold)

@@ -1,0 +1,108 @@
+import abc
+import pathlib
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from keras_caption.errors import InputError, NoTextError
+from keras_caption.formats.engine_files import open_engine, read_description
+from keras_caption.predict import Prediction, RecordPredictor
+from keras_caption.predict.captions import confidences_of
+from keras_caption.settings.decoding import Decoding
+from keras_caption.text.saved_tokenizer import tokenizer_of
+
+
+class LitePredictor(RecordPredictor):
+    """Base of predictors that run LiteRT alone, without Keras and TensorFlow.
+
+    Texts are those of `Predictor`, and the first is there in a second.
+
+    Args:
+        file: Path of the model's file, see `keras_caption.serving.export_engine`.
+
+    Attributes:
+        source: `keras_caption.text.Tokenizer` of what is translated, or `None`.
+        categories: List of str, of the objects that the model reads, or `None`.
+
+    Raises:
+        InputError: If a file is damaged or of another kind, or LiteRT is missing.
+    """
+
+    noun = "example"
+
+    def __init__(self, file: pathlib.Path):
+        super().__init__()
+        described = read_description(file)
+        if not self.takes(described):
+            raise InputError(f"{file.parent} is no model of a {type(self).__name__}.")
+        try:
+            self.name = str(described["name"])
+            self.categories = described["categories"]
+            self.threshold = float(described["threshold"])
+            self.calibration = described["calibration"]
+            self.decoding = Decoding(**described["decoding"])
+            self.vocabulary = tokenizer_of(described["vocabulary"])
+            self.source = tokenizer_of(described.get("source"))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{file.parent} is damaged: {error!r:.200}.") from None
+        self._run = open_engine(file)
+
+    @staticmethod
+    @abc.abstractmethod
+    def takes(described: dict[str, Any]) -> bool:
+        """Whether it runs a model of an engine's file.
+
+        Args:
+            described: Of `keras_caption.formats.engine_files.read_description`.
+        """
+
+    def check_options(self, n: int | None, options: dict[str, Any]) -> None:
+        self.decoding.fixed(self.name, n, options)
+
+    def run(
+        self,
+        inputs: dict[str, Any],
+        places: Int[np.ndarray, " size"],
+        n: int | None,
+        attention: bool,
+        options: dict[str, Any],
+    ) -> list[Prediction]:
+        """Predictions of a batch, see `RecordPredictor.run`."""
+        if attention:
+            raise InputError(f"The file of '{self.name}' shows no attention.")
+        values = self.features_of(inputs)
+        outputs = self._run(self.served(values))
+        tokens, scores = outputs["tokens"], outputs["scores"]
+        sure = confidences_of(tokens, scores)
+        found = []
+        for i, place in enumerate(places):
+            read = {name: x[i] for name, x in values.items()}
+            if not self.has_text(values, i):
+                found.append(Prediction(inputs=read))
+                continue
+            if np.isneginf(scores[i]):
+                reason = "the options of the file leave none"
+                raise NoTextError(f"{self.noun} {place}", reason)
+            text, score = self.vocabulary.decode(tokens[i]), float(scores[i])
+            unsure = bool(sure[i] < self.threshold)
+            made = Prediction(text, score, float(sure[i]), unsure, [(text, score)])
+            made.inputs, made.tokens = read, tokens[i]
+            self.complete(made, values, i)
+            found.append(made)
+        return found
+
+    def features_of(self, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
+        """What the model reads of a batch."""
+        return inputs
+
+    def served(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What the engine reads of that."""
+        return values
+
+    def has_text(self, values: dict[str, np.ndarray], i: int) -> bool:
+        """Whether an example of a batch has a text."""
+        return True
+
+    def complete(self, made: Prediction, values: dict[str, np.ndarray], i: int) -> None:
+        """Adds to a prediction what is known of its example beside the text."""

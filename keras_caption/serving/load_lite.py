@@ -1,0 +1,37 @@
+import pathlib
+
+from keras_caption.formats.engine_files import DETECTOR, read_description
+from keras_caption.serving.engine_cache import detector_of
+from keras_caption.serving.lite_captioner import LiteCaptioner
+from keras_caption.serving.lite_predictor import LitePredictor
+from keras_caption.serving.lite_translator import LiteTranslator
+
+
+def load_lite(
+    file: str | pathlib.Path,
+    detector: str | None = None,
+    default_detector: str | None = None,
+    confidence: float | None = None,
+) -> LitePredictor | None:
+    """Loads what runs a model by LiteRT alone, or `None` where Keras has to help.
+
+    Args:
+        file: Path of the model's file for LiteRT.
+        detector: str, of `keras_caption.serving.engine_cache.detector_of`, or `None`.
+        default_detector: str, the same, where a captioner has none beside its file;
+            without one it is not loaded.
+        confidence: float in [0, 1], least score of an object, 0.3 if it is `None`.
+
+    Raises:
+        InputError: If a file is damaged, or there is no such detector for LiteRT.
+    """
+    file = pathlib.Path(file)
+    described = read_description(file)
+    if LiteTranslator.takes(described):
+        return LiteTranslator(file)
+    own = file.parent / DETECTOR
+    name = detector or (str(own) if own.is_dir() else default_detector)
+    if name is None or not LiteCaptioner.takes(described):
+        return None
+    confidence = 0.3 if confidence is None else confidence
+    return LiteCaptioner(file, detector_of(name), confidence)
