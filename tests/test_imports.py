@@ -4,6 +4,7 @@ import ast
 import graphlib
 import importlib
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -210,3 +211,12 @@ def test_functions_have_at_most_seven_parameters():
     long = {path: list(too_long(path.read_text())) for path in paths}
     assert not {str(path): names for path, names in long.items() if names}
     assert list(too_long("def f(self, a, b, /, *, c): pass", most=2)) == ["f"]
+
+
+def test_mutations_name_texts_and_tests_that_there_are():
+    path = PROJECT / "tests" / "endurance" / "mutations.py"
+    table = runpy.run_path(str(path))["MUTATIONS"]
+    assert len(table) >= 50
+    for (file, tests), text, _ in table:
+        assert (PACKAGE / file).read_text().count(text) == 1, (file, text)
+        assert (PROJECT / "tests" / tests.split("::")[0].split()[0]).is_file(), tests

@@ -87,7 +87,7 @@ MUTATIONS = [  # (file, tests), text, replacement
     (GEOMETRY, '"bjhg,bijg->bhij"', '"bihg,bijg->bhij"'),
     (NORM, "ops.where(valid, items - mean, 0.0)", "items - mean"),
     (NORM, "ops.maximum(count, 1.0)", "count"),
-    (NORM, "< self.min_distinct", "<= self.min_distinct"),
+    (NORM, "rsqrt(variance + self.epsilon)", "rsqrt(variance)"),
     # === Searches ===
     (
         ("decoding/rules.py", OPTION("scores")),
