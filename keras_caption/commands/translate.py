@@ -67,7 +67,6 @@ def make_parser() -> Parser:
         "--input", help="text file, a sentence in each line, or its .gz"
     )
     add_engine_option(parser)
-    parser.add_argument("--input", help="text file, a sentence in a line, or its .gz")
     parser.add_argument("--output", type=new_file, help="new file for the translations")
     parser.add_argument(
         "--n_best",
