@@ -56,8 +56,8 @@ def score_files(
             `None`.
         metrics: Sequence of str: names in `METRICS`, in `DIVERSITY` of
             `keras_caption.evaluation.caption_diversity`, and in `CLIP_METRICS` of
-            `keras_caption.evaluation.ClipScorer`. Defaults to those in `METRICS`,
-            without SPICE unless `spice` says so.
+            `keras_caption.evaluation.ClipScorer`. Only these are computed, and SPICE if
+            `spice` says so. Defaults to those in `METRICS`, without SPICE.
         clip: `ClipScorer`, which the last ones need.
 
     Returns:
@@ -156,10 +156,10 @@ class ScoredImages:
         references = self.references
         objects = None if instances_path is None else objects_of(instances_path, ids)
         scores, notes = {}, {}
-        spice = spice or "SPICE" in (metrics or ())
-        metrics = {*(metrics or METRICS)}
-        if metrics & {*METRICS}:
-            scores, notes = score(captions, references, spice, self.characters)
+        in_coco = None if metrics is None else [x for x in metrics if x in METRICS]
+        metrics = {*(metrics or ())}
+        if in_coco is None or in_coco or spice:
+            scores, notes = score(captions, references, spice, self.characters, in_coco)
         if metrics & {*DIVERSITY}:
             scores |= diversity(several, references)
         if metrics & {*CLIP_METRICS}:
@@ -226,7 +226,9 @@ def score_table(
         InputError: As `score_files`.
     """
     check_names(metrics, clip)
-    results, columns = read_several(results_path, metrics), metrics or METRICS
+    results, columns = read_several(results_path, metrics), [*(metrics or METRICS)]
+    if spice and "SPICE" not in columns:
+        columns.append("SPICE")
     rows, labels_of = {}, {}
     paths = [pathlib.Path(path) for path in captions_paths]
     distinct = len({path.stem for path in paths}) == len(paths)
