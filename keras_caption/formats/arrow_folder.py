@@ -35,7 +35,10 @@ def open_arrow(path: pathlib.Path) -> dict[str, Any]:
         import datasets
     with reading(path):
         opened = datasets.load_from_disk(str(path))
-    splits = dict(opened) if isinstance(opened, datasets.DatasetDict) else {ALL: opened}
+        is_several = isinstance(opened, datasets.DatasetDict)
+        splits = dict(opened) if is_several else {ALL: opened}
+        for rows in splits.values():
+            rows.data.validate(full=True)  # Arrow aborts at offsets outside of the file
     for split, rows in splits.items():
         column = image_column(path, rows)
         splits[split] = rows.cast_column(column, datasets.Image(decode=False))
@@ -75,8 +78,10 @@ def caption_column(path: pathlib.Path, rows: Any) -> str:
 def captions_of(path: pathlib.Path, split: str, skipped: list[str]) -> list[list[str]]:
     """The captions of all rows of a split; those without words are skipped."""
     rows = open_arrow(path)[split]
-    found = []
-    for number, value in enumerate(rows[caption_column(path, rows)]):
+    found, column = [], caption_column(path, rows)
+    with reading(path):
+        values = list(rows[column])
+    for number, value in enumerate(values):
         texts = [value] if isinstance(value, str) else list(value or ())
         where = f"{path}, {split or 'row'} {number}"
         found.append(with_words([(where, text) for text in texts], skipped))
@@ -90,7 +95,9 @@ def image_bytes(path: pathlib.Path, split: str, number: int) -> bytes:
         InputError: If the row has none.
     """
     rows = open_arrow(path)[split]
-    content = (rows[number][image_column(path, rows)] or {}).get("bytes")
+    column = image_column(path, rows)
+    with reading(path):
+        content = (rows[number][column] or {}).get("bytes")
     if content is None:  # what names a file of another machine, or of anybody
         raise InputError(
             f"{path}, {split or 'row'} {number} has no image: save_to_disk writes it."
