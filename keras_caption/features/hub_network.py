@@ -28,10 +28,10 @@ class HubNetwork(keras.Model):
     Args:
         backbone: `keras_hub.models.Backbone` of images.
         converter: `keras_hub.layers.ImageConverter`, with a square `image_size`.
-        layer: str, name of the layer whose output is the grid; or `"pooled"`, the
-            backbone's own pooled vector or else the class token or else the mean of the
-            feature map or tokens. Defaults to the last layer with a feature map or
-            tokens.
+        layer: str, name of the layer whose output is the grid; or `"pooled"`: the
+            pooled vector that the backbone returns or, if it returns none, its class
+            token or, if it has none, the mean of its feature map or tokens. Defaults
+            to the last layer with a feature map or tokens.
 
     Call arguments:
         images: float `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
@@ -145,7 +145,7 @@ def load_hub_network(
         elif converter.image_size is None:
             converter.image_size = (IMAGE_SIZE, IMAGE_SIZE)
         if layer == POOLED and hasattr(whole, "vision_projection"):
-            # CLIP's vector, which it compares with texts, is made outside its encoder.
+            # CLIP projects its embedding of an image outside of the vision encoder.
             vector = whole.vision_projection(whole.vision_pooler(backbone.output))
             backbone = keras.Model(backbone.input, vector, name=backbone.name)
         return HubNetwork(backbone, converter, layer)

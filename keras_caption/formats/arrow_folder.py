@@ -8,9 +8,9 @@ from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reading
 from keras_caption.formats.fields import with_words
 
-FILES = ("dataset_dict.json", "state.json")  # of several splits, and of one
+FILES = ("dataset_dict.json", "state.json")  # with splits, and without
 CAPTIONS = ("captions", "caption", "sentences", "text", "texts", "raw")
-ALL = ""  # the split of a dataset that has none
+ALL = ""  # stands for the split of a dataset without splits
 
 
 def is_arrow_folder(path: pathlib.Path) -> bool:
@@ -20,7 +20,7 @@ def is_arrow_folder(path: pathlib.Path) -> bool:
 
 @functools.lru_cache(maxsize=4)
 def open_arrow(path: pathlib.Path) -> dict[str, Any]:
-    """Opens a dataset; its images stay as they are encoded.
+    """Opens a dataset, whose images are not decoded.
 
     Args:
         path: `pathlib.Path` of the folder.
@@ -89,7 +89,7 @@ def captions_of(path: pathlib.Path, split: str, skipped: list[str]) -> list[list
 
 
 def image_bytes(path: pathlib.Path, split: str, number: int) -> bytes:
-    """The file of the image of a row.
+    """The encoded image of a row.
 
     Raises:
         InputError: If the row has none.
@@ -98,7 +98,7 @@ def image_bytes(path: pathlib.Path, split: str, number: int) -> bytes:
     column = image_column(path, rows)
     with reading(path):
         content = (rows[number][column] or {}).get("bytes")
-    if content is None:  # what names a file of another machine, or of anybody
+    if content is None:  # a path alone may name any file, even of another machine
         raise InputError(
             f"{path}, {split or 'row'} {number} has no image: save_to_disk writes it."
         )

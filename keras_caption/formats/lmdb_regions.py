@@ -12,12 +12,12 @@ from keras_caption.formats.region_lines import decode
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 
 DATA = "data.mdb"  # LMDB's file in its folder
-KEYS = "keys"  # a list of the others
+KEYS = "keys"  # key of a list of all other keys
 FIELDS = ("image_h", "image_w", "num_boxes", "boxes", "features")
 
 
 class LmdbRegions(RegionRecords):
-    """Reader of ViLBERT's LMDB, whose records are pickles called by the ids of images.
+    """Reader of ViLBERT's LMDB, whose records are pickles with image ids as keys.
 
     A record is a dict of `image_h`, `image_w`, `num_boxes`, and of `boxes`, in pixels,
     and `features`, base64 of float32. The pickles are read as plain data.
