@@ -63,8 +63,8 @@ def main(arguments: Sequence[str]) -> None:
             values.spice,
             values.characters,
             values.instances,
-            values.metrics,
-            clip,
             values.by_length,
+            metrics=values.metrics,
+            clip=clip,
         )
     )

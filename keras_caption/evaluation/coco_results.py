@@ -5,6 +5,8 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from typing_extensions import TypedDict, Unpack
+
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError, hint
 from keras_caption.evaluation.caption_diversity import DIVERSITY, diversity
@@ -24,6 +26,13 @@ from keras_caption.formats.coco_results import read_result_lists, read_results
 # Greatest lengths of the levels of Deng et al., "Length-Controllable Image Captioning",
 # ECCV 2020, on COCO; longer captions are a row of their own.
 LEVELS = (9, 14, 19, 25)
+
+
+class ChosenMetrics(TypedDict, total=False):
+    """The metrics of a table, see `score_files`."""
+
+    metrics: Sequence[str] | None
+    clip: ClipScorer | None
 
 
 def write_results(path: str | os.PathLike, captions: Mapping[Any, str]) -> None:
@@ -79,7 +88,9 @@ def score_files(
     return images.score(spice, instances_path, metrics, clip)
 
 
-def check_names(metrics: Sequence[str] | None, clip: ClipScorer | None) -> None:
+def check_names(
+    metrics: Sequence[str] | None = None, clip: ClipScorer | None = None
+) -> None:
     """Raises `InputError` if a metric is unknown, or lacks what it needs."""
     known = [*METRICS, *DIVERSITY, *CLIP_METRICS]
     for name in metrics or ():
@@ -229,9 +240,8 @@ def score_table(
     spice: bool = False,
     characters: bool = False,
     instances_path: str | os.PathLike | None = None,
-    metrics: Sequence[str] | None = None,
-    clip: ClipScorer | None = None,
     by_length: bool = False,
+    **chosen: Unpack[ChosenMetrics],
 ) -> str:
     """Scores a COCO results file against several captions files such as c5 and c40.
 
@@ -246,9 +256,10 @@ def score_table(
         captions_paths: Sequence of paths of captions files, see `score_files`.
         results_path: Path of a results file, see `score_files`.
         spice, characters: See `score`.
-        instances_path, metrics, clip: See `score_files`.
+        instances_path: See `score_files`.
         by_length: bool, whether rows are of lengths, not of domains. Defaults to
             `False`.
+        **chosen: `metrics` and `clip`, see `score_files`.
 
     Returns:
         str, a Markdown table with a row for each captions file, followed by the notes
@@ -257,7 +268,8 @@ def score_table(
     Raises:
         InputError: As `score_files`.
     """
-    check_names(metrics, clip)
+    check_names(**chosen)
+    metrics, clip = chosen.get("metrics"), chosen.get("clip")
     results, columns = read_several(results_path, metrics), [*(metrics or METRICS)]
     if spice and "SPICE" not in columns:
         columns.append("SPICE")
