@@ -121,6 +121,7 @@ def test_an_experiment_trains_what_a_file_registers(
     # What takes seconds, and is tested elsewhere.
     monkeypatch.setattr(kc.evaluation, "score", lambda *_: ({}, {}))
     monkeypatch.setattr(report, "draw_attention", lambda *_: None)
+    monkeypatch.setattr(report, "summaries", lambda *_: {})
     monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
     values = {
         "model.width": 8,

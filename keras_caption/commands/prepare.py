@@ -149,7 +149,8 @@ FLAGS = {
     },
     "layer": {
         "help": "layer whose output is the grid; defaults to the last one, for presets "
-        "to the last one with a feature map or tokens"
+        "to the last one with a feature map or tokens; or pooled: the vector of the "
+        "whole photo of a preset, as a grid of one cell and as one region"
     },
     "image_size": {
         "type": count,

@@ -35,6 +35,12 @@ def make_parser() -> Parser:
         help="count each character as a word, for languages without spaces",
     )
     parser.add_argument(
+        "--by_length",
+        action="store_true",
+        help="a row for each range of the length of captions: 1 to 9, 10 to 14, 15 to "
+        "19, 20 to 25 and more words",
+    )
+    parser.add_argument(
         "--instances",
         metavar="FILE",
         help="COCO's instances_*.json with the objects that captions should name",
@@ -57,7 +63,8 @@ def main(arguments: Sequence[str]) -> None:
             values.spice,
             values.characters,
             values.instances,
-            values.metrics,
-            clip,
+            values.by_length,
+            metrics=values.metrics,
+            clip=clip,
         )
     )

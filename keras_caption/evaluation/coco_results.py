@@ -1,12 +1,16 @@
+import bisect
 import functools
 import os
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from typing_extensions import TypedDict, Unpack
+
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError, hint
 from keras_caption.evaluation.caption_diversity import DIVERSITY, diversity
+from keras_caption.evaluation.captions import normalize
 from keras_caption.evaluation.clip_score import CLIP_METRICS, ClipScorer
 from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.named_objects import object_scores, text_of_shares
@@ -18,6 +22,17 @@ from keras_caption.formats.coco import (
     read_names,
 )
 from keras_caption.formats.coco_results import read_result_lists, read_results
+
+# Greatest lengths of the levels of Deng et al., "Length-Controllable Image Captioning",
+# ECCV 2020, on COCO; longer captions are a row of their own.
+LEVELS = (9, 14, 19, 25)
+
+
+class ChosenMetrics(TypedDict, total=False):
+    """The metrics of a table, see `score_files`."""
+
+    metrics: Sequence[str] | None
+    clip: ClipScorer | None
 
 
 def write_results(path: str | os.PathLike, captions: Mapping[Any, str]) -> None:
@@ -56,8 +71,8 @@ def score_files(
             `None`.
         metrics: Sequence of str: names in `METRICS`, in `DIVERSITY` of
             `keras_caption.evaluation.caption_diversity`, and in `CLIP_METRICS` of
-            `keras_caption.evaluation.ClipScorer`. Defaults to those in `METRICS`,
-            without SPICE unless `spice` says so.
+            `keras_caption.evaluation.ClipScorer`. Only these are computed, and SPICE if
+            `spice` says so. Defaults to those in `METRICS`, without SPICE.
         clip: `ClipScorer`, which the last ones need.
 
     Returns:
@@ -73,7 +88,9 @@ def score_files(
     return images.score(spice, instances_path, metrics, clip)
 
 
-def check_names(metrics: Sequence[str] | None, clip: ClipScorer | None) -> None:
+def check_names(
+    metrics: Sequence[str] | None = None, clip: ClipScorer | None = None
+) -> None:
     """Raises `InputError` if a metric is unknown, or lacks what it needs."""
     known = [*METRICS, *DIVERSITY, *CLIP_METRICS]
     for name in metrics or ():
@@ -132,6 +149,25 @@ class ScoredImages:
         )
 
     @functools.cached_property
+    def lengths(self) -> dict[str, list[str]]:
+        """Ids, as text, of the images whose caption has a length of `LEVELS`."""
+        starts, by_length = [1, *(end + 1 for end in LEVELS)], {}
+        noun = "characters" if self.characters else "words"
+        labels = [
+            *(f"{a}-{b} {noun}" for a, b in zip(starts, LEVELS, strict=False)),
+            f"{starts[-1]} or more {noun}",
+        ]
+        for image_id, [caption, *_] in self.captions.items():
+            length = len(normalize(caption, self.characters).split())
+            label = labels[bisect.bisect_left(LEVELS, length)]
+            by_length.setdefault(label, []).append(image_id)
+        return {
+            f"{label} ({len(by_length[label]):,})": by_length[label]
+            for label in labels
+            if label in by_length
+        }
+
+    @functools.cached_property
     def domains(self) -> dict[str, list[str]]:
         """Ids, as text, of the images of each domain of nocaps; none of other files."""
         domains = read_domains(self.path)
@@ -147,19 +183,19 @@ class ScoredImages:
         instances_path: str | os.PathLike | None,
         metrics: Sequence[str] | None,
         clip: ClipScorer | None,
-        domain: str | None = None,
+        ids: Iterable[str] | None = None,
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Scores all images, or those of a domain, see `score_files`."""
-        ids = self.domains[domain] if domain else self.captions
+        """Scores all images, or those of some ids, see `score_files`."""
+        ids = self.captions if ids is None else ids
         several = {i: self.captions[i] for i in ids}
         captions = {i: texts[0] for i, texts in several.items()}
         references = self.references
         objects = None if instances_path is None else objects_of(instances_path, ids)
         scores, notes = {}, {}
-        spice = spice or "SPICE" in (metrics or ())
-        metrics = {*(metrics or METRICS)}
-        if metrics & {*METRICS}:
-            scores, notes = score(captions, references, spice, self.characters)
+        in_coco = None if metrics is None else [x for x in metrics if x in METRICS]
+        metrics = {*(metrics or ())}
+        if in_coco is None or in_coco or spice:
+            scores, notes = score(captions, references, spice, self.characters, in_coco)
         if metrics & {*DIVERSITY}:
             scores |= diversity(several, references)
         if metrics & {*CLIP_METRICS}:
@@ -204,19 +240,26 @@ def score_table(
     spice: bool = False,
     characters: bool = False,
     instances_path: str | os.PathLike | None = None,
-    metrics: Sequence[str] | None = None,
-    clip: ClipScorer | None = None,
+    by_length: bool = False,
+    **chosen: Unpack[ChosenMetrics],
 ) -> str:
     """Scores a COCO results file against several captions files such as c5 and c40.
 
     A file of nocaps, whose images have domains, has a row for each, and one for all.
     The document frequencies of CIDEr-D are those of a row's images.
 
+    By length, a file has a row for the images whose caption has 1 to 9, 10 to 14, 15
+    to 19, 20 to 25 and more words, with their number, and one for all. These are the
+    levels of Deng et al., "Length-Controllable Image Captioning", ECCV 2020.
+
     Args:
         captions_paths: Sequence of paths of captions files, see `score_files`.
         results_path: Path of a results file, see `score_files`.
         spice, characters: See `score`.
-        instances_path, metrics, clip: See `score_files`.
+        instances_path: See `score_files`.
+        by_length: bool, whether rows are of lengths, not of domains. Defaults to
+            `False`.
+        **chosen: `metrics` and `clip`, see `score_files`.
 
     Returns:
         str, a Markdown table with a row for each captions file, followed by the notes
@@ -225,19 +268,21 @@ def score_table(
     Raises:
         InputError: As `score_files`.
     """
-    check_names(metrics, clip)
-    results, columns = read_several(results_path, metrics), metrics or METRICS
+    check_names(**chosen)
+    metrics, clip = chosen.get("metrics"), chosen.get("clip")
+    results, columns = read_several(results_path, metrics), [*(metrics or METRICS)]
+    if spice and "SPICE" not in columns:
+        columns.append("SPICE")
     rows, labels_of = {}, {}
     paths = [pathlib.Path(path) for path in captions_paths]
     distinct = len({path.stem for path in paths}) == len(paths)
     for path in paths:
         images = ScoredImages(path, results_path, results, characters)
-        for domain in (*images.domains, None):
+        parts = images.lengths if by_length else images.domains
+        for part, ids in (*parts.items(), (None, None)):
             label = path.stem if distinct else str(path)
-            label = f"{label}, {domain}" if domain else label
-            rows[label], notes = images.score(
-                spice, instances_path, metrics, clip, domain
-            )
+            label = f"{label}, {part}" if part else label
+            rows[label], notes = images.score(spice, instances_path, metrics, clip, ids)
             for name, note in notes.items():
                 if name in columns or name not in METRICS:
                     labels_of.setdefault(f"{name}: {note}", []).append(label)

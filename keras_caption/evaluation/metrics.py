@@ -1,7 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.errors import missing_extras, need_packages
+from keras_caption.errors import InputError, hint, missing_extras, need_packages
 from keras_caption.evaluation.captions import (
     check_captions,
     check_words,
@@ -13,16 +13,8 @@ from keras_caption.evaluation.meteor import meteor
 from keras_caption.evaluation.ptb_tokenizer import tokenize
 from keras_caption.evaluation.tables import markdown_table
 
-METRICS = (
-    "BLEU-1",
-    "BLEU-2",
-    "BLEU-3",
-    "BLEU-4",
-    "METEOR",
-    "ROUGE-L",
-    "CIDEr-D",
-    "SPICE",
-)
+BLEU = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4")
+METRICS = (*BLEU, "METEOR", "ROUGE-L", "CIDEr-D", "SPICE")
 
 
 def check_metrics(spice: bool = False) -> None:
@@ -45,6 +37,7 @@ def score(
     references: Mapping[Any, Sequence[str]],
     spice: bool = False,
     characters: bool = False,
+    metrics: Sequence[str] | None = None,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Computes the standard COCO caption metrics with pycocoevalcap.
 
@@ -63,6 +56,8 @@ def score(
             MB of CoreNLP, which are checked before they run. Defaults to `False`.
         characters: bool, whether each character counts as a word. Defaults to
             `False`.
+        metrics: Sequence of str, names in `METRICS` of what to compute. Defaults to
+            all but SPICE.
 
     Returns:
         A dict from the names in `METRICS` to float; and a dict of what to know of
@@ -71,7 +66,7 @@ def score(
 
     Raises:
         InputError: If there are no captions, an image has no references, or none with
-            a word, or the tokenizer cannot run.
+            a word, there is no such metric, or the tokenizer cannot run.
     """
     with missing_extras():
         from pycocoevalcap.bleu.bleu import Bleu
@@ -80,7 +75,12 @@ def score(
 
         from keras_caption.evaluation.spice import spice as compute_spice
 
-    check_metrics(spice and not characters)
+    for name in metrics or ():
+        if name not in METRICS:
+            raise InputError(f"There is no metric {name!r}. {hint(name, METRICS)}")
+    wanted = {*METRICS} - {"SPICE"} if metrics is None else {*metrics}
+    wanted |= {"SPICE"} if spice else set()
+    check_metrics("SPICE" in wanted and not characters)
     check_captions(captions, references)
     generated = {i: [caption] for i, caption in captions.items()}
     expected = {i: references[i] for i in captions}
@@ -98,23 +98,32 @@ def score(
             notes["note"] = (
                 "by characters: these scores do not compare with any by words."
             )
-        bleu, _ = Bleu(4).compute_score(expected, generated, verbose=0)
-        scores.update(zip(METRICS, bleu, strict=False))
-        print("ROUGE-L and CIDEr-D", flush=True)
-        scores["ROUGE-L"], _ = Rouge().compute_score(expected, generated)
-        scores["CIDEr-D"], _ = Cider().compute_score(expected, generated)
+        if wanted & {*BLEU}:
+            bleu, _ = Bleu(4).compute_score(expected, generated, verbose=0)
+            scores.update(zip(BLEU, bleu, strict=True))
+        for name, scorer in (("ROUGE-L", Rouge), ("CIDEr-D", Cider)):
+            if name in wanted:
+                print(name, flush=True)
+                scores[name], _ = scorer().compute_score(expected, generated)
         in_java = {"METEOR": meteor}
-        if spice and characters:
+        if characters:
             notes["SPICE"] = "n/a: it parses English words, not characters."
-        elif spice:
+        else:
             in_java["SPICE"] = compute_spice
         for name, compute in in_java.items():
+            if name not in wanted:
+                continue
             print(name, flush=True)
             try:
                 scores[name] = compute(expected, generated)
             except (OSError, ValueError) as error:
                 notes[name] = f"n/a: {error}"
-    return {name: float(scores[name]) for name in METRICS if name in scores}, notes
+    notes = {name: note for name, note in notes.items() if name in {*wanted, "note"}}
+    return {
+        name: float(scores[name])
+        for name in METRICS
+        if name in wanted and name in scores
+    }, notes
 
 
 def split_characters(

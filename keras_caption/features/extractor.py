@@ -10,7 +10,12 @@ from keras import ops
 from keras_caption.arguments import Levels, Pixels, Tensor, check
 from keras_caption.errors import InputError
 from keras_caption.features.application_network import applications, make_application
-from keras_caption.features.hub_network import IMAGE_SIZE, HubNetwork, load_hub_network
+from keras_caption.features.hub_network import (
+    IMAGE_SIZE,
+    POOLED,
+    HubNetwork,
+    load_hub_network,
+)
 from keras_caption.features.keras_defaults import CHANNELS_LAST, keras_defaults
 from keras_caption.features.photos import (
     check_photos,
@@ -47,10 +52,13 @@ class Extractor(keras.Model):
             `"clip_vit_base_patch16"`, an address (`hf://`, `kaggle://`), or a local
             folder. A `HubNetwork` has its own layer, image size and arguments.
         layer: str, name of the layer whose output is the grid. Defaults to the last
-            layer; for presets, to the last one with a feature map or tokens.
+            layer; for presets, to the last one with a feature map or tokens. For
+            presets, `"pooled"` is the pooled vector of the image: a grid of one cell,
+            and one region, see `HubNetwork`.
         image_size: int, height and width of resized photos, in pixels. Defaults to
             224, or to the size of the preset.
-        levels: Iterable of int, levels of the pyramid of windows, see `windows`.
+        levels: Iterable of int, levels of the pyramid of windows, see `windows`. A
+            pooled vector has one window.
         arguments: dict of further arguments of the function, such as `alpha`, or of
             the preset's backbone. `alpha` defaults to the one of a weights file.
         weights: `"imagenet"`, which Keras downloads, the path of a weights file
@@ -97,7 +105,6 @@ class Extractor(keras.Model):
             layer = arguments = None
         self.backbone = backbone
         self.layer = layer
-        self.levels = tuple(levels)
         self.arguments = dict(arguments or {})
         if isinstance(backbone, HubNetwork):
             self.image_size = backbone.image_size
@@ -107,6 +114,9 @@ class Extractor(keras.Model):
             self.network, self.preprocess, self.arguments = make_application(
                 backbone, layer, self.image_size, self.arguments, weights
             )
+        pooled = self.network is backbone and backbone.layer == POOLED
+        # Windows of a single cell would all have the same features.
+        self.levels = (1,) if pooled else tuple(levels)
         self.trainable = False
         self.built = True
 

@@ -14,6 +14,7 @@ from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.keras_defaults import keras_defaults
 
 IMAGE_SIZE = 224  # if neither the preset nor the caller has a size
+POOLED = "pooled"  # in place of the name of a layer
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -22,13 +23,15 @@ class HubNetwork(keras.Model):
 
     The grid is a feature map, or the tokens of patches. Tokens before those of patches
     (class tokens and registers) are dropped. The preset's image converter normalizes
-    pixels.
+    pixels. A pooled vector is a grid of one cell.
 
     Args:
         backbone: `keras_hub.models.Backbone` of images.
         converter: `keras_hub.layers.ImageConverter`, with a square `image_size`.
-        layer: str, name of the layer whose output is the grid. Defaults to the last
-            layer with a feature map or tokens.
+        layer: str, name of the layer whose output is the grid; or `"pooled"`: the
+            pooled vector that the backbone returns or, if it returns none, its class
+            token or, if it has none, the mean of its feature map or tokens. Defaults
+            to the last layer with a feature map or tokens.
 
     Call arguments:
         images: float `(batch, image_size, image_size, 3)`, 0 to 255, RGB.
@@ -66,7 +69,8 @@ class HubNetwork(keras.Model):
             features = keras.Model(inputs, output_of(backbone, layer))
             features = features(pixels, training=False)
             patch_size = getattr(backbone, "patch_size", None)
-            grid = ops.cast(to_grid(features, height, patch_size), "float32")
+            to_cells = to_cell if layer == POOLED else to_grid
+            grid = ops.cast(to_cells(features, height, patch_size), "float32")
             super().__init__(images, grid, name=name, **kwargs)
         self.backbone = backbone
         self.converter = converter
@@ -134,12 +138,16 @@ def load_hub_network(
             converter.image_size = (image_size, image_size)
             arguments.setdefault("image_shape", (image_size, image_size, 3))
         backbone = keras_hub.models.Backbone.from_preset(preset, **arguments)
-        backbone = getattr(backbone, "vision_encoder", backbone)
+        whole, backbone = backbone, getattr(backbone, "vision_encoder", backbone)
         fixed = tuple(getattr(backbone, "image_shape", (None,))[:2])
         if None not in fixed:
             converter.image_size = fixed
         elif converter.image_size is None:
             converter.image_size = (IMAGE_SIZE, IMAGE_SIZE)
+        if layer == POOLED and hasattr(whole, "vision_projection"):
+            # CLIP projects its embedding of an image outside of the vision encoder.
+            vector = whole.vision_projection(whole.vision_pooler(backbone.output))
+            backbone = keras.Model(backbone.input, vector, name=backbone.name)
         return HubNetwork(backbone, converter, layer)
 
 
@@ -149,7 +157,9 @@ def output_of(backbone: Any, layer: str | None) -> Any:
     Raises:
         InputError: If there is no such layer.
     """
-    if layer is not None:
+    if layer == POOLED and len(getattr(backbone.output, "shape", ())) == 2:
+        return backbone.output
+    if layer not in (None, POOLED):
         names = [x.name for x in backbone.layers]
         if layer not in names:
             raise InputError(
@@ -165,6 +175,25 @@ def output_of(backbone: Any, layer: str | None) -> Any:
         if len(getattr(output, "shape", ())) in (3, 4):
             return output
     raise InputError(f"{layer or type(backbone).__name__} has no map and no tokens.")
+
+
+def to_cell(features: Any, image_size: int, patch_size: Any) -> Any:
+    """Makes grids of one cell, of pooled vectors.
+
+    Args:
+        features: `(batch, dim)`, or those of `to_grid`.
+        image_size, patch_size: Of `to_grid`.
+
+    Returns:
+        `(batch, 1, 1, dim)`.
+    """
+    if len(features.shape) == 3:
+        grid = to_grid(features, image_size, patch_size)
+        has_class = math.prod(grid.shape[1:3]) < features.shape[1]
+        features = features[:, 0] if has_class else grid
+    if len(features.shape) == 4:
+        features = ops.mean(features, axis=(1, 2))
+    return ops.expand_dims(features, (1, 2))
 
 
 def to_grid(features: Any, image_size: int, patch_size: Any) -> Any:

@@ -14,13 +14,13 @@ SAFETENSORS = ".safetensors"
 
 
 class ArrayRegions(RegionRecords):
-    """Reader of folders with one array for each image, in a file called by its id.
+    """Reader of folders with one array for each image, in a file named by its id.
 
-    Such are the features of image encoders as CLIP, SigLIP and DINO, and the grids of
-    grid-feats-vqa. A file is `.npy`; `.npz` or `.safetensors` with one array; or `.pth`
-    or `.pt`, one tensor, `(1, D, height, width)` or `(D, height, width)` as PyTorch has
-    grids. Other arrays are `(D,)`, of the whole image; `(N, D)`, tokens, of which no
-    box is known; or `(height, width, D)`.
+    Features of image encoders such as CLIP, SigLIP and DINO, and the grids of
+    grid-feats-vqa are stored so. A file is `.npy`; `.npz` or `.safetensors` with one
+    array; or `.pth` or `.pt` with one tensor, a grid `(1, D, height, width)` or
+    `(D, height, width)`. Arrays are `(D,)`, a vector of the whole image; `(N, D)`,
+    tokens without boxes; or `(height, width, D)`, a grid.
 
     Args:
         path: `pathlib.Path` of the folder that contains the files, at any depth.
@@ -30,7 +30,7 @@ class ArrayRegions(RegionRecords):
         super().__init__(path)
         for file in list_files(path, tuple(READERS), below=True):
             self.add_named(file.stem, file, str(file))
-        self.has_boxes = is_of_boxes(self)
+        self.has_boxes = first_has_boxes(self)
 
     def read_regions(
         self, place: pathlib.Path, where: str, size: tuple[int, int] | None
@@ -41,7 +41,7 @@ class ArrayRegions(RegionRecords):
 
 
 class SafetensorsRegions(RegionRecords):
-    """Reader of one `.safetensors` file, whose arrays are called by the ids of images.
+    """Reader of one `.safetensors` file, whose arrays are named by image ids.
 
     The arrays are those of `ArrayRegions`.
 
@@ -54,7 +54,7 @@ class SafetensorsRegions(RegionRecords):
         self.file = open_safetensors(path)
         for name in self.file.keys():  # noqa: SIM118
             self.add_named(name, name, f"{path}, {name[:40]}")
-        self.has_boxes = is_of_boxes(self)
+        self.has_boxes = first_has_boxes(self)
 
     def __getstate__(self):  # its files cannot be pickled
         return {**self.__dict__, "file": None}
@@ -68,8 +68,8 @@ class SafetensorsRegions(RegionRecords):
         return self.file.get_tensor(place), None
 
 
-def is_of_boxes(records: RegionRecords) -> bool:
-    """Whether the first record that can be read is a grid, or of the whole image."""
+def first_has_boxes(records: RegionRecords) -> bool:
+    """Whether the first readable record has boxes: a grid, or the whole image."""
     for id_ in records.ids:
         try:
             return records.read(id_)[1] is not None
@@ -112,7 +112,7 @@ def read_channels_first(path: pathlib.Path) -> np.ndarray:
 
 
 def only(arrays: dict[str, np.ndarray], path: pathlib.Path) -> np.ndarray:
-    """The only array of a file.
+    """Returns the only array of a file.
 
     Raises:
         InputError: If there are several, or none.

@@ -8,9 +8,9 @@ from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reading
 from keras_caption.formats.fields import with_words
 
-FILES = ("dataset_dict.json", "state.json")  # of several splits, and of one
+FILES = ("dataset_dict.json", "state.json")  # with splits, and without
 CAPTIONS = ("captions", "caption", "sentences", "text", "texts", "raw")
-ALL = ""  # the split of a dataset that has none
+ALL = ""  # stands for the split of a dataset without splits
 
 
 def is_arrow_folder(path: pathlib.Path) -> bool:
@@ -20,7 +20,7 @@ def is_arrow_folder(path: pathlib.Path) -> bool:
 
 @functools.lru_cache(maxsize=4)
 def open_arrow(path: pathlib.Path) -> dict[str, Any]:
-    """Opens a dataset; its images stay as they are encoded.
+    """Opens a dataset, whose images are not decoded.
 
     Args:
         path: `pathlib.Path` of the folder.
@@ -35,7 +35,10 @@ def open_arrow(path: pathlib.Path) -> dict[str, Any]:
         import datasets
     with reading(path):
         opened = datasets.load_from_disk(str(path))
-    splits = dict(opened) if isinstance(opened, datasets.DatasetDict) else {ALL: opened}
+        is_several = isinstance(opened, datasets.DatasetDict)
+        splits = dict(opened) if is_several else {ALL: opened}
+        for rows in splits.values():
+            rows.data.validate(full=True)  # Arrow aborts at offsets outside of the file
     for split, rows in splits.items():
         column = image_column(path, rows)
         splits[split] = rows.cast_column(column, datasets.Image(decode=False))
@@ -75,8 +78,10 @@ def caption_column(path: pathlib.Path, rows: Any) -> str:
 def captions_of(path: pathlib.Path, split: str, skipped: list[str]) -> list[list[str]]:
     """The captions of all rows of a split; those without words are skipped."""
     rows = open_arrow(path)[split]
-    found = []
-    for number, value in enumerate(rows[caption_column(path, rows)]):
+    found, column = [], caption_column(path, rows)
+    with reading(path):
+        values = list(rows[column])
+    for number, value in enumerate(values):
         texts = [value] if isinstance(value, str) else list(value or ())
         where = f"{path}, {split or 'row'} {number}"
         found.append(with_words([(where, text) for text in texts], skipped))
@@ -84,14 +89,16 @@ def captions_of(path: pathlib.Path, split: str, skipped: list[str]) -> list[list
 
 
 def image_bytes(path: pathlib.Path, split: str, number: int) -> bytes:
-    """The file of the image of a row.
+    """The encoded image of a row.
 
     Raises:
         InputError: If the row has none.
     """
     rows = open_arrow(path)[split]
-    content = (rows[number][image_column(path, rows)] or {}).get("bytes")
-    if content is None:  # what names a file of another machine, or of anybody
+    column = image_column(path, rows)
+    with reading(path):
+        content = (rows[number][column] or {}).get("bytes")
+    if content is None:  # a path alone may name any file, even of another machine
         raise InputError(
             f"{path}, {split or 'row'} {number} has no image: save_to_disk writes it."
         )

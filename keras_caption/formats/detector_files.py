@@ -1,4 +1,4 @@
-"""Detectors in files of ONNX Runtime and LiteRT, which other programs wrote."""
+"""Detectors in files of ONNX and LiteRT that other programs wrote."""
 
 import pathlib
 import threading
@@ -17,11 +17,11 @@ class DetectorFile(NamedTuple):
     """A network of one image.
 
     Attributes:
-        run: Function of an image, float32 of the network's shape, to a list of float32
-            arrays, its outputs, which threads may share.
+        run: Function from an image, float32 of the network's shape, to its outputs, a
+            list of float32 arrays. Threads may share it.
         channels_first: bool, whether an image is `(1, 3, height, width)`, and not
             `(1, height, width, 3)`.
-        image_size: int, height and width, or `None` if they are free.
+        image_size: int, height and width in pixels, or `None` if any size is read.
     """
 
     run: Callable[[np.ndarray], list[np.ndarray]]
@@ -64,7 +64,7 @@ def open_detector(path: pathlib.Path) -> DetectorFile:
 
 
 def open_onnx(path: str) -> tuple[Callable, list]:
-    """A file of ONNX: a function of an image, and its shape."""
+    """Opens a file of ONNX; returns a function of an image, and the image's shape."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -73,7 +73,7 @@ def open_onnx(path: str) -> tuple[Callable, list]:
 
 
 def open_litert(path: str) -> tuple[Callable, list]:
-    """A file of LiteRT: a function of an image, and its shape."""
+    """Opens a file of LiteRT; returns a function of an image, and the image's shape."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(path)

@@ -15,8 +15,8 @@ class GritRegions(RegionRecords):
     """Reader of GRIT's HDF5 files, whose datasets have a row for each image.
 
     `image_ids` are `(images,)`; the grids `gri_feat` are `(images, cells, D)`, without
-    the cells at which `gri_mask` is True: they are padding. The cells have no boxes,
-    for the file does not say how the images were resized.
+    the cells at which `gri_mask` is True, which are padding. The cells have no boxes,
+    since the file does not say how the images were resized.
 
     Args:
         path: `pathlib.Path` of the file.

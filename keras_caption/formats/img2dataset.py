@@ -9,14 +9,14 @@ from keras_caption.formats.fields import with_words
 
 COLUMNS = ("key", "caption", "status")
 DOWNLOADED = "success"
-SHARD_DIGITS = 5  # of a key, which are the folder of its photo
+SHARD_DIGITS = 5  # first digits of a key, the name of the folder of its photo
 AT_ONCE = 1024
 
 
 def read_img2dataset(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str]]:
     """Reads the captions of one Parquet file, which is beside the folder of its photos.
 
-    Rows whose photo was not downloaded are passed over, and counted.
+    Rows whose photo was not downloaded are skipped and counted.
 
     Args:
         path: `pathlib.Path` of a file with the columns `key`, `caption` and `status`.

@@ -12,29 +12,33 @@ from keras_caption.formats.region_lines import decode
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 
 DATA = "data.mdb"  # LMDB's file in its folder
-KEYS = "keys"  # a list of the others
+KEYS = "keys"  # key of a list of all other keys
 FIELDS = ("image_h", "image_w", "num_boxes", "boxes", "features")
 
 
 class LmdbRegions(RegionRecords):
-    """Reader of ViLBERT's LMDB, whose records are pickles called by the ids of images.
+    """Reader of ViLBERT's LMDB, whose records are pickles with image ids as keys.
 
     A record is a dict of `image_h`, `image_w`, `num_boxes`, and of `boxes`, in pixels,
     and `features`, base64 of float32. The pickles are read as plain data.
 
     Args:
         path: `pathlib.Path` of the folder.
+
+    Raises:
+        InputError: If the folder is damaged.
     """
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
         self.environment = open_lmdb(path)
-        with self.environment.begin() as transaction:
-            for key in transaction.cursor().iternext(keys=True, values=False):
-                name = key.decode("utf-8", "replace")
-                if name != KEYS:
-                    where = f"{path}, image {name[:40]}"
-                    self.add_named(name, key, where)
+        with reading(path), self.environment.begin() as transaction:
+            keys = list(transaction.cursor().iternext(keys=True, values=False))
+        for key in keys:
+            name = key.decode("utf-8", "replace")
+            if name != KEYS:
+                where = f"{path}, image {name[:40]}"
+                self.add_named(name, key, where)
 
     def __getstate__(self):  # its environments cannot be pickled
         return {**self.__dict__, "environment": None}
@@ -81,8 +85,22 @@ def fields_of(record: Any, where: str) -> list[Any]:
 
 @functools.cache  # a process may open an environment once
 def open_lmdb(path: pathlib.Path) -> Any:
-    """Opens the environment of a folder for reading."""
+    """Opens the environment of a folder for reading.
+
+    Raises:
+        InputError: If it is damaged or truncated: reading beyond its end would end the
+            process.
+    """
     with missing_extras():
         import lmdb
     with reading(path):
-        return lmdb.open(str(path), readonly=True, lock=False, readahead=False)
+        environment = lmdb.open(str(path), readonly=True, lock=False, readahead=False)
+        pages = 1 + environment.info()["last_pgno"]
+    size, expected = (path / DATA).stat().st_size, pages * environment.stat()["psize"]
+    if size < expected:
+        environment.close()
+        raise InputError(
+            f"{path / DATA} is truncated: it has {size:,} of {expected:,} bytes. If it "
+            "is complete, `mdb_copy -c` rewrites it without unused pages."
+        )
+    return environment

@@ -6,7 +6,7 @@ import pathlib
 from keras_caption.errors import missing_extras
 
 JPEG = b"\xff\xd8"
-UTF8 = "\x1b%G"  # what IPTC calls it
+UTF8 = "\x1b%G"  # IPTC's name of it
 CHARACTERS, CAPTION = "Iptc.Envelope.CharacterSet", "Iptc.Application2.Caption"
 DESCRIPTION = "Xmp.dc.description"
 EMPTY_SIDECAR = b"""\
@@ -18,8 +18,9 @@ EMPTY_SIDECAR = b"""\
 def is_described(path: str | os.PathLike) -> bool:
     """Whether a photo has a description: in the file, or in XMP beside it.
 
-    Beside `dog.jpg`, that is `dog.jpg.xmp` or `dog.xmp`. What cannot be read has none.
-    EXIF's `ImageDescription` does not count: cameras write their names into it.
+    The files beside `dog.jpg` are `dog.jpg.xmp` and `dog.xmp`. A file that cannot be
+    read has no description. EXIF's `ImageDescription` does not count: cameras write
+    their names into it.
     """
     path = pathlib.Path(path)
     return any(
@@ -61,7 +62,7 @@ def describe_photo(content: bytes, text: str) -> bytes | None:
 
 
 def load_exiv2():
-    """The package `pyexiv2`, which does not print what it finds in files."""
+    """Returns the package `pyexiv2`, which is told not to print warnings."""
     with missing_extras():
         import pyexiv2
     pyexiv2.set_log_level(3)

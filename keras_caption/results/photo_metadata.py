@@ -27,7 +27,7 @@ class PhotoMetadata:
         in_sidecars: bool, whether all descriptions stand beside the photos.
 
     Attributes:
-        path: str, what they are called in messages.
+        path: str, their name in messages.
 
     Raises:
         InputError: If the package of the extra `metadata` is missing.

@@ -397,6 +397,11 @@ class Captioning(Task):
             ),
         )
 
+    def summaries(self, model: Any) -> dict[str, Any]:
+        """Some captions of the validation split, and the attention of their words."""
+        beam_size = self.config["evaluation"]["validation_beam_size"]
+        return report.summaries(model, self.builder, beam_size)
+
     def check_evaluation(self) -> None:
         kc.evaluation.check_metrics(self.config["evaluation"]["spice"])
 

@@ -3,7 +3,7 @@ import errno
 import os
 import pathlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -253,13 +253,20 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
 
     Args:
         folder: Path of the folder to write them to.
+        summaries: Function that makes further summaries of a model at the end of an
+            epoch, see `Task.summaries`.
 
     Raises:
         OSError: If the logs cannot be written, for example on a full disk.
     """
 
-    def __init__(self, folder: pathlib.Path | str):
+    def __init__(
+        self,
+        folder: pathlib.Path | str,
+        summaries: Callable[[Any], Mapping[str, Any]] = lambda model: {},
+    ):
         super().__init__(folder, write_graph=False)
+        self.summaries = summaries
 
     def on_train_begin(self, logs=None):
         with self._os_errors():
@@ -268,6 +275,9 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
     def on_epoch_end(self, epoch, logs=None):
         with self._os_errors():
             super().on_epoch_end(epoch, logs)
+            with self._train_writer.as_default(epoch):
+                for name, value in self.summaries(model_of(self.model)).items():
+                    write_summary(name, value)
             # Written now, so that a full disk is reported in the epoch that filled it.
             self._train_writer.flush()
 
@@ -286,6 +296,16 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
             full = isinstance(error, tf.errors.ResourceExhaustedError)
             code = errno.ENOSPC if full else errno.EIO
             raise OSError(code, os.strerror(code), str(self.log_dir)) from error
+
+
+def write_summary(name: str, value: str | np.ndarray) -> None:
+    """Writes Markdown, or an image `(height, width, channels)`, for TensorBoard."""
+    import tensorflow as tf
+
+    if isinstance(value, str):
+        tf.summary.text(name, value)
+    else:
+        tf.summary.image(name, value[None])
 
 
 class Checkpoint(keras.callbacks.Callback):

@@ -232,7 +232,8 @@ def fit(
         )
     if directory.is_chief:
         # Only the chief writes files; `StopEarly` reads the history of its checkpoint.
-        callbacks += [TensorBoardLogs(directory.folder / "logs"), checkpoint]
+        logs = TensorBoardLogs(directory.folder / "logs", task.summaries)
+        callbacks += [logs, checkpoint]
         callbacks.append(StopEarly(checkpoint, *stop))
         if group == "self_critical":
             callbacks.append(

@@ -10,10 +10,10 @@ EPOCHS = 3  # in succession, which are no noise of an epoch
 
 
 class SelfCriticalAdvice(keras.callbacks.Callback):
-    """Says what the logs of self-critical training show that usually goes wrong.
+    """Prints advice if the logs of self-critical training show a known problem.
 
-    Each of these is printed once: the entropy of the samples is gone; their mean length
-    is at its limit; the reward falls for three epochs; the reward rises for three
+    Each problem is printed once: the entropy of the samples vanishes; their mean length
+    reaches its limit; the reward falls for three epochs; the reward rises for three
     epochs in which the validation falls. Put it after the validation.
 
     Args:
@@ -37,7 +37,7 @@ class SelfCriticalAdvice(keras.callbacks.Callback):
             print(f"\nnote: {note}", flush=True)
 
     def _notes(self, row):
-        """The notes on an epoch that are not said yet, a list of str."""
+        """The notes on an epoch that were not printed before, a list of str."""
         self.rows.append(dict(row))
         entropy, length = row["entropy"], row["length"]
         falls, rises = self._falls("reward"), self._falls("reward", -1)

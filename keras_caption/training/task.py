@@ -201,6 +201,18 @@ class Task(abc.ABC):
     def validation(self, model: TaskModel) -> keras.callbacks.Callback:
         """Makes the callback that adds `monitor` to the logs of an epoch."""
 
+    def summaries(self, model: TaskModel) -> dict[str, Any]:
+        """Makes summaries for TensorBoard, beside the curves, at the end of an epoch.
+
+        Args:
+            model: The model.
+
+        Returns:
+            dict from name to str, Markdown, or to uint8 `(height, width, channels)`, an
+            image. Empty by default.
+        """
+        return {}
+
     # === Evaluation ===
 
     def check_evaluation(self) -> None:

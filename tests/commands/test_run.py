@@ -1,5 +1,6 @@
 """The experiment as a person runs it: from files to scores, killed and resumed."""
 
+import collections
 import hashlib
 import json
 import os
@@ -30,6 +31,7 @@ WITHOUT_REPORT = """
 from keras_caption import commands, evaluation, serving
 from keras_caption.tasks.reports import captioning
 captioning.draw_attention = lambda *_: None
+captioning.summaries = lambda *_: {}
 evaluation.score = lambda *_: ({}, {})
 serving.export = lambda *_, **options: None
 commands.main()
@@ -111,8 +113,9 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
     whole = call("whole", *options)
     assert whole.returncode == 0, whole.stderr
     assert "images are few for a new model" in whole.stdout
-    check_report(folder / "whole", whole.stdout)
-    scores = check_report(folder / "whole" / "scst", whole.stdout)
+    check_report(folder, folder / "whole", whole.stdout)
+    scores = check_report(folder, folder / "whole" / "scst", whole.stdout)
+    assert "epoch_reward" in summaries_of(folder / "whole" / "scst")
     exported = folder / "whole" / "scst" / "1"
     assert (exported / "saved_model.pb").exists()
     card = (exported.parent / "README.md").read_text()
@@ -132,6 +135,7 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
     kill_after(2, killed / "scst" / "history.json", folder, "killed", *options)
     monkeypatch.setattr(kc.evaluation, "score", lambda *_: ({}, {}))
     monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
+    monkeypatch.setattr(captioning, "summaries", lambda *_: {})
     resumed = call("killed", *options)
     assert resumed.returncode == 0, resumed.stderr
     assert f"{killed} is finished: nothing to do" in resumed.stdout
@@ -152,7 +156,26 @@ def check_same(whole, killed):
     assert a == b
 
 
-def check_report(output, printed):
+def summaries_of(output):
+    """The values that TensorBoard shows of a run, lists by tag."""
+    values = collections.defaultdict(list)
+    [path] = (output / "logs" / "train").iterdir()
+    for event in tf.compat.v1.train.summary_iterator(str(path)):
+        for value in event.summary.value:
+            values[value.tag].append(tf.make_ndarray(value.tensor))
+    return values
+
+
+def check_report(folder, output, printed):
+    values = summaries_of(output)
+    tables = [text.item().decode().splitlines() for text in values["captions"]]
+    assert [len(lines) for lines in tables] == [2 + captioning.SUMMARIZED] * EPOCHS
+    references = json.loads((folder / "coco/captions_tiny.json").read_text())
+    texts = [annotation["caption"] for annotation in references["annotations"]]
+    assert any(text in tables[-1][2] for text in texts)
+    for _, _, *frames in values["attention"]:
+        assert tf.io.decode_png(frames[0]).numpy().std() > 10
+    assert len(values["epoch_loss"]) == EPOCHS
     scores = json.loads((output / "test_scores.json").read_text())
     assert set(kc.evaluation.METRICS[:-1]) <= set(scores)
     assert "| ngsan " in printed

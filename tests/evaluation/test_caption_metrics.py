@@ -204,6 +204,23 @@ def test_a_request_of_meteor_keeps_its_parts(fake_java, tmp_path):
     assert request == "SCORE ||| a  dog ||| a cat ||| a bird\n"
 
 
+def test_only_the_metrics_that_are_named_are_computed(monkeypatch):
+    from pycocoevalcap.rouge.rouge import Rouge
+
+    monkeypatch.setattr(metrics, "tokenize", lambda captions: captions)
+    monkeypatch.setattr(metrics, "meteor", None)  # must not be called
+    monkeypatch.setattr(Rouge, "compute_score", None)
+    texts = {1: "a dog runs away", 2: "c d"}
+    references = {i: [text] for i, text in texts.items()}
+    scores, notes = kc.evaluation.score(texts, references, metrics=["CIDEr-D"])
+    assert (list(scores), notes) == (["CIDEr-D"], {})
+    assert scores["CIDEr-D"] > 0
+    with pytest.raises(
+        kc.InputError, match=r"no metric 'CIDEr'\. Did you mean CIDEr-D"
+    ):
+        kc.evaluation.score(texts, references, metrics=["CIDEr"])
+
+
 @pytest.mark.parametrize(
     ("script", "message"),
     [
@@ -293,8 +310,9 @@ def test_spice_runs_no_other_jars(corenlp, monkeypatch, capsys, present):
 def test_captions_of_some_images_only(files, monkeypatch, capsys):
     """As the server's c40 beside its c5."""
 
-    def count(captions, references, spice, characters):
+    def count(captions, references, spice, characters, chosen):
         assert captions.keys() <= references.keys()
+        assert chosen is None
         assert spice
         assert not characters
         notes = {"CIDEr-D": "is 0"} if len(captions) == 1 else {}

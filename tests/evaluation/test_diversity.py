@@ -97,6 +97,18 @@ def test_the_command_scores_domains_and_chosen_metrics(tmp_path, monkeypatch, ca
     assert [float(row[2]) for row in table[2:]] == [100.0] * 4
     bleu = [float(row[1]) for row in table[2:]]
     assert bleu[0] > bleu[1]
+    rows = [
+        {"image_id": i, "caption": "dog " * length}
+        for i, length in zip(REFERENCES, (9, 10, 26), strict=True)
+    ]
+    results.write_text(json.dumps(rows))
+    command = ["score", str(nocaps), str(results), "--metrics=BLEU-1", "--by_length"]
+    with pytest.raises(SystemExit, match=r"^$"):
+        main(command)
+    names = [x.split("|")[1] for x in capsys.readouterr().out.splitlines() if "|" in x]
+    lengths = "1-9 words (1)", "10-14 words (1)", "26 or more words (1)"
+    labels = [*(f"nocaps_val, {x}" for x in lengths), "nocaps_val"]
+    assert [name.strip() for name in names[2:]] == labels
     with pytest.raises(SystemExit, match=r"no metric 'CIDEr'\. Did you mean CIDEr-D"):
         main(["score", str(nocaps), str(results), "--metrics=CIDEr"])
     with pytest.raises(SystemExit, match=r"CLIPScore needs a preset of CLIP"):

@@ -81,12 +81,43 @@ def resnet():
     return backbone, backbone
 
 
+def vit():
+    """A token of the class and nine of patches."""
+    sizes = dict(SIZES, mlp_dim=16)
+    del sizes["intermediate_dim"]
+    backbone = keras_hub.models.ViTBackbone(**sizes)
+    return backbone, lambda pixels: backbone(pixels)[:, 1:]
+
+
+def efficientnet():
+    """A feature map."""
+    block = {"kernel_sizes": 3, "num_repeats": 1, "strides": 4, "block_types": "v1"}
+    block |= {"input_filters": 8, "output_filters": 16, "expansion_ratios": 1}
+    block["squeeze_and_excite_ratios"] = 0.25
+    backbone = keras_hub.models.EfficientNetBackbone(
+        **{f"stackwise_{name}": [value] for name, value in block.items()},
+        stackwise_width_coefficients=[1.0],
+        stackwise_depth_coefficients=[1.0],
+    )
+    return backbone, backbone
+
+
 CONVERTERS = {
     clip: keras_hub.layers.CLIPImageConverter,
     siglip: keras_hub.layers.SigLIPImageConverter,
     dino_v2: keras_hub.layers.DINOV2ImageConverter,
     dino_v3: keras_hub.layers.DINOV3ImageConverter,
     resnet: keras_hub.layers.ResNetImageConverter,
+    vit: keras_hub.layers.ViTImageConverter,
+    efficientnet: keras_hub.layers.EfficientNetImageConverter,
+}
+# The pooled vectors of backbones, by their own.
+POOLED = {
+    clip: lambda backbone: backbone.get_vision_embeddings,
+    siglip: lambda backbone: backbone.vision_encoder,
+    dino_v2: lambda backbone: lambda pixels: backbone(pixels)[:, 0],
+    vit: lambda backbone: lambda pixels: backbone(pixels)[:, 0],
+    efficientnet: lambda backbone: lambda pixels: np.mean(backbone(pixels), (1, 2)),
 }
 
 
@@ -105,12 +136,33 @@ def test_grids_are_tokens_of_patches_or_feature_maps(make, rng, tmp_path):
     of_pixels = save_preset(make, tmp_path)
     extractor = Extractor(str(tmp_path))
     assert extractor.image_size == 24
-    assert extractor.grid_shape == (3, 3, 16)
     assert not extractor.trainable_variables
     photos = rng.integers(0, 256, (2, 24, 24, 3)).astype("float32")
     grid = tf.function(extractor.grids)(photos)
-    expected = np.reshape(of_pixels(photos * SCALE + OFFSET), (2, 3, 3, 16))
+    dim = 1280 if make is efficientnet else 16  # a preset cannot hold another
+    assert extractor.grid_shape == (3, 3, dim)
+    expected = np.reshape(of_pixels(photos * SCALE + OFFSET), (2, 3, 3, dim))
     np.testing.assert_allclose(grid, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", POOLED)
+def test_pooled_vectors_are_one_cell_and_one_region(make, rng, tmp_path):
+    save_preset(make, tmp_path)
+    extractor = Extractor(str(tmp_path), "pooled")
+    photos = rng.integers(0, 256, (2, 24, 24, 3)).astype("float32")
+    backbone = keras_hub.models.Backbone.from_preset(str(tmp_path))
+    pixels = photos * SCALE + OFFSET
+    if make in (siglip, dino_v2):
+        pixels = {"images": pixels}
+    expected = np.array(POOLED[make](backbone)(pixels))
+    features = extractor(photos)
+    for name, shape in (("grid", (2, 1, 1, -1)), ("regions", (2, 1, -1))):
+        wanted = expected.reshape(shape)
+        np.testing.assert_allclose(features[name], wanted, atol=1e-5)
+    np.testing.assert_array_equal(features["boxes"], [[[0, 0, 1, 1]]] * 2)
+    extractor.save(tmp_path / "extractor.keras")
+    loaded = keras.models.load_model(tmp_path / "extractor.keras")
+    np.testing.assert_allclose(loaded.vectors(photos), expected, atol=1e-5)
 
 
 def test_image_size_and_layer_of_a_preset_can_be_chosen(tmp_path):

@@ -6,8 +6,10 @@ import copy
 import gzip
 import io
 import json
+import pathlib
 import pickle
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,37 +17,44 @@ from typing import NamedTuple
 import coco_files
 import h5py
 import keras
+import lmdb
 import numpy as np
+import onnx_detectors
 import pyarrow as pa
 import pyarrow.parquet as pq
 import region_files
 import tensorflow as tf
 import torch_files
+from safetensors.numpy import save_file
 
 import keras_caption as kc
 from keras_caption.bulk.shards import plan
 from keras_caption.datasets import coco_objects, load_parallel
 from keras_caption.datasets.coco import CocoFiles
 from keras_caption.errors import InputError
+from keras_caption.formats.arrow_folder import open_arrow
 from keras_caption.formats.caption_csv import read_caption_csv
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.coco_results import read_results
+from keras_caption.formats.detector_files import open_detector
 from keras_caption.formats.dictionaries import read_answers, read_token_ids
 from keras_caption.formats.glove import read_glove
+from keras_caption.formats.img2dataset import read_img2dataset
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.items import read_items
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.photo_metadata import describe_photo, is_described
 from keras_caption.formats.prepared_folder import read_image_ids
 from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.runs import read_finished, read_history
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.formats.vqa_results import read_vqa_results
 from keras_caption.formats.vsr import read_vsr
-from keras_caption.prepare import list_images, records_of_photos
+from keras_caption.prepare import list_images, records_of_arrow, records_of_photos
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
 
@@ -163,7 +172,7 @@ def read_regions(path):
         try:
             features, boxes = regions.read(image_id, size)
             assert np.isfinite(features).all()
-            assert boxes.shape == (len(features), 4)
+            assert boxes is None or boxes.shape == (len(features), 4)
         except InputError as error:
             problems.append(str(error))
     return problems
@@ -418,6 +427,95 @@ def read_records(folder):
     return problems
 
 
+def write_arrays(folder):
+    """One array of each format that a folder may have."""
+    folder.mkdir(exist_ok=True)
+    array = np.linspace(-1, 1, 15, dtype="float32").reshape(3, 5)
+    np.save(folder / "1.npy", array)
+    np.savez(folder / "2.npz", features=array)
+    save_file({"features": array}, folder / "3.safetensors")
+    tensor = torch_files.tensors_of({"a": array})["a"]
+    torch_files.write(folder / "4.pth", tensor, True)
+
+
+def write_safetensors(path):
+    save_file({str(i): features for i, (features, _) in FEATURES.items()}, path)
+
+
+def write_grit(path):
+    with h5py.File(path, "w") as file:
+        file["image_ids"] = [*FEATURES]
+        file["gri_feat"] = np.ones((2, 4, 5), "float32")
+        file["gri_mask"] = np.arange(8).reshape(2, 1, 1, 4) > 5
+
+
+def write_lmdb_record(folder):
+    """The record of one image of ViLBERT's LMDB."""
+    features, boxes = FEATURES[8]
+    record = {"image_h": region_files.HEIGHT, "image_w": region_files.WIDTH}
+    record |= {
+        "num_boxes": 3,
+        "boxes": region_files.text(region_files.in_pixels(boxes)),
+    }
+    record["features"] = region_files.text(features)
+    (folder / "record.pkl").write_bytes(pickle.dumps(record, protocol=3))
+
+
+def read_lmdb_record(folder):
+    """Reads an LMDB with a record: damaged pages would end the process, in C."""
+    content = (folder / "record.pkl").read_bytes()
+    with tempfile.TemporaryDirectory(dir=folder) as path:
+        with lmdb.open(path, map_size=2**20) as file, file.begin(write=True) as writing:
+            writing.put(b"8", content)
+        return read_regions(pathlib.Path(path))
+
+
+def write_arrow(folder):
+    import datasets
+
+    columns = {"image": datasets.Image(), "captions": datasets.Value("string")}
+    png = tf.io.encode_png(np.zeros((2, 2, 3), "uint8")).numpy()
+    rows = {"image": [{"bytes": png, "path": None}] * 3, "captions": ["A dog."] * 3}
+    rows = datasets.Dataset.from_dict(rows, datasets.Features(columns))
+    rows.save_to_disk(folder / "rows")
+
+
+def read_arrow(folder):
+    open_arrow.cache_clear()
+    for records in records_of_arrow(folder / "rows").values():
+        for record in records:
+            record.read()
+
+
+def write_img2dataset(folder):
+    rows = {"key": ["000000001", "000000002"], "caption": ["A dog.", "A cat."]}
+    rows["status"] = ["success", "failed_to_download"]
+    pq.write_table(pa.table(rows), folder / "00000.parquet")
+
+
+def write_detector(folder):
+    onnx_detectors.write(folder / "detector.onnx", *onnx_detectors.detr())
+
+
+def read_detector(folder):
+    detector = open_detector(folder / "detector.onnx")
+    shape = (1, 3, 64, 64) if detector.channels_first else (1, 64, 64, 3)
+    detector.run(np.zeros(shape, "float32"))
+
+
+def write_described(folder):
+    jpeg = tf.io.encode_jpeg(np.zeros((8, 8, 3), "uint8")).numpy()
+    (folder / "dog.jpg").write_bytes(describe_photo(jpeg, "A dog."))
+
+
+def read_described(folder):
+    """The photo's path, if a description cannot be written into it."""
+    path = folder / "dog.jpg"
+    is_described(path)
+    written = describe_photo(path.read_bytes(), "A cat.")
+    return [] if written else [str(path)]
+
+
 READERS = {
     "parallel_text": Reader(
         write_parallel, lambda folder: load_parallel("parallel", folder)
@@ -496,6 +594,26 @@ READERS = {
         region_files.write_npz, "bu", ("bu_att/8.npz", "bu_box/8.npy")
     ),
     "hdf5": regions_reader(region_files.write_hdf5, "features.h5"),
+    "arrays": Reader(
+        lambda folder: write_arrays(folder / "arrays"),
+        lambda folder: read_regions(folder / "arrays"),
+    ),
+    "safetensors": Reader(
+        lambda folder: write_safetensors(folder / "features.safetensors"),
+        lambda folder: read_regions(folder / "features.safetensors"),
+    ),
+    "grit": Reader(
+        lambda folder: write_grit(folder / "grit.hdf5"),
+        lambda folder: read_regions(folder / "grit.hdf5"),
+    ),
+    "lmdb_record": Reader(write_lmdb_record, read_lmdb_record),
+    "arrow": Reader(write_arrow, read_arrow),
+    "img2dataset": Reader(
+        write_img2dataset,
+        lambda folder: tuple(read_img2dataset(folder / "00000.parquet")),
+    ),
+    "detector": Reader(write_detector, read_detector),
+    "described_photo": Reader(write_described, read_described),
     "video_lists": Reader(
         write_video_lists,
         lambda folder: kc.prepare.list_videos(sorted(folder.glob("*.json"))),

@@ -148,6 +148,14 @@ def test_lmdb_of_vilbert_is_read(rng, tmp_path):
         source.read(8)
     with pytest.raises(kc.InputError, match=r"image 9 .* it holds a posix.system"):
         source.read(9)
+    for damage, problem in ((8192, "is truncated: it has 8,192 of"), (0, "cannot be")):
+        folder = tmp_path / str(damage)
+        folder.mkdir()
+        content = bytearray((path / "data.mdb").read_bytes())
+        content[8192:] = b"" if damage else b"\xff" * (len(content) - 8192)
+        (folder / "data.mdb").write_bytes(content)
+        with pytest.raises(kc.InputError, match=problem):
+            kc.prepare.open_regions(folder)
 
 
 def encoded(values):

@@ -44,6 +44,7 @@ def call(call_script, monkeypatch, tmp_path):
     monkeypatch.setattr(registry, "DATASETS", {"photos": lambda folder: dataset})
     monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)  # takes seconds
     monkeypatch.setattr(report, "draw_attention", lambda *_: None)
+    monkeypatch.setattr(report, "summaries", lambda *_: {})
     monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
 
     def run(*more):

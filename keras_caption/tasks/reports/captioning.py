@@ -1,24 +1,29 @@
 """Scores, captions and figures of a captioner on a test split."""
 
+import contextlib
 import pathlib
 from typing import Any
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import keras_caption as kc
 from keras_caption.atomic import write_json
+from keras_caption.evaluation.tables import markdown_table
 from keras_caption.formats.items import write_items
 from keras_caption.progress import progress
-from keras_caption.visualization.fonts import without_font
+from keras_caption.visualization.fonts import NoFontError, without_font
 
 CAPTIONS = 4  # captions in the figure of attention
+SUMMARIZED = 2  # captions that TensorBoard shows of each epoch
+DPI = 80
 SHOWN = 10  # captions that are printed
 FILES = {
     "best.keras": "the model, for keras.models.load_model",
     "1": "the model as a SavedModel, for TensorFlow Serving",
     "last.keras": "the last epoch's model and optimizer, for --resume",
     "history.json": "loss and CIDEr-D, times 100, of every epoch",
-    "logs": "the same for TensorBoard",
+    "logs": "the same for TensorBoard, with captions",
     "test_results.json": "captions of the test split",
     "test_references.json": "references of the test split",
     "test_items.json": "CIDEr-D, and log-probabilities of references, of each image",
@@ -188,12 +193,57 @@ def write_coco_files(
 
 def draw_attention(model: Any, builder: Any, path: pathlib.Path) -> None:
     """Draws the attention weights of some captions of the test split."""
-    count = min(CAPTIONS, builder.info.splits["test"].num_examples)
-    examples = kc.datasets.read(builder, f"test[:{count}]", images=True)
+    captions = some_captions(model, builder, "test", CAPTIONS)
+    kc.visualization.attention_over_captions(model, captions).savefig(path, dpi=DPI)
+
+
+def some_captions(
+    model: Any, builder: Any, split: str, count: int, **options: Any
+) -> list[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray | None]]:
+    """Generates captions of the first examples of a split.
+
+    Args:
+        model: A captioner.
+        builder: TFDS builder.
+        split: str.
+        count: int, greatest number of captions.
+        **options: Options of `model.generate_tokens`.
+
+    Returns:
+        List of inputs, tokens and image, as
+        `keras_caption.visualization.attention_over_captions` takes them.
+    """
+    count = min(count, builder.info.splits[split].num_examples)
+    examples = kc.datasets.read(builder, f"{split}[:{count}]", images=True)
     names = [name for kind in model.kinds for name in kind.keys]
+    # In one batch, padded: examples of many shapes would be many compilations.
+    [batch] = kc.batches.image_batches(examples, count, model.input_specs)
+    generated, _ = model.generate_tokens(batch, **options)
     captions = []
-    for example in examples.as_numpy_iterator():
+    for example, tokens in zip(examples.as_numpy_iterator(), generated, strict=True):
         inputs = {n: example[n][None].astype("float32") for n in names if n in example}
-        [tokens], _ = model.generate_tokens(inputs)
         captions.append((inputs, tokens, example.get("image")))
-    kc.visualization.attention_over_captions(model, captions).savefig(path, dpi=80)
+    return captions
+
+
+def summaries(model: Any, builder: Any, beam_size: int) -> dict[str, Any]:
+    """Makes summaries of an epoch for TensorBoard, see `Task.summaries`.
+
+    Args:
+        model: A captioner.
+        builder: TFDS builder.
+        beam_size: int, beam width of the captions.
+    """
+    captions = some_captions(model, builder, "val", SUMMARIZED, beam_size=beam_size)
+    texts = [model.vocabulary.decode(tokens) for _, tokens, _ in captions]
+    examples = kc.datasets.read(builder, "val").take(len(texts))
+    references = kc.datasets.references(examples).values()
+    rows = [(text, first) for text, (first, *_) in zip(texts, references, strict=True)]
+    made = {"captions": markdown_table(["caption", "reference"], rows, labels=2)}
+    with contextlib.suppress(NoFontError):  # reported at the end of the run
+        figure = kc.visualization.attention_over_captions(model, captions)
+        figure.set_dpi(DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        made["attention"] = np.asarray(canvas.buffer_rgba())
+    return made
