@@ -53,8 +53,9 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
         return engine_file(folder)
 
     def write(folder):
-        loaded = keras_caption.models.load(model)
-        keras_caption.serving.export_engine(loaded, folder, engine)
+        from keras_caption.serving.engine_export import export_engine  # imports Keras
+
+        export_engine(keras_caption.models.load(model), folder, engine)
 
     whole = file.parent if is_address else file
     if os.path.isdir(model) and file.suffix != ".keras":  # a preset or an export
@@ -75,8 +76,9 @@ def detector_of(detector: str) -> pathlib.Path:
         return file
 
     def write(folder):
-        loaded = keras_caption.features.load_detector(detector)
-        keras_caption.serving.export_detector(loaded, folder)
+        from keras_caption.serving.engine_export import export_detector
+
+        export_detector(keras_caption.features.load_detector(detector), folder)
 
     if os.path.exists(detector):
         digest = digest_of(pathlib.Path(detector))
