@@ -1,4 +1,4 @@
-"""The option `--engine` of commands: what runs a model."""
+"""The option `--engine` of commands, which names the library that runs a model."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from keras_caption.formats.engine_files import NAMES, SUFFIXES, engine_file
 
 KERAS = "keras"
 PACKAGES = {"litert": "ai_edge_litert", "onnx": "onnxruntime", "openvino": "openvino"}
-# What is missing where an engine runs the search, by option.
+# Options that need the search in Keras, and the reason in messages.
 LIMITS = {
     "n_best": "gives one text",
     "figure": "shows no attention",
@@ -32,16 +32,16 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
 def engine_for(
     models: Sequence[str], options: Any, limits: Iterable[str] = LIMITS
 ) -> str:
-    """What runs the models, known before anything is loaded.
+    """Returns the engine of the models, before anything is loaded.
 
     Args:
         models: Sequence of str, names of models.
         options: Options of the command line, `engine` among them.
-        limits: Names of options that engines do not take, beside those of decoding.
+        limits: Names of options that engines refuse, besides those of decoding.
 
     Raises:
-        InputError: If a model is a file of another engine, the engine's package is
-            missing, or it does not do what an option asks for.
+        InputError: If a model is a file of another engine, the package of the engine is
+            missing, or the engine cannot do what an option asks for.
     """
     files = {name: engine_file(name) for name in models}
     engines = {name: SUFFIXES[x.suffix] for name, x in files.items() if x}
@@ -71,11 +71,11 @@ def engine_for(
 
 
 def files_for(models: Sequence[str], engine: str) -> list[str]:
-    """The files of models for an engine, which are made unless they are there.
+    """Returns the files of models for an engine, and writes them if needed.
 
     Args:
         models: Sequence of str, names of models.
-        engine: str, what `engine_for` returned.
+        engine: str, a result of `engine_for`.
     """
     if engine == KERAS:
         return list(models)

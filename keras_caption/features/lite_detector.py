@@ -15,11 +15,11 @@ from keras_caption.formats.engine_files import open_engine, read_description
 
 
 class LiteDetector:
-    """Detects COCO's objects in photos by a network in a file of LiteRT.
+    """Detects COCO's objects in photos with a network in a file of LiteRT.
 
-    Captioners read its objects as those of an `ObjectDetector`, which are the same. It
-    computes by LiteRT and NumPy: neither Keras nor TensorFlow is imported.
-    `keras_caption.serving.export_detector` writes its file.
+    The objects equal those of the `ObjectDetector` that was exported by
+    `keras_caption.serving.export_detector`. Only LiteRT and NumPy are needed: neither
+    Keras nor TensorFlow is imported.
 
     Args:
         file: Path of the file, beside its description.
@@ -51,11 +51,10 @@ class LiteDetector:
         """Finds objects in photos.
 
         Args:
-            inputs: dict, what `to_pixels` returns.
+            inputs: dict, a result of `to_pixels`.
 
         Returns:
-            dict as of `ObjectDetector`, where N is the greatest number of objects of a
-            photo.
+            dict as of `ObjectDetector`; N is the greatest number of objects in a photo.
         """
         photos = zip(inputs["images"], inputs["extents"], strict=True)
         found = [self.find(image, extent) for image, extent in photos]
@@ -75,7 +74,7 @@ class LiteDetector:
         image: Float32[np.ndarray, "image_size image_size 3"],
         extent: Float32[np.ndarray, "2"],
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The objects of one photo, the best first.
+        """Finds the objects in one photo, the best first.
 
         Returns:
             Boxes, float32 `(N, 4)`, x1, y1, x2, y2 divided by the photo's width and
@@ -122,9 +121,9 @@ class LiteDetector:
 def resized(
     pixels: UInt8[np.ndarray, "height width 3"], height: int, width: int
 ) -> Float32[np.ndarray, "height width 3"]:
-    """A photo of another size, bilinear without antialiasing.
+    """Resizes a photo by bilinear interpolation without antialiasing.
 
-    It rounds as TensorFlow does, to the last bit.
+    Bit for bit, the result is that of `tf.image.resize`.
     """
     top, bottom, down = between(pixels.shape[0], height)
     left, right, across = between(pixels.shape[1], width)
@@ -137,11 +136,11 @@ def resized(
 
 
 def between(size: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where each of `count` pixels lies among `size`.
+    """Computes where the centres of `count` pixels lie among `size` pixels.
 
     Returns:
-        The pixels before and after it, int `(count,)`, and how far it is from the one
-        before, float32 `(count,)`.
+        The indices of the pixels before and behind each, int `(count,)`, and the
+        distance from the one before, float32 `(count,)`.
     """
     half, scale = np.float32(0.5), np.float32(size) / np.float32(count)
     places = (np.arange(count, dtype="float32") + half) * scale - half

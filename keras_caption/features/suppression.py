@@ -6,7 +6,7 @@ from jaxtyping import Float32, Int
 
 @dataclasses.dataclass(frozen=True)
 class Suppression:
-    """Greedy non-maximum suppression: of boxes that overlap, the best remain.
+    """Greedy non-maximum suppression: of overlapping boxes, the best one remains.
 
     Attributes:
         overlap: float, greatest intersection over union of two boxes that remain.
@@ -23,13 +23,13 @@ class Suppression:
         categories: Int[np.ndarray, " N"],
         most: int,
     ) -> Int[np.ndarray, " kept"]:
-        """Places of the boxes that remain, the best first.
+        """Returns the indices of the remaining boxes, the best first.
 
         Args:
             boxes: float32 `(N, 4)`, x1, y1, x2, y2 in any unit.
             scores: float32 `(N,)`.
             categories: int `(N,)`.
-            most: int, greatest number of them.
+            most: int, greatest number of remaining boxes.
         """
         low, high = boxes[:, :2], boxes[:, 2:]
         areas = np.prod(high - low, axis=1)

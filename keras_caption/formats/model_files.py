@@ -1,4 +1,4 @@
-"""Where saved models are, and what they read, known without Keras."""
+"""Finds the files of saved models, and reads their configurations without Keras."""
 
 import os
 import pathlib
@@ -11,25 +11,27 @@ from keras_caption.formats.engine_files import SUFFIXES, engine_file
 from keras_caption.formats.json_files import parse_json
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, SavedObject
 
-# Whether models whose extractor is of this class read clips; others are a user's.
+# Whether models with an extractor of this class read clips. Only Keras knows classes
+# of users.
 READS_CLIPS = {
     None: False,
     "ClipExtractor": True,
     "ColouredObjects": False,
     "Extractor": False,
     "HubDetector": False,
+    "NanoDet": False,
     "Yolox": False,
 }
 
 
 def model_file(path: str | os.PathLike) -> pathlib.Path:
-    """The file that holds the weights of a saved model here.
+    """Returns the file with the weights of a saved model on this machine.
 
     Args:
-        path: Of `keras_caption.models.load`, but for an address.
+        path: As in `keras_caption.models.load`, but not an address.
 
     Raises:
-        InputError: If there is none.
+        InputError: If there is no such model.
     """
     name, path = os.fspath(path), pathlib.Path(path)
     if file := engine_file(path):
@@ -51,11 +53,11 @@ def model_file(path: str | os.PathLike) -> pathlib.Path:
 
 
 def reads_clips(models: Sequence[str]) -> bool | None:
-    """Whether saved models read clips; `None` if only Keras can say.
+    """Tells whether saved models read clips; returns `None` if only Keras knows.
 
     Args:
-        models: Sequence of what `keras_caption.models.load` takes; members of an
-            ensemble read the same.
+        models: Sequence of arguments of `keras_caption.models.load`, members of one
+            ensemble, which all read the same inputs.
 
     Raises:
         InputError: If there is no such model.
@@ -76,11 +78,11 @@ def reads_clips(models: Sequence[str]) -> bool | None:
 
 
 def config_of(file: pathlib.Path, folder: pathlib.Path) -> bytes:
-    """The configuration, JSON, of a saved model.
+    """Reads the configuration of a saved model, JSON.
 
     Args:
-        file: Path of the file that has its weights.
-        folder: Path of the preset or the export, unless it is a `.keras` file.
+        file: Path of the file with the weights of the model.
+        folder: Path of the preset or export, unless the file is a `.keras` file.
     """
     if file.suffix == ".keras":
         with open_zip(file) as archive:

@@ -15,12 +15,12 @@ from keras_caption.inputs.input_kind import (
 
 
 class MaskedItems(InputKind):
-    """Base of kinds of which a mask says what items are padding.
+    """Base of kinds of inputs whose mask marks valid items.
 
     Attributes:
         mask: str, name of the optional mask, bool `(batch, N)`, True where valid.
-        number: str, name of the number of valid items, int32 `(batch,)`, which exported
-            models take instead of a mask.
+        number: str, name of the number of valid items, int32 `(batch,)`, the input of
+            exported models in place of the mask.
     """
 
     mask: str
@@ -28,7 +28,7 @@ class MaskedItems(InputKind):
 
     @property
     def is_counted(self) -> bool:
-        """Whether exported models take `number`."""
+        """Whether exported models have the input `number`."""
         return True
 
     def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What is said of captions beside their text."""
+"""Confidence of captions, by their tokens and by detected objects."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from keras_caption.text import PAD
 def confidences_of(
     tokens: Float32[np.ndarray, "batch T"], scores: Float32[np.ndarray, " batch"]
 ) -> Float32[np.ndarray, " batch"]:
-    """How sure a model is of what it generated, to compare with `threshold`.
+    """Computes confidences of generated texts, to be compared with `threshold`.
 
     Args:
         tokens: int32 `(batch, T)`, token ids, then PAD.
@@ -32,12 +32,14 @@ def judge_by_objects(
     calibration: Sequence[Sequence[float]] | None,
     threshold: float,
 ) -> None:
-    """Compares a caption with the objects that are detected.
+    """Sets the confidence of a caption by its detected objects.
+
+    With a calibration, the confidence follows from the least score of the objects that
+    the caption names. A plural for an object that is detected once makes it unsure.
 
     Args:
-        caption: `Prediction`, with its objects, whose confidence becomes that of the
-            objects that it names, if there is a calibration.
-        calibration, threshold: Attributes of `keras_caption.models.Captioner`.
+        caption: `Prediction` with its objects, which is changed.
+        calibration, threshold: As the attributes of `keras_caption.models.Captioner`.
     """
     if calibration:
         least = least_score(caption.text, caption.objects)

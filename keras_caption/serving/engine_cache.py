@@ -1,4 +1,4 @@
-"""Models and detectors as files of an engine, which are made once and kept."""
+"""Files of models and detectors for an engine, each written once and kept."""
 
 import atexit
 import functools
@@ -26,14 +26,14 @@ from keras_caption.progress import report, silent
 
 
 def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
-    """The file of a saved model for an engine, which is made unless it is there.
+    """Returns the file of a saved model for an engine, and writes it if needed.
 
-    It is in the package, or kept by the content of the model in the folder of
-    `keras_caption.atomic.cache_folder`. Making it takes Keras; finding it does not.
+    The file is in the package, or in the folder of `keras_caption.atomic.cache_folder`,
+    under the hash of the model's content. Only writing it needs Keras.
 
     Args:
-        model: Of `keras_caption.models.load`.
-        engine: Of `keras_caption.serving.export_engine`.
+        model: As in `keras_caption.models.load`.
+        engine: As in `keras_caption.serving.export_engine`.
 
     Raises:
         InputError: If there is no such model, it is a file of another engine, or it
@@ -64,13 +64,13 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
 
 
 def detector_of(detector: str) -> pathlib.Path:
-    """The file of a detector for LiteRT, which is made unless it is there.
+    """Returns the file of a detector for LiteRT, and writes it if needed.
 
     Args:
-        detector: Of `keras_caption.features.load_detector`.
+        detector: As in `keras_caption.features.load_detector`.
 
     Raises:
-        InputError: If there is no such detector, or LiteRT lacks an operation of it.
+        InputError: If there is no such detector, or LiteRT lacks one of its operations.
     """
     if file := engine_file(detector):
         return file
@@ -91,13 +91,13 @@ def detector_of(detector: str) -> pathlib.Path:
 def kept(
     name: Any, engine: str, digest: str, write: Callable[[pathlib.Path], None]
 ) -> pathlib.Path:
-    """The file of an engine in a folder that is kept, written unless it is there.
+    """Returns the file for an engine in a kept folder, and writes it if needed.
 
     Args:
-        name: What it is called in messages.
-        engine: str.
-        digest: str, of what it is made of.
-        write: Function of a path, which writes the folder.
+        name: Name of the model or detector in messages.
+        engine: str, name of the engine.
+        digest: str, hash of the model or detector.
+        write: Function of a path that writes the folder.
     """
     folder = kept_folder() / f"{digest[:32]}-{engine}-{FORMAT}"
     if not engine_file(folder):
@@ -115,7 +115,7 @@ def kept(
 
 @functools.cache
 def kept_folder() -> pathlib.Path:
-    """The folder of what is kept, or one of this process."""
+    """The folder of the kept files; without a cache, a temporary one."""
     if (folder := cache_folder()) is not None:
         return folder / "engines"
     temporary = tempfile.TemporaryDirectory()
@@ -124,7 +124,7 @@ def kept_folder() -> pathlib.Path:
 
 
 def digest_of(path: pathlib.Path) -> str:
-    """The SHA-256 of a file, or of all files in a folder."""
+    """Computes the SHA-256 of a file, or of all files in a folder."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if file.is_file():

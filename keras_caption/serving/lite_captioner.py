@@ -15,18 +15,19 @@ INPUTS = {"regions", "boxes", "region_mask"}
 
 
 class LiteCaptioner(LitePredictor):
-    """Captions photos by a captioner and a detector of objects in files of LiteRT.
+    """Captions photos with a captioner and a detector in files of LiteRT.
 
     Args:
-        file: Of `LitePredictor`, of a captioner of detected objects that reads boxes.
-        detector: Path of the detector's, see `keras_caption.serving.export_detector`.
+        file: As in `LitePredictor`; the model captions objects and reads their boxes.
+        detector: Path of the file of a detector, see
+            `keras_caption.serving.export_detector`.
         confidence: float in [0, 1], least score of an object.
 
     Attributes:
         extractor: `keras_caption.features.LiteDetector`.
 
     Raises:
-        InputError: As `LitePredictor` raises it.
+        InputError: As in `LitePredictor`.
     """
 
     noun = "image"
@@ -57,7 +58,7 @@ class LiteCaptioner(LitePredictor):
         return self.example_of({"photo": photo}, place)
 
     def example_of(self, values: dict[str, Any], place: int) -> Example:
-        """An example of a photo that was read, see `Predictor.example_of`."""
+        """Makes an example of the pixels of a photo, see `Predictor.example_of`."""
         return Example(place, {"photo": self.extractor.place(values["photo"])})
 
     def features_of(self, inputs: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -14,16 +14,16 @@ from keras_caption.text.saved_tokenizer import tokenizer_of
 
 
 class LitePredictor(RecordPredictor):
-    """Base of predictors that run LiteRT alone, without Keras and TensorFlow.
+    """Base of predictors that need LiteRT, but neither Keras nor TensorFlow.
 
-    Texts are those of `Predictor`, and the first is there in a second.
+    The texts equal those of `Predictor`; the first takes less than a second.
 
     Args:
         file: Path of the model's file, see `keras_caption.serving.export_engine`.
 
     Attributes:
-        source: `keras_caption.text.Tokenizer` of what is translated, or `None`.
-        categories: List of str, of the objects that the model reads, or `None`.
+        source: `keras_caption.text.Tokenizer` of the source language, or `None`.
+        categories: List of str, names of the categories of objects, or `None`.
 
     Raises:
         InputError: If a file is damaged or of another kind, or LiteRT is missing.
@@ -51,10 +51,11 @@ class LitePredictor(RecordPredictor):
     @staticmethod
     @abc.abstractmethod
     def takes(described: dict[str, Any]) -> bool:
-        """Whether it runs a model of an engine's file.
+        """Tells whether this class can run a model.
 
         Args:
-            described: Of `keras_caption.formats.engine_files.read_description`.
+            described: dict, description of the model, a result of
+                `keras_caption.formats.engine_files.read_description`.
         """
 
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
@@ -68,7 +69,7 @@ class LitePredictor(RecordPredictor):
         attention: bool,
         options: dict[str, Any],
     ) -> list[Prediction]:
-        """Predictions of a batch, see `RecordPredictor.run`."""
+        """Answers a batch, see `RecordPredictor.run`."""
         if attention:
             raise InputError(f"The file of '{self.name}' shows no attention.")
         values = self.features_of(inputs)
@@ -93,16 +94,16 @@ class LitePredictor(RecordPredictor):
         return found
 
     def features_of(self, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-        """What the model reads of a batch."""
+        """Computes the features of a batch, by default its inputs."""
         return inputs
 
     def served(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the engine reads of that."""
+        """Returns the features that the engine's file reads, by default all."""
         return values
 
     def has_text(self, values: dict[str, np.ndarray], i: int) -> bool:
-        """Whether an example of a batch has a text."""
+        """Tells whether example `i` of a batch gets a text."""
         return True
 
     def complete(self, made: Prediction, values: dict[str, np.ndarray], i: int) -> None:
-        """Adds to a prediction what is known of its example beside the text."""
+        """Adds objects and the like to the prediction of example `i`."""

@@ -10,7 +10,7 @@ from keras_caption.text.tokenizer import MAX_TOKENS, check_texts
 
 
 class LiteTranslator(LitePredictor):
-    """Translates sentences by a file of LiteRT, see `LitePredictor`."""
+    """Translates sentences with a file of LiteRT, see `LitePredictor`."""
 
     noun = "sentence"
     reads = ("source",)

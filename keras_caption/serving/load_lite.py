@@ -13,14 +13,15 @@ def load_lite(
     default_detector: str | None = None,
     confidence: float | None = None,
 ) -> LitePredictor | None:
-    """Loads what runs a model by LiteRT alone, or `None` where Keras has to help.
+    """Loads a model that needs LiteRT only, or returns `None` if it needs Keras too.
 
     Args:
         file: Path of the model's file for LiteRT.
-        detector: str, of `keras_caption.serving.engine_cache.detector_of`, or `None`.
-        default_detector: str, the same, where a captioner has none beside its file;
-            without one it is not loaded.
-        confidence: float in [0, 1], least score of an object, 0.3 if it is `None`.
+        detector: str, as in `keras_caption.serving.engine_cache.detector_of`, or
+            `None` for the detector in the folder of a captioner.
+        default_detector: str, detector of a captioner whose folder has none. With
+            `None`, such a captioner is not loaded.
+        confidence: float in [0, 1], least score of an object. Defaults to 0.3.
 
     Raises:
         InputError: If a file is damaged, or there is no such detector for LiteRT.

@@ -20,13 +20,14 @@ KINDS = {
 
 
 def tokenizer_of(described: dict[str, Any] | None) -> Tokenizer | None:
-    """The tokenizer that a description has, if any.
+    """Makes the tokenizer of a description.
 
     Args:
-        described: dict of `class`, its name in Keras, and `config`; or `None`.
+        described: dict of `class`, a name that is registered in Keras, and `config`; or
+            `None`, for no tokenizer.
 
     Raises:
-        ValueError: If it is no tokenizer of this package, nor one that Keras knows.
+        ValueError: If neither this package nor Keras has a tokenizer of that name.
     """
     if described is None:
         return None
