@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST interface, and OpenAI's chats, by FastAPI."""
+"""TensorFlow Serving's REST interface and OpenAI's chats, an application of FastAPI."""
 
 import asyncio
 import contextlib
@@ -61,7 +61,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class RefusedError(Exception):
-    """A request is refused: a status of HTTP, and a sentence."""
+    """A refused request, with an HTTP status and a sentence."""
 
     def __init__(self, status: int, message: str, **headers: str):
         super().__init__(message)
@@ -70,7 +70,7 @@ class RefusedError(Exception):
 
 
 class Metrics:
-    """What `/metrics` says, for Prometheus."""
+    """The metrics that `/metrics` gives to Prometheus."""
 
     def __init__(self):
         self.registry = CollectorRegistry()
@@ -104,14 +104,14 @@ class Metrics:
 
 
 class Rest:
-    """Answers requests of HTTP.
+    """Answers HTTP requests.
 
     Args:
         service: `Service`.
         metrics: `Metrics`.
-        tokens: Sequence of str, of which requests have to have one; empty if any may
-            come.
-        log: Function of an event, a str, and facts by keywords.
+        tokens: Sequence of str; a request must have one of them. If there are none,
+            every request is answered.
+        log: Function of an event, a str, and of facts as keyword arguments.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Rest:
         self._receiving = 0  # bytes of requests that are not there as a whole
 
     def app(self) -> FastAPI:
-        """The application, which closes the service when it shuts down."""
+        """Makes the application, which closes the service when it shuts down."""
 
         @contextlib.asynccontextmanager
         async def lifespan(app):
@@ -172,7 +172,7 @@ class Rest:
         return to_response(200, {"status": "ready"})
 
     async def listed(self, request: Request) -> Response:
-        """The models, with the states of their versions; and as OpenAI lists them."""
+        """Lists the models with the states of their versions, and in OpenAI's form."""
         try:
             self._check_token(request)
         except RefusedError as refused:
@@ -197,7 +197,7 @@ class Rest:
         )
 
     async def unknown(self, request: Request, error: Any) -> Response:
-        """Answers a request that no route has, or not by its method."""
+        """Answers a request that has no route, or whose route lacks its method."""
         text = f"Malformed request: {request.method} {request.url.path}"
         return to_response(error.status_code, {"error": text}, error.headers)
 
@@ -205,25 +205,25 @@ class Rest:
         """Answers a request about a model, and logs and counts it."""
 
         async def answer(facts):
-            found = ADDRESS.fullmatch(address.removesuffix("/"))
+            target = ADDRESS.fullmatch(address.removesuffix("/"))
             self._check_token(request)
-            if not found or (request.method == "POST") != has_verb(found):
+            if not target or (request.method == "POST") != has_verb(target):
                 raise RefusedError(
                     404, f"Malformed request: {request.method} {request.url.path}"
                 )
-            if found["name"] not in self.service.models:
+            if target["name"] not in self.service.models:
                 raise RefusedError(
-                    404, f"Servable not found for request: {label_of(found)}"
+                    404, f"Servable not found for request: {label_of(target)}"
                 )
-            facts["model"] = found["name"]
-            verb = (found["verb"] or ":status")[1:]
+            facts["model"] = target["name"]
+            verb = (target["verb"] or ":status")[1:]
             # Metrics keep each verb for ever, so that those of strangers end here.
-            if has_verb(found) and verb not in self.verbs:
+            if has_verb(target) and verb not in self.verbs:
                 raise RefusedError(
-                    400, f"{found['name']} has no signature to {verb:.60}."
+                    400, f"{target['name']} has no signature to {verb:.60}."
                 )
             facts["verb"] = verb
-            return await self._answer(request, found.groupdict(), facts)
+            return await self._answer(request, target.groupdict(), facts)
 
         return await self._logged(answer, plain_error)
 
@@ -251,12 +251,13 @@ class Rest:
         return await self._logged(answer, error_body)
 
     async def _logged(self, answer, error_of):
-        """The response of a function, or to its error, which is logged and counted.
+        """Calls a function, turns its errors into responses, and logs and counts them.
 
         Args:
-            answer: Coroutine function of a dict of facts for the log, which it
-                completes, to a `Response`.
-            error_of: Function of a status and a sentence to the body of an error.
+            answer: Coroutine function that returns a `Response`. Its argument is a dict
+                of facts for the log, which it completes.
+            error_of: Function of a status and a sentence that returns the body of an
+                error.
         """
         begin = time.perf_counter()
         facts = {"model": "", "verb": "", "examples": 0}
@@ -282,17 +283,19 @@ class Rest:
         self.log("request", **facts, status=status, seconds=round(seconds, 4))
         return response
 
-    async def _answer(self, request, found, facts):
-        """The response to a request about a known model."""
-        model = self.service.models[found["name"]]
-        if found["version"] and not int(found["version"]) and 0 not in model.statuses:
-            found = {**found, "version": None}  # of OpenVINO's clients, the newest
+    async def _answer(self, request, target, facts):
+        """Answers a request about a known model."""
+        model = self.service.models[target["name"]]
+        if target["version"] and not int(target["version"]) and 0 not in model.statuses:
+            target = {**target, "version": None}  # of OpenVINO's clients, the newest
 
         def find():
-            return found_version(model, found)
+            return found_version(model, target)
 
-        if request.method != "POST" and not found["verb"]:
-            return to_response(200, {"model_version_status": statuses_of(model, found)})
+        if request.method != "POST" and not target["verb"]:
+            return to_response(
+                200, {"model_version_status": statuses_of(model, target)}
+            )
         more = ()
         if facts["verb"] == "answer":
             kind = request.headers.get("content-type", "")
@@ -310,7 +313,7 @@ class Rest:
 
     @contextlib.asynccontextmanager
     async def _in_time(self, facts):
-        """Refuses a request if a block takes too long, or finds a fault in it."""
+        """Refuses a request if a block takes too long or raises `InputError`."""
         limit = self.service.limits.timeout
         try:
             async with asyncio.timeout(limit):
@@ -337,17 +340,17 @@ class Rest:
             self.metrics.running.set(self._running)
 
     def _check_load(self, is_free):
-        """Refuses a request if there is no place for it now."""
+        """Refuses a request if too many are waiting or in progress."""
         if not is_free:
             raise RefusedError(
                 429, "Too many requests wait: try again.", retry_after="1"
             )
 
     async def _content(self, request):
-        """The body of a request, as far as it may be long.
+        """Reads the body of a request up to the limit of its length.
 
-        Who sends slowly takes no place of a request in progress, only that of the bytes
-        that have come.
+        A slow sender does not count as a request in progress; it only takes the memory
+        of the bytes received so far.
         """
         limits = self.service.limits
         most, content = limits.max_body, bytearray()
@@ -379,7 +382,7 @@ class Rest:
         return plain
 
     def _check_token(self, request):
-        """Refuses a request without the token, in a time that does not tell it."""
+        """Refuses a request without a token, in a time that does not reveal tokens."""
         if not self.tokens:
             return
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -392,19 +395,19 @@ class Rest:
 
 
 def too_long(most: int) -> RefusedError:
-    """The error of a body that is too long.
+    """Makes the error for a body that is too long.
 
-    It is made where it is raised: as a variable of the function that has read the body,
-    it would keep that in memory.
+    The error must not be a variable of the function that reads the body: its traceback
+    would keep the body in memory.
     """
     return RefusedError(413, f"A request has at most {most:,} bytes.")
 
 
 def decoder_of(headers: Any) -> Callable | None:
-    """What decodes a body, as `gunzip` does, or `None` for one that is as it is.
+    """Returns the decoder of a body, such as `gunzip`, or `None` if it is not encoded.
 
     Raises:
-        RefusedError: If the body is of a kind that is not read.
+        RefusedError: If the content type or the encoding is not supported.
     """
     if headers.get("content-type", "").startswith("multipart/"):
         raise RefusedError(
@@ -425,10 +428,10 @@ def decoder_of(headers: Any) -> Callable | None:
 
 
 def gunzip(content: bytes, most: int) -> bytes | None:
-    """What gzip has compressed; `None` if it is longer than `most`.
+    """Decompresses a body of gzip; returns `None` if it is longer than `most`.
 
     Raises:
-        InputError: If it is damaged.
+        InputError: If the body is damaged.
     """
     plain = bytearray()
     try:
@@ -445,47 +448,47 @@ def gunzip(content: bytes, most: int) -> bytes | None:
     return bytes(plain)
 
 
-def has_verb(found: re.Match) -> bool:
-    """Whether an address has a verb, which is asked for by POST."""
-    return (found["verb"] or "").startswith(":")
+def has_verb(target: re.Match) -> bool:
+    """Tells whether an address has a verb, which needs POST."""
+    return (target["verb"] or "").startswith(":")
 
 
-def label_of(found: re.Match | Mapping[str, str | None]) -> str:
-    """What an address asks for, as TensorFlow Serving says it."""
-    if found["version"]:
-        return f"Specific({found['name']}, {found['version']})"
-    if found["label"]:
-        return f"Label({found['name']}, {found['label']})"
-    return f"Latest({found['name']})"
+def label_of(target: re.Match | Mapping[str, str | None]) -> str:
+    """The model and version of an address, in TensorFlow Serving's words."""
+    if target["version"]:
+        return f"Specific({target['name']}, {target['version']})"
+    if target["label"]:
+        return f"Label({target['name']}, {target['label']})"
+    return f"Latest({target['name']})"
 
 
 def found_version(
-    model: ServedModel, found: Mapping[str, str | None] | None = None
+    model: ServedModel, target: Mapping[str, str | None] | None = None
 ) -> Version:
-    """The version that an address asks for, or the newest.
+    """Finds the version of an address, by default the newest.
 
     Raises:
         RefusedError: If there is no such version.
-        UnavailableError: If there is none at all.
+        UnavailableError: If the model has no version.
     """
-    found = found or {"label": None, "version": None}
-    number = found["version"] and int(found["version"])
+    target = target or {"label": None, "version": None}
+    number = target["version"] and int(target["version"])
     try:
-        return model.find(number, found["label"])
+        return model.find(number, target["label"])
     except (KeyError, ValueError):
-        if number is None and found["label"] is None:
+        if number is None and target["label"] is None:
             raise UnavailableError from None
         raise RefusedError(
-            404, f"Servable not found for request: {label_of(found)}"
+            404, f"Servable not found for request: {label_of(target)}"
         ) from None
 
 
 def statuses_of(
-    model: ServedModel, found: Mapping[str, str | None] | None = None
+    model: ServedModel, target: Mapping[str, str | None] | None = None
 ) -> list[dict[str, Any]]:
     """States of the versions that an address asks for, or of all, the newest first."""
-    found = found or {"label": None, "version": None}
-    number = model.labels.get(found["label"]) if found["label"] else found["version"]
+    target = target or {"label": None, "version": None}
+    number = model.labels.get(target["label"]) if target["label"] else target["version"]
     statuses = [
         {
             "version": str(version),
@@ -493,11 +496,11 @@ def statuses_of(
             "status": {"error_code": status.code, "error_message": status.message},
         }
         for version, status in sorted(model.statuses.items(), reverse=True)
-        if (not found["version"] and not found["label"])
+        if (not target["version"] and not target["label"])
         or (number is not None and version == int(number))
     ]
-    if not statuses and (found["version"] or found["label"]):
-        what = f"version {number}" if found["version"] else f"label {found['label']}"
+    if not statuses and (target["version"] or target["label"]):
+        what = f"version {number}" if target["version"] else f"label {target['label']}"
         raise RefusedError(404, f"Could not find {what} of model {model.name}")
     return statuses
 
