@@ -243,6 +243,7 @@ def test_a_run_without_an_update_is_no_success(tmp_path):
         validation=lambda model: keras.callbacks.Callback(),
         train_batches=lambda *_: None,
         steps_per_epoch=lambda *_: 1,
+        summaries=lambda *_: None,
     )
     directory = RunDirectory(tmp_path, {"objective": "cross-entropy"})
     trainer = trained(0)
