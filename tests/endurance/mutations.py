@@ -90,7 +90,7 @@ MUTATIONS = [  # (file, tests), text, replacement
     (NORM, "rsqrt(variance + self.epsilon)", "rsqrt(variance)"),
     # === Searches ===
     (
-        ("decoding/rules.py", OPTION("scores")),
+        ("decoding/rules.py", OPTION("greedy_scores")),
         "if x != UNK or not allow_unk",
         "if x != UNK",
     ),
