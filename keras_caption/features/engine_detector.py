@@ -1,3 +1,4 @@
+import functools
 import os
 import pathlib
 from collections.abc import Callable
@@ -9,9 +10,17 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
-from keras_caption.features.nanodet import BINS, NanoDet
-from keras_caption.features.object_detector import COCO_IDS, ObjectDetector
-from keras_caption.features.yolox import DEVIATION, MEAN, Yolox
+from keras_caption.features.categories import COCO_IDS
+from keras_caption.features.nanodet import NanoDet, decode_nanodet
+from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.suppression import Suppression
+from keras_caption.features.yolox import (
+    DEVIATION,
+    MEAN,
+    Yolox,
+    cells_of,
+    decode_yolox,
+)
 from keras_caption.formats.detector_files import open_detector
 
 CLASSES = len(COCO_IDS)
@@ -90,7 +99,8 @@ class EngineDetector(ObjectDetector):
             **kwargs,
         )
         self.source, self.file, self.layout = path, file, layout
-        self.cells = cells_of(size, self.layout.strides)
+        self.cells = cells_of(size, layout.strides) if layout.strides else None
+        self.suppression = Suppression(layout.overlap, by_category=True)
         self.trainable = False
 
     def detect(
@@ -110,15 +120,15 @@ class EngineDetector(ObjectDetector):
         boxes, scores = self.layout.decode(self, self._run(image))
         categories = scores.argmax(axis=1)
         scores = scores.max(axis=1)
-        boxes = boxes / self.image_size
-        kept = best_of(boxes, scores, categories, self)
-        padded = [
-            np.zeros((self.max_objects, *x.shape[1:]), x.dtype)
-            for x in (boxes, scores, categories)
-        ]
-        for whole, x in zip(padded, (boxes, scores, categories), strict=True):
-            whole[: len(kept)] = x[kept]
-        return [x.astype(t) for x, t in zip(padded, ("f4", "f4", "i4"), strict=True)]
+        good = scores >= self.confidence
+        found = boxes[good] / self.image_size, scores[good], categories[good]
+        best = self.suppression(*found, self.max_objects)
+        padded = []
+        for x, dtype in zip(found, ("float32", "float32", "int32"), strict=True):
+            whole = np.zeros((self.max_objects, *x.shape[1:]), dtype)
+            whole[: len(best)] = x[best]
+            padded.append(whole)
+        return padded
 
     def _run(self, image):
         """The outputs of the network for an image, RGB from 0 to 255."""
@@ -136,29 +146,10 @@ class EngineDetector(ObjectDetector):
         )
 
 
-def decode_yolox(detector: EngineDetector, outputs: list[np.ndarray]):
-    """Boxes in pixels, and scores of categories, of YOLOX's cells."""
-    values, (places, strides) = outputs[0][0], detector.cells
-    centres = (values[:, :2] + places) * strides
-    with np.errstate(over="ignore"):
-        halves = np.exp(values[:, 2:4]) * strides / 2
-    boxes = np.concatenate([centres - halves, centres + halves], axis=1)
-    return boxes, values[:, 4:5] * values[:, 5:]
-
-
-def decode_nanodet(detector: EngineDetector, outputs: list[np.ndarray]):
-    """Boxes in pixels, and scores of categories, of NanoDet's cells.
-
-    The distances of the sides are expectations over `BINS` strides.
-    """
-    values, (places, strides) = outputs[0][0], detector.cells
-    shares = softmax(values[:, CLASSES:].reshape(-1, 4, BINS))
-    distances = shares @ np.arange(BINS) * strides
-    centres = places * strides
-    boxes = np.concatenate(
-        [centres - distances[:, :2], centres + distances[:, 2:]], axis=1
-    )
-    return boxes, values[:, :CLASSES]
+def decode_cells(decode: Callable, detector: EngineDetector, outputs: list[np.ndarray]):
+    """Boxes in pixels, and scores of categories, of the cells of grids."""
+    decoded = decode(ops.convert_to_tensor(outputs[0]), *detector.cells)
+    return tuple(ops.convert_to_numpy(x[0]) for x in decoded)
 
 
 def decode_detr(detector: EngineDetector, outputs: list[np.ndarray]):
@@ -167,10 +158,9 @@ def decode_detr(detector: EngineDetector, outputs: list[np.ndarray]):
     centres, halves = boxes[:, :2], boxes[:, 2:] / 2
     corners = np.concatenate([centres - halves, centres + halves], axis=1)
     if logits.shape[-1] == CLASSES:
-        with np.errstate(over="ignore"):
-            scores = 1 / (1 + np.exp(-logits))
+        scores = ops.convert_to_numpy(ops.sigmoid(logits))
     else:
-        scores = softmax(logits)[:, list(COCO_IDS)]
+        scores = ops.convert_to_numpy(ops.softmax(logits))[:, list(COCO_IDS)]
     return corners * detector.image_size, scores
 
 
@@ -185,17 +175,12 @@ def logits_and_boxes(outputs: list[np.ndarray]):
     return found
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """The shares of logits in the last axis."""
-    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return shares / shares.sum(axis=-1, keepdims=True)
-
-
 YOLOX = Layout(
-    decode_yolox, True, True, 0.0, 1.0, Yolox.strides_of_grids, Yolox.overlap
+    *(functools.partial(decode_cells, decode_yolox), True, True, 0.0, 1.0),
+    *(Yolox.strides_of_grids, Yolox.overlap),
 )
 NANODET = Layout(
-    *(decode_nanodet, False, True, MEAN, DEVIATION),
+    *(functools.partial(decode_cells, decode_nanodet), False, True, MEAN, DEVIATION),
     *(NanoDet.strides_of_grids, NanoDet.overlap),
 )
 DETR = Layout(decode_detr, False, False, MEAN, DEVIATION)
@@ -225,46 +210,3 @@ def layout_of(path: pathlib.Path, outputs: list[np.ndarray], size: int) -> Layou
         f"{path} returns {received} of {size} x {size} pixels, which is no output of "
         "YOLOX, NanoDet-Plus, DETR or RT-DETR of COCO's classes."
     )
-
-
-def cells_of(size: int, strides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Columns and rows of all cells, `(cells, 2)`, and their strides, `(cells, 1)`."""
-    places, widths = [np.zeros((0, 2))], [np.zeros((0, 1))]
-    for stride in strides:
-        count = -(-size // stride)  # a grid has a cell for the rest of an image
-        rows, columns = np.mgrid[:count, :count]
-        places.append(np.stack([columns.ravel(), rows.ravel()], axis=1))
-        widths.append(np.full((rows.size, 1), stride))
-    return np.concatenate(places), np.concatenate(widths)
-
-
-def best_of(
-    boxes: np.ndarray, scores: np.ndarray, categories: np.ndarray, detector: Any
-) -> list[int]:
-    """Places of the best objects, without those that a better one overlaps.
-
-    Args:
-        boxes: float `(N, 4)`, x1, y1, x2, y2.
-        scores: float `(N,)`.
-        categories: int `(N,)`; only objects of one overlap.
-        detector: `EngineDetector`, whose limits count.
-    """
-    kept = []
-    for i in np.argsort(-scores, kind="stable"):
-        if scores[i] < detector.confidence or len(kept) == detector.max_objects:
-            break
-        others = [j for j in kept if categories[j] == categories[i]]
-        if others and overlaps(boxes[i], boxes[others]).max() > detector.layout.overlap:
-            continue
-        kept.append(i)
-    return kept
-
-
-def overlaps(box: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersections over union of a box with others, `(N,)`."""
-    first = np.maximum(box[:2], others[:, :2])
-    last = np.minimum(box[2:], others[:, 2:])
-    shared = np.prod(np.maximum(last - first, 0), axis=1)
-    areas = np.prod(others[:, 2:] - others[:, :2], axis=1)
-    union = np.prod(box[2:] - box[:2]) + areas - shared
-    return shared / np.maximum(union, np.finfo("float32").tiny)

@@ -1,11 +1,12 @@
 from typing import Any
 
 import keras
+import numpy as np
 from jaxtyping import Float32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.features.object_detector import COCO_IDS
+from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.yolox import Yolox
 
 BINS = 8  # distances to a side, in strides
@@ -58,10 +59,22 @@ class NanoDet(Yolox):
     ) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
         images = ops.flip(images, axis=-1)
         predictions = ops.cast(self.network(images, training=False), "float32")
-        logits = predictions[..., len(COCO_IDS) :]
-        shares = ops.softmax(ops.reshape(logits, (-1, len(self.cells), 4, BINS)))
-        bins = ops.arange(BINS, dtype="float32")
-        distances = ops.sum(shares * bins, axis=-1) * self.strides
-        centres = self.cells * self.strides
-        boxes = [centres - distances[..., :2], centres + distances[..., 2:]]
-        return ops.concatenate(boxes, axis=-1), predictions[..., : len(COCO_IDS)]
+        return decode_nanodet(predictions, self.cells, self.strides)
+
+
+def decode_nanodet(
+    predictions: Float32[Tensor, "batch cells 112"],
+    cells: Float32[np.ndarray, "cells 2"],
+    strides: Float32[np.ndarray, "cells 1"],
+) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
+    """Decodes the values of NanoDet-Plus's cells to boxes in pixels and scores.
+
+    The distance of a side is the expectation over `BINS` strides.
+    """
+    logits = predictions[..., len(COCO_IDS) :]
+    shares = ops.softmax(ops.reshape(logits, (-1, len(cells), 4, BINS)))
+    bins = ops.arange(BINS, dtype="float32")
+    distances = ops.sum(shares * bins, axis=-1) * strides
+    centres = cells * strides
+    boxes = [centres - distances[..., :2], centres + distances[..., 2:]]
+    return ops.concatenate(boxes, axis=-1), predictions[..., : len(COCO_IDS)]

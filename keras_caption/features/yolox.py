@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -63,7 +64,7 @@ class Yolox(ObjectDetector):
         )
         self.network = network
         self.suppression = Suppression(self.overlap, by_category=True)
-        self.cells, self.strides = _cells(image_size, self.strides_of_grids)
+        self.cells, self.strides = cells_of(image_size, self.strides_of_grids)
         self._check_network()
         self.trainable = False
 
@@ -132,17 +133,28 @@ class Yolox(ObjectDetector):
             images: float32 `(batch, image_size, image_size, 3)`, normalized, RGB.
         """
         predictions = ops.cast(self.network(images, training=False), "float32")
-        centres = (predictions[..., :2] + self.cells) * self.strides
-        halves = ops.exp(predictions[..., 2:4]) * self.strides / 2
-        boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
-        return boxes, predictions[..., 4:5] * predictions[..., 5:]
+        return decode_yolox(predictions, self.cells, self.strides)
 
     def get_config(self) -> dict[str, Any]:
         network = keras.saving.serialize_keras_object(self.network)
         return {**super().get_config(), "network": network}
 
 
-def _cells(size, strides_of_grids):
+def decode_yolox(
+    predictions: Float32[Tensor, "batch cells 85"],
+    cells: Float32[np.ndarray, "cells 2"],
+    strides: Float32[np.ndarray, "cells 1"],
+) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
+    """Decodes the values of YOLOX's cells to boxes in pixels and scores."""
+    centres = (predictions[..., :2] + cells) * strides
+    halves = ops.exp(predictions[..., 2:4]) * strides / 2
+    boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
+    return boxes, predictions[..., 4:5] * predictions[..., 5:]
+
+
+def cells_of(
+    size: int, strides_of_grids: Sequence[int]
+) -> tuple[Float32[np.ndarray, "cells 2"], Float32[np.ndarray, "cells 1"]]:
     """Columns and rows of all cells, `(cells, 2)`, and their strides, `(cells, 1)`."""
     cells, strides = [], []
     for stride in strides_of_grids:
@@ -150,4 +162,5 @@ def _cells(size, strides_of_grids):
         rows, columns = np.mgrid[:count, :count]
         cells.append(np.stack([columns.ravel(), rows.ravel()], axis=1))
         strides.append(np.full((rows.size, 1), stride))
-    return (np.concatenate(x).astype("float32") for x in (cells, strides))
+    cells, strides = (np.concatenate(x).astype("float32") for x in (cells, strides))
+    return cells, strides
