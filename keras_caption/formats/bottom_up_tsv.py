@@ -3,8 +3,12 @@ import pathlib
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.formats.region_lines import LinesOfImages, decode, line_starts
-from keras_caption.formats.regions import divide
+from keras_caption.formats.region_lines import (
+    LinesOfImages,
+    counted_regions,
+    decode,
+    line_starts,
+)
 
 
 class TsvRegions(LinesOfImages):
@@ -39,10 +43,4 @@ class TsvRegions(LinesOfImages):
         features, boxes = (
             decode(values[name], where, name) for name in ("features", "boxes")
         )
-        if count < 1 or len(boxes) != 4 * count or len(features) % count:
-            raise InputError(
-                f"{where}: num_boxes is {count}, but there are {len(boxes)} numbers of "
-                f"boxes and {len(features)} of features."
-            )
-        boxes = divide(boxes.reshape(count, 4), (width, height), where)
-        return features.reshape(count, -1), boxes
+        return counted_regions(features, boxes, count, (width, height), where)

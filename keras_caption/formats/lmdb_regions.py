@@ -8,8 +8,8 @@ import numpy as np
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reading
 from keras_caption.formats.plain_pickles import PlainUnpickler
-from keras_caption.formats.region_lines import decode
-from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
+from keras_caption.formats.region_lines import counted_regions, decode
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
 
 DATA = "data.mdb"  # LMDB's file in its folder
 KEYS = "keys"  # key of a list of all other keys
@@ -59,13 +59,7 @@ class LmdbRegions(RegionRecords):
             decode(text, where, name)
             for text, name in zip(texts, ("boxes", "features"), strict=True)
         )
-        if count < 1 or len(boxes) != 4 * count or len(features) % count:
-            raise InputError(
-                f"{where}: num_boxes is {count}, but there are {len(boxes)} numbers of "
-                f"boxes and {len(features)} of features."
-            )
-        boxes = divide(boxes.reshape(count, 4), (width, height), where)
-        return features.reshape(count, -1), boxes
+        return counted_regions(features, boxes, count, (width, height), where)
 
 
 def fields_of(record: Any, where: str) -> list[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.fields import ID_BYTES
-from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
+from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 
 LINE_BYTES = 2 * RECORD_BYTES  # base64 takes 4/3
 NAME_BYTES = ID_BYTES + 1  # the tab included
@@ -92,3 +92,33 @@ def decode(text: str | bytes, where: str, field: str) -> np.ndarray:
         return np.frombuffer(base64.b64decode(text, validate=True), "<f4")
     except ValueError as error:
         raise InputError(f"{where}: its {field} cannot be decoded: {error}.") from None
+
+
+def counted_regions(
+    features: np.ndarray,
+    boxes: np.ndarray,
+    count: int,
+    size: tuple[float, float],
+    where: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shapes the values of an image's regions, of which a record says the number.
+
+    Args:
+        features: float32 array, the features of all regions in a row.
+        boxes: float32 array, the corners of all boxes in a row, in pixels.
+        count: int, number of regions.
+        size: Width and height of the image in pixels.
+        where: str, place of the record, for messages.
+
+    Returns:
+        Features, `(count, D)`, and boxes, `(count, 4)`, divided by the size.
+
+    Raises:
+        InputError: If there are not as many values as the number says.
+    """
+    if count < 1 or len(boxes) != 4 * count or len(features) % count:
+        raise InputError(
+            f"{where}: num_boxes is {count}, but there are {len(boxes)} numbers of "
+            f"boxes and {len(features)} of features."
+        )
+    return features.reshape(count, -1), divide(boxes.reshape(count, 4), size, where)
