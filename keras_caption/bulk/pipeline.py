@@ -212,7 +212,7 @@ def identity_of(job: Job) -> Any:
 
 
 def checksum_of(name: Any) -> str:
-    """The SHA-256 of a file, or the name if it is no single file, as of a preset."""
+    """Computes the SHA-256 of a file; returns the name of a preset as it is."""
     name = str(name)
     is_file = os.path.isfile(name)
     if not is_file and (is_local(name) or name.partition("://")[0] in HUBS):

@@ -62,7 +62,7 @@ def describe_photo(content: bytes, text: str) -> bytes | None:
 
 
 def load_exiv2():
-    """Returns the package `pyexiv2`, which is told not to print warnings."""
+    """Imports the package `pyexiv2` and silences its warnings."""
     with missing_extras():
         import pyexiv2
     pyexiv2.set_log_level(3)

@@ -51,7 +51,7 @@ def make_area_memory(options, num_heads, dtype):
     if options.area == 1:
         return None
     return AreaMemory(
-        # Areas of a sequence are runs: rectangles of one row.
+        # Areas of a sequence are spans of adjacent items: rectangles of height 1.
         max_height=options.area if options.grid_width else 1,
         max_width=options.area,
         grid_width=options.grid_width,

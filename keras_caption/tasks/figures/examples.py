@@ -1,4 +1,4 @@
-"""Draws captions of the same images by several runs, and their attention."""
+"""Draws the captions and the attention of several models for the same images."""
 
 import textwrap
 from collections.abc import Sequence
