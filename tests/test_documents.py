@@ -8,6 +8,7 @@ import importlib
 import json
 import re
 import subprocess
+import sys
 import tempfile
 import tomllib
 from unittest import mock
@@ -358,9 +359,16 @@ def test_commands_in_documents_have_the_arguments_they_are_given(
     (tmp_path / "experiments").symlink_to(PROJECT / "experiments")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command_line, "run_file", lambda path: None)  # of --import
+    # Imported first, so that every module that has the function by its name gets the
+    # one that stops, and gives it back: another test may have imported them before.
+    for _, program, *arguments in called:
+        command_of(program, arguments)
     run = importlib.import_module("keras_caption.commands.run")
-    make_config = stopping(configuration.make_config)
-    monkeypatch.setattr(configuration, "make_config", make_config)
+    make_config = configuration.make_config
+    for name, module in sys.modules.items():
+        ours = name.startswith(("keras_caption.", "experiments."))
+        if ours and getattr(module, "make_config", None) is make_config:
+            monkeypatch.setattr(module, "make_config", stopping(make_config))
     for name in ("parse_args", "parse_intermixed_args"):
         parse = stopping(getattr(command_line.Parser, name))
         monkeypatch.setattr(command_line.Parser, name, parse)
