@@ -6,7 +6,8 @@ r"""Scores captions of annotated objects, and of objects that are detected in ph
 
 The runs must be on `coco_objects`. Runs that differ in their seed only share a row of
 means ± standard deviations, in %. Objects in captions are scored by
-`keras_caption.evaluation.object_scores`; CHAIR needs annotated objects. "several" is
+`keras_caption.evaluation.object_scores`; CHAIR needs annotated objects.
+"log-probability" is that of a token of people's captions, in the mean. "several" is
 the share of captions with a plural for a category of which there is one object, and
 "rightly" the share of these in which a person has a plural too. With --colours,
 captions of detected objects are scored a second time with the colours of the objects.
@@ -41,10 +42,12 @@ from keras_caption.tasks import Captioning
 
 BATCH_SIZE = 50
 SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall", "repeated")
+LIKELIHOOD = "log-probability"  # of a token of people's captions
 SEVERAL = ("several", "rightly")
 CHAIR = ("CHAIR-i", "CHAIR-s")
 COLOURS_SHOWN = ("right", "right where said", "colours")
-COUNTS = ("colours",)  # columns that are no percentages
+# Factors and digits of columns that are no percentages.
+PRINTED = {LIKELIHOOD: (1, 3), "colours": (1, 1)}
 
 
 def main(arguments):
@@ -98,20 +101,26 @@ def main(arguments):
             texts = captions_of(of_photos, model, **decoding_of(options))
             label = f"{label_of(run, changed)}, {source}"
             scores = score(records, texts, objects, of_photos)
+            scores[LIKELIHOOD] = log_probability(records, model, of_photos)
             rows.setdefault(label, []).append(scores)
             if options.colours and source in shares:
                 texts = coloured(texts, of_photos, shares[source])
-                scores = score(records, texts, objects, of_photos)
+                scores |= score(records, texts, objects, of_photos)
                 rows.setdefault(f"{label}, with colours", []).append(scores)
     print(f"\n{len(records):,} photos\n")
-    shown = SHOWN + SEVERAL + (CHAIR if objects else ())
+    shown = SHOWN + (LIKELIHOOD, *SEVERAL) + (CHAIR if objects else ())
     shown += COLOURS_SHOWN if options.colours else ()
-    scales = {name: 1 if name in COUNTS else 100 for name in shown}
     cells = [
-        [label, *(text_of([scales[x] * run[x] for run in of_runs]) for x in shown)]
+        [label, *(cell(name, [run[name] for run in of_runs]) for name in shown)]
         for label, of_runs in rows.items()
     ]
     print(kc.evaluation.markdown_table(["", *shown], cells))
+
+
+def cell(name, values):
+    """Text of the mean ± standard deviation of a column."""
+    factor, digits = PRINTED.get(name, (100, 1))
+    return text_of([factor * x for x in values], digits)
 
 
 def read_photos(options):
@@ -192,6 +201,25 @@ def coloured(texts, inputs, shares):
 def captions_of(inputs, model, **options):
     """Captions of pairs of regions and boxes."""
     texts = []
+    for batch in batches_of(inputs):
+        texts += model.generate(batch, batch_size=BATCH_SIZE, **options)
+    return texts
+
+
+def log_probability(records, model, inputs):
+    """The mean log-probability of a token of people's captions."""
+    batches, first = [], 0
+    for batch in batches_of(inputs):
+        size = len(batch["regions"])
+        batches.append({**batch, "image_id": np.arange(first, first + size)})
+        first += size
+    captions = {i: record.captions for i, record in enumerate(records)}
+    scores = kc.evaluation.caption_log_probabilities(model, batches, captions)
+    return np.mean([np.mean(of_image) for of_image in scores.values()])
+
+
+def batches_of(inputs):
+    """Yields batches of pairs of regions and boxes."""
     for begin in range(0, len(inputs), BATCH_SIZE):
         batch = inputs[begin : begin + BATCH_SIZE]
         longest = max(len(boxes) for _, boxes in batch)
@@ -199,9 +227,7 @@ def captions_of(inputs, model, **options):
             np.stack([np.pad(x, [(0, longest - len(x)), (0, 0)]) for x in arrays])
             for arrays in zip(*batch, strict=True)
         ]
-        batch = dict(zip(("regions", "boxes"), padded, strict=True))
-        texts += model.generate(batch, batch_size=BATCH_SIZE, **options)
-    return texts
+        yield dict(zip(("regions", "boxes"), padded, strict=True))
 
 
 def several_of(records, texts, inputs):
