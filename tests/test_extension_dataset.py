@@ -150,9 +150,9 @@ def test_an_experiment_trains_what_a_file_registers(
     # Other commands load the model with the file, and not without.
     saved = str(tmp_path / "run" / "best.keras")
     for command, problem in (
-        (["caption", "photo.jpg", "--model", saved], "has no extractor"),
+        (["caption", __file__, "--model", saved], "has no extractor"),
         (["translate", saved, "a"], "translates no sentences"),
-        (["answer", "photo.jpg", "a", "--model", saved], "not a model that answers"),
+        (["answer", __file__, "a", "--model", saved], "not a model that answers"),
     ):
         del DATASETS["sides"], GATES["mine"]
         with pytest.raises(SystemExit, match="gate='mine'"):

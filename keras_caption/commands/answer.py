@@ -27,6 +27,7 @@ reported.
 
 import argparse
 import functools
+import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -73,7 +74,10 @@ def make_parser() -> Parser:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raises `InputError` if a package or an engine cannot do what is asked for."""
+    """Raises `InputError` if the photo, or what answers need, is not there."""
+    photo = options.photo
+    if options.question and not options.regions and not os.path.exists(photo):
+        raise kc.InputError(f"There is no file {photo}.")
     engine_for(options.model, options, ())
     if options.regions is None:
         need_detector(options.model, options.detector)

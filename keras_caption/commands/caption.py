@@ -140,7 +140,10 @@ def make_parser() -> Parser:
 
 
 def check(options: Any) -> None:
-    """Raises `InputError` if the package for metadata is needed and missing."""
+    """Raises `InputError` if no file exists, or the package for metadata is missing."""
+    files = options.files
+    if not any(os.path.exists(name) or glob.has_magic(name) for name in files):
+        raise kc.InputError(f"There is no file {files[0]}.")
     if options.write_metadata or options.read_metadata:
         need_packages("pyexiv2")
 

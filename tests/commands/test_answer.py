@@ -69,7 +69,9 @@ def test_questions_of_a_file_are_answered(tmp_path, capsys, rng):
     np.testing.assert_allclose([float(row[1]) for row in rows], scores, atol=1e-4)
 
     of_model = "--model", tmp_path
-    code, _, _ = call(capsys, *of_model, "photo.jpg", "is it?")
+    code, _, _ = call(capsys, "--model", "unread", "photo.jpg", "is it?")
+    assert code == "error: There is no file photo.jpg."
+    code, _, _ = call(capsys, *of_model, path, "is it?")
     assert "has no extractor" in code
     assert "--regions should name features of the images" in code
     (tmp_path / "q.csv").write_text("7,red,x\n")

@@ -546,6 +546,7 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
     first = files / "photos" / "0.png"
     for arguments, message in [
         ([files / "empty"], f"There is no image in {files / 'empty'}"),
+        ([tmp_path / "a.jpg", "--model=unread"], "There is no file"),
         ([tmp_path / "*.jpg"], "No file is called"),
         ([files / "empt?"], "No file is called"),  # but a folder
         ([first, "--model=,"], "argument --model: there is no name in ','"),

@@ -133,7 +133,7 @@ def test_mistakes_are_one_sentence_and_write_nothing(
     assert "exists already and is not replaced" in code
     assert saved.read_bytes() == content
     with pytest.raises(SystemExit, match="use keras-caption translate"):
-        main(["caption", "photo.jpg", "--model", str(saved)])
+        main(["caption", __file__, "--model", str(saved)])
 
 
 def test_a_file_a_run_and_a_preset_are_models_alike(saved, tmp_path, capsys):
