@@ -49,7 +49,7 @@ TRANSLATION = {
     "data.tokenizer": "words",
     "data.max_tokens": 8,
     "training.tokens_per_batch": 64,
-    "training.warmup_steps": 10,
+    "training.warmup_steps": 4,
     "training.accumulation": 2,
     "training.average": 2,
     "decoding.beam_size": 1,
