@@ -44,8 +44,8 @@ def data_folder(name):
 # Files that take a minute of CPU or about that, the longest first: they are begun in
 # this order before all others, so that no process waits for the other at the end.
 SLOWEST = (
-    *("test_strategies.py", "test_run.py", "test_toolkits.py", "test_captioner.py"),
-    *("test_caption.py", "test_export.py", "test_engines.py", "test_decoding.py"),
+    *("test_strategies.py", "test_run.py", "test_export.py", "test_toolkits.py"),
+    *("test_captioner.py", "test_caption.py", "test_engines.py", "test_decoding.py"),
     *("test_translation.py", "test_documents.py", "test_prepared.py"),
 )
 
