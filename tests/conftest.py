@@ -1,3 +1,4 @@
+import gc
 import os
 import pathlib
 import runpy
@@ -12,9 +13,13 @@ import keras_caption as kc
 
 PROJECT = pathlib.Path(__file__).parents[1]
 PROGRAM = "keras_caption_cli.py"
-# JAX compiles small models for longer than it runs them, in processes that tests start.
+# JAX, and XLA in TensorFlow, compile small models for longer than they run them. What
+# LLVM optimizes only makes them faster. Processes that tests start inherit this.
 QUICK_JAX = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 os.environ.update(QUICK_JAX)
+os.environ["XLA_FLAGS"] = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 os.environ["KERAS_CAPTION_CACHE"] = ""  # what XLA compiles is not kept
 
 
@@ -36,15 +41,24 @@ def data_folder(name):
     return folder
 
 
-# Files that take a minute or more: begun first, so that no process waits for the other.
+# Files that take a minute of CPU or about that, the longest first: they are begun in
+# this order before all others, so that no process waits for the other at the end.
 SLOWEST = (
-    *("test_strategies.py", "test_run.py", "test_prepared.py", "test_ensemble.py"),
-    "test_toolkits.py",
+    *("test_strategies.py", "test_run.py", "test_export.py", "test_toolkits.py"),
+    *("test_captioner.py", "test_caption.py", "test_engines.py", "test_decoding.py"),
+    *("test_translation.py", "test_documents.py", "test_prepared.py"),
 )
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name not in SLOWEST)
+    items.sort(key=lambda item: (*SLOWEST, item.path.name).index(item.path.name))
+
+
+def pytest_collection_finish():
+    """Collects garbage less often, and not among the million objects of imports."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)

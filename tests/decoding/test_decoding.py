@@ -324,7 +324,7 @@ def test_other_batch_sizes_and_numbers_of_regions(captioner, rng):
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_the_same_without_tensorflow(backend, captioner, vocabulary, rng, tmp_path):
+def test_the_same_without_tensorflow(backend, vocabulary, rng, tmp_path):
     """Layers, models, decoding and rewards on another backend alone."""
     import json
     import subprocess
@@ -342,11 +342,12 @@ def test_the_same_without_tensorflow(backend, captioner, vocabulary, rng, tmp_pa
     of_videos = tiny("video_aoa", num_layers=1, frame_dim=6)
     del of_videos["region_dim"]
     models = [
-        captioner,
-        kc.models.create("video_aoa", vocabulary=vocabulary, **of_videos),
-        kc.models.create(
-            "aoanet", vocabulary=vocabulary, **tiny("aoanet", num_layers=1)
-        ),
+        kc.models.create(name, vocabulary=vocabulary, **sizes)
+        for name, sizes in (
+            ("ngsan", tiny("ngsan", num_layers=1)),
+            ("video_aoa", of_videos),
+            ("aoanet", tiny("aoanet", num_layers=1)),
+        )
     ]
     widths = {"ngsan": (1, 3), "video_aoa": (1,), "aoanet": (3,)}
     for model in models:
@@ -363,7 +364,7 @@ for name, widths in json.loads(sys.argv[3]).items():
     for width in widths:
         tokens = model.generate_tokens(images, beam_size=width)[0]
         np.save(f"{sys.argv[1]}/{name}_{width}.npy", tokens)
-    assert len(model.generate_tokens(images, temperature=1.0)[0]) == 3
+assert len(model.generate_tokens(images, temperature=1.0)[0]) == 3
 from keras_caption.commands.run import check_backend
 fine = {"strategy": "one_device", "deterministic": False}
 check_backend(fine, ["cross-entropy"])

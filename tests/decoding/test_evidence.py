@@ -28,7 +28,7 @@ def evidence(words):
 @pytest.fixture(scope="module")
 def model(words):
     """A captioner of objects, with random weights."""
-    sizes = tiny("ngsan", region_dim=len(CATEGORIES))
+    sizes = tiny("ngsan", num_layers=1, region_dim=len(CATEGORIES))
     return kc.models.create(
         "ngsan", vocabulary=words, categories=[*CATEGORIES], **sizes
     )

@@ -11,9 +11,9 @@ from keras_caption.text import PAD
 
 @pytest.fixture(scope="module")
 def members(vocabulary):
-    keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(4)  # with which captions repeat themselves
     return [
-        kc.models.create(name, vocabulary=vocabulary, **tiny(name))
+        kc.models.create(name, vocabulary=vocabulary, **tiny(name, num_layers=1))
         for name in ("ngsan", "aoanet")
     ]
 
@@ -74,7 +74,7 @@ def test_regions_and_grids(members, vocabulary, rng):
 
 def test_one_savedmodel(members, rng, tmp_path):
     ensemble = kc.models.Ensemble(members)
-    options = {"max_length": 7, "no_repeat_ngram": 3}
+    options = {"max_length": 7, "no_repeat_ngram": 2}
     kc.serving.export(ensemble, tmp_path / "both" / "1", **options)
     served = tf.saved_model.load(str(tmp_path / "both" / "1"))
     images = random_images(rng)
