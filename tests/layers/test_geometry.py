@@ -11,6 +11,7 @@ from keras_caption.layers import (
     GeometryBias,
     relative_geometry,
 )
+from keras_caption.layers.geometry_bias import MANY_ITEMS
 
 KINDS = ["content_independent", "query", "key", "content_independent+query+key"]
 
@@ -46,12 +47,15 @@ def test_the_papers_numbers_of_parameters_follow_from_the_default_size():
     assert round(40.20 + 4 * bias.count_params() / 1e6, 2) == 41.51
 
 
+@pytest.mark.parametrize("items", [5, MANY_ITEMS])
 @pytest.mark.parametrize("kind", KINDS)
-def test_geometry_bias_follows_eq_9_to_13(rng, kind):
-    x = rng.normal(size=(2, 5, 8)).astype("float32")
-    boxes = random_boxes(rng, 2, 5)
+def test_geometry_bias_follows_eq_9_to_13(rng, kind, items):
+    x = rng.normal(size=(2, items, 8)).astype("float32")
+    boxes = random_boxes(rng, 2, items)
     layer = GeometryBias(num_heads=3, kind=kind, geometry_dim=4)
     out = np.array(layer(x, x, boxes))
+    in_training = np.array(layer(x, x, boxes, training=True))
+    np.testing.assert_allclose(out, in_training, rtol=1e-6, atol=1e-6)
     for row in range(2):
         expected = reference.geometry_bias(
             layer, x[row].astype("float64"), boxes[row].astype("float64")
