@@ -130,6 +130,8 @@ class GeometryBias(keras.layers.Layer):
         key: float `(batch, N, dim)`; in self-attention, the same as `query`.
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
+        training: bool, whether a gradient is to come, which needs G of all images.
+            Otherwise many regions take one image after another, in less memory.
 
     Returns:
         float `(batch, num_heads, N, N)`, to be added to the attention scores.
@@ -208,7 +210,6 @@ class GeometryBias(keras.layers.Layer):
         training: bool = False,
     ) -> Float[Tensor, "batch num_heads N N"]:
         items = boxes.shape[1]
-        # A gradient needs G of all images.
         if training or items is None or items < MANY_ITEMS:
             return self._biases(query, key, boxes)
 
