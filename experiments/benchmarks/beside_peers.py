@@ -9,8 +9,8 @@ prints a row for each work of `accelerator.py` and each peer of it: Hugging Face
 CTranslate2 of translators; of clones, `--luo`, Luo's toolkit with its cached decoder,
 and `--mcan`, MCAN's released code. Each has a process of its own, with random weights
 of the same sizes. Medians of five calls: our seconds, by the clock and of processors;
-the part of a large product's rate that our matrix products reach; and how many times as
-long a peer takes.
+the part of a large product's rate, by processors, that our matrix products reach; and
+how many times as long a peer takes.
 
 On a machine that does other things too, `taskset --cpu-list 0` before the command gives
 each one thread: several threads that wait for each other count as work.
@@ -96,9 +96,9 @@ def main():
             if work in make_works():
                 makers[name] = functools.partial(peer, make_works)
         times = in_turn(makers, work)
-        rate = 2 * PRODUCT_SIZE**3 / times.pop(PRODUCT).wall
+        rate = 2 * PRODUCT_SIZE**3 / times.pop(PRODUCT).cpu
         own = times.pop("keras_caption")
-        share = accelerator.WORKS[work]()[1] / own.wall / rate
+        share = accelerator.WORKS[work]()[1] / own.cpu / rate
         print(f"| {work} | {own.wall:.2f} | {own.cpu:.2f} | {share:.2f} |", flush=True)
         for name, taken in times.items():
             ratios = f"{taken.wall / own.wall:.2f} x", f"{taken.cpu / own.cpu:.2f} x"
