@@ -213,11 +213,14 @@ def luo_works(folder):
 def huggingface_works():
     from experiments.benchmarks.against_huggingface import huggingface
 
+    return translation_works(huggingface)
+
+
+def translation_works(make):
+    """Works of translation that a function of a `forced_translation.Work` makes."""
     names = {"small": "4 + 4 x 128", "large": "6 + 6 x 512"}
     return {
-        f"translation {names[size]}, {text}": partial(
-            huggingface, translated(size, sentences)
-        )
+        f"translation {names[size]}, {text}": partial(make, translated(size, sentences))
         for size in names
         for sentences, text in ((1, "one sentence"), (64, "64 sentences"))
     }

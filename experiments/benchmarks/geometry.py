@@ -39,7 +39,7 @@ def step_of(kind, regions):
     def step():
         with tf.GradientTape() as tape:
             tape.watch(x)
-            out = tf.reduce_sum(layer(x, boxes=boxes) ** 2)
+            out = tf.reduce_sum(layer(x, boxes=boxes, training=True) ** 2)
         return tape.gradient(out, [x, *layer.trainable_variables])
 
     return step

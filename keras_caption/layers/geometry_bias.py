@@ -21,6 +21,8 @@ MIN_SIDE = 1e-4
 MIN_DISTANCE = 1e-3
 # Distance, as a fraction of the image's side, at which a direction has half length.
 FADING = 0.02
+# Items of an image for which G is large: 160 MB for 50 images of 100 items.
+MANY_ITEMS = 64
 # Frequencies of the sines and cosines of signed offsets, in radians per image side. The
 # lowest sine is monotone over the image, the highest completes two periods.
 FREQUENCIES = np.pi / 2 * 2.0 ** np.arange(4)
@@ -128,6 +130,8 @@ class GeometryBias(keras.layers.Layer):
         key: float `(batch, N, dim)`; in self-attention, the same as `query`.
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
+        training: bool, whether a gradient is to come, which needs G of all images.
+            Otherwise many regions take one image after another, in less memory.
 
     Returns:
         float `(batch, num_heads, N, N)`, to be added to the attention scores.
@@ -203,7 +207,20 @@ class GeometryBias(keras.layers.Layer):
         query: Float[Tensor, "batch N dim"],
         key: Float[Tensor, "batch N dim"],
         boxes: Float[Tensor, "batch N 4"],
+        training: bool = False,
     ) -> Float[Tensor, "batch num_heads N N"]:
+        items = boxes.shape[1]
+        if training or items is None or items < MANY_ITEMS:
+            return self._biases(query, key, boxes)
+
+        def biases_of_image(inputs):
+            return self._biases(*(ops.expand_dims(x, 0) for x in inputs))[0]
+
+        # G depends on boxes only, so that TensorFlow would compute it for all layers
+        # before the first one needs it. In a loop it holds G of a few images.
+        return ops.map(biases_of_image, (query, key, boxes))
+
+    def _biases(self, query, key, boxes):
         geometry = self.geometry_dense(relative_geometry(boxes, self.signed))
         biases = []
         if "content_independent" in self._kinds:

@@ -11,6 +11,7 @@ from keras_caption.layers import (
     GeometryBias,
     relative_geometry,
 )
+from keras_caption.layers.geometry_bias import MANY_ITEMS
 
 KINDS = ["content_independent", "query", "key", "content_independent+query+key"]
 
@@ -58,6 +59,16 @@ def test_geometry_bias_follows_eq_9_to_13(rng, kind):
         )
         np.testing.assert_allclose(out[row], expected, rtol=1e-6, atol=1e-5)
     assert np.abs(out).max() > 0.01
+
+
+def test_biases_of_many_items_are_those_of_training(rng):
+    x = rng.normal(size=(3, MANY_ITEMS, 8)).astype("float32")
+    boxes = random_boxes(rng, 3, MANY_ITEMS)
+    layer = GeometryBias(num_heads=3, kind=KINDS[-1], geometry_dim=4)
+    out = np.array(layer(x, x, boxes))  # one image after another
+    in_training = np.array(layer(x, x, boxes, training=True))
+    np.testing.assert_allclose(out, in_training, rtol=1e-6, atol=1e-5)
+    assert np.abs(out[0] - out[1]).max() > 0.1
 
 
 DEGENERATE = {
