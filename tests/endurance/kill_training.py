@@ -113,6 +113,7 @@ captioning.draw_attention = lambda *_: None
 run_report.write_report = lambda *_: None
 evaluation.score = lambda *_: ({}, {})
 serving.export = lambda *_, **options: None
+phases.check_space = lambda *_: None  # other programs may fill a disk at any time
 kind, _, amount = os.environ["END"].partition(" ")
 begun, done, fit = None, 0, phases.fit
 
