@@ -6,6 +6,7 @@ from jaxtyping import Float, Float32
 from keras import ops
 
 from keras_caption.arguments import KerasOptions, Shape, Tensor
+from keras_caption.compilation import has_accelerator
 from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
@@ -131,7 +132,8 @@ class GeometryBias(keras.layers.Layer):
         boxes: float `(batch, N, 4)`, x1, y1, x2, y2 divided by the image's width
             and height.
         training: bool, whether a gradient is to come, which needs G of all images.
-            Otherwise many regions take one image after another, in less memory.
+            Otherwise, on CPUs, many regions take one image after another, in less
+            memory.
 
     Returns:
         float `(batch, num_heads, N, N)`, to be added to the attention scores.
@@ -210,7 +212,7 @@ class GeometryBias(keras.layers.Layer):
         training: bool = False,
     ) -> Float[Tensor, "batch num_heads N N"]:
         items = boxes.shape[1]
-        if training or items is None or items < MANY_ITEMS:
+        if training or items is None or items < MANY_ITEMS or has_accelerator():
             return self._biases(query, key, boxes)
 
         def biases_of_image(inputs):
