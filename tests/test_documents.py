@@ -372,6 +372,10 @@ def test_commands_in_documents_have_the_arguments_they_are_given(
     for name in ("parse_args", "parse_intermixed_args"):
         parse = stopping(getattr(command_line.Parser, name))
         monkeypatch.setattr(command_line.Parser, name, parse)
+    # `caption` and `answer` ask first whether the first file that they name exists.
+    for _, _, *arguments in called:
+        if arguments[:1] in (["caption"], ["answer"]):
+            (tmp_path / arguments[1]).mkdir(parents=True, exist_ok=True)
     # Options that `bulk` does not know are those of Beam's runners.
     bulk = importlib.import_module("keras_caption.commands.bulk")
     monkeypatch.setattr(bulk, "import_library", stopping(lambda: None))
