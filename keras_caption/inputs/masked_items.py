@@ -49,7 +49,8 @@ class MaskedItems(InputKind):
         import tensorflow as tf
 
         inputs = super().of_example(example, names)
-        if (items := inputs.get(cls.keys[0])) is not None:
+        items = inputs.get(cls.keys[0])  # AutoGraph cannot transform `:=`
+        if items is not None:
             inputs[cls.mask] = tf.ones(tf.shape(items)[:1], tf.bool)
         return inputs
 

@@ -101,7 +101,7 @@ def call(call_script, folder, monkeypatch):
     return lambda *args: call_script("experiments/run.py", *command(folder, *args))
 
 
-def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
+def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch, caplog):
     export = kc.serving.export
 
     def export_last(model, path, **options):  # an export takes many seconds
@@ -113,6 +113,7 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch):
     whole = call("whole", *options)
     assert whole.returncode == 0, whole.stderr
     assert "images are few for a new model" in whole.stdout
+    assert "could not transform" not in caplog.text  # by AutoGraph
     check_report(folder, folder / "whole", whole.stdout)
     scores = check_report(folder, folder / "whole" / "scst", whole.stdout)
     assert "epoch_reward" in summaries_of(folder / "whole" / "scst")
