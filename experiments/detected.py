@@ -105,7 +105,8 @@ def main(arguments):
             rows.setdefault(label, []).append(scores)
             if options.colours and source in shares:
                 texts = coloured(texts, of_photos, shares[source])
-                scores |= score(records, texts, objects, of_photos)
+                # A new dict: the former is the row without colours.
+                scores = {**scores, **score(records, texts, objects, of_photos)}
                 rows.setdefault(f"{label}, with colours", []).append(scores)
     print(f"\n{len(records):,} photos\n")
     shown = SHOWN + (LIKELIHOOD, *SEVERAL) + (CHAIR if objects else ())

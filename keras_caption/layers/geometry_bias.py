@@ -219,7 +219,8 @@ class GeometryBias(keras.layers.Layer):
             return self._biases(*(ops.expand_dims(x, 0) for x in inputs))[0]
 
         # G depends on boxes only, so that TensorFlow would compute it for all layers
-        # before the first one needs it. In a loop it holds G of a few images.
+        # before the first one needs it. In a loop it holds G of a few images. A GPU has
+        # the memory, and would launch each small operation for each image.
         return ops.map(biases_of_image, (query, key, boxes))
 
     def _biases(self, query, key, boxes):

@@ -51,7 +51,7 @@ def make_area_memory(options, num_heads, dtype):
     if options.area == 1:
         return None
     return AreaMemory(
-        # Areas of a sequence are spans of adjacent items: rectangles of height 1.
+        # In 1-D area attention, an area is a range of adjacent items: its height is 1.
         max_height=options.area if options.grid_width else 1,
         max_width=options.area,
         grid_width=options.grid_width,
