@@ -22,7 +22,7 @@ import shutil
 import numpy as np
 
 from keras_caption.atomic import creating
-from keras_caption.commands.command_line import Parser, start
+from keras_caption.commands.command_line import Parser, new_file, start
 from keras_caption.datasets.coco import CocoFiles, read_annotations
 from keras_caption.errors import InputError
 from keras_caption.features import CATEGORIES
@@ -48,7 +48,7 @@ def main(arguments):
         "--photos", type=int, default=4000, help="greatest number; default 4000"
     )
     parser.add_argument("--seed", type=int, default=0, help="of boxes and photos")
-    parser.add_argument("--output_dir", type=pathlib.Path, required=True)
+    parser.add_argument("--output_dir", type=new_file, required=True)
     options = parser.parse_args(arguments)
     files = CocoFiles.find(options.coco)
     category_ids, records = read_annotations(files)
@@ -57,16 +57,17 @@ def main(arguments):
     rng = np.random.default_rng(options.seed)
     photos = [photos[i] for i in rng.permutation(len(photos))[: options.photos]]
     layouts = Layouts(records["train"], dict(enumerate(category_ids)), rng)
-    options.output_dir.mkdir(parents=True)
+    folder = pathlib.Path(options.output_dir)
+    folder.mkdir()
     for path in (*files.captions, *files.instances):
-        shutil.copy(path, options.output_dir)
+        shutil.copy(path, folder)
     contents = contents_of(photos, layouts, category_ids)
     split = contents["karpathy_split"]["images"]
     split += [
         {"cocoid": i, "split": name} for name in records for i, _, _ in records[name]
     ]
     for name, content in contents.items():
-        with creating(options.output_dir / f"{name}.json") as partial:
+        with creating(folder / f"{name}.json") as partial:
             pathlib.Path(partial).write_text(json.dumps(content), "utf-8")
     print(f"{len(photos):,} photos of which only captions are known")
 

@@ -4,6 +4,7 @@ import gzip
 import json
 
 import numpy as np
+import pytest
 from coco_files import contents, write
 
 import keras_caption as kc
@@ -37,6 +38,8 @@ def test_captions_without_images_get_boxes_of_what_they_name(tmp_path, capsys):
     arguments = [str(coco), "--texts", str(texts), "--leave_out", str(left_out)]
     text_layouts.main([*arguments, "--output_dir", str(tmp_path / "both")])
     assert "1 photos of which only captions are known" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="exists already"):
+        text_layouts.main([*arguments, "--output_dir", str(tmp_path / "both")])
     categories, records = read_annotations(CocoFiles.find(tmp_path / "both"))
     _, before = read_annotations(CocoFiles.find(coco))
     assert records["val"] == before["val"]
