@@ -11,10 +11,12 @@ from device_kernels import problems_of
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.compilation import has_accelerator
 from keras_caption.decoding import Decoding
 from keras_caption.rewards import cider_d
 from keras_caption.serving.signatures import signatures_of
 
+TRANSLATORS = "transformer_tiny_area", "lstm_512"
 SIZE, LENGTH = 34, 6  # of the vocabulary, and of captions
 # Integers of tokens, places and beams, which TensorFlow keeps in the host's memory.
 # XLA compiles them too.
@@ -69,7 +71,7 @@ def model_of(name):
         return kc.models.create(
             name, answers=["a", "b", "c"], question=words, **sizes, **small
         )
-    if name == "transformer_tiny_area":
+    if name in TRANSLATORS:
         sizes.pop("region_dim")
         return kc.models.create(name, source_size=SIZE, target_size=SIZE, **sizes)
     if "frame_dim" in kc.models.data_arguments(name):
@@ -137,6 +139,7 @@ GRAPHS = {
     "cross-entropy of an LSTM, AoANet": functools.partial(training, "aoanet"),
     "cross-entropy with areas": functools.partial(training, "area"),
     "cross-entropy of an LSTM of videos": functools.partial(training, "video_aoa"),
+    "cross-entropy of an LSTM of translation": functools.partial(training, "lstm_512"),
     "training of answers with an LSTM": functools.partial(training, "mcan"),
     "self-critical": functools.partial(self_critical, "ngsan_aoa"),
     "greedy search": functools.partial(searching, "ngsan", beam_size=1),
@@ -149,6 +152,21 @@ GRAPHS = {
     "beam search of videos": functools.partial(searching, "video_nsa"),
     "answers with an LSTM": functools.partial(searching, "mcan"),
 }
+
+
+@pytest.fixture(autouse=True)
+def gpu(monkeypatch):
+    """A GPU by name, for which Keras and the project choose what they trace."""
+    for list_devices in ("list_logical_devices", "list_physical_devices"):
+        cpus = getattr(tf.config, list_devices)("CPU")
+        gpus = [cpus[0]._replace(name="GPU:0", device_type="GPU")]
+        devices = {"CPU": cpus, "GPU": gpus, None: [*cpus, *gpus]}
+        monkeypatch.setattr(
+            tf.config, list_devices, lambda kind=None, devices=devices: devices[kind]
+        )
+    has_accelerator.cache_clear()
+    yield
+    has_accelerator.cache_clear()
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -4,7 +4,7 @@
     python experiments/benchmarks/against_huggingface.py
 
 Hugging Face's model is MarianMT, post-norm with one table of embeddings, as ours; see
-`forced_translation.py`.
+`forced_translation.py`. On a GPU if PyTorch finds one, with TF32.
 """
 
 import functools
@@ -24,6 +24,8 @@ def huggingface(work):
     import torch
     from transformers import MarianConfig, MarianMTModel
 
+    from experiments.benchmarks.luo_peer import device, finished
+
     torch.set_num_threads(cores())
     config = MarianConfig(
         vocab_size=VOCABULARY_SIZE,
@@ -42,11 +44,10 @@ def huggingface(work):
         eos_token_id=EOS,
         forced_eos_token_id=None,
     )
-    model = MarianMTModel(config).eval()
-    search = torch.inference_mode()(model.generate)
-    sources = torch.from_numpy(work.sources).long()
-    return functools.partial(
-        search,
+    model = MarianMTModel(config).eval().to(device())
+    sources = torch.from_numpy(work.sources).long().to(device())
+    search = functools.partial(
+        torch.inference_mode()(model.generate),
         input_ids=sources,
         attention_mask=torch.ones_like(sources),
         num_beams=BEAM_SIZE,
@@ -54,6 +55,7 @@ def huggingface(work):
         min_new_tokens=LENGTH,
         max_new_tokens=LENGTH,
     )
+    return finished(search)
 
 
 if __name__ == "__main__":

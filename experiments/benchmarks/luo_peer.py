@@ -46,8 +46,10 @@ SIZES = {
 
 def device():
     """The GPU, if there is one, with TF32."""
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
     torch.set_float32_matmul_precision("high")
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device("cuda")
 
 
 def make_model(folder, name):

@@ -7,6 +7,7 @@ from keras import ops
 from keras_caption.arguments import KerasOptions, Tensor
 from keras_caption.layers import MatrixDense, WordEmbedding
 from keras_caption.layers.known_output import KnownOutput
+from keras_caption.layers.lstm import make_lstm
 from keras_caption.layers.masked_mean import masked_mean
 from keras_caption.layers.sockets import build_once
 
@@ -80,9 +81,7 @@ class LSTMDecoder(KnownOutput):
             for i in range(0 if has_states else num_layers)
         ]
         self.lstms = [
-            keras.layers.LSTM(
-                model_dim, return_sequences=True, dtype=policy, name=f"lstm_{i}"
-            )
+            make_lstm(model_dim, dtype=policy, name=f"lstm_{i}")
             for i in range(num_layers)
         ]
         self.context_dense = MatrixDense(

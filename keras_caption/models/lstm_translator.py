@@ -5,6 +5,7 @@ import keras
 from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.inputs import Text
 from keras_caption.layers import WordEmbedding
+from keras_caption.layers.lstm import make_lstm
 from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.lstm_decoder import LSTMDecoder
 from keras_caption.models.sizes import check_heads, resolve_size
@@ -89,9 +90,8 @@ class LSTMTranslator(Translator):
         x = keras.layers.Dropout(dropout, dtype=dtype)(x)
         states = []
         for i in range(num_layers):
-            x, *state = keras.layers.LSTM(
+            x, *state = make_lstm(
                 model_dim,
-                return_sequences=True,
                 return_state=True,
                 go_backwards=reversed_source,
                 dtype=dtype,

@@ -19,6 +19,7 @@ from keras_caption.layers import (
     UnbiasedLayerNormalization,
     WordEmbedding,
 )
+from keras_caption.layers.lstm import make_lstm
 from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.initializers import LINEAR
@@ -137,9 +138,7 @@ class MCAN(Classifier):
             question_size, embedding_dim, scaled=False, dtype=dtype, name="embedding"
         )(inputs["question"])
         # No mask: padding is at the end, and an LSTM reads it after all valid words.
-        words = keras.layers.LSTM(
-            model_dim, return_sequences=True, dtype=dtype, name="lstm"
-        )(words)
+        words = make_lstm(model_dim, dtype=dtype, name="lstm")(words)
         for i in range(num_layers):
             words = CoAttentionBlock(
                 attention(plain),

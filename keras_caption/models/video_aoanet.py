@@ -7,6 +7,7 @@ import keras
 from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.errors import InputError
 from keras_caption.inputs import Frames
+from keras_caption.layers.lstm import make_lstm
 from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.attention import AttentionOptions, Without, make_attention
 from keras_caption.models.captioner import Captioner
@@ -89,11 +90,7 @@ class VideoAoANet(Captioner):
         mask = Frames(inputs).memory_mask(inputs)
         x = inputs["frames"]
         for i in range(num_layers):
-            # cuDNN fails on a batch that has a video without a valid frame, or one
-            # whose padding is not at its end.
-            lstm = keras.layers.LSTM(
-                model_dim // 2, return_sequences=True, use_cudnn=False, dtype=dtype
-            )
+            lstm = make_lstm(model_dim // 2, dtype=dtype)
             x = keras.layers.Bidirectional(lstm, dtype=dtype, name=f"encoder_{i}")(
                 x, mask=mask
             )
