@@ -36,6 +36,7 @@ from experiments.benchmarks.common import REGIONS, VOCABULARY_SIZE, arrays
 
 CAPTIONS, TOKENS, WORDS, BEAMS = 5, 17, 20, 3
 REPEATS, LONGEST = 20, 3.0  # calls whose median is taken, and seconds of them at most
+SIZES = {"small": "4 + 4 x 128", "large": "6 + 6 x 512"}  # of translators
 PRECISIONS = {"float32": 0, "tf32": 0, "bfloat16": 0}
 COMPILERS = {"xla": True, "none": False}
 
@@ -152,6 +153,24 @@ def translation(size, sentences):
     return ours(work), work.operations
 
 
+def translation_training(size, sentences):
+    import keras
+    import tensorflow as tf
+
+    import keras_caption as kc
+    from experiments.benchmarks.forced_translation import make_model
+
+    work = translated(size, sentences)
+    model = make_model(work)
+    model.compile(keras.optimizers.Adam(1e-4), kc.losses.SequenceCrossEntropy())
+    begin = np.full((sentences, 1), kc.text.BOS, "int32")
+    tokens = np.concatenate([begin, work.targets], axis=1)
+    batch = kc.text.teacher_forcing({"source": work.sources, "tokens": tokens})
+    return training(
+        model, tf.data.Dataset.from_tensors(batch)
+    ), work.training_operations
+
+
 def translated(size, sentences):
     from dataclasses import replace
 
@@ -178,6 +197,12 @@ WORKS = {
     "AoANet, beam 3, 50 images": partial(captions, "aoanet", 50),
     "MCAN, training, 64 questions": partial(answer_training, 64),
     "MCAN, 64 questions": partial(answering, 64),
+    "translation training 4 + 4 x 128, 64 sentences": partial(
+        translation_training, "small", 64
+    ),
+    "translation training 6 + 6 x 512, 64 sentences": partial(
+        translation_training, "large", 64
+    ),
     "translation 4 + 4 x 128, one sentence": partial(translation, "small", 1),
     "translation 4 + 4 x 128, 64 sentences": partial(translation, "small", 64),
     "translation 6 + 6 x 512, one sentence": partial(translation, "large", 1),
@@ -211,17 +236,24 @@ def luo_works(folder):
 
 
 def huggingface_works():
-    from experiments.benchmarks.against_huggingface import huggingface
+    from experiments.benchmarks.against_huggingface import (
+        huggingface,
+        huggingface_training,
+    )
 
-    return translation_works(huggingface)
+    return translation_works(huggingface) | {
+        f"translation training {text}, 64 sentences": partial(
+            huggingface_training, translated(size, 64)
+        )
+        for size, text in SIZES.items()
+    }
 
 
 def translation_works(make):
     """Works of translation that a function of a `forced_translation.Work` makes."""
-    names = {"small": "4 + 4 x 128", "large": "6 + 6 x 512"}
     return {
-        f"translation {names[size]}, {text}": partial(make, translated(size, sentences))
-        for size in names
+        f"translation {SIZES[size]}, {text}": partial(make, translated(size, sentences))
+        for size in SIZES
         for sentences, text in ((1, "one sentence"), (64, "64 sentences"))
     }
 

@@ -20,11 +20,11 @@ from experiments.benchmarks.forced_translation import (
 from keras_caption.text import BOS, EOS, PAD
 
 
-def huggingface(work):
+def make_model(work):
     import torch
     from transformers import MarianConfig, MarianMTModel
 
-    from experiments.benchmarks.luo_peer import device, finished
+    from experiments.benchmarks.luo_peer import device
 
     torch.set_num_threads(cores())
     config = MarianConfig(
@@ -44,7 +44,15 @@ def huggingface(work):
         eos_token_id=EOS,
         forced_eos_token_id=None,
     )
-    model = MarianMTModel(config).eval().to(device())
+    return MarianMTModel(config).to(device())
+
+
+def huggingface(work):
+    import torch
+
+    from experiments.benchmarks.luo_peer import device, finished
+
+    model = make_model(work).eval()
     sources = torch.from_numpy(work.sources).long().to(device())
     search = functools.partial(
         torch.inference_mode()(model.generate),
@@ -56,6 +64,27 @@ def huggingface(work):
         max_new_tokens=LENGTH,
     )
     return finished(search)
+
+
+def huggingface_training(work):
+    """A step of training, Adam's update included."""
+    import torch
+
+    from experiments.benchmarks.luo_peer import device, finished
+
+    model = make_model(work).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    sources = torch.from_numpy(work.sources).long().to(device())
+    targets = torch.from_numpy(work.targets).long().to(device())
+    mask = torch.ones_like(sources)
+
+    @finished
+    def step():
+        optimizer.zero_grad()
+        model(input_ids=sources, attention_mask=mask, labels=targets).loss.backward()
+        optimizer.step()
+
+    return step
 
 
 if __name__ == "__main__":

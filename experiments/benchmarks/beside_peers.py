@@ -38,6 +38,8 @@ WORKS = (
     "AoANet, beam 3, 50 images",
     "MCAN, training, 64 questions",
     "MCAN, 64 questions",
+    "translation training 4 + 4 x 128, 64 sentences",
+    "translation training 6 + 6 x 512, 64 sentences",
     "translation 4 + 4 x 128, 64 sentences",
     "translation 6 + 6 x 512, 64 sentences",
     "translation 6 + 6 x 512, one sentence",

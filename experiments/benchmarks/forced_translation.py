@@ -47,7 +47,15 @@ class Work:
     @property
     def sources(self):
         """Tokens of the sentences, int32 `(sentences, SOURCE_LENGTH)`, EOS last."""
-        shape = self.sentences, SOURCE_LENGTH
+        return self._tokens(SOURCE_LENGTH)
+
+    @property
+    def targets(self):
+        """Tokens of translations to train on, int32 `(sentences, LENGTH)`, EOS last."""
+        return self._tokens(LENGTH)
+
+    def _tokens(self, length):
+        shape = self.sentences, length
         tokens = np.random.default_rng(0).integers(EOS + 2, VOCABULARY_SIZE, shape)
         tokens[:, -1] = EOS
         return tokens.astype("int32")
@@ -55,13 +63,28 @@ class Work:
     @property
     def operations(self):
         """Floating-point operations of the matrix products of a search."""
+        # A token attends to half of a translation, on average.
+        return 2 * self.sentences * self._products(BEAM_SIZE, LENGTH // 2)
+
+    @property
+    def training_operations(self):
+        """Floating-point operations of the matrix products of a step of training."""
+        # Forward, and backward by inputs and by weights.
+        return 3 * 2 * self.sentences * self._products(1, LENGTH)
+
+    def _products(self, translations, attended):
+        """Multiplications for a sentence and its translations.
+
+        Args:
+            translations: int, number of translations.
+            attended: int, number of translated tokens that a token attends to.
+        """
         d, inner = self.model_dim, self.feedforward_dim
         read = 6 * d * d + 2 * d * inner + 2 * SOURCE_LENGTH * d  # memory's K and V too
-        written = 6 * d * d + 2 * d * inner + (LENGTH + 2 * SOURCE_LENGTH) * d
+        written = 6 * d * d + 2 * d * inner + 2 * (attended + SOURCE_LENGTH) * d
         of_token = self.num_layers * written + d * VOCABULARY_SIZE
-        of_sentence = SOURCE_LENGTH * self.num_layers * read
-        of_sentence += BEAM_SIZE * LENGTH * of_token
-        return 2 * self.sentences * of_sentence  # multiply and add
+        of_source = SOURCE_LENGTH * self.num_layers * read
+        return of_source + translations * LENGTH * of_token
 
 
 WORKS = (
