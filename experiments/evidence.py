@@ -39,38 +39,8 @@ from keras_caption.features.object_words import (
     mentions,
     said_several,
 )
+from keras_caption.features.place_words import PLACES, names_of
 
-# Words for places: each line has the words that people use for one place.
-PLACES = """
-grass grassy field fields pasture meadow lawn grazing
-street streets road roads roadway highway intersection city town downtown traffic
-water ocean wave sea river lake waves harbor pond shore beach surf
-beach sand sandy shore ocean sea
-snow snowy slope slopes hill mountain mountains ski
-tree trees branch branches forest woods wooded limb
-building buildings house tower church city
-wall walls
-counter counters countertop kitchen table
-table tables desk desks counter
-sky air
-track tracks rail rails railroad station platform
-station platform depot tracks terminal
-court
-bathroom restroom toilet bath shower
-kitchen stove oven
-living room
-bedroom bed hotel room
-runway tarmac airport
-ramp skate park
-park parking lot
-window windows sill
-mirror
-fence fenced enclosure
-sidewalk street road curb
-ground dirt
-floor
-pole post
-"""
 NUMBERS = {"two": 2, "couple": 2, "three": 3, "four": 4, "group": 3, "herd": 3}
 SHOWN = ("places", "numbers", "company", "any")
 
@@ -140,13 +110,8 @@ def unsupported(text, references, objects):
     counts = collections.Counter(objects)
     # A table is an object and also a place.
     said = words_of([*references, *("table" for x in counts if x == "dining table")])
-    for line in PLACES.strip().splitlines():
-        place = {
-            line.split()[0],
-            *(w for w in line.split() if w.rstrip("s") in line.split()[0]),
-        }
-        if words & place and not said & {*line.split()}:
-            kinds.add("places")
+    if any(words & names_of(place) and not said & {*place} for place in PLACES):
+        kinds.add("places")
     several = set().union(*map(said_several, references))
     if any(counts[x] < 2 and x not in several for x in said_several(text)):
         kinds.add("numbers")
@@ -185,9 +150,9 @@ def print_shares(model, records, inputs):
         columns = [evidence.implied.index(word) for word in words.split()]
         having = np.flatnonzero(implied[:, columns[0]])
         group = {*words.split()}
-        for line in PLACES.strip().splitlines():
-            if group & {*line.split()[:3]}:
-                group |= {*line.split()}
+        for place in PLACES:
+            if group & {*place[:3]}:
+                group |= {*place}
         share = np.mean([bool(said[i] & group) for i in having]) if len(having) else 0
         rows.append([words, f"{100 * share:.0f}", len(having)])
     print(kc.evaluation.markdown_table(["words", "said, %", "images"], rows))

@@ -288,14 +288,17 @@ class Generation(InputReader):
         if limits is not None:
             per_example = {**per_example, "limits": limits}
         if options.evidence:
-            evidence = self.evidence.read(**{n: inputs[n] for n in EVIDENCE_INPUTS})
-            per_example = {**per_example, "evidence": evidence}
+            per_example = {**per_example, "evidence": self.read_evidence(inputs)}
         if numbers is not None:
             return Sampling(self, options, numbers, per_example)
         # Required words need banks of a constrained beam, even of width 1.
         if options.beam_size == 1 and required is None:
             return GreedySearch(self, options, per_example)
         return make_beam(self, options, per_example, required)
+
+    def read_evidence(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Computes the evidence of images, see `ObjectEvidence.read`."""
+        return self.evidence.read(**{name: inputs[name] for name in EVIDENCE_INPUTS})
 
     @functools.cached_property
     def evidence(self) -> ObjectEvidence:

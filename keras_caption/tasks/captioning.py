@@ -64,7 +64,7 @@ class CaptionSelfCritical(SelfCriticalSettings):
         NotNegative, Doc("greatest absolute value of a gradient; 0 for no clipping")
     ]
     reward: Annotated[
-        Reward, Doc("cider_d, truth or objects, or a sum such as cider_d+32*truth")
+        Reward, Doc("cider_d, truth, objects or places, or a sum: cider_d+32*truth")
     ]
 
 
@@ -291,6 +291,7 @@ class Captioning(Task):
             "cider_d": lambda: self._make_cider_d(model, directory, resumed),
             "truth": lambda: self.statements.truth(model.vocabulary),
             "objects": lambda: kc.rewards.ObjectTruth(model.vocabulary),
+            "places": lambda: kc.rewards.PlaceTruth(model.vocabulary),
         }
         weights = reward_weights(self.config["self_critical"]["reward"])
         return kc.rewards.WeightedSum(

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-NAMES = ("cider_d", "truth", "objects")
+NAMES = ("cider_d", "truth", "objects", "places")
 Weight = Annotated[float, Field(ge=1e-6, le=1e6)]  # outside, one term is everything
 
 
@@ -16,8 +16,9 @@ def reward_weights(reward: str) -> dict[str, float]:
         reward: str, names joined by `"+"`, each with an optional weight in front, as in
             `"cider_d+32*truth"`. Names are `"cider_d"`; `"truth"`, the share of true
             statements about a scene, see
-            `keras_caption.synthetic.scenes.StatementTruth`; and `"objects"`, for
-            objects of COCO, see `keras_caption.rewards.ObjectTruth`.
+            `keras_caption.synthetic.scenes.StatementTruth`; `"objects"`, for objects of
+            COCO, see `keras_caption.rewards.ObjectTruth`; and `"places"`, see
+            `keras_caption.rewards.PlaceTruth`.
 
     Returns:
         dict from name to weight, in the order of the setting.

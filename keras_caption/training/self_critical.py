@@ -13,7 +13,8 @@ from keras_caption.arguments import (
 )
 from keras_caption.decoding import Decoding, policy, sample
 from keras_caption.decoding.random_numbers import uniform_numbers
-from keras_caption.decoding.search import chosen_log_probs
+from keras_caption.decoding.rules import UNSUPPORTED
+from keras_caption.decoding.search import chosen_log_probs, repeat_rows
 from keras_caption.errors import InputError, need_tensorflow
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
@@ -41,7 +42,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
     both, and it is the p that generates captions later. Dropout in one of them alone,
     or with another mask, would yield the gradient of another policy than the one whose
     captions were rewarded. For the same reason, log p is the sampling distribution: at
-    `temperature`, without the tokens that are never generated.
+    `temperature`, without the tokens that are never generated, nor those without
+    evidence, if `model.decoding.evidence` is set.
 
     The samples depend on `seed`, the optimizer's number of steps, and an image's place
     in the global batch. They do not depend on the number of replicas or on the
@@ -152,17 +154,26 @@ class SelfCritical(ReplicaTraining, keras.Model):
         scale = self.optimizer.scale_loss(1.0)
         read = {name: batch[name] for name in needed}
 
+        def encode(batch):
+            inputs = self.model.read(batch)
+            needs_evidence = self.model.decoding.evidence
+            evidence = self.model.read_evidence(inputs) if needs_evidence else None
+            return self.model.encode(inputs), evidence
+
         def explore(batch):
-            return self.explore(self.model.encode(self.model.read(batch)), **read)
+            memory, evidence = encode(batch)
+            return self.explore(memory, evidence=evidence, **read)
 
         def loss_of(batch, explored):
-            memory = self.model.encode(self.model.read(batch))
+            memory, evidence = encode(batch)
             # `explored` is given only if sampling and loss are compiled separately;
             # otherwise both read the memory computed here.
-            tokens, rewards, baselines = explored or self.explore(memory, **read)
+            if explored is None:
+                explored = self.explore(memory, evidence=evidence, **read)
+            tokens, rewards, baselines = explored
             # REINFORCE differentiates log p alone; rewards have no gradient.
             advantages = ops.stop_gradient(rewards - baselines)
-            loss, logs = self.loss_of(memory, tokens, advantages)
+            loss, logs = self.loss_of(memory, tokens, advantages, evidence)
             if self.cross_entropy:
                 likelihood = self.loss_of_references(memory, batch["references"])
                 loss = (1 - self.cross_entropy) * loss
@@ -185,12 +196,13 @@ class SelfCritical(ReplicaTraining, keras.Model):
             tracker.update_state(logs[tracker.name])
         return {tracker.name: tracker.result() for tracker in self.trackers}
 
-    def explore(self, memory, references, **read):
+    def explore(self, memory, references, evidence=None, **read):
         """Samples captions and scores them.
 
         Args:
             memory: Output of the model's `encode`.
             references: int32 `(batch, R, T)`.
+            evidence: Of the model's `read_evidence`, or `None`.
             **read: Further tensors of the batch that the reward reads.
 
         Returns:
@@ -205,6 +217,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
             memory,
             self._numbers(batch, per_image),
             self.sampling,
+            per_example=None if evidence is None else {"evidence": evidence},
             first_is_greedy=with_greedy,
         )
         rewards = self.reward(tokens, references, **read)
@@ -230,15 +243,19 @@ class SelfCritical(ReplicaTraining, keras.Model):
             self.seed, step, first + ops.arange(rows, dtype="int32"), self.max_length
         )
 
-    def loss_of(self, memory, tokens, advantages):
+    def loss_of(self, memory, tokens, advantages, evidence=None):
         """Computes the loss of sampled captions on this replica, and logs.
 
         Args:
             memory: Output of the model's `encode`.
             tokens: int32 `(batch * K, T)`, up to EOS, then PAD.
             advantages: float32 `(batch * K,)`.
+            evidence: Of the model's `read_evidence`, or `None`.
         """
         logits = self.model.logits(shift_right(tokens), memory)
+        if evidence is not None:
+            admissible = self.admissible(tokens, repeat_rows(evidence, self.samples))
+            logits = ops.where(admissible, logits, logits - UNSUPPORTED)
         log_policy = policy(logits, self.temperature)  # (batch * K, T, vocabulary)
         chosen = chosen_log_probs(log_policy, tokens)
         terms = chosen * ops.expand_dims(advantages, 1)
@@ -248,6 +265,24 @@ class SelfCritical(ReplicaTraining, keras.Model):
             "entropy": mean_over_tokens(entropies, tokens),
         }
         return -mean_over_tokens(terms, tokens), logs
+
+    def admissible(self, tokens, evidence):
+        """Finds the tokens that could come at each position of sampled captions.
+
+        Args:
+            tokens: int32 `(rows, T)`.
+            evidence: dict, one row for each row of tokens.
+
+        Returns:
+            bool `(rows, T, vocabulary_size)`.
+        """
+        positions = ops.arange(self.max_length, dtype="int32")
+
+        def at(index):
+            before = ops.where(positions < index, tokens, PAD)
+            return self.model.evidence.admissible(before, index, evidence)
+
+        return ops.transpose(ops.map(at, positions), (1, 0, 2))
 
     def loss_of_references(self, memory, references):
         """Computes the cross-entropy of the references, averaged over their tokens."""

@@ -1,7 +1,9 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import random_images, tiny
+from keras import ops
 
 import keras_caption as kc
 from keras_caption.decoding import Decoding, ObjectEvidence
@@ -156,6 +158,46 @@ def test_every_search_heeds_it_and_users_go_before_it(model, rng):
     nothing["regions"][:] = 0.0
     [text] = model.generate(nothing, evidence=True, max_length=8)
     assert [text] == model.generate(nothing, max_length=8)
+
+
+def test_self_critical_training_samples_only_what_it_admits(model, rng, monkeypatch):
+    """The gradient is that of log p among admissible tokens, in float64."""
+    monkeypatch.setattr(model, "decoding", Decoding(evidence=True))
+    inputs = images_of(CAT, TWO, LAID, RIDING)
+    references = np.full((4, 1, 6), EOS, "int32")
+    reward = kc.rewards.CiderD.from_references(references)
+    samples, length = 3, 6
+    trainer = kc.training.SelfCritical(
+        model, reward, samples=samples, temperature=2.0, max_length=length
+    )
+    seen, loss_of = {}, trainer.loss_of
+
+    def seeing(memory, tokens, advantages, evidence):
+        seen.update(tokens=tokens, evidence=evidence)
+        loss, logs = loss_of(memory, tokens, ops.ones_like(advantages), evidence)
+        return seen.setdefault("loss", loss), logs
+
+    monkeypatch.setattr(trainer, "loss_of", seeing)
+    trainer.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    trainer.train_on_batch({**inputs, "references": references})
+    tokens = np.array(seen["tokens"])
+    logits = model.logits(
+        np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=BOS),
+        model.encode(model.read(inputs)),
+    )
+    scores = np.array(logits, "float64") / 2.0
+    of_rows = {n: np.repeat(x, samples, axis=0) for n, x in seen["evidence"].items()}
+    log_p = []
+    for index in range(length):
+        begun = np.where(np.arange(length) < index, tokens, PAD)
+        admissible = np.array(model.evidence.admissible(begun, index, of_rows))
+        admissible[:, [PAD, BOS, UNK]] = False
+        for row, token in enumerate(tokens[:, index]):
+            if token != PAD:
+                assert admissible[row, token]
+                values = np.exp(scores[row, index])
+                log_p.append(np.log(values[token] / values[admissible[row]].sum()))
+    np.testing.assert_allclose(float(seen["loss"]), -np.mean(log_p), rtol=1e-5)
 
 
 def test_it_is_saved_and_exported(model, captioner, tmp_path, rng):
