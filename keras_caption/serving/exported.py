@@ -71,17 +71,7 @@ class ExportedPredictor(RecordPredictor):
         self, record: Mapping[str, Any], place: int = 0, max_pixels: int = 2**26
     ) -> Example:
         """Reads and checks one record, see `Predictor.read`."""
-        if not isinstance(record, Mapping):
-            raise InputError(
-                f"Record {place} should be a dict. Received: {type(record).__name__}"
-            )
-        values = {name: x for name, x in record.items() if x is not None}
-        for name in values:
-            if name not in self.reads:
-                raise InputError(
-                    f"Record {place} has {name!r:.60}; the model reads "
-                    f"{', '.join(self.reads)}."
-                )
+        values = self.known_values(record, place)
         row = {}
         if "photo" in values:
             row[FILES] = file_of(values.pop("photo"), place, max_pixels)
