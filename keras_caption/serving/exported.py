@@ -14,6 +14,7 @@ from jaxtyping import Int
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_caption.errors import InputError, NoTextError
+from keras_caption.features.photos import check_size
 from keras_caption.formats.faults import reading
 from keras_caption.formats.jpeg_scans import check_scans
 from keras_caption.predict import Example, Prediction, RecordPredictor
@@ -263,9 +264,6 @@ def file_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
         raise InputError(
             f"{what} is not an image (JPEG or PNG), or is damaged."
         ) from None
-    if width * height > max_pixels:
-        raise InputError(
-            f"{what} has {width} x {height} pixels; at most {max_pixels:,} are read."
-        )
+    check_size((width, height), what, max_pixels)
     check_scans(value, width, height, what)
     return np.array(value, object)
