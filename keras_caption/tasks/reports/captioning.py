@@ -12,7 +12,6 @@ from keras_caption.atomic import write_json
 from keras_caption.evaluation.tables import markdown_table
 from keras_caption.formats.items import write_items
 from keras_caption.progress import progress
-from keras_caption.tasks.reports.files import DESCRIPTIONS, MODEL_FILES
 from keras_caption.visualization.fonts import NoFontError, without_font
 
 CAPTIONS = 4  # captions in the figure of attention
@@ -20,7 +19,9 @@ SUMMARIZED = 2  # captions that TensorBoard shows of each epoch
 DPI = 80
 SHOWN = 10  # captions that are printed
 FILES = {
-    **MODEL_FILES,
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
     "history.json": "loss and CIDEr-D, times 100, of every epoch",
     "logs": "the same for TensorBoard, with captions",
     "test_results.json": "captions of the test split",
@@ -28,7 +29,9 @@ FILES = {
     "test_items.json": "CIDEr-D, and log-probabilities of references, of each image",
     "test_scores.json": "scores of the test split",
     "attention.png": "what the model attends to, token by token",
-    **DESCRIPTIONS,
+    "report.html": "a report of the run, for a browser",
+    "README.md": "the model card, for people and for hubs",
+    "config.json": "the configuration of the run",
 }
 
 

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 import keras_caption as kc
 from keras_caption.formats.items import write_items
-from keras_caption.tasks.reports.files import DESCRIPTIONS, MODEL_FILES
 from keras_caption.training.answer_validation import answer_questions
 from keras_caption.visualization.attention import LEGEND_HEIGHT, add_legend
 from keras_caption.visualization.fonts import without_font
@@ -20,7 +19,9 @@ from keras_caption.visualization.questions import LEGEND
 DRAWN = 4  # questions in the figure of attention
 SHOWN = 10  # questions that are printed
 FILES = {
-    **MODEL_FILES,
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
     "history.json": "loss and accuracy, times 100, of every epoch",
     "logs": "the same for TensorBoard",
     "test_results.json": "answers to the test questions, in the format of VQA's server",
@@ -28,7 +29,9 @@ FILES = {
     "test_items.json": "the accuracy of each answer",
     "test_scores.json": "scores of the test questions",
     "attention.png": "which regions attend to which words of a question",
-    **DESCRIPTIONS,
+    "report.html": "a report of the run, for a browser",
+    "README.md": "the model card, for people and for hubs",
+    "config.json": "the configuration of the run",
 }
 COLUMNS = "accuracy", "95 %", "questions"
 TITLES = {"answer_types": "type of the answer", "kinds": "type of the question"}
