@@ -19,6 +19,7 @@ from keras_caption.settings.run import (
 from keras_caption.training.task import Task
 
 DEFAULT_MODEL = "ngsan"
+SELF_CRITICAL = "self_critical"
 
 
 def make_config(
@@ -45,7 +46,10 @@ def make_config(
     model = settings.get("model.name") or named_model(config) or DEFAULT_MODEL
     task = tasks.of_model(model)
     where = "--config." if path is None else f"{path}: "
-    config = RUN | copy.deepcopy(config or task.get_config(model))
+    built_in = task.get_config(model)
+    config = RUN | copy.deepcopy(config or built_in)
+    if SELF_CRITICAL in built_in:  # a file need not have what it does not train by
+        config.setdefault(SELF_CRITICAL, built_in[SELF_CRITICAL])
     groups = groups_of(task, model)
     config["model"] = complete_model(task, model, config.get("model", {}), where)
     if isinstance(config.get("decoding"), dict):

@@ -236,13 +236,17 @@ def prepare_features(options):
         print(*source.notes, sep="\n", end="\n" * bool(source.notes))
     listed = kc.prepare.list_images(options.captions, options.strict)
     return kc.prepare.prepare_regions(
-        listed,
-        sources,
-        options.output_dir,
-        shard_size=options.shard_size,
-        strict=options.strict,
-        execute=options.execute,
+        listed, sources, options.output_dir, **writing(options)
     )
+
+
+def writing(options):
+    """What all datasets are written with."""
+    return {
+        "shard_size": options.shard_size,
+        "strict": options.strict,
+        "execute": options.execute,
+    }
 
 
 def report_features(manifest, records, noun):
@@ -290,9 +294,7 @@ def prepare_photos(options):
         extractor,
         options.output_dir,
         batch_size=options.batch_size,
-        shard_size=options.shard_size,
-        strict=options.strict,
-        execute=options.execute,
+        **writing(options),
     )
 
 
@@ -316,9 +318,7 @@ def prepare_videos(options):
         extractor,
         options.output_dir,
         batch_size=options.batch_size,
-        shard_size=options.shard_size,
-        strict=options.strict,
-        execute=options.execute,
+        **writing(options),
     )
 
 
@@ -328,9 +328,7 @@ def prepare_frames(options):
         [kc.prepare.open_frames(path) for path in options.frames],
         options.output_dir,
         num_frames=options.num_frames,
-        shard_size=options.shard_size,
-        strict=options.strict,
-        execute=options.execute,
+        **writing(options),
     )
 
 

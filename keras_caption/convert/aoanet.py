@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.convert.assignment import check_fixed
 from keras_caption.convert.luo import build, pair_words
 from keras_caption.errors import InputError
 from keras_caption.models import AoANet
@@ -47,12 +48,7 @@ def _sizes(options):
         "use_ff": 0,
         "decoder_type": "AoA",
     }
-    for name, value in released.items():
-        if options.get(name, value) != value:
-            raise InputError(
-                f"Only models with {name}={value} can be converted; this one has "
-                f"{name}={options[name]}."
-            )
+    check_fixed(options, released, "models")
     try:
         return {
             "region_dim": options.get("att_feat_size", 2048),

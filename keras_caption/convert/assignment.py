@@ -26,6 +26,22 @@ def check_shapes(
             )
 
 
+def check_fixed(options: dict[str, Any], fixed: dict[str, Any], what: str) -> None:
+    """Raises `InputError` if an option has another value than can be converted.
+
+    Args:
+        options: dict, the options of a checkpoint.
+        fixed: dict from names to the only values; an option may be missing.
+        what: str, the models, for the message.
+    """
+    for name, value in fixed.items():
+        if options.get(name, value) != value:
+            raise InputError(
+                f"Only {what} with {name}={value} can be converted; this one has "
+                f"{name}={options[name]}."
+            )
+
+
 class Assignment:
     """Pairs the variables of a model with the tensors of a PyTorch checkpoint.
 

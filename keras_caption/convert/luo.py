@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import keras
 import numpy as np
 
-from keras_caption.convert.assignment import Assignment, check_shapes
+from keras_caption.convert.assignment import Assignment, check_fixed, check_shapes
 from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError
 from keras_caption.models.constructors import check_arguments, parameters_of
@@ -79,12 +79,8 @@ def check_options(options: dict[str, Any], models: tuple[str, ...]) -> None:
             f"The infos should be of caption_model={' or '.join(models)}, not "
             f"{options.get('caption_model')}."
         )
+    check_fixed(options, FIXED, "models")
     for name, value in options.items():
-        if value != FIXED.get(name, value):
-            raise InputError(
-                f"Only models with {name}={FIXED[name]} can be converted; this one has "
-                f"{name}={value}."
-            )
         if name not in (*FIXED, *TRAINING, *IGNORED):
             raise InputError(f"opt has an unknown option {name!r}: {value!r:.60}.")
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from keras_caption.convert.assignment import Assignment, check_shapes
+from keras_caption.convert.assignment import Assignment, check_fixed, check_shapes
 from keras_caption.convert.luo import MISSING_LOGIT
 from keras_caption.errors import InputError
 from keras_caption.formats.marian import MarianFolder
@@ -63,12 +63,7 @@ def convert_marian(folder: MarianFolder) -> TransformerTranslator:
             names all of them.
     """
     config = folder.config
-    for name, value in FIXED.items():
-        if config.get(name, value) != value:
-            raise InputError(
-                f"Only a Marian with {name}={value} can be converted; this one has "
-                f"{name}={config[name]}."
-            )
+    check_fixed(config, FIXED, "a Marian")
     tensors = _distinct_tensors(folder.tensors)
     rows = _their_rows(folder.ids, config)
     sizes = _sizes(config)

@@ -2,7 +2,6 @@
 
 import atexit
 import functools
-import json
 import os
 import pathlib
 import re
@@ -11,6 +10,7 @@ import tempfile
 from typing import Any
 
 import gradio as gr
+from fastapi.responses import JSONResponse
 
 FOLDER = "GRADIO_TEMP_DIR"  # a variable that Gradio reads
 MAX_BYTES = 100 * 2**20  # of an upload: a photo, or a clip of a minute
@@ -103,15 +103,9 @@ class BoundedRequests:
                 self._coming -= coming
             return
         status, text = problem
-        body = json.dumps({"error": text, "detail": text}).encode()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ]
-        begin = {"type": "http.response.start", "status": status, "headers": headers}
-        await send(begin)
-        await send({"type": "http.response.body", "body": body})
+        body = {"error": text, "detail": text}
+        refusal = JSONResponse(body, status, {"connection": "close"})
+        await refusal(scope, receive, send)
 
     def problem(self, path: str, size: int | None) -> tuple[int, str] | None:
         """The reason to refuse a request, an HTTP status and a sentence, or `None`.

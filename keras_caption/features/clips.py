@@ -10,7 +10,7 @@ from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.photos import check_size, find_files, resize_photo
 from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.formats.deadline import check_time
-from keras_caption.formats.faults import reading
+from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.folders import CLIPS, existing_path
 
 # FFmpeg's names of the formats that are read. A playlist, for example, is refused: it
@@ -60,8 +60,7 @@ def read_clip(path: str | os.PathLike, num_frames: int, size: int) -> Clip:
             clip is not read, since a caption describes the whole.
     """
     path = pathlib.Path(existing_path(path))
-    if not path.is_file():
-        raise InputError(f"There is no file {path}.")
+    check_file(path)
     if not path.stat().st_size:
         raise InputError(f"{path} is empty.")
     with reading(path):

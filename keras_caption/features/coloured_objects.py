@@ -2,14 +2,14 @@ from typing import Any
 
 import keras
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float32
 from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.keras_defaults import CHANNELS_LAST
-from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.object_detector import Detected, Images, ObjectDetector
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
 
@@ -102,13 +102,7 @@ class ColouredObjects(ObjectDetector):
             self.dimensions = (*self.dimensions, *pixels)
         self.trainable = False
 
-    def detect(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[
-        Float32[Tensor, "batch N 4"],
-        Float32[Tensor, "batch N"],
-        Int32[Tensor, "batch N"],
-    ]:
+    def detect(self, images: Images) -> Detected:
         return self.detector.detect(images)
 
     def place(self, pixels: Any) -> dict[str, Any]:

@@ -5,14 +5,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float32, Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.nanodet import NanoDet, decode_nanodet
-from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.object_detector import Detected, Images, ObjectDetector
 from keras_caption.features.suppression import Suppression
 from keras_caption.features.yolox import (
     DEVIATION,
@@ -103,13 +101,7 @@ class EngineDetector(ObjectDetector):
         self.suppression = Suppression(layout.overlap, by_category=True)
         self.trainable = False
 
-    def detect(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[
-        Float32[Tensor, "batch N 4"],
-        Float32[Tensor, "batch N"],
-        Int32[Tensor, "batch N"],
-    ]:
+    def detect(self, images: Images) -> Detected:
         found = [self._detect_one(image) for image in ops.convert_to_numpy(images)]
         return tuple(
             ops.convert_to_tensor(np.stack(x)) for x in zip(*found, strict=True)

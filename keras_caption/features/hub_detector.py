@@ -2,7 +2,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
-from jaxtyping import Float, Float32, Int32
+from jaxtyping import Float, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
@@ -10,7 +10,7 @@ from keras_caption.errors import InputError, hint, missing_extras
 from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.keras_defaults import keras_defaults
-from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.object_detector import Detected, Images, ObjectDetector
 from keras_caption.features.suppression import Suppression
 
 if TYPE_CHECKING:
@@ -70,23 +70,11 @@ class HubDetector(ObjectDetector):
             self.suppression = Suppression(float(most), by_category=False)
         self.trainable = False
 
-    def detect(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[
-        Float32[Tensor, "batch N 4"],
-        Float32[Tensor, "batch N"],
-        Int32[Tensor, "batch N"],
-    ]:
+    def detect(self, images: Images) -> Detected:
         boxes, scores, labels = detect_by(self.network, images)
         return boxes, scores, self._categories_of(labels)
 
-    def candidates(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[
-        Float32[Tensor, "batch N 4"],
-        Float32[Tensor, "batch N"],
-        Int32[Tensor, "batch N"],
-    ]:
+    def candidates(self, images: Images) -> Detected:
         boxes, scores, labels = detect_by(AllBoxes(self.network), images)
         return boxes * self.image_size, scores, self._categories_of(labels)
 

@@ -7,7 +7,8 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.features.categories import COCO_IDS
-from keras_caption.features.yolox import Yolox
+from keras_caption.features.object_detector import Images
+from keras_caption.features.yolox import Decoded, Yolox
 
 BINS = 8  # distances to a side, in strides
 
@@ -54,9 +55,7 @@ class NanoDet(Yolox):
     ):
         super().__init__(network, image_size, confidence, max_objects, name, **kwargs)
 
-    def predict_cells(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
+    def predict_cells(self, images: Images) -> Decoded:
         images = ops.flip(images, axis=-1)
         predictions = ops.cast(self.network(images, training=False), "float32")
         return decode_nanodet(predictions, self.cells, self.strides)
@@ -66,7 +65,7 @@ def decode_nanodet(
     predictions: Float32[Tensor, "batch cells 112"],
     cells: Float32[np.ndarray, "cells 2"],
     strides: Float32[np.ndarray, "cells 1"],
-) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
+) -> Decoded:
     """Decodes the values of NanoDet-Plus's cells to boxes in pixels and scores.
 
     The distance of a side is the expectation over `BINS` strides.

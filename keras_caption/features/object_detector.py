@@ -18,6 +18,12 @@ from keras_caption.features.photos import (
 )
 from keras_caption.features.suppression import Suppression
 
+Images = Float32[Tensor, "batch image_size image_size 3"]
+# Boxes, scores and categories.
+Detected = tuple[
+    Float32[Tensor, "batch N 4"], Float32[Tensor, "batch N"], Int32[Tensor, "batch N"]
+]
+
 
 class ObjectDetector(keras.Model):
     """Base of the detectors of COCO's objects in photos.
@@ -76,13 +82,7 @@ class ObjectDetector(keras.Model):
         self.max_objects = max_objects
         self.built = True
 
-    def detect(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[
-        Float32[Tensor, "batch N 4"],
-        Float32[Tensor, "batch N"],
-        Int32[Tensor, "batch N"],
-    ]:
+    def detect(self, images: Images) -> Detected:
         """Detects objects; subclasses implement it.
 
         Args:
@@ -95,13 +95,7 @@ class ObjectDetector(keras.Model):
         """
         raise NotImplementedError
 
-    def candidates(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[
-        Float32[Tensor, "batch N 4"],
-        Float32[Tensor, "batch N"],
-        Int32[Tensor, "batch N"],
-    ]:
+    def candidates(self, images: Images) -> Detected:
         """All boxes of a network, before those that overlap are suppressed.
 
         A detector that has them, and `suppression`, can be exported.
@@ -128,13 +122,7 @@ class ObjectDetector(keras.Model):
         boxes = ops.where(ops.logical_and(nothing, first), whole, boxes)
         return {"regions": regions, "boxes": boxes, "scores": scores}
 
-    def find(
-        self, inputs: dict[str, Tensor]
-    ) -> tuple[
-        Float32[Tensor, "batch N 4"],
-        Float32[Tensor, "batch N"],
-        Int32[Tensor, "batch N"],
-    ]:
+    def find(self, inputs: dict[str, Tensor]) -> Detected:
         """Detects objects in photos of any proportions, ordered by score.
 
         Args:

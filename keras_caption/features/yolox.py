@@ -3,19 +3,21 @@ from typing import Any
 
 import keras
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float32
 from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.categories import COCO_IDS
-from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.object_detector import Detected, Images, ObjectDetector
 from keras_caption.features.suppression import Suppression
 
 MULTIPLE = 32  # the size of an image is a multiple of these pixels
 # Mean and standard deviation of ImageNet's colours, red, green and blue.
 MEAN = (123.675, 116.28, 103.53)
 DEVIATION = (58.395, 57.12, 57.375)
+# Boxes in pixels, and scores of the categories, of all cells.
+Decoded = tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -83,13 +85,7 @@ class Yolox(ObjectDetector):
                 f"{self.network.name}, which {received}"
             )
 
-    def detect(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[
-        Float32[Tensor, "batch N 4"],
-        Float32[Tensor, "batch N"],
-        Int32[Tensor, "batch N"],
-    ]:
+    def detect(self, images: Images) -> Detected:
         with missing_extras():  # Keras has no suppression per category
             import tensorflow as tf
 
@@ -105,13 +101,7 @@ class Yolox(ObjectDetector):
         )
         return boxes / self.image_size, scores, ops.cast(categories, "int32")
 
-    def candidates(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[
-        Float32[Tensor, "batch cells 4"],
-        Float32[Tensor, "batch cells"],
-        Int32[Tensor, "batch cells"],
-    ]:
+    def candidates(self, images: Images) -> Detected:
         boxes, scores = self._predict(images)
         best, categories = ops.top_k(scores, 1)  # LiteRT lacks `argmax` of Keras
         return boxes, best[..., 0], categories[..., 0]
@@ -124,9 +114,7 @@ class Yolox(ObjectDetector):
         scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
         return boxes, scores
 
-    def predict_cells(
-        self, images: Float32[Tensor, "batch image_size image_size 3"]
-    ) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
+    def predict_cells(self, images: Images) -> Decoded:
         """Predicts boxes in pixels, and scores of the categories, for all cells.
 
         Args:
@@ -144,7 +132,7 @@ def decode_yolox(
     predictions: Float32[Tensor, "batch cells 85"],
     cells: Float32[np.ndarray, "cells 2"],
     strides: Float32[np.ndarray, "cells 1"],
-) -> tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]:
+) -> Decoded:
     """Decodes the values of YOLOX's cells to boxes in pixels and scores."""
     centres = (predictions[..., :2] + cells) * strides
     halves = ops.exp(predictions[..., 2:4]) * strides / 2

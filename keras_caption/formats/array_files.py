@@ -1,16 +1,25 @@
+import functools
 import pathlib
 from collections.abc import Callable
 
 import numpy as np
 
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.formats.arrays import open_zip, read_array, read_npz
+from keras_caption.formats.arrays import open_zip, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
 from keras_caption.formats.torch_files import read_tensor
 
 SAFETENSORS = ".safetensors"
+
+
+def open_safetensors(path: pathlib.Path):
+    """Opens a `.safetensors` file for reading."""
+    with missing_extras():
+        import safetensors
+    with reading(path):
+        return safetensors.safe_open(path, framework="numpy")
 
 
 class ArrayRegions(RegionRecords):
@@ -49,18 +58,13 @@ class SafetensorsRegions(RegionRecords):
         path: `pathlib.Path` of the file.
     """
 
+    open_file = staticmethod(open_safetensors)
+
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
-        self.file = open_safetensors(path)
         for name in self.file.keys():  # noqa: SIM118
             self.add_named(name, name, f"{path}, {name[:40]}")
         self.has_boxes = first_has_boxes(self)
-
-    def __getstate__(self):  # its files cannot be pickled
-        return {**self.__dict__, "file": None}
-
-    def __setstate__(self, state):
-        self.__dict__.update(state, file=open_safetensors(state["path"]))
 
     def read_regions(
         self, place: str, where: str, size: tuple[int, int] | None
@@ -76,20 +80,6 @@ def first_has_boxes(records: RegionRecords) -> bool:
         except InputError:
             continue
     return False
-
-
-def open_safetensors(path: pathlib.Path):
-    """Opens a `.safetensors` file for reading."""
-    with missing_extras():
-        import safetensors
-    with reading(path):
-        return safetensors.safe_open(path, framework="numpy")
-
-
-def read_npy(path: pathlib.Path) -> np.ndarray:
-    """Reads the array of an `.npy` file."""
-    with open(path, "rb") as file:
-        return read_array(file, path.stat().st_size, str(path))
 
 
 def read_only_array(path: pathlib.Path) -> np.ndarray:
@@ -126,7 +116,7 @@ def only(arrays: dict[str, np.ndarray], path: pathlib.Path) -> np.ndarray:
 
 
 READERS: dict[str, Callable[[pathlib.Path], np.ndarray]] = {
-    ".npy": read_npy,
+    ".npy": functools.partial(read_npy, limit=RECORD_BYTES),
     ".npz": read_only_array,
     SAFETENSORS: read_only_safetensor,
     ".pth": read_channels_first,

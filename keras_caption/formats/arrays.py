@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import reading
+from keras_caption.formats.faults import check_file, reading
 
 # The members of a ZIP archive may take `ZIP_BYTES` plus `ZIP_EXPANSION` times its size.
 # Weights compress little; a few bytes must not expand to gigabytes of zeros.
@@ -83,6 +83,20 @@ def read_npz(
             with archive.open(member) as file:
                 arrays[name] = read_array(file, member.file_size, f"{path}, {name}")
         return arrays
+
+
+def read_npy(path: pathlib.Path, limit: int) -> np.ndarray:
+    """Reads the array of an `.npy` file of at most `limit` bytes.
+
+    Raises:
+        InputError: If the file is missing, larger, or damaged.
+    """
+    check_file(path)
+    size = path.stat().st_size
+    if size > limit:
+        raise InputError(f"{path} is larger than {limit:,} bytes.")
+    with open(path, "rb") as file:
+        return read_array(file, size, str(path))
 
 
 def read_array(file: BinaryIO, size: int, where: str) -> np.ndarray:

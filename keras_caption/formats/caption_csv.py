@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from keras_caption.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.csv_rows import csv_rows, delimiter_of
+from keras_caption.formats.faults import check_file
 from keras_caption.formats.fields import Caption, PhotoName, with_words
 from keras_caption.formats.text_lines import lines
 from keras_caption.validation import adapter, describe
@@ -50,8 +51,7 @@ def read_caption_csv(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str
         InputError: If the file does not follow the format, has no captions, or has a
             photo in two splits.
     """
-    if not path.is_file():
-        raise InputError(f"There is no file {path}.")
+    check_file(path)
     captions, split_of, skipped = {}, {}, []
     for where, row in read_rows(path, skipped):
         name, split = row["file_name"], row.get("split")

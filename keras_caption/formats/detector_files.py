@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.formats.faults import reading
+from keras_caption.formats.faults import check_file, reading
 
 SUFFIXES = (".onnx", ".tflite")
 
@@ -36,8 +36,7 @@ def open_detector(path: pathlib.Path) -> DetectorFile:
         InputError: If it is damaged, reads anything but one square image, or the
             package of its engine is missing.
     """
-    if not path.is_file():
-        raise InputError(f"There is no file {path}.")
+    check_file(path)
     opener = open_onnx if path.suffix.lower() == ".onnx" else open_litert
     with missing_extras(), reading(path):
         run, shape = opener(str(path))

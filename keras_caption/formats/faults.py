@@ -43,6 +43,13 @@ def refuse_pipe(path: pathlib.Path) -> None:
         raise InputError(f"{path} is a pipe or a device, not a file.")
 
 
+def check_file(path: pathlib.Path) -> None:
+    """Raises `InputError` if there is no such file, or it is a pipe or a device."""
+    refuse_pipe(path)
+    if not path.is_file():
+        raise InputError(f"There is no file {path}.")
+
+
 def reason_of(error: Exception) -> str:
     """Returns the first line of an exception's message, without a full stop."""
     if type(error).__name__ == "ConnectionError":  # of Python or of requests

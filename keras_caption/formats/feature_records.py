@@ -19,6 +19,7 @@ class FeatureRecords:
 
     Attributes:
         path: `pathlib.Path` of the file or folder.
+        file: What `open_file` returns.
         records: dict from id, see `keras_caption.formats.fields.nfc`, to a list of
             pairs of the location of a record and its name in messages.
         problems: List of str, a sentence for each record without a valid id.
@@ -27,9 +28,20 @@ class FeatureRecords:
 
     def __init__(self, path: pathlib.Path):
         self.path = path
+        self.file = self.open_file(path)
         self.records = {}
         self.problems = []
         self.notes = []
+
+    @staticmethod
+    def open_file(path: pathlib.Path) -> Any:
+        """Opens the file, which stays open, if the format is read from an open one."""
+
+    def __getstate__(self):  # an open file cannot be pickled
+        return {**self.__dict__, "file": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, file=self.open_file(state["path"]))
 
     def __len__(self):
         """Number of records, those without a valid id included."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.formats.arrays import check_numbers, read_array, read_npz
+from keras_caption.formats.arrays import check_numbers, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.folders import list_files
@@ -75,11 +75,8 @@ class FolderFrames(FrameFiles):
     def read_frames(self, place: pathlib.Path, where: str) -> np.ndarray:
         if place.suffix.lower() == ".npz":
             features = array_of(read_npz(place, limit=RECORD_BYTES), where)
-        elif place.stat().st_size > RECORD_BYTES:
-            raise InputError(f"{where} is larger than {RECORD_BYTES:,} bytes.")
         else:
-            with open(place, "rb") as file:
-                features = read_array(file, place.stat().st_size, where)
+            features = read_npy(place, RECORD_BYTES)
         check_numbers(features, where)
         return features
 
@@ -87,9 +84,10 @@ class FolderFrames(FrameFiles):
 class Hdf5Frames(FrameFiles):
     """Reader of HDF5 files with a dataset for each video, named as the video."""
 
+    open_file = staticmethod(open_hdf5)
+
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
-        self.file = open_hdf5(path)
         for name in names_in(self.file, path):
             self.add(name, name, f"{path}, {name}")
 

@@ -26,10 +26,10 @@ class GritRegions(RegionRecords):
     """
 
     has_boxes = False
+    open_file = staticmethod(open_hdf5)
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
-        self.file = open_hdf5(path)
         limit = 8 * MAX_IMAGES
         ids = plain_dataset(self.file, IDS, str(path), limit)
         check_numbers(ids, f"{path}: {IDS}")
@@ -44,12 +44,6 @@ class GritRegions(RegionRecords):
             self.add_named(str(image_id), row, f"{path}, image {image_id}")
         if "reg_feat" in self.file:
             self.notes = [f"{path}: reg_feat is not read, but {FEATURES}."]
-
-    def __getstate__(self):  # h5py's files cannot be pickled
-        return {**self.__dict__, "file": None}
-
-    def __setstate__(self, state):
-        self.__dict__.update(state, file=open_hdf5(state["path"]))
 
     def read_regions(
         self, place: int, where: str, size: tuple[int, int] | None

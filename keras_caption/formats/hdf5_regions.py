@@ -28,9 +28,10 @@ class Hdf5Regions(RegionRecords):
         InputError: If no dataset is called `ID_features` or `ID_grids`.
     """
 
+    open_file = staticmethod(open_hdf5)
+
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
-        self.file = open_hdf5(path)
         names = names_in(self.file, path)
         for self.read_kind in FEATURES:
             end = f"_{self.read_kind}"
@@ -70,12 +71,6 @@ class Hdf5Regions(RegionRecords):
             if (image_id := "_".join(parts[:i])) in ids:
                 return image_id, "_".join(parts[i:])
         return name.rpartition("_")[0], "boxes" if parts[-1] == "boxes" else None
-
-    def __getstate__(self):  # h5py's files cannot be pickled
-        return {**self.__dict__, "file": None}
-
-    def __setstate__(self, state):
-        self.__dict__.update(state, file=open_hdf5(state["path"]))
 
     def read_regions(
         self, place: str, where: str, size: tuple[int, int] | None

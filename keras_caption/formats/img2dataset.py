@@ -4,7 +4,7 @@ import pathlib
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.captioned_photo import CaptionedPhoto
-from keras_caption.formats.faults import reading
+from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.fields import with_words
 
 COLUMNS = ("key", "caption", "status")
@@ -32,8 +32,7 @@ def read_img2dataset(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str
     with missing_extras():
         import pyarrow.parquet as pq
 
-    if not path.is_file():
-        raise InputError(f"There is no file {path}.")
+    check_file(path)
     photos, skipped, failed = [], [], 0
     with reading(path), pq.ParquetFile(path) as file:
         for name in COLUMNS:

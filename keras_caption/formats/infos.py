@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import reading, refuse_pipe
+from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.plain_pickles import PlainUnpickler
 
@@ -39,8 +39,7 @@ def read_infos(path: str | os.PathLike) -> tuple[list[str], dict[str, Any]]:
             lacks the vocabulary or the options.
     """
     path = pathlib.Path(path)
-    if not path.exists():
-        raise InputError(f"There is no file {path}.")
+    check_file(path)
     infos = read_json(path, Infos) if path.suffix == ".json" else read_pickle(path)
     by_index = infos["vocab"]
     indices = [str(index) for index in range(1, len(by_index) + 1)]
@@ -60,7 +59,6 @@ def read_pickle(path: pathlib.Path) -> Infos:
         InputError: If the file is larger than `INFOS_BYTES`, or is not a pickle of
             plain data, or not of infos.
     """
-    refuse_pipe(path)
     if path.stat().st_size > INFOS_BYTES:
         raise InputError(
             f"{path} is larger than {INFOS_BYTES:,} bytes, too large for infos."

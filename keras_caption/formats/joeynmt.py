@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.checkpoints import read_tensors
-from keras_caption.formats.faults import reading, refuse_pipe
+from keras_caption.formats.faults import check_file, reading
 
 SPECIAL = "<unk>", "<pad>", "<s>", "</s>"
 
@@ -90,8 +90,6 @@ def read_joeynmt(folder: str | os.PathLike) -> JoeyFolder:
 
 
 def _read_text(path):
-    if not path.exists():
-        raise InputError(f"There is no file {path}.")
-    refuse_pipe(path)
+    check_file(path)
     with reading(path):
         return path.read_text("utf-8")

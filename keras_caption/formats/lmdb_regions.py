@@ -16,6 +16,29 @@ KEYS = "keys"  # key of a list of all other keys
 FIELDS = ("image_h", "image_w", "num_boxes", "boxes", "features")
 
 
+@functools.cache  # a process may open an environment once
+def open_lmdb(path: pathlib.Path) -> Any:
+    """Opens the environment of a folder for reading.
+
+    Raises:
+        InputError: If it is damaged or truncated: reading beyond its end would end the
+            process.
+    """
+    with missing_extras():
+        import lmdb
+    with reading(path):
+        environment = lmdb.open(str(path), readonly=True, lock=False, readahead=False)
+        pages = 1 + environment.info()["last_pgno"]
+    size, expected = (path / DATA).stat().st_size, pages * environment.stat()["psize"]
+    if size < expected:
+        environment.close()
+        raise InputError(
+            f"{path / DATA} is truncated: it has {size:,} of {expected:,} bytes. If it "
+            "is complete, `mdb_copy -c` rewrites it without unused pages."
+        )
+    return environment
+
+
 class LmdbRegions(RegionRecords):
     """Reader of ViLBERT's LMDB, whose records are pickles with image ids as keys.
 
@@ -29,10 +52,11 @@ class LmdbRegions(RegionRecords):
         InputError: If the folder is damaged.
     """
 
+    open_file = staticmethod(open_lmdb)
+
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
-        self.environment = open_lmdb(path)
-        with reading(path), self.environment.begin() as transaction:
+        with reading(path), self.file.begin() as transaction:
             keys = list(transaction.cursor().iternext(keys=True, values=False))
         for key in keys:
             name = key.decode("utf-8", "replace")
@@ -40,16 +64,10 @@ class LmdbRegions(RegionRecords):
                 where = f"{path}, image {name[:40]}"
                 self.add_named(name, key, where)
 
-    def __getstate__(self):  # its environments cannot be pickled
-        return {**self.__dict__, "environment": None}
-
-    def __setstate__(self, state):
-        self.__dict__.update(state, environment=open_lmdb(state["path"]))
-
     def read_regions(
         self, place: bytes, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        with self.environment.begin() as transaction:
+        with self.file.begin() as transaction:
             content = transaction.get(place)
         if len(content) > 2 * RECORD_BYTES:  # base64 takes four thirds
             raise InputError(f"{where} has {len(content):,} bytes, which is too much.")
@@ -75,26 +93,3 @@ def fields_of(record: Any, where: str) -> list[Any]:
         if not isinstance(record.get(name), kinds):
             raise InputError(f"{where}: its {name} is missing, or of an unknown type.")
     return [record[name] for name in FIELDS]
-
-
-@functools.cache  # a process may open an environment once
-def open_lmdb(path: pathlib.Path) -> Any:
-    """Opens the environment of a folder for reading.
-
-    Raises:
-        InputError: If it is damaged or truncated: reading beyond its end would end the
-            process.
-    """
-    with missing_extras():
-        import lmdb
-    with reading(path):
-        environment = lmdb.open(str(path), readonly=True, lock=False, readahead=False)
-        pages = 1 + environment.info()["last_pgno"]
-    size, expected = (path / DATA).stat().st_size, pages * environment.stat()["psize"]
-    if size < expected:
-        environment.close()
-        raise InputError(
-            f"{path / DATA} is truncated: it has {size:,} of {expected:,} bytes. If it "
-            "is complete, `mdb_copy -c` rewrites it without unused pages."
-        )
-    return environment

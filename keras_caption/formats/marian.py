@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.errors import InputError
 from keras_caption.formats.checkpoints import read_tensors
-from keras_caption.formats.faults import reading, refuse_pipe
+from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.json_files import read_json
 
 
@@ -94,9 +94,7 @@ def _read_pieces(path):
     """Reads and checks the bytes of a SentencePiece model."""
     from sentencepiece import SentencePieceProcessor
 
-    if not path.exists():
-        raise InputError(f"There is no file {path}.")
-    refuse_pipe(path)
+    check_file(path)
     with reading(path):
         content = path.read_bytes()
         if not SentencePieceProcessor(model_proto=content).get_piece_size():

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import reading
+from keras_caption.formats.faults import check_file, reading
 
 MAGIC = "7767517"
 INT8, FLOAT16, FLOAT32 = 0x000D4B38, 0x01306B47, 0  # marks before weights
@@ -51,8 +51,7 @@ def read_ncnn(path: pathlib.Path) -> list[NcnnLayer]:
     """
     weights = path.with_suffix(".bin")
     for file in path, weights:
-        if not file.is_file():
-            raise InputError(f"There is no file {file}.")
+        check_file(file)
         if file.stat().st_size > MAX_BYTES:
             raise InputError(f"{file} is larger than {MAX_BYTES:,} bytes.")
     with reading(path):

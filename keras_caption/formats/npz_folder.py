@@ -3,7 +3,7 @@ import pathlib
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.formats.arrays import check_numbers, read_array, read_npz
+from keras_caption.formats.arrays import check_numbers, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.folders import existing_path, list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
@@ -55,14 +55,10 @@ class NpzRegions(RegionRecords):
         if self.boxes is None or not self.keeps_boxes:
             return read_npz(place, ["feat"], RECORD_BYTES)["feat"], None
         boxes_path = pathlib.Path(existing_path(self.boxes / f"{place.stem}.npy"))
-        if not boxes_path.is_file():
-            raise InputError(f"There is no file {boxes_path}.")
-        if boxes_path.stat().st_size > RECORD_BYTES:
-            raise InputError(f"{boxes_path} is larger than {RECORD_BYTES:,} bytes.")
         features = read_npz(place, ["feat"], RECORD_BYTES)["feat"]
         check_numbers(features, f"{where}: feat")
         if features.ndim > 2:  # a grid
             features = features.reshape(-1, features.shape[-1])
-        with reading(boxes_path), open(boxes_path, "rb") as file:
-            boxes = read_array(file, boxes_path.stat().st_size, str(boxes_path))
+        with reading(boxes_path):
+            boxes = read_npy(boxes_path, RECORD_BYTES)
         return features, divide(boxes, size, str(boxes_path))

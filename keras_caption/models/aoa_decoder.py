@@ -14,15 +14,15 @@ from keras_caption.layers import (
     UnbiasedLayerNormalization,
     WordEmbedding,
 )
-from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.masked_mean import masked_mean
 from keras_caption.layers.sockets import build_once, normalize
+from keras_caption.models.token_decoder import Decoded, TokenDecoder
 
 CONTEXTS = ("aoa", "linear", "lstm", "lstm_aoa")
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class AoADecoder(KnownOutput):
+class AoADecoder(TokenDecoder):
     """An LSTM that generates a caption, attending to a memory with AoA.
 
     At each token, with a the mean of the memory, c the context vector, h the hidden
@@ -155,9 +155,6 @@ class AoADecoder(KnownOutput):
             self.context_dense.build(both)
         self.output_dense.build(hidden)
 
-    def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
-        return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")
-
     def call(
         self,
         tokens: Int[Tensor, "batch*C T"],
@@ -166,13 +163,7 @@ class AoADecoder(KnownOutput):
         summary: Float[Tensor, "batch dim"] | None = None,
         return_attention_scores: bool = False,
         training: bool | None = None,
-    ) -> (
-        Float32[Tensor, "batch*C T vocabulary_size"]
-        | tuple[
-            Float32[Tensor, "batch*C T vocabulary_size"],
-            Float32[Tensor, "batch num_heads C*T M"],
-        ]
-    ):
+    ) -> Decoded:
         items = self.read_memory(memory, memory_mask, summary)
         first = self._first_state(ops.shape(tokens)[0])
         both = keras.layers.RNN(  # (batch * C, T, 2 * model_dim)
@@ -330,11 +321,6 @@ class AoADecoder(KnownOutput):
             "concatenated": self.concatenated,
             "context_dropout": self.context_dropout.rate,
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "AoADecoder":
-        config = keras.saving.deserialize_keras_object(config)
-        return cls(**config)
 
 
 class _Cell:

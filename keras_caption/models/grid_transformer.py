@@ -17,7 +17,6 @@ from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_blocks import TransformerBlocks
-from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.text import Vocabulary
 
 
@@ -143,14 +142,6 @@ class GridTransformer(Captioner):
 
         # === Decoder ===
         decoder_blocks = [*transformer.decoder_blocks(decoder_layers or num_layers)]
-        decoder = TransformerDecoder(
-            vocabulary_size,
-            model_dim,
-            decoder_blocks,
-            dropout,
-            final_norm=blocks.final_norm("decoded", dtype),
-            dtype=dtype,
-            name="decoder",
-        )
+        decoder = transformer.decoder(vocabulary_size, decoder_blocks, dropout)
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)

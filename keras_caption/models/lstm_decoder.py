@@ -6,14 +6,14 @@ from keras import ops
 
 from keras_caption.arguments import KerasOptions, Tensor
 from keras_caption.layers import MatrixDense, WordEmbedding
-from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.lstm import make_lstm
 from keras_caption.layers.masked_mean import masked_mean
 from keras_caption.layers.sockets import build_once
+from keras_caption.models.token_decoder import Decoded, TokenDecoder
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class LSTMDecoder(KnownOutput):
+class LSTMDecoder(TokenDecoder):
     """An LSTM language model that attends to a memory.
 
     At each token, with h the output of the last LSTM,
@@ -100,9 +100,6 @@ class LSTMDecoder(KnownOutput):
         self.context_dense.build((*tokens_shape, 2 * self.model_dim))
         self.output_dense.build(hidden_shape)
 
-    def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
-        return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")
-
     def call(
         self,
         tokens: Int[Tensor, "batch*C T"],
@@ -110,13 +107,7 @@ class LSTMDecoder(KnownOutput):
         memory_mask: Bool[Tensor, "batch M"] | None = None,
         states: Float[Tensor, "batch num_layers 2 model_dim"] | None = None,
         return_attention_scores: bool = False,
-    ) -> (
-        Float32[Tensor, "batch*C T vocabulary_size"]
-        | tuple[
-            Float32[Tensor, "batch*C T vocabulary_size"],
-            Float32[Tensor, "batch num_heads C*T M"],
-        ]
-    ):
+    ) -> Decoded:
         items = self.read_memory(memory, memory_mask)
         captions = ops.shape(tokens)[0] // ops.shape(memory)[0]
         x = self.dropouts[0](self.embedding(tokens))
@@ -214,7 +205,3 @@ class LSTMDecoder(KnownOutput):
             "dropout": self.dropout,
             "has_states": self.has_states,
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "LSTMDecoder":
-        return cls(**keras.saving.deserialize_keras_object(config))

@@ -14,7 +14,6 @@ from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_blocks import TransformerBlocks
-from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.text import Vocabulary
 
 
@@ -112,15 +111,8 @@ class NGSAN(Captioner):
             x = BoxEncoding(dtype=dtype)(x, inputs["boxes"])
 
         # === Decoder ===
-        decoder = TransformerDecoder(
-            vocabulary_size,
-            model_dim,
-            transformer.decoder_blocks(decoder_layers or num_layers),
-            dropout,
-            final_norm=blocks.final_norm("decoded", dtype),
-            dtype=dtype,
-            name="decoder",
-        )
+        decoder_blocks = transformer.decoder_blocks(decoder_layers or num_layers)
+        decoder = transformer.decoder(vocabulary_size, decoder_blocks, dropout)
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
         # The encoder has the input `boxes` in any case, for one signature of all.

@@ -1,5 +1,5 @@
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
@@ -11,11 +11,12 @@ from keras_caption.layers import (
 )
 from keras_caption.models.attention import AttentionOptions, make_attention
 from keras_caption.models.blocks import BlockOptions
+from keras_caption.models.transformer_decoder import TransformerDecoder
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransformerBlocks:
-    """Makes the blocks of an encoder, and of the decoder that reads its memory.
+    """Makes the blocks of an encoder, and the decoder that reads its memory.
 
     Attributes:
         mechanisms: `AttentionOptions` of the encoder's self-attention. The options of
@@ -71,6 +72,32 @@ class TransformerBlocks:
                 self._attention(memory_options, i),
                 **self._options(),
             )
+
+    def decoder(
+        self,
+        vocabulary_size: int,
+        blocks: Iterable[TransformerDecoderBlock],
+        dropout: float,
+        **options: Any,
+    ) -> TransformerDecoder:
+        """Makes the decoder of a model, with a final norm if its blocks are pre-norm.
+
+        Args:
+            vocabulary_size: int, number of tokens.
+            blocks: Iterable of blocks, from `decoder_blocks`.
+            dropout: float, dropout rate of embeddings.
+            **options: Further arguments of `TransformerDecoder`.
+        """
+        return TransformerDecoder(
+            vocabulary_size,
+            self.model_dim,
+            blocks,
+            dropout,
+            final_norm=self.blocks.final_norm("decoded", self.dtype),
+            dtype=self.dtype,
+            name="decoder",
+            **options,
+        )
 
     def _options(self):
         return {

@@ -12,12 +12,12 @@ from keras_caption.layers import (
     TransformerDecoderBlock,
     WordEmbedding,
 )
-from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.multi_head_attention import build_once
+from keras_caption.models.token_decoder import Decoded, TokenDecoder
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class TransformerDecoder(KnownOutput):
+class TransformerDecoder(TokenDecoder):
     """A Transformer that generates a caption, attending to any memory.
 
     Token embeddings (scaled by `sqrt(model_dim)`) plus sinusoidal positions go
@@ -97,22 +97,13 @@ class TransformerDecoder(KnownOutput):
                 (self.vocabulary_size,), initializer="zeros", name="bias"
             )
 
-    def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
-        return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")
-
     def call(
         self,
         tokens: Int[Tensor, "batch*C T"],
         memory: Float[Tensor, "batch M memory_dim"],
         memory_mask: Bool[Tensor, "batch M"] | None = None,
         return_attention_scores: bool = False,
-    ) -> (
-        Float32[Tensor, "batch*C T vocabulary_size"]
-        | tuple[
-            Float32[Tensor, "batch*C T vocabulary_size"],
-            Float32[Tensor, "batch num_heads C*T M"],
-        ]
-    ):
+    ) -> Decoded:
         x = self._place(self.embedding(tokens), 0)
         for block in self.blocks:
             x, scores = block(
@@ -206,7 +197,3 @@ class TransformerDecoder(KnownOutput):
             "logit_bias": self.logit_bias,
             "final_norm": keras.saving.serialize_keras_object(self.final_norm),
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "TransformerDecoder":
-        return cls(**keras.saving.deserialize_keras_object(config))

@@ -14,7 +14,6 @@ from keras_caption.models.attention import AttentionOptions, Without
 from keras_caption.models.blocks import Activation, BlockOptions
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_blocks import TransformerBlocks
-from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.models.translator import Translator
 from keras_caption.text import Tokenizer
 
@@ -160,16 +159,12 @@ class TransformerTranslator(Translator):
             embedding = WordEmbedding(
                 target_size, model_dim, dtype=dtype, name="target_embedding"
             )
-        decoder = TransformerDecoder(
+        decoder = target_blocks.decoder(
             target_size,
-            model_dim,
             decoder_blocks,
             dropout,
             embedding=embedding if shared_embeddings or tied_softmax else None,
             logit_bias=logit_bias,
-            final_norm=blocks.final_norm("decoded", dtype),
-            dtype=dtype,
-            name="decoder",
         )
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)

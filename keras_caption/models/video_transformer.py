@@ -14,7 +14,6 @@ from keras_caption.models.blocks import BlockOptions
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_blocks import TransformerBlocks
-from keras_caption.models.transformer_decoder import TransformerDecoder
 from keras_caption.text import Vocabulary
 
 
@@ -105,14 +104,6 @@ class VideoTransformer(Captioner):
 
         # === Decoder ===
         decoder_blocks = [*transformer.decoder_blocks(num_layers)]
-        decoder = TransformerDecoder(
-            vocabulary_size,
-            model_dim,
-            decoder_blocks,
-            dropout,
-            final_norm=blocks.final_norm("decoded", dtype),
-            dtype=dtype,
-            name="decoder",
-        )
+        decoder = transformer.decoder(vocabulary_size, decoder_blocks, dropout)
         encoder = keras.Model(inputs, x, name="encoder")
         super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)

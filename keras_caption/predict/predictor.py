@@ -86,6 +86,27 @@ class RecordPredictor(abc.ABC):
 
     # === Methods of all predictors ===
 
+    def known_values(
+        self, record: Any, place: int, model: str = "the model", hint: str = ""
+    ) -> dict[str, Any]:
+        """The values of a record that are not `None`, by name.
+
+        Raises:
+            InputError: If the record is no dict, or has a name that is not in `reads`.
+        """
+        if not isinstance(record, Mapping):
+            raise InputError(
+                f"Record {place} should be a dict. Received: {type(record).__name__}"
+            )
+        values = {name: x for name, x in record.items() if x is not None}
+        for name in values:
+            if name not in self.reads:
+                raise InputError(
+                    f"Record {place} has {name!r:.60}; {model} reads "
+                    f"{', '.join(self.reads)}{hint}."
+                )
+        return values
+
     def __call__(
         self,
         records: Iterable[Mapping[str, Any]],

@@ -14,6 +14,7 @@ from keras_caption.errors import InputError
 from keras_caption.features import sampled_frames
 from keras_caption.formats.frame_files import FrameFiles
 from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.prepare.matching import dim_of
 from keras_caption.prepare.shards import Content, write_shards
 from keras_caption.prepare.video_records import (
     VideoRecord,
@@ -59,7 +60,7 @@ def prepare_frames(
     """
     check_num_frames(num_frames)
     records, features = records_of_videos(listed, sources, strict)
-    dim = dim_of(record for split in records.values() for record in split)
+    dim = dim_of(record.read for split in records.values() for record in split)
     content = Content(
         records,
         lambda shard: (frame_example(record, dim, num_frames) for record in shard),
@@ -91,14 +92,3 @@ def frame_example(
         "frames": frames,
         **captions_and_words(record.captions),
     }
-
-
-def dim_of(records) -> int:
-    """Returns the size of a feature vector, from the first readable video."""
-    last = None
-    for record in records:
-        try:
-            return record.read().shape[1]
-        except InputError as error:
-            last = error
-    raise last

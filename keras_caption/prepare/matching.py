@@ -1,7 +1,9 @@
 """Joins the listings of caption files, and matches them with features."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.feature_records import FeatureRecords
@@ -50,6 +52,16 @@ def use_of(splits: Mapping[str, Sequence], noun: str) -> str:
     """Describes how many items of a file are for each split."""
     uses = [f"{len(x):,} for {split}" for split, x in splits.items() if x]
     return f"{noun}s: {', '.join(uses) or 'none'}"
+
+
+def dim_of(reads: Iterable[Callable[[], np.ndarray]]) -> int:
+    """The size of a feature vector, from the first record that can be read."""
+    for read in reads:
+        try:
+            return read().shape[1]
+        except InputError as error:
+            last = error
+    raise last
 
 
 def match(

@@ -1,6 +1,7 @@
 """Converts third-party region features to a prepared dataset."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from keras_caption.datasets.image_ids import number_images
 from keras_caption.errors import InputError
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.regions import RegionRecords
-from keras_caption.prepare.matching import match
+from keras_caption.prepare.matching import dim_of, match
 from keras_caption.prepare.shards import Content, write_shards
 
 IMAGES_PER_PROCESS = 5000
@@ -91,7 +92,9 @@ def prepare_regions(
         for split, split_images in listed.items()
     }
     complete = [image for image in captioned if image.image_id in source_by_id]
-    dim = _dim(complete, source_by_id)
+    dim = dim_of(
+        functools.partial(features_of, image, source_by_id) for image in complete
+    )
     listing = {
         split: [dataclasses.astuple(image) for image in split_images]
         for split, split_images in listed.items()
@@ -160,12 +163,6 @@ class RegionExamples:
         }
 
 
-def _dim(images, source_by_id):
-    """Returns the size of a feature vector, from the first readable image."""
-    for image in images:
-        try:
-            source = source_by_id[image.image_id]
-            return source.read(image.image_id, image.size)[0].shape[1]
-        except InputError as error:
-            last = error
-    raise last
+def features_of(image: ListedImage, source_by_id: dict) -> np.ndarray:
+    """Reads the features of an image, `(N, D)`."""
+    return source_by_id[image.image_id].read(image.image_id, image.size)[0]

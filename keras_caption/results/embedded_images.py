@@ -22,12 +22,7 @@ def embedded_image(
     Returns:
         Width and height of what is shown, and the URL, a str.
     """
-    with missing_extras():
-        from PIL import Image
-
-    image = Image.fromarray(pixels)
-    if side is not None:
-        image.thumbnail((side, side))
+    image = _reduced(pixels, side)
     file = io.BytesIO()
     image.save(file, "JPEG", quality=quality)
     content = base64.b64encode(file.getvalue()).decode()
@@ -38,9 +33,15 @@ def reduced(
     pixels: UInt8[np.ndarray, "height width 3"], side: int
 ) -> UInt8[np.ndarray, "height width 3"]:
     """An image of `side` pixels at most, as `embedded_image` makes it."""
+    return np.array(_reduced(pixels, side))
+
+
+def _reduced(pixels, side):
+    """An image of Pillow, of `side` pixels at most unless `side` is `None`."""
     with missing_extras():
         from PIL import Image
 
     image = Image.fromarray(pixels)
-    image.thumbnail((side, side))
-    return np.array(image)
+    if side is not None:
+        image.thumbnail((side, side))
+    return image

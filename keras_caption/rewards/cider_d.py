@@ -14,8 +14,8 @@ from keras_caption.rewards.document_frequencies import (
     check_references,
 )
 from keras_caption.rewards.ngrams import (
+    by_caption,
     by_image,
-    has_key,
     ngram_keys,
     occurrences,
     repetitions,
@@ -151,11 +151,7 @@ class CiderD(keras.layers.Layer):
         # An image may have no references at all.
         count = ops.maximum(ops.sum(valid, axis=-1), 1.0)
         scores = ops.sum(scores * valid, axis=-1) / count
-        have_keys = ops.logical_and(
-            ops.all(has_key(captions), axis=-1),
-            ops.all(has_key(references), axis=(1, 2), keepdims=True)[..., 0],
-        )
-        return ops.reshape(ops.where(have_keys, scores, float("nan")), (-1,))
+        return by_caption(scores, captions, references)
 
     def _weigh(self, tokens):
         """Weighs the n-grams of captions `(images, C, T)` by tf-idf.

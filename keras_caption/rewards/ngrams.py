@@ -98,6 +98,21 @@ def by_image(
     return ops.reshape(captions, shape), references
 
 
+def by_caption(scores: Tensor, captions: Tensor, references: Tensor) -> Tensor:
+    """Scores of all captions, float32 `(batch * C,)`; NaN if an n-gram has no key.
+
+    Args:
+        scores: float32 `(batch, C)`.
+        captions: int32 `(batch, C, T)`.
+        references: int32 `(batch, R, T')`.
+    """
+    have_keys = ops.logical_and(
+        ops.all(has_key(captions), axis=-1),
+        ops.all(has_key(references), axis=(1, 2), keepdims=True)[..., 0],
+    )
+    return ops.reshape(ops.where(have_keys, scores, float("nan")), (-1,))
+
+
 def has_key(tokens: Tensor) -> Tensor:
     """Returns which tokens are in the range for which n-grams have keys."""
     return ops.logical_and(tokens >= 0, tokens < MAX_WORDS)

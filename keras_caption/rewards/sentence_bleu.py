@@ -6,8 +6,8 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.rewards.ngrams import (
+    by_caption,
     by_image,
-    has_key,
     ngram_keys,
     occurrences,
     repetitions,
@@ -65,11 +65,7 @@ class SentenceBleu(keras.layers.Layer):
     ) -> Float32[Tensor, " batch*C"]:
         captions, references = by_image(captions, references, self.include_eos)
         scores = precision(captions, references) * brevity(captions, references)
-        have_keys = ops.logical_and(
-            ops.all(has_key(captions), axis=-1),
-            ops.all(has_key(references), axis=(1, 2), keepdims=True)[..., 0],
-        )
-        return ops.reshape(ops.where(have_keys, scores, float("nan")), (-1,))
+        return by_caption(scores, captions, references)
 
 
 def precision(captions: Tensor, references: Tensor) -> Tensor:

@@ -201,14 +201,11 @@ class AsyncClient:
             delay *= random.uniform(0.5, 1)  # so that clients do not retry all at once
             try:
                 response, content = await self._attempt(method, path, request)
-            except LOST as error:
-                problem = ServerError(
-                    f"{self.url} does not answer{self._reason(error)}"
-                )
             except httpx.HTTPError as error:
-                raise ServerError(
-                    f"{self.url} does not answer{self._reason(error)}"
-                ) from error
+                reason = self._reason(error)
+                problem = ServerError(f"{self.url} does not answer{reason}")
+                if not isinstance(error, LOST):
+                    raise problem from error
             else:
                 answer = parsed(content)
                 if response.status_code == 200:

@@ -14,6 +14,7 @@ from jaxtyping import Int
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_caption.errors import InputError, NoTextError
+from keras_caption.features.photos import check_size
 from keras_caption.formats.faults import reading
 from keras_caption.formats.jpeg_scans import check_scans
 from keras_caption.predict import Example, Prediction, RecordPredictor
@@ -71,17 +72,7 @@ class ExportedPredictor(RecordPredictor):
         self, record: Mapping[str, Any], place: int = 0, max_pixels: int = 2**26
     ) -> Example:
         """Reads and checks one record, see `Predictor.read`."""
-        if not isinstance(record, Mapping):
-            raise InputError(
-                f"Record {place} should be a dict. Received: {type(record).__name__}"
-            )
-        values = {name: x for name, x in record.items() if x is not None}
-        for name in values:
-            if name not in self.reads:
-                raise InputError(
-                    f"Record {place} has {name!r:.60}; the model reads "
-                    f"{', '.join(self.reads)}."
-                )
+        values = self.known_values(record, place)
         row = {}
         if "photo" in values:
             row[FILES] = file_of(values.pop("photo"), place, max_pixels)
@@ -273,9 +264,6 @@ def file_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
         raise InputError(
             f"{what} is not an image (JPEG or PNG), or is damaged."
         ) from None
-    if width * height > max_pixels:
-        raise InputError(
-            f"{what} has {width} x {height} pixels; at most {max_pixels:,} are read."
-        )
+    check_size((width, height), what, max_pixels)
     check_scans(value, width, height, what)
     return np.array(value, object)

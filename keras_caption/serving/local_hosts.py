@@ -1,9 +1,10 @@
 """Protects a server of this machine from requests of other sites' pages."""
 
 import ipaddress
-import json
 import urllib.parse
 from typing import Any
+
+from fastapi.responses import JSONResponse
 
 LOCAL = "localhost"
 
@@ -34,15 +35,8 @@ class LocalHosts:
             f"This server is for its machine only, not for {foreign:.100}. A proxy "
             f"should send the header Host: {LOCAL}."
         )
-        body = json.dumps({"error": error}).encode()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ]
-        begin = {"type": "http.response.start", "status": 403, "headers": headers}
-        await send(begin)
-        await send({"type": "http.response.body", "body": body})
+        refusal = JSONResponse({"error": error}, 403, {"connection": "close"})
+        await refusal(scope, receive, send)
 
     def foreign(self, scope: dict) -> str | None:
         """The host or origin of a request if it is not this machine, else `None`."""

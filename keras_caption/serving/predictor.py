@@ -1,4 +1,3 @@
-import collections.abc
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -130,7 +129,10 @@ class Predictor(RecordPredictor):
             record, place: As in `RecordPredictor.read`.
             max_pixels: int, greatest number of pixels of a photo.
         """
-        values = self._known(record, place)
+        needs = self.model.extractor is None and self.model.categories
+        hint = ", and photos with a detector" if needs else ""
+        name = f"the model '{self.model.name}'"
+        values = self.known_values(record, place, name, hint)
         if "photo" in values:
             values["photo"] = photo_of(values["photo"], place, max_pixels)
         if "clip" in values:
@@ -181,23 +183,6 @@ class Predictor(RecordPredictor):
                 read([kind], batch, self.model.name, check=True, first=place)
             example |= inputs
         return Example(place, example, has_words)
-
-    def _known(self, record, place):
-        """The values of a record, a dict. Raises `InputError` for unknown names."""
-        if not isinstance(record, collections.abc.Mapping):
-            raise InputError(
-                f"Record {place} should be a dict. Received: {type(record).__name__}"
-            )
-        values = {name: x for name, x in record.items() if x is not None}
-        for name in values:
-            if name not in self.reads:
-                needs = self.model.extractor is None and self.model.categories
-                hint = ", and photos with a detector" if needs else ""
-                raise InputError(
-                    f"Record {place} has {name!r:.60}; the model '{self.model.name}' "
-                    f"reads {', '.join(self.reads)}{hint}."
-                )
-        return values
 
     def _sentence(self, text, place):
         [tokens] = self.model.source_tokens([text])

@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.features import Clip, read_photo
+from keras_caption.features.photos import check_size
 from keras_caption.serving.limits import MAX_ITEMS
 
 if TYPE_CHECKING:
@@ -36,11 +37,7 @@ def photo_of(value: Any, place: int, max_pixels: int) -> np.ndarray:
             f"The photo of record {place} should be the bytes of an image file, or a "
             f"uint8 array (height, width, 3). Received: {kind}"
         )
-    if value.size // 3 > max_pixels:
-        raise InputError(
-            f"The photo of record {place} has {value.shape[1]} x {value.shape[0]} "
-            f"pixels; at most {max_pixels:,} are read."
-        )
+    check_size(value.shape[1::-1], f"The photo of record {place}", max_pixels)
     return value
 
 

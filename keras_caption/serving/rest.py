@@ -158,6 +158,7 @@ class Rest:
         app.add_api_route("/v1/chat/completions", self.chat, methods=["POST"])
         for status in 404, 405:
             app.add_exception_handler(status, self.unknown)
+        app.add_exception_handler(RefusedError, self.refused)
         return app
 
     async def health(self) -> Response:
@@ -173,10 +174,7 @@ class Rest:
 
     async def listed(self, request: Request) -> Response:
         """Lists the models with the states of their versions, and in OpenAI's form."""
-        try:
-            self._check_token(request)
-        except RefusedError as refused:
-            return refusal(refused)
+        self._check_token(request)
         models = [
             {"name": model.name, "model_version_status": statuses_of(model)}
             for model in self.service.models.values()
@@ -188,13 +186,13 @@ class Rest:
         return Response(HELP, media_type="text/plain; charset=utf-8")
 
     async def measured(self, request: Request) -> Response:
-        try:
-            self._check_token(request)
-        except RefusedError as refused:
-            return refusal(refused)
+        self._check_token(request)
         return Response(
             generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST
         )
+
+    async def refused(self, request: Request, error: RefusedError) -> Response:
+        return refusal(error)
 
     async def unknown(self, request: Request, error: Any) -> Response:
         """Answers a request that has no route, or whose route lacks its method."""

@@ -12,6 +12,7 @@ from keras_caption.text.tokenizer import (
     Tokenizer,
     check_strings,
     is_unicode,
+    static_table,
 )
 
 BYTES = [bytes([value]) for value in range(256)]
@@ -134,17 +135,7 @@ class CharacterTokenizer(Tokenizer):
 
     @functools.cached_property
     def _table(self):
-        import tensorflow as tf
-
-        # Outside the graph that is being traced: all graphs share one table.
-        with tf.init_scope():
-            return tf.lookup.StaticHashTable(
-                tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(self._pieces[FIRST:], tf.string),
-                    tf.range(FIRST, len(self)),
-                ),
-                default_value=-1,
-            )
+        return static_table(self._pieces[FIRST:], range(FIRST, len(self)), -1)
 
     def get_config(self) -> dict[str, Any]:
         return {"characters": self.characters}

@@ -193,6 +193,18 @@ def check_strings(values: Iterable[str], noun: str) -> Iterable[str]:
     return values
 
 
+def static_table(keys: Any, values: Any, default: int) -> Any:
+    """Makes a TensorFlow table from strings to ids, int32, or `default`."""
+    import tensorflow as tf
+
+    # Outside the graph that is being traced: all graphs share one table.
+    with tf.init_scope():
+        entries = tf.lookup.KeyValueTensorInitializer(
+            tf.constant([*keys], tf.string), tf.constant([*values], tf.int32)
+        )
+        return tf.lookup.StaticHashTable(entries, default)
+
+
 def is_unicode(text: Any) -> bool:
     """Returns whether a value is a str that UTF-8 can encode, without surrogates."""
     return isinstance(text, str) and not SURROGATE.search(text)

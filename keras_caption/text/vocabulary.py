@@ -18,6 +18,7 @@ from keras_caption.text.tokenizer import (
     Tokenizer,
     check_strings,
     is_unicode,
+    static_table,
 )
 
 
@@ -164,17 +165,7 @@ class Vocabulary(Tokenizer):
 
     @functools.cached_property
     def _table(self):
-        import tensorflow as tf
-
-        # Outside the graph that is being traced: all graphs share one table.
-        with tf.init_scope():
-            return tf.lookup.StaticHashTable(
-                tf.lookup.KeyValueTensorInitializer(
-                    tf.constant([*self._ids], tf.string),
-                    tf.constant([*self._ids.values()], tf.int32),
-                ),
-                default_value=UNK,
-            )
+        return static_table(self._ids, self._ids.values(), UNK)
 
     def get_config(self) -> dict[str, Any]:
         words = self.words[len(SPECIAL_TOKENS) :]

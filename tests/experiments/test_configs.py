@@ -46,6 +46,7 @@ def test_spatial_has_a_constant_rate_and_short_captions():
     np.testing.assert_allclose(rates(config["training"], 20), 3e-4, rtol=1e-6)
     assert config["data"]["max_words"] == 14
     assert config["self_critical"]["epochs"] == 0
+    assert config["self_critical"] == read(None)["self_critical"]  # not in the file
 
 
 def test_aoanet_is_that_of_its_section():

@@ -49,18 +49,6 @@ def get_config():
             "scheduled_sampling": 0.0,  # none is mentioned
             "clip_value": 0.0,  # none is mentioned
         },
-        "self_critical": {
-            "epochs": 0,  # none is mentioned
-            "batch_size": 16,
-            "learning_rate": 1e-4,
-            "reward": "cider_d",
-            "baseline": "greedy",
-            "samples": 5,
-            "temperature": 1.0,
-            "cross_entropy": 0.0,
-            "halved_after": 0,
-            "clip_value": 0.0,
-        },
         "decoding": {
             "beam_size": 3,  # ours
             "max_length": 20,  # ours

@@ -45,15 +45,6 @@ def get_config():
             "patience": 0,
             "stop_on": "val_bleu",
         },
-        "self_critical": {
-            "epochs": 0,  # none, unless asked for
-            "tokens_per_batch": 1024,
-            "learning_rate": 1e-4,
-            "baseline": "greedy",
-            "samples": 5,
-            "temperature": 1.0,
-            "cross_entropy": 0.0,
-        },
         "decoding": {
             "beam_size": 5,
             "max_length": 64,

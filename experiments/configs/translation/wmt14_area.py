@@ -53,15 +53,6 @@ def get_config():
             "patience": 0,  # none is mentioned
             "stop_on": "val_bleu",
         },
-        "self_critical": {
-            "epochs": 0,  # none is mentioned
-            "tokens_per_batch": 1024,
-            "learning_rate": 1e-4,
-            "baseline": "greedy",
-            "samples": 5,
-            "temperature": 1.0,
-            "cross_entropy": 0.0,
-        },
         "decoding": {  # ours
             "beam_size": 4,
             "max_length": 256,

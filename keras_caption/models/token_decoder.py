@@ -1,0 +1,31 @@
+from typing import Any, Self
+
+import keras
+from jaxtyping import Float32
+
+from keras_caption.arguments import Tensor
+from keras_caption.layers.known_output import KnownOutput
+
+# Logits of all positions; with `return_attention_scores`, attention weights too.
+Decoded = (
+    Float32[Tensor, "batch*C T vocabulary_size"]
+    | tuple[
+        Float32[Tensor, "batch*C T vocabulary_size"],
+        Float32[Tensor, "batch num_heads C*T M"],
+    ]
+)
+
+
+class TokenDecoder(KnownOutput):
+    """Base of decoders: layers from tokens and a memory to logits of the next token.
+
+    A subclass has `vocabulary_size`, and the methods `start` and `step`, see
+    `keras_caption.models.TransformerDecoder`.
+    """
+
+    def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(**keras.saving.deserialize_keras_object(config))
