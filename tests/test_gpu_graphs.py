@@ -13,9 +13,11 @@ from keras import ops
 import keras_caption as kc
 from keras_caption.compilation import has_accelerator
 from keras_caption.decoding import Decoding
+from keras_caption.features import CATEGORIES
 from keras_caption.rewards import cider_d
 from keras_caption.serving.signatures import signatures_of
 
+OF_OBJECTS = "captioner_of_objects"  # which takes evidence
 TRANSLATORS = "transformer_tiny_area", "lstm_512"
 SIZE, LENGTH = 34, 6  # of the vocabulary, and of captions
 # Integers of tokens, places and beams, which TensorFlow keeps in the host's memory.
@@ -56,6 +58,8 @@ OF_LSTM = [
     "TensorListReserve",
     "TensorListSetItem",
 ]
+# Evidence compares integers of categories, and keeps what each step admits in a list.
+OF_EVIDENCE = ["Greater", "GreaterEqual", "Max", "Pad", *OF_LSTM]
 
 
 @functools.cache
@@ -64,6 +68,14 @@ def rng():
 
 
 def model_of(name):
+    if name == OF_OBJECTS:
+        sizes = tiny("ngsan", num_layers=1, region_dim=len(CATEGORIES))
+        words = kc.text.Vocabulary(
+            ["a", "cat", "dog", "two", "on", "with", "next", "to", "street", "bus"]
+        )
+        return kc.models.create(
+            "ngsan", vocabulary=words, categories=[*CATEGORIES], **sizes
+        )
     sizes = tiny(name, **{"num_layers": 1})
     if name == "mcan":
         words = kc.text.QuestionTokenizer([f"w{i}" for i in range(9)])
@@ -84,6 +96,8 @@ def model_of(name):
 
 def inputs_of(model):
     images = random_images(rng(), 2)
+    if getattr(model, "categories", None):
+        images = random_images(rng(), 2, region_dim=len(CATEGORIES))
     arrays = images | {
         "grid": rng().normal(size=(2, 2, 3, 6)).astype("float32"),
         "frames": images["regions"],
@@ -113,6 +127,7 @@ def self_critical(name):
     model = model_of(name)
     references = rng().integers(4, SIZE, (2, 3, LENGTH)).astype("int32")
     reward = kc.rewards.CiderD.from_references(references)
+    model.decoding = Decoding(evidence=name == OF_OBJECTS)
     trainer = kc.training.SelfCritical(model, reward, samples=2, max_length=LENGTH)
     trainer.make_train_function()
     return trainer.train_step, ({**inputs_of(model), "references": references},)
@@ -142,6 +157,10 @@ GRAPHS = {
     "cross-entropy of an LSTM of translation": functools.partial(training, "lstm_512"),
     "training of answers with an LSTM": functools.partial(training, "mcan"),
     "self-critical": functools.partial(self_critical, "ngsan_aoa"),
+    "self-critical with evidence": functools.partial(self_critical, OF_OBJECTS),
+    "beam search with evidence": functools.partial(
+        searching, OF_OBJECTS, evidence=True
+    ),
     "greedy search": functools.partial(searching, "ngsan", beam_size=1),
     "sampling": functools.partial(searching, "san", temperature=1.0, top_p=0.9),
     "beam search": functools.partial(
@@ -176,7 +195,8 @@ def test_a_gpu_runs_all_of_a_graph_and_xla_compiles_it(name):
     problems = problems_of(graph.get_concrete_function(*arguments))
     assert not problems.without_kernel
     on_host = {problem.partition(" ")[0] for problem in problems.on_host_in_loops}
-    assert on_host <= {*ON_HOST, *(OF_LSTM if "LSTM" in name else ())}
+    more = OF_LSTM if "LSTM" in name else OF_EVIDENCE if "evidence" in name else ()
+    assert on_host <= {*ON_HOST, *more}
     # As far as XLA's own operations: their compilation takes long, and adds none.
     assert "ENTRY" in graph.experimental_get_compiler_ir(*arguments)(stage="hlo")
 
