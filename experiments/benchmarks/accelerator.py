@@ -166,9 +166,8 @@ def translation_training(size, sentences):
     begin = np.full((sentences, 1), kc.text.BOS, "int32")
     tokens = np.concatenate([begin, work.targets], axis=1)
     batch = kc.text.teacher_forcing({"source": work.sources, "tokens": tokens})
-    return training(
-        model, tf.data.Dataset.from_tensors(batch)
-    ), work.training_operations
+    batches = tf.data.Dataset.from_tensors(batch)
+    return training(model, batches), work.training_operations
 
 
 def translated(size, sentences):

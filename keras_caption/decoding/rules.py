@@ -49,6 +49,14 @@ class Step:
         return ops.where(is_token, self.log_probs, NEG_INF)
 
 
+def with_evidence(
+    scores: Float32[Tensor, "... vocabulary_size"],
+    admissible: Bool[Tensor, "... vocabulary_size"],
+) -> Float32[Tensor, "... vocabulary_size"]:
+    """Lowers the scores of tokens without evidence below those of all others."""
+    return ops.where(admissible, scores, scores - UNSUPPORTED)
+
+
 def choosing_scores(
     step: Step, options: Decoding, per_example: dict[str, Tensor]
 ) -> Float32[Tensor, "rows vocabulary_size"]:
@@ -69,7 +77,7 @@ def choosing_scores(
         step.vocabulary_size, options.allow_unk
     )
     if step.admissible is not None:
-        scores = ops.where(step.admissible, scores, scores - UNSUPPORTED)
+        scores = with_evidence(scores, step.admissible)
     for name, rule in RULES.items():
         value = per_example.get(name, getattr(options, name, None))
         # A default changes nothing: the graph does without its rule.

@@ -1,6 +1,6 @@
 """Words for places, as people use them."""
 
-# Each line is a place: its name, then other words by which a caption may speak of it.
+# Each line is a place: its name, then other words that mention it.
 PLACES = [
     line.split()
     for line in """

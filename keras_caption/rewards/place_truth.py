@@ -12,16 +12,16 @@ from keras_caption.text import Vocabulary
 
 
 class PlaceTruth(keras.layers.Layer):
-    r"""Rewards captions that name places of which people speak, computed in the graph.
+    r"""Rewards captions that name places of the references, computed in the graph.
 
-    Let a caption name the set P of places, and let the references of its image speak of
+    Let a caption name the set P of places, and let the references of its image mention
     the set Q. The reward is
 
         |P & Q| - |P \ Q|
 
     A caption that names no place has 0. `keras_caption.features.place_words` lists the
-    places, with the words that name each and those that speak of it. It compiles with
-    XLA: no strings, no Python.
+    places, and for each the words that name it and those that mention it. The reward
+    compiles with XLA: no strings, no Python.
 
     Args:
         vocabulary: `keras_caption.text.Vocabulary` of the captions.
@@ -46,12 +46,15 @@ class PlaceTruth(keras.layers.Layer):
     def __init__(self, vocabulary: Vocabulary, **kwargs: Any):
         super().__init__(dtype="float32", trainable=False, **kwargs)
         self.vocabulary = vocabulary
-        # For each word, the places that it names, and those that it speaks of.
+        # For each word, the places that it names, and those that it mentions.
         shape = len(vocabulary), len(PLACES)
-        self.names, self.speaks = np.zeros(shape, "float32"), np.zeros(shape, "float32")
+        self.names, self.mentions = (
+            np.zeros(shape, "float32"),
+            np.zeros(shape, "float32"),
+        )
         number = {word: i for i, word in enumerate(vocabulary.words)}
         for i, place in enumerate(PLACES):
-            for table, words in (self.names, names_of(place)), (self.speaks, place):
+            for table, words in (self.names, names_of(place)), (self.mentions, place):
                 table[[number[word] for word in words if word in number], i] = 1.0
         self.built = True
 
@@ -65,6 +68,6 @@ class PlaceTruth(keras.layers.Layer):
         batch = ops.shape(references)[0]
         named = ops.max(ops.take(self.names, captions, axis=0), axis=1)
         named = ops.reshape(named, (batch, -1, len(PLACES)))
-        spoken = ops.max(ops.take(self.speaks, references, axis=0), axis=(1, 2))
-        signs = 2.0 * ops.expand_dims(spoken, 1) - 1.0
+        mentioned = ops.max(ops.take(self.mentions, references, axis=0), axis=(1, 2))
+        signs = 2.0 * ops.expand_dims(mentioned, 1) - 1.0
         return ops.reshape(ops.sum(named * signs, axis=-1), (-1,))

@@ -13,7 +13,7 @@ from keras_caption.arguments import (
 )
 from keras_caption.decoding import Decoding, policy, sample
 from keras_caption.decoding.random_numbers import uniform_numbers
-from keras_caption.decoding.rules import UNSUPPORTED
+from keras_caption.decoding.rules import with_evidence
 from keras_caption.decoding.search import chosen_log_probs, repeat_rows
 from keras_caption.errors import InputError, need_tensorflow
 from keras_caption.keras_overrides import ReplicaTraining
@@ -255,7 +255,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         logits = self.model.logits(shift_right(tokens), memory)
         if evidence is not None:
             admissible = self.admissible(tokens, repeat_rows(evidence, self.samples))
-            logits = ops.where(admissible, logits, logits - UNSUPPORTED)
+            logits = with_evidence(logits, admissible)
         log_policy = policy(logits, self.temperature)  # (batch * K, T, vocabulary)
         chosen = chosen_log_probs(log_policy, tokens)
         terms = chosen * ops.expand_dims(advantages, 1)

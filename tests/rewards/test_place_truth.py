@@ -18,7 +18,7 @@ def tokens_of(*texts, length=8):
     return rows
 
 
-def test_places_that_nobody_speaks_of_cost_what_others_earn():
+def test_places_that_no_reference_mentions_cost_what_others_earn():
     references = [
         ("a cat on the road", "a cat near a lake"),
         ("a cat near the oven", ""),  # one reference, and padding
