@@ -18,7 +18,17 @@ def above(a, b):
 
 def inside(a, b):
     """Most of A's box is within B's."""
-    return overlap(a, b, "x") * overlap(a, b, "y") >= 0.7 * area(a)
+    return common_area(a, b) >= 0.7 * area(a)
+
+
+def part_of(a, b, places):
+    """Nearly all of A's box is within B's, which is larger or, if equal, before A's.
+
+    `places`, int `(N,)`, are positions of boxes; A are rows of pairs, B columns.
+    """
+    earlier = places < ops.expand_dims(places, 1)
+    larger = (area(b) > area(a)) | ((area(b) == area(a)) & earlier)
+    return larger & (common_area(a, b) >= 0.95 * area(a))
 
 
 def around(a, b):
@@ -59,6 +69,10 @@ def side(box, axis):
 
 def area(box):
     return side(box, "x") * side(box, "y")
+
+
+def common_area(a, b):
+    return ops.maximum(overlap(a, b, "x"), 0) * ops.maximum(overlap(a, b, "y"), 0)
 
 
 def overlap(a, b, axis):

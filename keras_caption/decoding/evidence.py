@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.box_relations import GEOMETRY
+from keras_caption.decoding.box_relations import GEOMETRY, part_of
 from keras_caption.decoding.evidence_tables import EvidenceTables
 from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.object_evidence import RELATIONS
@@ -51,7 +51,8 @@ class ObjectEvidence(EvidenceTables):
         Returns:
             dict of
 
-            - `counts`, int32 `(batch, 80)`, numbers of objects of each category;
+            - `counts`, int32 `(batch, 80)`, numbers of objects of each category,
+              without those in the box of another one of the same category;
             - `together`, bool `(batch, 80)`, True for categories with two objects that
               touch or are beside each other;
             - `related`, bool `(batch, 81, 1 + relations, 80)`, True if an object of the
@@ -66,14 +67,19 @@ class ObjectEvidence(EvidenceTables):
         # Categories without a word in the vocabulary cannot be named.
         is_object = ops.logical_and(is_object, self.has_one)  # (batch, N, 80)
         one_hot = ops.cast(is_object, "float32")
-        counts = ops.cast(ops.sum(one_hot, axis=1), "int32")
-        present = counts > 0
         names = "x1", "y1", "x2", "y2"
         corners = ops.split(boxes, 4, axis=-1)
         # (batch, N, 1) and (batch, 1, N) broadcast to all pairs of boxes.
         first = dict(zip(names, corners, strict=True))
         second = {name: ops.transpose(x, (0, 2, 1)) for name, x in first.items()}
         places = ops.arange(ops.shape(boxes)[1])
+        # A detector that finds an object twice puts one of the boxes in the other.
+        same = ops.matmul(one_hot, ops.transpose(one_hot, (0, 2, 1))) > 0
+        is_part = ops.logical_and(same, part_of(first, second, places))
+        is_part = ops.any(is_part, axis=-1, keepdims=True)
+        one_hot = ops.where(is_part, 0.0, one_hot)
+        counts = ops.cast(ops.sum(one_hot, axis=1), "int32")
+        present = counts > 0
         other = ops.expand_dims(places, 1) != places  # no box relates to itself
         categories_with = {}  # from a relation to bool (batch, 80, 80)
         for name, holds in GEOMETRY.items():
@@ -208,9 +214,22 @@ class ObjectEvidence(EvidenceTables):
         top = related[:, 1 + self.relations.index("on")]
         top = ops.any(top, axis=1, keepdims=True)
         # The order is that of the conditions in `EvidenceTables`.
-        classes = (always, each, singular, plural, *articles, the, top)
-        classes = (*classes, one, several, next_implied, relation, number, said)
-        classes = ops.cast(ops.concatenate(classes, axis=1), "float32")
+        before_nouns = (always, each, singular, plural, *articles, the, top)
+        after_nouns = (next_implied, relation, number, said)
+
+        def conditions(one, several):
+            classes = (*before_nouns, one, several, *after_nouns)
+            return ops.cast(ops.concatenate(classes, axis=1), "float32")
+
+        def of_names(previous):
+            # "a wine glass", and "two wine glasses" or "with wine glasses"
+            article = ops.expand_dims(ops.take(self.is_article, previous), 1)
+            return conditions(
+                ops.logical_and(one, article),
+                ops.logical_and(several, ops.logical_not(article)),
+            )
+
+        classes = conditions(one, several)
 
         # === Single words, and words that complete a phrase ===
         kinds = ops.take(self.is_kind, last, axis=0)
@@ -221,7 +240,7 @@ class ObjectEvidence(EvidenceTables):
         words = ops.logical_or(needs, ops.arange(self.size) == EOS)
         words = ops.logical_and(words, follows)
         names = ops.logical_and(
-            ops.matmul(classes, self.begins) > 0,
+            ops.matmul(of_names(last), self.begins) > 0,
             ops.matmul(kinds, self.name_follows) > 0,
         )
         words = ops.logical_or(words, names)
@@ -232,7 +251,8 @@ class ObjectEvidence(EvidenceTables):
         )
         words = ops.logical_and(words, ops.expand_dims(ops.logical_not(begins), 1))
         begun = ops.expand_dims(last, 1) == self.first
-        complete = ops.logical_and(begun, ops.matmul(classes, self.needs) > 0)
+        needs = ops.matmul(of_names(before), self.needs) > 0
+        complete = ops.logical_and(begun, needs)
         completes = ops.matmul(ops.cast(complete, "float32"), self.completes) > 0
         nothing = ops.logical_not(ops.any(counts > 0, axis=1, keepdims=True))
         return ops.logical_or(ops.logical_or(words, completes), nothing)

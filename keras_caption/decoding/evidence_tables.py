@@ -170,6 +170,7 @@ class EvidenceTables:
         ids = [[self.number[x] for x in text.split()] for text in self.phrases]
         ids = ids or [[PAD, PAD]]  # of which no axis is empty
         self.first, self.second = np.array(ids, "int32").T
+        self.is_article = self._among(("a", "an"))
         self.needs = np.zeros((total, len(ids)), "float32")
         for column, text in zip(self.needs.T, self.phrases, strict=False):
             column[phrases[text]] = 1.0

@@ -60,6 +60,9 @@ CAT = [("cat", TALL)]
 TWO = [("giraffe", LEFT), ("giraffe", RIGHT)]
 LAID = [("dining table", WIDE), ("cup", ON_IT)]
 RIDING = [("person", TALL), ("surfboard", (0.3, 0.8, 0.7, 0.95))]
+PARTS = [("cat", WIDE), ("cat", (0.2, 0.6, 0.5, 0.9))]  # one, found twice
+FAR = [("person", (0.0, 0.0, 0.4, 0.4)), ("cell phone", (0.9, 0.9, 0.95, 0.95))]
+GLASSES = [("wine glass", LEFT), ("wine glass", RIGHT)]
 APART = [("person", (0.0, 0.1, 0.1, 0.4)), ("chair", (0.8, 0.7, 0.9, 0.9))]
 
 
@@ -85,7 +88,13 @@ APART = [("person", (0.0, 0.1, 0.1, 0.4)), ("chair", (0.8, 0.7, 0.9, 0.9))]
         ([("hot dog", TALL)], "a", "hot", "dog"),
         ([("hot dog", TALL)], "a hot", "dog", "and cat"),
         ([("elephant", TALL)], "", "an", "a"),
-        ([("sheep", TALL)] * 3, "a herd of", "sheep", "cow"),
+        ([("sheep", x) for x in (TALL, LEFT, RIGHT)], "a herd of", "sheep", "cow"),
+        (PARTS, "", "a", "two cats"),
+        (PARTS, "a cat", "", "next with and"),
+        ([("cat", TALL)] * 2, "", "a", "two cats"),
+        (FAR, "a person", "and", "holding with"),
+        (GLASSES, "a wine", "glass", "glasses"),
+        (GLASSES, "two wine", "glasses", "glass"),
     ],
 )
 def test_words_need_evidence(evidence, words, objects, prefix, admissible, excluded):
