@@ -19,8 +19,8 @@ Prints the shares of such captions in %, with the option `evidence` of decoding 
 without, for annotated boxes or, with --detector, for detected ones. Also prints the
 share of named categories that are annotated.
 
-With --shares, prints for each entry of `keras_caption.features.object_evidence` the
-number of images with its evidence, and the share of these in which people say it.
+With --shares, prints for each alternative of `keras_caption.features.object_evidence`
+the number of images that have it, and the share of these in which people say the words.
 """
 
 import collections
@@ -137,25 +137,32 @@ def words_of(captions):
 
 
 def print_shares(model, records, inputs):
-    """Prints how often people say the words that evidence implies."""
+    """Prints how often people say the words that an alternative of evidence implies."""
     evidence = kc.decoding.ObjectEvidence(model.vocabulary)
     said = [words_of(record.captions) for record in records]
-    batch = [
-        evidence.read(r[None], b[None], r.any(axis=1)[None])["implied"]
-        for r, b in inputs
-    ]
-    implied = np.concatenate([np.array(x) for x in batch]) > 0
     rows = []
-    for words in (*IMPLIED, *DONE):
-        columns = [evidence.implied.index(word) for word in words.split()]
-        having = np.flatnonzero(implied[:, columns[0]])
+    read = [evidence.read(r[None], b[None], r.any(axis=1)[None]) for r, b in inputs]
+    counts, related = (
+        np.concatenate([np.array(x[name]) for x in read])
+        for name in ("counts", "related")
+    )
+    # Of `related`, place 0 stands for no object, and for any relation.
+    atoms = [
+        counts > 0,
+        *(related[:, [1 + a], 1 + r, b] for a, r, b in evidence.triples),
+    ]
+    atoms = np.concatenate(atoms, axis=1)
+    alternatives = [(x, y) for x, of in {**IMPLIED, **DONE}.items() for y in of]
+    for (words, text), needed in zip(alternatives, evidence.parts.T > 0, strict=True):
+        having = np.flatnonzero(atoms[:, needed].all(axis=1))
         group = {*words.split()}
         for place in PLACES:
             if group & {*place[:3]}:
                 group |= {*place}
         share = np.mean([bool(said[i] & group) for i in having]) if len(having) else 0
-        rows.append([words, f"{100 * share:.0f}", len(having)])
-    print(kc.evaluation.markdown_table(["words", "said, %", "images"], rows))
+        rows.append([words, text, f"{100 * share:.0f}", len(having)])
+    header = ["words", "evidence", "said, %", "images"]
+    print(kc.evaluation.markdown_table(header, rows))
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ from keras_caption.commands.command_line import Parser, new_figure, start
 from keras_caption.features import read_photo
 from keras_caption.results import places_of_labels
 
-COLUMNS = 6
-WIDTH = 16.0  # inches
+COLUMNS = 7
+WIDTH = 18.6  # inches
 PHOTO, TEXT = 2.0, 0.95  # inches of height, of a photo and of what stands below it
 LINE = 26  # characters of a caption
 NO_CAPTION = "nothing detected: no caption"
