@@ -4,6 +4,8 @@
 # make docs     builds the documentation, with the API, into site/html
 # All set up what they need, in .venv: `test` and `docs` the tests' packages too.
 
+# Processes of the tests, each of 2 GB and more: `make test PROCESSES=4`
+PROCESSES ?= 2
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -21,7 +23,7 @@ run: .venv/installed
 
 # With `loadfile`, pytest-xdist waits for ever once it has replaced a process that died.
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile \
 	    --no-loadscope-reorder --max-worker-restart 0
 
 docs: .venv/installed-tests

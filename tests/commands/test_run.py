@@ -27,7 +27,11 @@ from keras_caption.tasks.reports import captioning
 
 EPOCHS = 4
 # A run as a process of its own, that does not spend seconds on its report.
+# `conftest` has the options of TensorFlow, which decide about the last bits.
 WITHOUT_REPORT = """
+import sys
+sys.path[:0] = ["tests", "tests/helpers"]
+import conftest
 from keras_caption import commands, evaluation, serving
 from keras_caption.tasks.reports import captioning
 captioning.draw_attention = lambda *_: None
