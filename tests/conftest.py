@@ -24,8 +24,8 @@ os.environ["XLA_FLAGS"] = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 os.environ["KERAS_CAPTION_CACHE"] = ""  # what XLA compiles is not kept
-# TensorFlow rewrites the graph of a small model for longer than it runs it, and keeps a
-# stack of pytest's hundred frames with each operation: a fifth of the time of the tests.
+# TensorFlow rewrites the graph of a small model for longer than it runs it, and keeps
+# pytest's hundred frames with each operation: a fifth of the time of the tests.
 tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 ops._create_c_op = functools.partial(ops._create_c_op, extract_traceback=False)
 
