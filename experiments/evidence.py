@@ -142,19 +142,11 @@ def print_shares(model, records, inputs):
     said = [words_of(record.captions) for record in records]
     rows = []
     read = [evidence.read(r[None], b[None], r.any(axis=1)[None]) for r, b in inputs]
-    counts, related = (
-        np.concatenate([np.array(x[name]) for x in read])
-        for name in ("counts", "related")
-    )
-    # Of `related`, place 0 stands for no object, and for any relation.
-    atoms = [
-        counts > 0,
-        *(related[:, [1 + a], 1 + r, b] for a, r, b in evidence.triples),
-    ]
-    atoms = np.concatenate(atoms, axis=1)
+    complete = [evidence.alternatives(x["counts"], x["related"]) for x in read]
     alternatives = [(x, y) for x, of in {**IMPLIED, **DONE}.items() for y in of]
-    for (words, text), needed in zip(alternatives, evidence.parts.T > 0, strict=True):
-        having = np.flatnonzero(atoms[:, needed].all(axis=1))
+    columns = np.concatenate(complete).T
+    for (words, text), column in zip(alternatives, columns, strict=True):
+        having = np.flatnonzero(column)
         group = {*words.split()}
         for place in PLACES:
             if group & {*place[:3]}:

@@ -94,14 +94,6 @@ class ObjectEvidence(EvidenceTables):
         related = [categories_with[name] for name, _ in RELATIONS.values()]
         related = ops.stack(related, axis=1)  # (batch, relations, 80, 80)
         related = ops.logical_and(related, self.allowed)
-        # An atom is a category or a triple of two categories and a relation. A word is
-        # implied by a set of atoms if the image has all of them.
-        atoms = [ops.cast(present, "float32")] + [
-            ops.cast(related[:, r, a, b : b + 1], "float32") for a, r, b in self.triples
-        ]
-        atoms = ops.concatenate(atoms, axis=1)
-        complete = ops.matmul(atoms, self.parts) >= self.parts.sum(axis=0)
-        implied = ops.matmul(ops.cast(complete, "float32"), self.follows)
         # After a word of a place, such as a kitchen, "with" and "and" take any object.
         open_ended = np.isin(self.relations, ("with", "and"))[:, None, None]
         any_present = ops.expand_dims(ops.expand_dims(present, 1), 1)
@@ -111,12 +103,34 @@ class ObjectEvidence(EvidenceTables):
         anything = ops.zeros_like(related[:, :1])
         anything = ops.logical_or(anything, any_present)
         related = ops.concatenate([anything, related], axis=1)
+        related = ops.transpose(related, (0, 2, 1, 3))
+        complete = self.alternatives(counts, related)
+        implied = ops.matmul(ops.cast(complete, "float32"), self.follows)
         return {
             "counts": counts,
             "together": together,
-            "related": ops.transpose(related, (0, 2, 1, 3)),
+            "related": related,
             "implied": ops.cast(implied > 0, "float32"),
         }
+
+    def alternatives(
+        self,
+        counts: Int32[Tensor, "batch 80"],
+        related: Bool[Tensor, "batch 81 relations 80"],
+    ) -> Bool[Tensor, "batch alternatives"]:
+        """Finds the alternatives of evidence that images have, in the tables' order.
+
+        An alternative is a set of atoms: categories, or triples of two categories and a
+        relation. An image has the alternative if it has all of its atoms.
+
+        Args:
+            counts, related: As `read` returns them.
+        """
+        atoms = [counts > 0] + [
+            related[:, 1 + a, 1 + r, b : b + 1] for a, r, b in self.triples
+        ]
+        atoms = ops.cast(ops.concatenate(atoms, axis=1), "float32")
+        return ops.matmul(atoms, self.parts) >= self.parts.sum(axis=0)
 
     # === Admissible next tokens ===
 
@@ -214,22 +228,14 @@ class ObjectEvidence(EvidenceTables):
         top = related[:, 1 + self.relations.index("on")]
         top = ops.any(top, axis=1, keepdims=True)
         # The order is that of the conditions in `EvidenceTables`.
-        before_nouns = (always, each, singular, plural, *articles, the, top)
-        after_nouns = (next_implied, relation, number, said)
-
-        def conditions(one, several):
-            classes = (*before_nouns, one, several, *after_nouns)
-            return ops.cast(ops.concatenate(classes, axis=1), "float32")
+        classes = (always, each, singular, plural, *articles, the, top)
+        classes = (*classes, one, several, next_implied, relation, number, said)
+        classes = ops.cast(ops.concatenate(classes, axis=1), "float32")
 
         def of_names(previous):
             # "a wine glass", and "two wine glasses" or "with wine glasses"
-            article = ops.expand_dims(ops.take(self.is_article, previous), 1)
-            return conditions(
-                ops.logical_and(one, article),
-                ops.logical_and(several, ops.logical_not(article)),
-            )
-
-        classes = conditions(one, several)
+            article = ops.take(self.is_article, previous)
+            return classes * ops.take(self.agreeing, article, axis=0)
 
         # === Single words, and words that complete a phrase ===
         kinds = ops.take(self.is_kind, last, axis=0)

@@ -170,7 +170,11 @@ class EvidenceTables:
         ids = [[self.number[x] for x in text.split()] for text in self.phrases]
         ids = ids or [[PAD, PAD]]  # of which no axis is empty
         self.first, self.second = np.array(ids, "int32").T
-        self.is_article = self._among(("a", "an"))
+        # Which conditions hold of a name without an article, and with one.
+        self.is_article = self._among(("a", "an")).astype("int32")
+        self.agreeing = np.ones((2, total), "float32")
+        for row, need in zip(self.agreeing, ("one", "several"), strict=True):
+            row[first[need] : first[need] + sizes[need]] = 0.0
         self.needs = np.zeros((total, len(ids)), "float32")
         for column, text in zip(self.needs.T, self.phrases, strict=False):
             column[phrases[text]] = 1.0

@@ -7,7 +7,7 @@ boxes have a relation.
 
 A word for a place or an action is in the tables with an alternative of evidence if it,
 or a synonym, occurs in captions of at least 80 % of the training images of
-`coco_objects` with that alternative. For postures, the 80 % are of the images whose
+`coco_objects` with that alternative. For postures, it is 70 % of the images whose
 captions name any posture. Other entries follow from the meaning of words: who rides
 skis is a skier.
 """

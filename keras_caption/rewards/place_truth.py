@@ -48,10 +48,7 @@ class PlaceTruth(keras.layers.Layer):
         self.vocabulary = vocabulary
         # For each word, the places that it names, and those that it mentions.
         shape = len(vocabulary), len(PLACES)
-        self.names, self.mentions = (
-            np.zeros(shape, "float32"),
-            np.zeros(shape, "float32"),
-        )
+        self.names, self.mentions = np.zeros((2, *shape), "float32")
         number = {word: i for i, word in enumerate(vocabulary.words)}
         for i, place in enumerate(PLACES):
             for table, words in (self.names, names_of(place)), (self.mentions, place):

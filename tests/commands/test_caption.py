@@ -453,7 +453,7 @@ def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
     assert "not judged: photos/2.png," in printed
     assert "2 photos of COCO's categories: {'right': 1, None: 1}" in printed
     assert "1 photos of none: {'declined': 1}" in printed
-    assert Image.open(tmp_path / "gallery.png").width == gallery.WIDTH * 80
+    assert Image.open(tmp_path / "gallery.png").width == 1488
 
 
 def test_nouns_get_the_colours_of_their_objects():
