@@ -374,7 +374,8 @@ def checked_address(url: str) -> str:
     try:
         parsed = httpx.URL(text)
         is_right = parsed.scheme in ("http", "https") and bool(parsed.host)
-    except httpx.InvalidURL:
+        is_right &= parsed.port is None or 0 < parsed.port < 2**16
+    except (httpx.InvalidURL, ValueError):  # such as of a lone surrogate
         is_right = False
     if not is_right:
         raise InputError(
@@ -419,7 +420,10 @@ def is_asked_directly(host: str) -> bool:
 def path_of(model: str, version: int | None = None) -> str:
     """The path of a model, or of one of its versions, in an address."""
     part = "" if version is None else f"/versions/{version}"
-    return f"/v1/models/{urllib.parse.quote(model, safe='')}{part}"
+    try:
+        return f"/v1/models/{urllib.parse.quote(model, safe='')}{part}"
+    except UnicodeEncodeError:  # of a lone surrogate
+        raise InputError(f"{model!r:.100} is no name of a model.") from None
 
 
 # === Requests ===
