@@ -277,6 +277,19 @@ def test_photos_of_img2dataset_are_found_by_their_keys(folder, capsys):
     pq.write_table(pa.table({"text": ["A dog."]}), folder / "other.parquet")
     with pytest.raises(kc.InputError, match="has no column key: img2dataset's"):
         outcomes(folder, "other.parquet")
+    shared = {"key": ["000000001"] * 20_000, "status": ["success"] * 20_000}
+    for caption, problem in (
+        (
+            ["a" * 100_000, *[""] * 19_999],
+            "a caption has 100,000 bytes; at most 65,536",
+        ),
+        (["a" * 60_000] * 20_000, "its texts take more than 1,073,741,824 bytes"),
+        ([1] * 20_000, r"other\.parquet: its caption should be texts, not int64"),
+    ):
+        table = pa.table({**shared, "caption": caption})
+        pq.write_table(table, folder / "other.parquet", compression="zstd")
+        with pytest.raises(kc.InputError, match=problem):
+            outcomes(folder, "other.parquet")
 
 
 def test_a_dataset_of_hugging_face_on_disk_has_photos_and_captions(rng, tmp_path):
