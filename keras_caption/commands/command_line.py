@@ -384,6 +384,9 @@ def _can_print():
     return True
 
 
-def with_confidence(text: str, confidence: float, is_unsure: bool) -> str:
-    """A text with its confidence, and a mark if the model is unsure."""
-    return f"{text} ({confidence:.0%}){' (unsure)' if is_unsure else ''}"
+def with_confidence(
+    text: str, confidence: float, is_unsure: bool, doubt: str = ""
+) -> str:
+    """A text with its confidence, and a mark if the model is unsure, with the reason."""
+    unsure = f" (unsure{doubt and ': '}{doubt})" if is_unsure else ""
+    return f"{text} ({confidence:.0%}){unsure}"

@@ -182,7 +182,8 @@ def said(prediction: Prediction) -> str:
     text = html.escape(prediction.text)
     parts = [f'<p class="said">{text}</p>']
     if prediction.confidence is not None:
-        unsure = " <mark>unsure</mark>" if prediction.unsure else ""
+        doubt = html.escape(f": {prediction.doubt}" if prediction.doubt else "")
+        unsure = f" <mark>unsure{doubt}</mark>" if prediction.unsure else ""
         parts.append(
             f'<p class="note">Confidence {prediction.confidence:.0%}{unsure}</p>'
         )

@@ -75,9 +75,12 @@ class Apart:
             if self._connection.poll(SECONDS):
                 problem = None
                 answer = self._connection.recv()
-                if isinstance(answer, Exception):
+                if not isinstance(answer, Exception):
+                    return answer
+                try:
                     raise answer
-                return answer
+                finally:
+                    del answer  # whose traceback would keep this process's file open
         code = self._end()
         self._process = None
         raise InputError(

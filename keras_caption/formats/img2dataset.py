@@ -42,13 +42,15 @@ def read_img2dataset(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str
     check_file(path)
     photos, skipped, failed, unpacked = [], [], 0, 0
     columns = list(COLUMNS)
+    with reading(path):
+        names = pq.read_schema(path).names
+    for name in COLUMNS:
+        if name not in names:
+            raise InputError(
+                f"{path} has no column {name}: img2dataset's files have "
+                f"{', '.join(COLUMNS)}."
+            )
     with reading(path), pq.ParquetFile(path, read_dictionary=columns) as file:
-        for name in COLUMNS:
-            if name not in file.schema_arrow.names:
-                raise InputError(
-                    f"{path} has no column {name}: img2dataset's files have "
-                    f"{', '.join(COLUMNS)}."
-                )
         check_sizes(file.metadata, columns, path, COLUMN_BYTES)
         for batch in file.iter_batches(AT_ONCE, columns=columns):
             unpacked += check_texts(batch, path)

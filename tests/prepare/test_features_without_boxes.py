@@ -134,16 +134,16 @@ def test_files_of_later_captioners_are_read(rng, tmp_path):
     assert source.read(42)[0].shape == (6, DIM)
     (tmp_path / "secret").write_bytes(bytes(100))
     elsewhere = [(str(tmp_path / "secret"), 0, 100)]
-    with h5py.File(tmp_path / "grit.hdf5", "a") as file:
-        del file["gri_mask"]
+    with h5py.File(tmp_path / "mask.hdf5", "w") as file:
+        file["image_ids"], file["gri_feat"] = IDS, cells
         file.create_dataset("gri_mask", (2, 1, 1, 6), "i1", external=elsewhere)
     with pytest.raises(kc.InputError, match="gri_mask is stored in other files"):
-        kc.prepare.open_regions(tmp_path / "grit.hdf5")
-    with h5py.File(tmp_path / "grit.hdf5", "a") as file:
-        del file["gri_feat"]
-        file["gri_feat"] = h5py.ExternalLink("other.hdf5", "/gri_feat")
+        kc.prepare.open_regions(tmp_path / "mask.hdf5")
+    with h5py.File(tmp_path / "link.hdf5", "w") as file:
+        file["image_ids"] = IDS
+        file["gri_feat"] = h5py.ExternalLink("grit.hdf5", "/gri_feat")
     with pytest.raises(kc.InputError, match="gri_feat is a link"):
-        kc.prepare.open_regions(tmp_path / "grit.hdf5")
+        kc.prepare.open_regions(tmp_path / "link.hdf5")
 
 
 def test_lmdb_of_vilbert_is_read(rng, tmp_path):
@@ -168,9 +168,9 @@ def test_lmdb_of_vilbert_is_read(rng, tmp_path):
     lying = tmp_path / "lying"  # of the size of a record
     lying.mkdir()
     content = (path / "data.mdb").read_bytes()
-    header = b"\0\0\1\0" + b"7"  # flags, size of the key, key; before it the size
-    at = content.index(header) - 2
-    (lying / "data.mdb").write_bytes(content[:at] + b"\xff\0" + content[at + 2 :])
+    at = content.rindex(b"\0\0\1\0" + b"7")  # flags, length of the key, and the key
+    assert content[at - 2 : at] == b"\0\0"  # upper bytes of the size
+    (lying / "data.mdb").write_bytes(content[: at - 2] + b"\xff\0" + content[at:])
     source = kc.prepare.open_regions(lying)
     with pytest.raises(kc.InputError, match=r"lying.* ended the process by SIG"):
         source.read(7)
