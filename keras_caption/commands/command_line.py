@@ -387,6 +387,6 @@ def _can_print():
 def with_confidence(
     text: str, confidence: float, is_unsure: bool, doubt: str = ""
 ) -> str:
-    """A text with its confidence, and a mark if the model is unsure, with the reason."""
+    """A text with its confidence, and a mark if the model is unsure, and why."""
     unsure = f" (unsure{doubt and ': '}{doubt})" if is_unsure else ""
     return f"{text} ({confidence:.0%}){unsure}"

@@ -95,6 +95,7 @@ def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
         str, Markdown.
     """
     run = run or {}
+    limits = limits_of(model) + limits_of_training(is_documented(model, run))
     config = without_files(run["config"]) if run else {"model": sizes_of(model)}
     text = TEMPLATE.format(
         metadata="\n".join(
@@ -109,9 +110,7 @@ def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
         training=training_of(run, model.name),
         scores=scores_of(run, model.name),
         config=json.dumps(config, indent=1, ensure_ascii=False, default=str),
-        limits="\n".join(
-            f"- {limit}" for limit in limits_of(model, is_documented(model, run))
-        ),
+        limits="\n".join(f"- {limit}" for limit in limits),
     )
     return text + DIGEST.format(digest_of(text.encode()))
 
@@ -230,13 +229,8 @@ def scores_of(run: Mapping[str, Any], name: str) -> str:
     )
 
 
-def limits_of(model: InputReader, documented: bool) -> list[str]:
-    """Limits of a model, a list of sentences.
-
-    Args:
-        model: The model.
-        documented: bool, see `is_documented`.
-    """
+def limits_of(model: InputReader) -> list[str]:
+    """Limits of a model, a list of sentences."""
     limits = []
     categories = getattr(model, "categories", None)
     if categories:
@@ -250,10 +244,15 @@ def limits_of(model: InputReader, documented: bool) -> list[str]:
             f"Outputs with a confidence below {model.threshold:.2f} should not be "
             "relied on."
         )
-    limits.append(
+    return limits
+
+
+def limits_of_training(documented: bool) -> list[str]:
+    """What a card says of any model besides; `documented`, see `is_documented`."""
+    limits = [
         "Scores hold for inputs like those of the test split. Outputs for other "
         "inputs, and for what is rare in the training data, may be wrong."
-    )
+    ]
     if not documented:
         limits.append(
             "The licence of the model depends on the licence of the training data: "
