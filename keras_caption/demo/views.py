@@ -37,7 +37,8 @@ STYLE = """
 .kc .none {color: var(--subdued)}
 .kc mark {background: #ffd54a; color: #3b2f00; border-radius: 4px; padding: 0 .375rem;
   font-size: .875rem; font-weight: 600}
-.kc-limits {margin: .5rem 0; padding-left: 1.25rem; color: var(--subdued); font-size: .875rem}
+.kc-limits {margin: .5rem 0; padding-left: 1.25rem; color: var(--subdued);
+  font-size: .875rem}
 .kc .note {margin: .25rem 0; color: var(--subdued); font-size: .875rem}
 .kc fieldset {border: 0; margin: 0 0 .5rem; padding: 0; display: flex; flex-wrap: wrap;
   gap: .25rem; min-width: 0}

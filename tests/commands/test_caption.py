@@ -556,8 +556,14 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
         ([first, f"--output={tmp_path / 'mine.csv'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'mine.html'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'c.txt'}"], "should end in .csv, .jsonl"),
-        ([first, "--confidence=30"], "--confidence: 30 is not between 0 and 1"),
-        ([first, "--confidence=nan"], "--confidence: nan is not between 0 and 1"),
+        (
+            [first, "--confidence=30"],
+            "--confidence: Input should be less than or equal to 1",
+        ),
+        (
+            [first, "--confidence=nan"],
+            "--confidence: Input should be less than or equal to 1",
+        ),
         ([first, "--engine=litert"], "whole search: --max_length is fixed"),
     ]:
         code, printed, _ = call(capsys, files, *arguments)
