@@ -1,4 +1,3 @@
-import functools
 import io
 import itertools
 import pathlib
@@ -66,7 +65,9 @@ class LmdbRegions(RegionRecords):
         InputError: If the folder is damaged.
     """
 
-    open_file = staticmethod(functools.partial(Apart, open_lmdb))
+    @staticmethod
+    def open_file(path: pathlib.Path) -> Apart:
+        return Apart(open_lmdb, path)
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
