@@ -175,7 +175,8 @@ def test_every_tab_answers(address, browser, tmp_path):
     panel.get_by_label("Sentence").press("Enter")
     result.locator(".said").wait_for()
     page.wait_for_function(
-        "document.querySelector('.kc .said').getBoundingClientRect().top < innerHeight"
+        "document.querySelector('.kc .said').getBoundingClientRect().top"
+        " < innerHeight / 2"
     )
     tokens = result.locator(".token").all_inner_texts()
     assert tokens[:3] == ["a", "dog", "runs"]
