@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from keras_caption.caches import Cache
+from keras_caption.serving import engine_cache
 
 
 @pytest.fixture
@@ -77,3 +78,35 @@ def test_what_cannot_be_kept_is_said_once(made, tmp_path, monkeypatch, capsys):
     assert "(No space left on device)" in capsys.readouterr().err
     assert [*cache.folder.iterdir()] == []
     assert Cache(None, "files").keep("one-1.pb", made["one-1.pb"]) is None
+
+
+def test_a_kept_engine_is_converted_again_if_it_is_harmed(
+    tmp_path, monkeypatch, capsys
+):
+    written = []
+
+    def write(folder):
+        written.append(folder)
+        folder.mkdir()
+        (folder / "model.json").write_text("{}")
+        (folder / "model.tflite").write_bytes(b"weights")
+
+    def kept(folder, key):
+        cache = Cache(folder, "files for engines")
+        monkeypatch.setattr(engine_cache, "engines", lambda: cache)
+        return engine_cache.kept("model", "litert", key, write)
+
+    file = kept(tmp_path / "cache", "0")
+    assert kept(tmp_path / "cache", "0") == file
+    assert len(written) == 1
+    for harmed in file, file.with_name("model.json"):
+        remove(harmed)
+        file = kept(tmp_path / "cache", "0")
+        assert file.read_bytes() == b"weights"
+    assert len(written) == 3
+    (tmp_path / "file").touch()
+    file = kept(tmp_path / "file", "1")  # which is no folder
+    assert file.read_bytes() == b"weights"
+    assert capsys.readouterr().err.count("cannot keep files for engines (") == 1
+    assert kept(tmp_path / "file", "1") == file  # of this process
+    assert len(written) == 4
