@@ -15,19 +15,6 @@ from keras_caption.errors import InputError
 # while its file names a process of this machine that runs.
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
-FOLDER = "KERAS_CAPTION_CACHE"  # a variable of the environment
-
-
-def cache_folder() -> pathlib.Path | None:
-    """The folder of what is kept for later processes, or `None` to keep nothing.
-
-    It is that of the environment variable KERAS_CAPTION_CACHE, empty for none, or
-    `keras_caption` in the user's cache.
-    """
-    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    folder = os.environ.get(FOLDER, str(pathlib.Path(cache) / "keras_caption"))
-    return pathlib.Path(folder).absolute() if folder else None
-
 
 @contextlib.contextmanager
 def replacing(

@@ -55,6 +55,9 @@ def need_backend(what: str, *names: str) -> None:
         )
 
 
+# End of a message about a name that is not known.
+OWN = "What is registered in a file of your own needs --import FILE, or to be imported."
+
 # The extra of this package that installs each third-party module. Whatever imports one
 # in a function does so `with missing_extras()`.
 EXTRAS = {

@@ -236,4 +236,7 @@ def line_of(prediction: "kc.predict.Prediction | None") -> str:
         return ""
     if not prediction.text:
         return "nothing detected that it knows"
-    return with_confidence(prediction.text, prediction.confidence, prediction.unsure)
+    return with_confidence(
+        *(prediction.text, prediction.confidence),
+        *(prediction.unsure, prediction.doubt),
+    )

@@ -126,7 +126,8 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--figure",
         type=new_figure,
-        help="new file for a figure of the attention weights",
+        help="new file for a figure of the attention weights, which needs the extra "
+        "visualization",
     )
     parser.add_argument(
         "--n_best",

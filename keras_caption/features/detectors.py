@@ -12,6 +12,9 @@ from keras_caption.features.yolox import Yolox
 from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
 
+# End of a message about a preset that cannot be downloaded.
+INSTEAD = ", as --detector; or name a YOLOX network there, a .keras file"
+
 
 @keras_defaults()
 def load_detector(
@@ -47,7 +50,7 @@ def load_detector(
     elif suffix in SUFFIXES:
         detector = EngineDetector(name, confidence=confidence)
     else:
-        hub = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
+        hub = load_hub_detector(name, INSTEAD)
         detector = HubDetector(hub, confidence=confidence)
     return ColouredObjects(detector, network) if coloured else detector
 

@@ -1,4 +1,5 @@
 import functools
+import math
 import pathlib
 from collections.abc import Callable
 
@@ -69,6 +70,12 @@ class SafetensorsRegions(RegionRecords):
     def read_regions(
         self, place: str, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, None]:
+        shape = self.file.get_slice(place).get_shape()
+        if math.prod(shape) > RECORD_BYTES // 2:  # of the shortest type that is read
+            raise InputError(
+                f"{where} has shape {tuple(shape)}; at most {RECORD_BYTES:,} bytes are "
+                "read."
+            )
         return self.file.get_tensor(place), None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_caption.errors import InputError
 
+MOST = 300  # characters of a reason: some messages repeat a file
 # Words that differ between reasons of one kind: numbers, paths, file and quoted names.
 SPECIFIC = re.compile(r"\S*[\d/\\'\"]\S*|\S+\.\w\S*")
 
@@ -56,7 +57,10 @@ def reason_of(error: Exception) -> str:
         return "there is no connection"
     message = getattr(error, "strerror", None) or str(error)
     lines = message.strip().splitlines() or [type(error).__name__]
-    return lines[0][:200].rstrip(".: ")
+    reason = lines[0].rstrip(".: ")
+    if len(reason) <= MOST:
+        return reason
+    return f"{reason[:MOST].rpartition(' ')[0] or reason[:MOST]} …"
 
 
 def kind_of(reason: str, name: str) -> str:

@@ -203,11 +203,16 @@ def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "B
     sizes = []
     with h5py.File(weights, "r") as file:
 
+        def refuse_link(name, link):
+            if not isinstance(link, h5py.HardLink):
+                raise InputError(f"{where}: {name} is a link, not a dataset.")
+
         def visit(name, item):
             if isinstance(item, h5py.Dataset) and item.size:
                 parent, _, child = name.rpartition("/")
                 plain_dataset(file[parent or "/"], child, where, size)
                 sizes.append(item.size)
 
+        file.visititems_links(refuse_link)
         file.visititems(visit)  # it does not follow links
     return Budget(len(sizes), sum(sizes))

@@ -397,7 +397,9 @@ def _read_parquet(file, part, fields, passed_over):
     with missing_extras():
         import pyarrow.parquet as pq
 
-    table = pq.ParquetFile(file)
+    # A value that many rows share is unpacked with its row, not with its batch.
+    whole = pq.ParquetFile(file)
+    table = pq.ParquetFile(file, read_dictionary=whole.schema_arrow.names)
     known = {KEY, *itertools.chain(*FIELDS.values(), *IDS.values())}
     names = [name for name in table.schema_arrow.names if name.strip().lower() in known]
     for field in fields:
@@ -412,7 +414,8 @@ def _read_parquet(file, part, fields, passed_over):
         if size > PHOTO_BYTES:
             raise InputError(f"{part.path} has rows of {size:,} bytes: no photos.")
     for batch in table.iter_batches(AT_ONCE, columns=names):
-        yield from batch.to_pylist()
+        for place in range(len(batch)):
+            yield from batch.slice(place, 1).to_pylist()
 
 
 def _read_tfrecords(file, part, fields, passed_over):

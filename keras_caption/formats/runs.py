@@ -95,6 +95,16 @@ def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
     return read_json(path, Begun)
 
 
+def refuse_used(folder: pathlib.Path) -> None:
+    """Raises `InputError` if a folder holds a run."""
+    for name in ("config.json", "last.keras", "best.keras"):
+        if (folder / name).exists():
+            raise InputError(
+                f"{folder} holds a run already: resume it with --resume, or name "
+                "another --output_dir."
+            )
+
+
 def read_finished(folder: pathlib.Path) -> dict[str, Any]:
     """Reads the settings and the scores of a finished run.
 

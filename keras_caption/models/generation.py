@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from jaxtyping import Float32, Int, Int32
@@ -73,6 +73,84 @@ class Generation(InputReader):
     def tokenizers(self) -> list[Tokenizer]:
         """The tokenizers that an exported model needs."""
         return [self.vocabulary]
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: None = None,
+        attention: Literal[False] = False,
+        stream: Literal[False] = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> list[str]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: int,
+        attention: Literal[False] = False,
+        stream: Literal[False] = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> list[list[tuple[str, float]]]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: None = None,
+        attention: Literal[True],
+        stream: Literal[False] = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> list[tuple[str, np.ndarray]]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: int,
+        attention: Literal[True],
+        stream: Literal[False] = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> list[list[tuple[str, float, np.ndarray]]]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: None = None,
+        attention: Literal[False] = False,
+        stream: Literal[True],
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> Iterator[list[str]]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: int | None = None,
+        attention: bool = False,
+        stream: bool = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> Any: ...
 
     @with_decoding
     def generate(

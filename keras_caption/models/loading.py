@@ -87,9 +87,9 @@ def from_preset(preset: str | os.PathLike) -> Model:
     """Loads a model from a preset, as `TaskModel.save_to_preset` saves it.
 
     Args:
-        preset: Path of a folder; or an address, `hf://USER/NAME` of Hugging Face or
+        preset: Path of a folder; an address, `hf://USER/NAME` of Hugging Face or
             `kaggle://USER/MODEL/keras/VARIATION` of Kaggle, whose files are downloaded
-            once.
+            once; or the name of a model in the package, as for `load`.
 
     Returns:
         `keras_caption.models.Captioner`, `Translator` or `Classifier`, not compiled.
@@ -108,6 +108,8 @@ def from_preset(preset: str | os.PathLike) -> Model:
     ```
     """
     name = os.fspath(preset)
+    if name in built_in.models() and not os.path.isdir(name):
+        return load(name)
     find = _finder(name)
     with loading_preset(name, {}) if "://" in name else contextlib.nullcontext():
         return _checked(read_preset(find, name), name)

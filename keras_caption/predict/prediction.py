@@ -75,6 +75,8 @@ class Prediction:
             of the image, or of a clip's film strip; `None` if items have no place.
         inputs: dict of the model's inputs for the record, without batch dimension.
         tokens: int32 `(T,)`, tokens of the text, then PAD; `None` for answers.
+        doubt: str, why a text is unsure whatever its confidence; empty if it is not, or
+            if its confidence is below the threshold.
     """
 
     text: str = ""
@@ -89,3 +91,4 @@ class Prediction:
     boxes: np.ndarray | None = None
     inputs: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     tokens: np.ndarray | None = None
+    doubt: str = ""

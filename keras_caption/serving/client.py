@@ -34,7 +34,9 @@ FIRST_DELAY = 0.1  # seconds before the first retry; the delay doubles each time
 LONGEST_DELAY = 10.0
 MAX_ANSWER = 2**30  # bytes
 ARRAYS = ("attention", "boxes")  # fields of a prediction that are arrays
-SENT = {field.name for field in dataclasses.fields(Prediction)} - {"inputs", "tokens"}
+SENT = {field.name for field in dataclasses.fields(Prediction)} - {
+    *("inputs", "tokens", "doubt")
+}
 
 
 class ServerError(Exception):
@@ -374,7 +376,8 @@ def checked_address(url: str) -> str:
     try:
         parsed = httpx.URL(text)
         is_right = parsed.scheme in ("http", "https") and bool(parsed.host)
-    except httpx.InvalidURL:
+        is_right &= parsed.port is None or 0 < parsed.port < 2**16
+    except (httpx.InvalidURL, ValueError):  # such as of a lone surrogate
         is_right = False
     if not is_right:
         raise InputError(
@@ -419,7 +422,10 @@ def is_asked_directly(host: str) -> bool:
 def path_of(model: str, version: int | None = None) -> str:
     """The path of a model, or of one of its versions, in an address."""
     part = "" if version is None else f"/versions/{version}"
-    return f"/v1/models/{urllib.parse.quote(model, safe='')}{part}"
+    try:
+        return f"/v1/models/{urllib.parse.quote(model, safe='')}{part}"
+    except UnicodeEncodeError:  # of a lone surrogate
+        raise InputError(f"{model!r:.100} is no name of a model.") from None
 
 
 # === Requests ===

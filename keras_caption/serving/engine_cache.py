@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras_caption
-from keras_caption.atomic import cache_folder
+from keras_caption.caches import Cache, cache_folder, delete
 from keras_caption.errors import InputError
 from keras_caption.formats import built_in
 from keras_caption.formats.engine_files import (
@@ -28,7 +28,7 @@ from keras_caption.progress import report, silent
 def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
     """Returns the file of a saved model for an engine, and writes it if needed.
 
-    The file is in the package, or in the folder of `keras_caption.atomic.cache_folder`,
+    The file is in the package, or in the folder of `keras_caption.caches.cache_folder`,
     under the hash of the model's content. Only writing it needs Keras.
 
     Args:
@@ -93,31 +93,45 @@ def kept(
 ) -> pathlib.Path:
     """Returns the file for an engine in a kept folder, and writes it if needed.
 
+    If the folder cannot be kept, the file lasts as long as this process.
+
     Args:
         name: Name of the model or detector in messages.
         engine: str, name of the engine.
         digest: str, hash of the model or detector.
         write: Function of a path that writes the folder.
     """
-    folder = kept_folder() / f"{digest[:32]}-{engine}-{FORMAT}"
-    if not engine_file(folder):
-        if not importlib.util.find_spec("tensorflow"):
-            raise InputError(
-                f"{name} is not for {NAMES[engine]} yet, and TensorFlow converts it: "
-                "pip install 'keras-caption[photos]', or name a folder that "
-                f"`keras-caption export --format {engine}` wrote."
-            )
-        report(f"Converting {name} for {NAMES[engine]}, once.")
-        with silent():  # LiteRT's converter prints pages about what it lacks
-            write(folder)
-    return engine_file(folder)
+    key = f"{digest[:32]}-{engine}-{FORMAT}"
+    cache = engines()
+    found = cache.find(key).get(key) or own_folder() / key
+    if file := engine_file(found):
+        return file
+    if not importlib.util.find_spec("tensorflow"):
+        raise InputError(
+            f"{name} is not for {NAMES[engine]} yet, and TensorFlow converts it: "
+            "pip install 'keras-caption[photos]', or name a folder that "
+            f"`keras-caption export --format {engine}` wrote."
+        )
+    report(f"Converting {name} for {NAMES[engine]}, once.")
+    made = own_folder() / key
+    with silent():  # LiteRT's converter prints pages about what it lacks
+        write(made)
+    entry = cache.keep(key, made)
+    if entry is not None:
+        delete(made)
+    return engine_file(entry or made)
 
 
 @functools.cache
-def kept_folder() -> pathlib.Path:
-    """The folder of the kept files; without a cache, a temporary one."""
-    if (folder := cache_folder()) is not None:
-        return folder / "engines"
+def engines() -> Cache:
+    """The kept files for engines."""
+    folder = cache_folder()
+    return Cache(folder and folder / "engines", "files for engines")
+
+
+@functools.cache
+def own_folder() -> pathlib.Path:
+    """A folder of this process for what it converts."""
     temporary = tempfile.TemporaryDirectory()
     atexit.register(temporary.cleanup)
     return pathlib.Path(temporary.name)

@@ -420,11 +420,12 @@ def compare_with_objects(prediction: Prediction, question: str, n: int) -> None:
         prediction.unsure = not is_number(prediction.text, number)
         if prediction.unsure:
             others = [x for x in prediction.best if not is_number(x[0], number)]
+            prediction.doubt = f"counted; the model says {prediction.text}"
             prediction.text = str(number)
             prediction.score = prediction.confidence = score
             prediction.best = [(prediction.text, score), *others][:n]
     elif is_undetected(prediction.text, prediction.objects):
-        prediction.unsure = True
+        prediction.unsure, prediction.doubt = True, "nothing of the kind is detected"
 
 
 def words_of(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:

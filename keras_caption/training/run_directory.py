@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_caption.atomic import exclusive, write_json
 from keras_caption.errors import InputError
-from keras_caption.formats.runs import read_begun, read_scores
+from keras_caption.formats.runs import read_begun, read_scores, refuse_used
 from keras_caption.models.loading import file_of, load
 from keras_caption.settings.decoding import types
 from keras_caption.training.callbacks import Checkpoint
@@ -108,17 +108,8 @@ def locked(folders: Iterable[pathlib.Path], resume: bool) -> Iterator[None]:
         for folder in folders:
             stack.enter_context(exclusive(folder))
             if not resume:
-                _refuse_used(folder)
+                refuse_used(folder)
         yield
-
-
-def _refuse_used(folder):
-    for name in ("config.json", "last.keras", "best.keras"):
-        if (folder / name).exists():
-            raise InputError(
-                f"{folder} holds a run already: resume it with --resume, or name "
-                "another --output_dir."
-            )
 
 
 class RunDirectory:

@@ -166,6 +166,7 @@ def test_objects_are_counted_and_contradict(tmp_path, capsys):
     def ask(question, answers, **more):
         predictor.model.members[0].answers = answers
         [answer] = predictor([{"photo": content, "question": question}], **more)
+        assert answer.unsure or not answer.doubt
         return answer.text, answer.unsure
 
     for answer in "two", "2":  # whatever is most probable

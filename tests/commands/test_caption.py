@@ -503,7 +503,7 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
     pytest.importorskip("ai_edge_litert")
     monkeypatch.setenv("KERAS_CAPTION_CACHE", str(tmp_path))
     monkeypatch.setenv("TF_XLA_FLAGS", "")  # a command adds the folder: here alone
-    engine_cache.kept_folder.cache_clear()
+    engine_cache.engines.cache_clear()
     detector = data_folder("yolox_nano") / "yolox_nano.keras"
     photos = data_folder("coco_mini") / "val2017"
     of_all = [*map(str, sorted(photos.glob("*.jpg"))[:4]), f"--detector={detector}"]
@@ -512,7 +512,7 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
         main(command)
     assert end.value.code == 0
     engine_cache.detector_of(str(detector))  # converted once
-    engine_cache.kept_folder.cache_clear()
+    engine_cache.engines.cache_clear()
     by_litert = [*of_all, "--engine=litert"]
     for arguments in (
         ["caption", *by_litert, f"--output={tmp_path / 'litert.jsonl'}"],
@@ -556,8 +556,14 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
         ([first, f"--output={tmp_path / 'mine.csv'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'mine.html'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'c.txt'}"], "should end in .csv, .jsonl"),
-        ([first, "--confidence=30"], "--confidence: 30 is not between 0 and 1"),
-        ([first, "--confidence=nan"], "--confidence: nan is not between 0 and 1"),
+        (
+            [first, "--confidence=30"],
+            "--confidence: Input should be less than or equal to 1",
+        ),
+        (
+            [first, "--confidence=nan"],
+            "--confidence: Input should be less than or equal to 1",
+        ),
         ([first, "--engine=litert"], "whole search: --max_length is fixed"),
     ]:
         code, printed, _ = call(capsys, files, *arguments)

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import keras_caption as kc
+from keras_caption.formats import img2dataset
 from keras_caption.formats.coco import read_domains
 from keras_caption.prepare.own_captions import split_by_hash
 
@@ -253,7 +254,7 @@ def test_faults_of_text_files_are_named(folder):
         )
 
 
-def test_photos_of_img2dataset_are_found_by_their_keys(folder, capsys):
+def test_photos_of_img2dataset_are_found_by_their_keys(folder, capsys, monkeypatch):
     """Of one shard, whose second photo was not downloaded."""
     photos = folder / "photos"
     (photos / "00000").mkdir()
@@ -277,6 +278,17 @@ def test_photos_of_img2dataset_are_found_by_their_keys(folder, capsys):
     pq.write_table(pa.table({"text": ["A dog."]}), folder / "other.parquet")
     with pytest.raises(kc.InputError, match="has no column key: img2dataset's"):
         outcomes(folder, "other.parquet")
+    shared = {"key": ["000000001"] * 50, "status": ["success"] * 50}
+    monkeypatch.setattr(img2dataset, "TEXTS_BYTES", 10**6)
+    for caption, problem in (
+        (["a" * 100_000, *[""] * 49], "a caption has 100,000 bytes; at most 65,536"),
+        (["a" * 60_000] * 50, "its texts take more than 1,000,000 bytes"),
+        ([1] * 50, r"other\.parquet: its caption should be texts, not int64"),
+    ):
+        table = pa.table({**shared, "caption": caption})
+        pq.write_table(table, folder / "other.parquet", compression="zstd")
+        with pytest.raises(kc.InputError, match=problem):
+            outcomes(folder, "other.parquet")
 
 
 def test_a_dataset_of_hugging_face_on_disk_has_photos_and_captions(rng, tmp_path):

@@ -119,7 +119,9 @@ def test_options_that_leave_no_text_are_one_sentence(of_objects):
 def test_several_of_what_is_detected_once_is_unsure(of_objects, monkeypatch):
     monkeypatch.setattr(of_objects.model.members[0], "threshold", 0.0)
     photos = [{"photo": png((3, 4))}, {"photo": png((3, 4), (20, 30))}]
-    assert [x.unsure for x in of_objects(photos, prefix="dogs")] == [True, False]
+    found = of_objects(photos, prefix="dogs")
+    assert [x.unsure for x in found] == [True, False]
+    assert [x.doubt for x in found] == ["only one is detected", ""]
     assert [x.unsure for x in of_objects(photos, prefix="a dog")] == [False, False]
 
 

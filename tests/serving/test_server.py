@@ -952,7 +952,13 @@ def test_a_wrong_answer_is_one_sentence_in_time(wrong, monkeypatch):
         client.texts("m", ["x"])
 
 
-@pytest.mark.parametrize("url", ["http://::1:8501", "ftp://x", "http://", "", "http:x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://::1:8501", "ftp://x", "http://", "", "http:x"),
+        *("localhost:99999", "http://x:0", "http://x:-1", "http://\ud800"),
+    ],
+)
 def test_a_wrong_address_is_one_sentence(url):
     with pytest.raises(kc.InputError, match="is no address of a server, such as"):
         Client(url)
@@ -1010,11 +1016,20 @@ def test_options_come_of_a_file(tmp_path, monkeypatch):
         ("- 80", "server.yaml should have a value for each option"),
         ("port: 'x", "server.yaml cannot be read: while scanning a quoted scalar"),
         ("port: 80", "required: MODEL"),
+        ("timeout: .nan", "--timeout: Input should be a finite number"),
+        ("poll: .inf", "--poll: Input should be a finite number"),
+        ("batch_delay: -1", "--batch_delay: Input should be greater than or equal"),
+        ("port: 99999", "--port: Input should be less than 65536"),
+        ("max_body: nan", "--max_body: Input should be a valid integer"),
+        ("a: " + "1" * 2**20, "server.yaml is larger than 1,048,576 bytes"),
     ):
         path.write_text(content)
         with pytest.raises(SystemExit) as end:
             main(["serve", "--config=server.yaml"])
         assert message in end.value.code
+    for device, message in (("/dev/zero", "is a pipe or a device"), ("no", "no file")):
+        with pytest.raises(kc.InputError, match=message):
+            read_config([f"--config={device}"])
 
 
 @pytest.mark.parametrize(
@@ -1024,7 +1039,10 @@ def test_options_come_of_a_file(tmp_path, monkeypatch):
         (["empty"], "There is no saved model in empty"),
         (["none.keras", "--label=x"], "--label x should be NAME=N, such as stable=2"),
         (["none.keras", "--token=@none"], "--token @none cannot be read"),
-        (["none.keras", "--batch_size=0"], "--batch_size: 0 is not at least 1"),
+        (
+            ["none.keras", "--batch_size=0"],
+            "--batch_size: Input should be greater than",
+        ),
     ],
 )
 def test_a_wrong_command_is_one_sentence(tmp_path, monkeypatch, arguments, message):
