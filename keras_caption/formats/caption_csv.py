@@ -88,7 +88,7 @@ def read_rows(path: pathlib.Path, skipped: list[str]) -> Iterator[tuple[str, Row
         try:
             yield where, adapter(Row).validate_python(row, strict=True)
         except ValidationError as error:
-            raise InputError(f"{where}: {describe(error)}.") from None
+            raise InputError(f"{where}: {describe(error, row)}.") from None
 
 
 def token_rows(

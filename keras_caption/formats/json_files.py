@@ -61,4 +61,4 @@ def parse_json(content: bytes | str, schema: Any, where: Any) -> Any:
     try:
         return adapter(schema).validate_json(content, strict=True)
     except ValidationError as error:
-        raise InputError(f"{where}: {describe(error)}.") from None
+        raise InputError(f"{where}: {describe(error, content)}.") from None
