@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import check_file, reading
+from keras_caption.formats.suffixes import suffix_of
 
 SUFFIXES = (".onnx", ".tflite")
 
@@ -37,7 +38,7 @@ def open_detector(path: pathlib.Path) -> DetectorFile:
             package of its engine is missing.
     """
     check_file(path)
-    opener = open_onnx if path.suffix.lower() == ".onnx" else open_litert
+    opener = open_onnx if suffix_of(path) == ".onnx" else open_litert
     with missing_extras(), reading(path):
         run, shape = opener(str(path))
         sizes = [x if isinstance(x, int) and x > 0 else None for x in shape]

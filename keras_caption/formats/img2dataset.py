@@ -13,6 +13,16 @@ SHARD_DIGITS = 5  # first digits of a key, the name of the folder of its photo
 AT_ONCE = 1024
 
 
+def is_img2dataset(path: pathlib.Path) -> bool:
+    """Returns whether a Parquet file has img2dataset's columns."""
+    with missing_extras():
+        import pyarrow.parquet as pq
+
+    check_file(path)
+    with reading(path), pq.ParquetFile(path) as file:
+        return {*COLUMNS} <= {*file.schema_arrow.names}
+
+
 def read_img2dataset(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str]]:
     """Reads the captions of one Parquet file, which is beside the folder of its photos.
 

@@ -33,7 +33,7 @@ from keras_caption.datasets import coco_objects, load_parallel
 from keras_caption.datasets.coco import CocoFiles
 from keras_caption.errors import InputError
 from keras_caption.formats.arrow_folder import open_arrow
-from keras_caption.formats.caption_csv import read_caption_csv
+from keras_caption.formats.caption_rows import read_caption_rows
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
@@ -622,15 +622,15 @@ READERS = {
     "frames_hdf5": frames_reader(write_frames_hdf5, "frames.h5"),
     "caption_csv": Reader(
         lambda folder: (folder / "captions.csv").write_text(CAPTION_CSV),
-        lambda folder: tuple(read_caption_csv(folder / "captions.csv")),
+        lambda folder: tuple(read_caption_rows(folder / "captions.csv")),
     ),
     "flickr30k": Reader(
         lambda folder: (folder / "results.csv").write_text(FLICKR30K),
-        lambda folder: read_caption_csv(folder / "results.csv")[1],
+        lambda folder: read_caption_rows(folder / "results.csv")[1],
     ),
     "flickr8k_tokens": Reader(
         lambda folder: (folder / "Flickr8k.token.txt").write_text(TOKENS),
-        lambda folder: read_caption_csv(folder / "Flickr8k.token.txt")[1],
+        lambda folder: read_caption_rows(folder / "Flickr8k.token.txt")[1],
     ),
     "caption_texts": Reader(
         lambda folder: (folder / "dog.txt").write_text("A dog.\nThe dog, asleep.\n"),
