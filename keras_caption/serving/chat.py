@@ -2,13 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pydantic
 
 from keras_caption.errors import InputError
 from keras_caption.serving.rest_values import DATA, from_base64, in_utf8
 from keras_caption.validation import describe
+
+# Who speaks. An unknown role would hide the message of the user.
+Role = Literal["user", "assistant", "system", "developer", "tool", "function"]
 
 
 @dataclasses.dataclass(frozen=True)

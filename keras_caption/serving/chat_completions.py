@@ -7,7 +7,14 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from keras_caption.serving.chat import Chat, ChatForm, Message, Reply, read_body
+from keras_caption.serving.chat import (
+    Chat,
+    ChatForm,
+    Message,
+    Reply,
+    Role,
+    read_body,
+)
 
 
 def as_object(value: Any) -> Any:
@@ -41,7 +48,7 @@ Part = Annotated[TextPart | ImagePart, pydantic.Field(discriminator="type")]
 class ChatMessage(pydantic.BaseModel):
     """A message of a chat."""
 
-    role: str
+    role: Role
     content: str | list[Part] | None = None
 
 

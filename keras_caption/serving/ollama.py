@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import pydantic
 
-from keras_caption.serving.chat import Chat, ChatForm, Message, Reply, read_body
+from keras_caption.serving.chat import (
+    Chat,
+    ChatForm,
+    Message,
+    Reply,
+    Role,
+    read_body,
+)
 
 LATEST = ":latest"  # the tag that clients add to a name without one
 EPOCH = "1970-01-01T00:00:00Z"  # the time of models of which none is known
@@ -40,7 +47,7 @@ class GenerateRequest(pydantic.BaseModel):
 class ChatMessage(pydantic.BaseModel):
     """A message of a chat."""
 
-    role: str
+    role: Role
     content: str | None = None
     images: list[str] | None = None
 

@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic_core import PydanticCustomError
 
-from keras_caption.serving.chat import Chat, ChatForm, Message, Reply, read_body
+from keras_caption.serving.chat import (
+    Chat,
+    ChatForm,
+    Message,
+    Reply,
+    Role,
+    read_body,
+)
 from keras_caption.serving.chat_completions import EVENT_STREAM, error_body
 
 
@@ -41,7 +48,7 @@ class InputMessage(pydantic.BaseModel):
     """A message."""
 
     type: Literal["message"] = "message"
-    role: str
+    role: Role
     content: str | list[Part]
 
 
