@@ -11,8 +11,8 @@ path is never split at its "=".
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. In addition, POST :answer reads records, or a file of a photo,
-and POST /v1/chat/completions, /v1/responses, /api/generate and /api/chat an image in the
-forms of OpenAI and Ollama; GET /v1/models lists the models, and GET / prints help;
+and POST /v1/chat/completions, /v1/responses, /api/generate and /api/chat read a chat in
+the forms of OpenAI and Ollama; GET /v1/models lists the models, and GET / prints help;
 /healthz, /readyz and /metrics are for monitoring. The port opens at once; a model
 answers when it is loaded.
 
