@@ -6,11 +6,12 @@
 Each round reads mutations of a reader's files, see `tests/formats/test_fuzz.py`, with
 another seed, in a process of its own: damage may end a process in C. Minutes are those
 of the processor. Prints the counts of each reader, and ends with an error if a mutation
-ended a process, or was refused by anything but one sentence.
+ended a process, or was refused by anything but one sentence. Ctrl-C ends it earlier.
 """
 
 import argparse
 import collections
+import contextlib
 import os
 import pathlib
 import resource
@@ -66,17 +67,18 @@ def main():
     names = options.names or [*READERS]
     rounds, refused = collections.Counter(), collections.Counter()
     failures, seed = [], 0
-    while seconds() < 60 * options.minutes and len(failures) < 20:
-        seed += 1
-        for name in names:
-            with tempfile.TemporaryDirectory() as folder:
-                found = run_round(name, pathlib.Path(folder), seed)
-            rounds[name] += 1
-            if isinstance(found, int):
-                refused[name] += found
-            else:
-                failures.append((name, seed, found))
-                print(f"{name}, seed {seed}: {found}", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        while seconds() < 60 * options.minutes and len(failures) < 20:
+            seed += 1
+            for name in names:
+                with tempfile.TemporaryDirectory() as folder:
+                    found = run_round(name, pathlib.Path(folder), seed)
+                rounds[name] += 1
+                if isinstance(found, int):
+                    refused[name] += found
+                else:
+                    failures.append((name, seed, found))
+                    print(f"{name}, seed {seed}: {found}", flush=True)
     for name in names:
         print(f"  {name}: {rounds[name]} rounds, {refused[name]:,} sentences")
     print(
