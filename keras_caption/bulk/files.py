@@ -27,7 +27,7 @@ PACKED = (".gz", ".tgz")
 def open_file(path: str) -> BinaryIO:
     """Opens a file for reading bytes. A `.gz` is unpacked."""
     file = FileSystems.open(path, compression_type=PLAIN)
-    return gzip.open(file) if path.endswith(PACKED) else file
+    return gzip.open(file) if path.lower().endswith(PACKED) else file
 
 
 def read_file(path: str, limit: int | None = None) -> bytes:

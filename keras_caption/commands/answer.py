@@ -12,9 +12,10 @@ these: an extractor, which models have that were trained on photos prepared by
 folder of a run stands for the best.keras in it. Models that are separated by commas
 form an ensemble.
 
-A file of questions is a CSV with two columns, image and question. An image is the path
-of a photo or, with --regions, the id of an image in a folder that `keras-caption
-prepare` wrote, or in a .tsv of features.
+A file of questions is a CSV with two columns, image and question; JSON: a list of
+objects with image and question, VQA's or GQA's; or JSON Lines. An image is the path of
+a photo or, with --regions, the id of an image in a folder that `keras-caption prepare`
+wrote, or in a .tsv of features.
 
 Prints one line for each question: the answer and its probability. "(unsure)" marks
 answers whose probability is below the threshold of the model, and answers that the
@@ -63,7 +64,7 @@ def make_parser() -> Parser:
     add_model_option(parser, MODEL)
     add_engine_option(parser)
     add_detector_options(parser)
-    parser.add_argument("--questions", help="CSV of images and questions, or its .gz")
+    parser.add_argument("--questions", help="CSV or JSON of images and questions")
     parser.add_argument("--regions", help="prepared folder, or .tsv of features")
     parser.add_argument("--output", type=new_file, help="new file for the answers")
     parser.add_argument(

@@ -3,7 +3,6 @@ import contextlib
 import functools
 import io
 import os
-import pathlib
 import signal
 import sys
 import threading
@@ -20,6 +19,7 @@ from keras_caption.arguments import Count, Share
 from keras_caption.atomic import check_new, creating
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.python_files import run_file
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.progress import silent
 from keras_caption.settings.decoding import types
 from keras_caption.validation import adapter, describe
@@ -205,7 +205,7 @@ def new_figure(text: str) -> str:
     with _refusing(), missing_extras():
         from matplotlib.backend_bases import FigureCanvasBase
     formats = FigureCanvasBase.get_supported_filetypes()
-    if pathlib.Path(text).suffix.removeprefix(".").lower() not in formats:
+    if suffix_of(text).removeprefix(".") not in formats:
         raise argparse.ArgumentTypeError(
             f"{text} should end in .png, .pdf, .svg or another of {', '.join(formats)}"
         )

@@ -1,7 +1,6 @@
 """Options of commands that read photos: the model, and the detector of objects."""
 
 import argparse
-import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import keras_caption as kc
 from keras_caption.commands.command_line import names, share
 from keras_caption.errors import need_packages
 from keras_caption.formats import built_in
+from keras_caption.formats.suffixes import suffix_of
 
 DETECTOR = "dfine_nano_coco"
 # What detectors in files need, by their suffixes; others need KerasHub.
@@ -42,7 +42,7 @@ def need_detector(models: Sequence[str], detector: str | None) -> None:
     """
     if not {*models} & {*built_in.models()}:
         return
-    suffix = pathlib.PurePath(detector or "").suffix.lower()
+    suffix = suffix_of(detector or "")
     need_packages("PIL", *NEEDED.get(suffix, ["keras_hub"]))
 
 

@@ -11,9 +11,10 @@ path is never split at its "=".
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. In addition, POST :answer reads records, or a file of a photo,
-and POST /v1/chat/completions an image in OpenAI's form; GET /v1/models lists the
-models, and GET / prints help; /healthz, /readyz and /metrics are for monitoring. The
-port opens at once; a model answers when it is loaded.
+and POST /v1/chat/completions, /v1/responses, /api/generate and /api/chat read a chat in
+the forms of OpenAI and Ollama; GET /v1/models lists the models, and GET / prints help;
+/healthz, /readyz and /metrics are for monitoring. The port opens at once; a model
+answers when it is loaded.
 
 --config FILE reads options from a YAML file, by their names. Options of the command
 line replace or extend them:

@@ -1,4 +1,3 @@
-import pathlib
 from typing import Any
 
 from keras_caption.features.coloured_objects import ColouredObjects
@@ -11,6 +10,7 @@ from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
 from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.suffixes import suffix_of
 
 # End of a message about a preset that cannot be downloaded.
 INSTEAD = ", as --detector; or name a YOLOX network there, a .keras file"
@@ -43,7 +43,7 @@ def load_detector(
     coloured = coloured or network is not None
     if confidence is None:
         confidence = 0.15 if coloured else 0.3
-    suffix = pathlib.Path(name).suffix.lower()
+    suffix = suffix_of(name)
     if suffix == ".keras":
         loaded = load_keras(name)
         detector = class_of(loaded)(loaded, confidence=confidence)

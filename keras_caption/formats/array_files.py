@@ -10,6 +10,7 @@ from keras_caption.formats.arrays import open_zip, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.formats.torch_files import read_tensor
 
 SAFETENSORS = ".safetensors"
@@ -47,7 +48,7 @@ class ArrayRegions(RegionRecords):
     ) -> tuple[np.ndarray, None]:
         if place.stat().st_size > RECORD_BYTES:
             raise InputError(f"{where} is larger than {RECORD_BYTES:,} bytes.")
-        return READERS[place.suffix.lower()](place), None
+        return READERS[suffix_of(place)](place), None
 
 
 class SafetensorsRegions(RegionRecords):
@@ -134,7 +135,7 @@ READERS: dict[str, Callable[[pathlib.Path], np.ndarray]] = {
 def has_arrays(folder: pathlib.Path) -> bool:
     """Whether a folder has files of `ArrayRegions`, rather than those of MCAN."""
     files = list_files(folder, tuple(READERS), below=True)
-    if not files or files[0].suffix.lower() != ".npz":
+    if not files or suffix_of(files[0]) != ".npz":
         return bool(files)
     try:
         with open_zip(files[0], RECORD_BYTES) as archive:

@@ -9,6 +9,7 @@ import numpy as np
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.apart import Apart
 from keras_caption.formats.faults import check_file
+from keras_caption.formats.suffixes import suffix_of
 
 SUFFIXES = (".onnx", ".tflite")
 MAX_SIZE = 4096  # greatest height and width in pixels
@@ -39,7 +40,7 @@ def open_detector(path: pathlib.Path) -> DetectorFile:
             returns no numbers, or takes too much time or memory.
     """
     check_file(path)
-    opener = open_onnx if path.suffix.lower() == ".onnx" else open_litert
+    opener = open_onnx if suffix_of(path) == ".onnx" else open_litert
     network = Apart(opener, path)
     shape = network(None)
     sizes = [x if isinstance(x, int) and x > 0 else None for x in shape]

@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reason_of
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.progress import silent
 
 DESCRIPTION = "model.json"
@@ -27,7 +28,7 @@ Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
 def engine_file(path: str | os.PathLike) -> pathlib.Path | None:
     """The file of an engine that a path names: it itself, or that of its folder."""
     path = pathlib.Path(path)
-    if path.suffix in SUFFIXES and path.is_file():
+    if suffix_of(path) in SUFFIXES and path.is_file():
         return path
     if (path / DESCRIPTION).is_file():
         return next((path / x for x in FILES.values() if (path / x).is_file()), None)
@@ -63,7 +64,7 @@ def open_engine(file: pathlib.Path) -> Run:
     Raises:
         InputError: If the file is damaged, or the package of the engine is missing.
     """
-    engine = SUFFIXES[file.suffix]
+    engine = SUFFIXES[suffix_of(file)]
     with missing_extras():
         try:
             run = OPENERS[engine](str(file))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_caption.errors import InputError
+from keras_caption.text.normalization import one_line
 
 MOST = 300  # characters of a reason: some messages repeat a file
 # Words that differ between reasons of one kind: numbers, paths, file and quoted names.
@@ -25,8 +26,12 @@ def reading(where: Any) -> Iterator[None]:
     """
     try:
         yield
-    except (InputError, ImportError):
+    except ImportError:
         raise
+    except InputError as error:  # names of records in damaged files may have any form
+        if str(error).isprintable():
+            raise
+        raise InputError(one_line(str(error))) from None
     except Exception as error:
         raise InputError(f"{where} cannot be read: {reason_of(error)}.") from error
 

@@ -6,6 +6,8 @@ import os
 import pathlib
 import unicodedata
 
+from keras_caption.formats.suffixes import suffix_of
+
 # Suffixes of files that hold photos and clips, in lower case.
 PHOTOS = (
     *(".bmp", ".dib", ".gif", ".heic", ".heif", ".hif", ".jfif", ".jif", ".jpe"),
@@ -87,7 +89,7 @@ def is_hidden(path: str) -> bool:
 
 def kind_of_suffix(name: str) -> str:
     """Returns the kind under which a file that is passed over is counted."""
-    return os.path.splitext(name)[1].lower() or "without suffix"
+    return suffix_of(name) or "without suffix"
 
 
 def describe_passed_over(counts: collections.Counter) -> str:

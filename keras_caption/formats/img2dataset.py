@@ -18,6 +18,16 @@ TEXTS_BYTES = 2**30  # of all texts of a file
 COLUMN_BYTES = 2**28  # of a row group; img2dataset writes files of 10,000 rows
 
 
+def is_img2dataset(path: pathlib.Path) -> bool:
+    """Returns whether a Parquet file has img2dataset's columns."""
+    with missing_extras():
+        import pyarrow.parquet as pq
+
+    check_file(path)
+    with reading(path), pq.ParquetFile(path) as file:
+        return {*COLUMNS} <= {*file.schema_arrow.names}
+
+
 def read_img2dataset(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str]]:
     """Reads the captions of one Parquet file, which is beside the folder of its photos.
 

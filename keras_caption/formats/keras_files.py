@@ -67,7 +67,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     path = pathlib.Path(path)
     if not path.is_file():
         raise InputError(f"There is no saved model {path}.")
-    if path.suffix != ".keras":
+    if path.suffix != ".keras":  # in lower case, as Keras needs it
         raise InputError(f"{path} should end in .keras: a saved model.")
     with reading(path):
         budget = check(path)

@@ -80,6 +80,10 @@ class RecordPredictor(abc.ABC):
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
         """Raises `InputError` if an option of `answer` is unknown or wrong."""
 
+    def count_tokens(self, text: str) -> int:
+        """Number of tokens of a text that the model generates; of words, by default."""
+        return len(text.split())
+
     def fill(self, count: int, batch_size: int) -> int:
         """Number of rows of a batch of `count` examples, see `batches_of`."""
         return count

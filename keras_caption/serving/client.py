@@ -20,6 +20,7 @@ import numpy as np
 from keras_caption.arguments import CountOrZero, Positive, check
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.folders import CLIPS, PHOTOS
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.predict import Prediction
 from keras_caption.settings.options import DecodingOptions
 
@@ -453,10 +454,6 @@ def names_a_file(text: str) -> bool:
     if suffix_of(text) not in (*PHOTOS, *CLIPS):
         return False
     return os.path.isfile(text) or len(text.split()) == 1
-
-
-def suffix_of(path: str | os.PathLike) -> str:
-    return pathlib.PurePath(path).suffix.lower()
 
 
 def bytes_of(file: Any) -> bytes:

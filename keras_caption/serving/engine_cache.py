@@ -22,6 +22,7 @@ from keras_caption.formats.engine_files import (
     engine_file,
 )
 from keras_caption.formats.model_files import model_file
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.progress import report, silent
 
 
@@ -41,10 +42,10 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
     """
     is_address = "://" in os.fspath(model)
     file = keras_caption.models.file_of(model) if is_address else model_file(model)
-    if file.suffix in SUFFIXES:
-        if SUFFIXES[file.suffix] != engine:
+    if suffix_of(file) in SUFFIXES:
+        if SUFFIXES[suffix_of(file)] != engine:
             raise InputError(
-                f"{model} is a file of {NAMES[SUFFIXES[file.suffix]]}, which "
+                f"{model} is a file of {NAMES[SUFFIXES[suffix_of(file)]]}, which "
                 f"{NAMES.get(engine, 'Keras')} does not run."
             )
         return file
@@ -58,7 +59,7 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
         export_engine(keras_caption.models.load(model), folder, engine)
 
     whole = file.parent if is_address else file
-    if os.path.isdir(model) and file.suffix != ".keras":  # a preset or an export
+    if os.path.isdir(model) and suffix_of(file) != ".keras":  # a preset or an export
         whole = pathlib.Path(model)
     return kept(model, engine, digest_of(whole), write)
 

@@ -247,6 +247,11 @@ class Predictor(RecordPredictor):
 
     # === Answering ===
 
+    def count_tokens(self, text: str) -> int:
+        if isinstance(self.model, Answering):
+            return super().count_tokens(text)
+        return len(self.model.vocabulary.to_ids(text))
+
     def fill(self, count: int, batch_size: int) -> int:
         return self.model.fill(count, batch_size)
 
