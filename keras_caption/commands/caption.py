@@ -109,14 +109,15 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--sidecar",
         action="store_true",
-        help="write the caption of dog.jpg to dog.txt beside it, and pass over photos "
-        "that have such a file",
+        help="write the caption of dog.jpg to dog.txt beside it, or to dog.jpg.txt if "
+        "there are other photos called dog, and pass over photos that have such a file",
     )
     parser.add_argument(
         "--write_metadata",
         choices=("file", "sidecar"),
         help="write the caption into the metadata of the photo, as XMP and IPTC, or to "
-        "dog.jpg.xmp beside dog.jpg; a photo that has a description keeps it",
+        "dog.jpg.xmp beside dog.jpg, as for photos that would lose something; a photo "
+        "that has a description keeps it",
     )
     parser.add_argument(
         "--read_metadata",

@@ -135,8 +135,10 @@ def to_rgb(image: Any, name: str) -> np.ndarray:
     if image.mode in ("F", "I"):
         raise InputError(f"{name} has pixels of 32 bits; at most 16 are read.")
     if image.mode.startswith("I;16"):  # the upper 8 of 16 bits are kept
-        deep, transparent = np.array(image), image.info.get("transparency")
+        deep, info = np.array(image), image.info
+        transparent = info.get("transparency")
         image = Image.fromarray((deep >> 8).astype("uint8"))
+        image.info["icc_profile"] = info.get("icc_profile")
         if transparent is not None:
             alpha = 255 * (deep != transparent).astype("uint8")
             image.putalpha(Image.fromarray(alpha))

@@ -84,12 +84,13 @@ def describe_photo(content: bytes, text: str) -> bytes:
         bytes of the file with the description.
 
     Raises:
-        InputError: If its format holds no description, the file is damaged, is signed,
-            or would lose something; the message is the reason, without a subject.
+        InputError: If descriptions are not written into its format, or the file is
+            damaged, is signed or would lose something; the message is the reason,
+            without a subject.
     """
     is_tiff = content[:4] in TIFF
     if not (is_tiff or content.startswith((JPEG, PNG, RIFF))):
-        raise InputError("the format holds no description")
+        raise InputError("descriptions are not written into its format")
     if all(mark in content for mark in CONTENT_CREDENTIALS):
         raise InputError(
             "a change would break the signature of its Content Credentials"

@@ -14,7 +14,6 @@ import keras_caption as kc
 from keras_caption.atomic import exclusive_file, replacing
 from keras_caption.formats.photo_metadata import (
     EMPTY_SIDECAR,
-    describe_photo,
     is_described,
 )
 from keras_caption.results import PhotoMetadata
@@ -256,11 +255,6 @@ def test_a_file_beside_a_photo_that_holds_no_xmp_is_named(tmp_path):
     metadata.write(row, None)
     assert b"Rating" in side.read_bytes()
     assert sorted(x.name for x in tmp_path.iterdir()) == ["dog.png", "dog.png.XMP"]
-
-
-def test_a_description_of_a_photo_names_why_it_is_refused():
-    with pytest.raises(kc.InputError, match="the format holds no description"):
-        describe_photo(b"BM", "a dog")
 
 
 @pytest.mark.parametrize("name", ["é" * 125 + ".jpg", "x." + "y" * 253, "x" * 255])
