@@ -335,7 +335,7 @@ def main():
             content = pathlib.Path(options.heic).read_bytes()
             try_photo(pathlib.Path(folder), "photo.heic", content, rng, counts)
     for (way, end, outcome, status), count in sorted(counts.items()):
-        print(f"{way:10} {end:7} {outcome:7} status {status}: {count}")
+        print(f"{way:10} {end:7} photo {outcome:7} status {status}: {count}")
     print(f"{len(layouts)} layouts: {dict(layouts.most_common())}")
     print(f"{time.monotonic() - start:.0f} s; no photo is worse")
 
