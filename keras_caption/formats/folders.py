@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 import os
 import pathlib
 import unicodedata
@@ -85,6 +86,14 @@ def is_hidden(path: str) -> bool:
     return any(
         part.startswith(".") and part not in (".", "..") for part in path.split("/")
     )
+
+
+def in_any_case(path: str | os.PathLike) -> list[str]:
+    """Lists the paths that exist and differ in the case of the suffix at most."""
+    stem, suffix = os.path.splitext(path)
+    cases = itertools.product(*({x.lower(), x.upper()} for x in suffix))
+    paths = sorted(stem + "".join(case) for case in cases)
+    return [path for path in paths if os.path.lexists(path)]
 
 
 def kind_of_suffix(name: str) -> str:

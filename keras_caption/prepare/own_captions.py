@@ -176,7 +176,8 @@ def find_photos_of_texts(
 ) -> list[CaptionedPhoto]:
     """Finds the photo of every text file.
 
-    The photo has the path of the text file, except for the suffix. If there is none, it
+    The photo has the path of the text file, except for the suffix; the text file
+    `dog.jpg.txt` is that of `dog.jpg`. If there is none, it
     is the photo of the same name in any folder, provided that only one photo and only
     one text file have this name.
 
@@ -189,15 +190,17 @@ def find_photos_of_texts(
         List of `CaptionedPhoto` with suffixes; those whose photo is missing or
         ambiguous have a `problem`.
     """
-    by_path, by_name = (collections.defaultdict(list) for _ in range(2))
+    whole, by_path, by_name = (collections.defaultdict(list) for _ in range(3))
     for photo in photos:
+        whole[nfc(str(photo))].append(photo)
         by_path[nfc(str(photo.with_suffix("")))].append(photo)
         by_name[nfc(photo.stem)].append(photo)
     uses = collections.Counter(nfc(pathlib.PurePath(t.file_name).name) for t in texts)
     matched = []
     for text in texts:
         name = nfc(pathlib.PurePath(text.file_name).name)
-        candidates = by_path[nfc(text.file_name)]
+        path = nfc(text.file_name)
+        candidates = whole[path] or by_path[path]
         if not candidates and uses[name] == 1:
             candidates = by_name[name]
         if len(candidates) == 1:
