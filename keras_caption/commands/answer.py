@@ -227,7 +227,7 @@ class RowAnswerer:
         image, question = row
         [tokens] = self.predictor.model.question_tokens([question])
         values = {**self.read_image(image), "question": tokens}
-        return kc.predict.Example(place, values)
+        return kc.predict.Example(place, values, question=question)
 
 
 def line_of(prediction: "kc.predict.Prediction | None") -> str:

@@ -226,8 +226,8 @@ def limits_of(model: InputReader) -> list[str]:
     limits += model.output_limits
     if getattr(model, "threshold", 0):
         limits.append(
-            f"Outputs with a confidence below {model.threshold:.2f} should not be "
-            "relied on."
+            f"Outputs with a confidence below {_threshold(model)} should not be relied "
+            "on."
         )
     return [
         *limits,
@@ -236,6 +236,12 @@ def limits_of(model: InputReader) -> list[str]:
         "The licence of the model depends on the licence of the training data: state "
         "it in the head of this card before you publish the model.",
     ]
+
+
+def _threshold(model):
+    if isinstance(model.threshold, Mapping):
+        return ", ".join(f"{x:.2f} ({kind})" for kind, x in model.threshold.items())
+    return f"{model.threshold:.2f}"
 
 
 def flat_scores(run: Mapping[str, Any]) -> dict[str, float]:

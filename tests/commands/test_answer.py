@@ -172,6 +172,23 @@ def test_objects_are_counted_and_contradict(tmp_path, capsys):
         assert ask(f"How many {name}s?", [answer] * 4) == (answer, False)
     assert ask(f"How many {name}s?", ["3"] * 4) == ("2", True)
     assert ask("What is it?", ["zebra"] * 4) == ("zebra", True)
+    # Of each answer, the model gives the opposite; it knows no giraffes.
+    assert ask(f"Is there a {name}?", ["no"] * 4) == ("yes", False)
+    assert ask("Do you see any giraffes here?", ["yes"] * 4) == ("no", True)
+    assert ask("How many giraffes are there?", ["2"] * 4) == ("2", True)
+    assert ask("Is the giraffe red?", ["yes"] * 4) == ("yes", True)
+    assert ask("Is the giraffe red?", ["no"] * 4) == ("no", False)
+    predictor.model.members[0].recall = {"giraffe": 0.9}
+    assert ask("Is there a giraffe?", ["yes"] * 4) == ("no", False)
+    record = {"photo": content, "question": "Is this a giraffe?"}
+    predictor.model.members[0].answers = ["yes", "red", "no", "two"]
+    [answer] = predictor([record], n=4)
+    assert [text for text, _ in answer.best[:2]] == ["no", "yes"]
+    assert {text for text, _ in answer.best[2:]} == {"red", "two"}
+    assert (answer.text, answer.confidence) == answer.best[0]
+    assert answer.confidence == pytest.approx(1 / 1.1)
     flags = "--model", tmp_path, "--detector", tmp_path / "yolox.keras"
+    code, printed, _ = call(capsys, *flags, tmp_path / "two.png", "Any giraffes?")
+    assert (code, printed) == (0, "no (50%) (unsure)\n")
     code, printed, _ = call(capsys, *flags, tmp_path / "none.png", "is it?")
     assert (code, printed) == (0, "nothing detected that it knows\n")
