@@ -10,7 +10,9 @@ category in which the detector finds one. That of a category with few photos is 
 the recall of all, which counts as --few photos of its own. The calibration is the share
 of photos with such an object, by the greatest score of the detections of the category,
 in --steps parts. Prints both, and writes the model with them, see
-`keras_caption.models.Classifier`.
+`keras_caption.models.Classifier`. If the model was measured before, on other photos,
+its answers to the question whether there is an object, of each category and photo, are
+printed first.
 """
 
 import collections
@@ -22,6 +24,7 @@ from experiments.detected import annotated, read_photos
 from experiments.unsure import calibrate
 from keras_caption.commands.command_line import Parser, names, new_file, start
 from keras_caption.compilation import compile_function
+from keras_caption.features.object_answers import SURE, presence_of
 from keras_caption.progress import progress
 
 
@@ -50,6 +53,8 @@ def main(arguments):
         for regions, _ in annotated(records, options.instances)
     ]
     detected = greatest_scores(detector, photos)
+    if model.recall is not None:
+        print_answers(model, shown, detected)
     model.recall = recall_of(shown, detected, options.few)
     model.calibration = calibrate(*outcomes(shown, detected), options.steps)
     counts = collections.Counter(x for categories in shown for x in categories)
@@ -74,6 +79,28 @@ def greatest_scores(detector, photos):
             of_photo[category] = max(of_photo[category], one["score"])
         scores.append(of_photo)
     return scores
+
+
+def print_answers(model, shown, detected):
+    """Prints how often a category is there, by the answers and whether they are sure.
+
+    Photos without detections have no answer.
+    """
+    counts = collections.Counter()
+    for categories, scores in zip(shown, detected, strict=True):
+        objects = [{"category": x, "score": s} for x, s in scores.items()]
+        for x in kc.features.CATEGORIES if objects else ():
+            question = f"Is there a {x}?"
+            if found := presence_of(question, objects, model.recall, model.calibration):
+                answer, share = found
+                counts[answer, share >= SURE, x in categories] += 1
+    rows = [
+        (answer if is_sure else f"{answer} (unsure)", *(counts[key] for key in keys))
+        for answer in ("yes", "no")
+        for is_sure in (True, False)
+        for keys in [[(answer, is_sure, there) for there in (True, False)]]
+    ]
+    print(kc.evaluation.markdown_table(["answer", "there", "not there"], rows), "\n")
 
 
 def recall_of(shown, detected, few):

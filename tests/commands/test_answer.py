@@ -129,12 +129,16 @@ def test_the_model_in_the_box_answers_about_a_photo(tmp_path, capsys):
     white_yolox(image_size=None).save(tmp_path / "yolox.keras")
     Image.fromarray(photo(416, 416, [(30, 40)])).save(tmp_path / "photo.png")
     questions = ["What colour is the dog?", "Why?"]
+    of_presence = ["Is there a giraffe?", "Do you see a dog here?"]
     code, printed, _ = call(
-        *(capsys, tmp_path / "photo.png", *questions),
+        *(capsys, tmp_path / "photo.png", *questions, "Is it raining?", *of_presence),
         *("--detector", tmp_path / "yolox.keras"),
     )
     assert code == 0
-    lines = printed.splitlines()
+    *lines, raining, giraffe, dog = printed.splitlines()
+    assert raining.endswith("(unsure)")  # the model knows nothing of yes and no
+    assert re.fullmatch(r"no \(8\d%\)", giraffe)
+    assert dog == "yes (100%)"
     assert all(re.fullmatch(r"[\w ]+ \(\d+%\)( \(unsure\))?", line) for line in lines)
     assert [line.endswith(" (unsure)") for line in lines] == [False, True]
     code, printed, _ = call(
@@ -143,11 +147,12 @@ def test_the_model_in_the_box_answers_about_a_photo(tmp_path, capsys):
     )
     rows = [line.split("\t") for line in printed.splitlines()]
     model = kc.models.load(PROJECT / "saved_models" / "mcan_photos.keras")
-    assert 0 < model.threshold < 1
+    assert model.threshold["yes/no"] == 1.0
     assert model.extractor is None
     for line, (_, probability, answer) in zip(lines, rows[::2], strict=True):
         assert line.startswith(f"{answer} ({float(probability):.0%})")
-        assert line.endswith("(unsure)") == (float(probability) < model.threshold)
+        unsure = float(probability) < model.threshold["other"]
+        assert line.endswith("(unsure)") == unsure
 
 
 def test_objects_are_counted_and_contradict(tmp_path, capsys):
