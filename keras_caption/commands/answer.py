@@ -19,10 +19,10 @@ prepare` wrote, or in a .tsv of features.
 Prints one line for each question: the answer and its probability. "(unsure)" marks
 answers whose probability is below the model's threshold for their kind, and answers
 that the detected objects contradict. Objects of COCO's categories are counted, and are
-there or not, by the detections. A photo without detected objects has no answer. With --n_best, prints a line
-for each answer, the best first: the number of the question, from 1, the probability and
-the answer, between tabs. If an image cannot be read, its line is empty, and an error is
-reported.
+there or not, by the detections. A photo without detected objects has no answer. With
+--n_best, prints a line for each answer, the best first: the number of the question,
+from 1, the probability and the answer, between tabs. If an image cannot be read, its
+line is empty, and an error is reported.
 """
 
 import argparse
