@@ -119,6 +119,7 @@ class EngineAnswerer(EngineModel, Answering):
     def _describe(self, described: dict[str, Any]) -> None:
         check(Threshold, threshold=self.threshold)
         self.recall = described.get("recall")
+        check(dict[str, Share] | None, recall=self.recall)
         self.answers = [str(answer) for answer in described["answers"]]
         self.most = int(described["most"])
 

@@ -179,9 +179,11 @@ class Predictor(RecordPredictor):
                 batch = {name: x[None] for name, x in inputs.items()}
                 read([kind], batch, self.model.name, check=True, first=place)
             example |= inputs
-        if asked is not None and not isinstance(asked, str):  # tokens
-            asked = " ".join(words_of(self.model.question, values["question"]))
-        return Example(place, example, has_words, asked or "")
+        if not isinstance(asked, str):  # tokens, or none
+            known = self.model.question is not None and "question" in values
+            tokens = values["question"] if known else ()
+            asked = " ".join(words_of(self.model.question, tokens))
+        return Example(place, example, has_words, asked)
 
     def _sentence(self, text, place):
         [tokens] = self.model.source_tokens([text])
