@@ -58,6 +58,21 @@ ShareAboveZero = Annotated[float, Field(gt=0, le=1), InFloat32]
 Samples = Annotated[int, Field(ge=1, le=100)]  # of an image; each takes its memory
 
 
+def check_rising(points: list[list[float]]) -> list[list[float]]:
+    """Returns points of a function; a pydantic error unless the function rises."""
+    if (np.diff(points, axis=0) < 0).any():
+        raise PydanticCustomError("rising", "Input should be pairs that rise")
+    return points
+
+
+# Points of a rising function from shares to shares, a list of pairs.
+Calibration = Annotated[
+    list[Annotated[list[Share], Field(min_length=2, max_length=2)]],
+    Field(min_length=1),
+    AfterValidator(check_rising),
+]
+
+
 def check(kind: Any, **arguments: Any) -> None:
     """Checks that arguments are of a type.
 

@@ -18,12 +18,12 @@ a photo or, with --regions, the id of an image in a folder that `keras-caption p
 wrote, or in a .tsv of features.
 
 Prints one line for each question: the answer and its probability. "(unsure)" marks
-answers whose probability is below the threshold of the model, and answers that the
-detected objects contradict. Numbers of objects of COCO's categories are counted in the
-detections. A photo without detected objects has no answer. With --n_best, prints a line
-for each answer, the best first: the number of the question, from 1, the probability and
-the answer, between tabs. If an image cannot be read, its line is empty, and an error is
-reported.
+answers whose probability is below the model's threshold for their kind, and answers
+that the detected objects contradict. Objects of COCO's categories are counted, and are
+there or not, by the detections. A photo without detected objects has no answer. With
+--n_best, prints a line for each answer, the best first: the number of the question,
+from 1, the probability and the answer, between tabs. If an image cannot be read, its
+line is empty, and an error is reported.
 """
 
 import argparse
@@ -228,7 +228,7 @@ class RowAnswerer:
         image, question = row
         [tokens] = self.predictor.model.question_tokens([question])
         values = {**self.read_image(image), "question": tokens}
-        return kc.predict.Example(place, values)
+        return kc.predict.Example(place, values, question=question)
 
 
 def line_of(prediction: "kc.predict.Prediction | None") -> str:

@@ -25,6 +25,7 @@ PARTS = {
     "objects": "Objects of COCO that captions name",
     "answer_types": "Accuracy by type of the answer",
     "kinds": "Accuracy by type of the question",
+    "yes_no": "Answers to questions that people answer with yes or no",
 }
 
 Value = str | int | float | bool | None
@@ -72,6 +73,7 @@ class Scores(TypedDict, extra_items=FiniteFloat):
     statements: NotRequired[dict[str, FiniteFloat]]
     kinds: NotRequired[dict[str, FiniteFloat]]
     answer_types: NotRequired[dict[str, FiniteFloat]]
+    yes_no: NotRequired[dict[str, FiniteFloat]]
     objects: NotRequired[dict[str, FiniteFloat]]
     notes: NotRequired[dict[str, str]]
 

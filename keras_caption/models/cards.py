@@ -241,8 +241,8 @@ def limits_of(model: InputReader) -> list[str]:
     limits += model.output_limits
     if getattr(model, "threshold", 0):
         limits.append(
-            f"Outputs with a confidence below {model.threshold:.2f} should not be "
-            "relied on."
+            f"Outputs with a confidence below {_threshold(model)} should not be relied "
+            "on."
         )
     return limits
 
@@ -264,6 +264,12 @@ def limits_of_training(documented: bool) -> list[str]:
 def is_documented(model: InputReader, run: Mapping[str, Any]) -> bool:
     """Whether a model is one in the package, as it is."""
     return not run and model.name in built_in.models()
+
+
+def _threshold(model):
+    if isinstance(model.threshold, Mapping):
+        return ", ".join(f"{x:.2f} ({kind})" for kind, x in model.threshold.items())
+    return f"{model.threshold:.2f}"
 
 
 def flat_scores(run: Mapping[str, Any]) -> dict[str, float]:

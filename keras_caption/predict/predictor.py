@@ -84,6 +84,9 @@ class RecordPredictor(abc.ABC):
         """Number of tokens of a text that the model generates; of words, by default."""
         return len(text.split())
 
+    def judge(self, prediction: Prediction, example: Example) -> None:  # noqa: B027 (most texts stand)
+        """Changes a prediction by the question of its example; by default nothing."""
+
     def fill(self, count: int, batch_size: int) -> int:
         """Number of rows of a batch of `count` examples, see `batches_of`."""
         return count
@@ -239,6 +242,8 @@ class RecordPredictor(abc.ABC):
         )
         with self._lock:
             for i, result in run_batches(rows, run, batch_size, self.fill, faults):
+                if isinstance(result, Prediction):
+                    self.judge(result, examples[indices[i]])
                 results[indices[i]] = result
         return results
 

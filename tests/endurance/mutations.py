@@ -174,6 +174,11 @@ MUTATIONS = [  # (file, tests), text, replacement
         "ratio - 1.0",
     ),
     (
+        ("features/object_answers.py", "features/test_object_answers.py"),
+        "missed / (1 + missed)",
+        "missed",
+    ),
+    (
         ("rewards/object_truth.py", "rewards/test_object_truth.py -k definition"),
         "2.0 * true - stated",
         "true - stated",

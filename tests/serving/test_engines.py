@@ -199,11 +199,13 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
         return
     asked = kc.text.QuestionTokenizer(["what", "is"])
     answers = [f"a{i}" for i in range(9)]
+    judged = {"threshold": {"other": 0.4}, "recall": {"dog": 0.5}}
     answerer = kc.models.create(
-        "mcan", question=asked, answers=answers, **objects, **sizes
+        "mcan", question=asked, answers=answers, **objects, **sizes, **judged
     )
     answerer.save(tmp_path / "answers.keras")
     loaded = kc.models.load(engine_of(tmp_path / "answers.keras", engine))
+    assert {name: getattr(loaded, name) for name in judged} == judged
     given = {"regions": np.tile(images["regions"], 20)[..., :80]}
     given["region_mask"] = images["region_mask"]
     questions = ["what is", "", "is it"]

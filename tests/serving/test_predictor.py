@@ -177,6 +177,11 @@ def test_questions_are_answered(detector, rng):
         assert (one.text, one.confidence) == one.best[0]
         assert one.attention.shape == (len(one.words), len(inputs["regions"][0]))
     assert found[0].words == ["is", "it", "red"]
+    # The text goes beside the tokens, which lack a word.
+    asked = {**records[0], "question": "Is it redder?"}
+    assert predictor.read(asked).question == "Is it redder?"
+    asked["question"] = QUESTION.to_ids("is it redder")
+    assert predictor.read(asked).question == "is it <unk>"
     with pytest.raises(kc.InputError, match="knows 3 answers, not 4"):
         predictor(records, n=4)
     with pytest.raises(kc.InputError, match="no option 'beam_size'"):
