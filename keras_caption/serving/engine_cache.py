@@ -108,7 +108,7 @@ def kept(
                 f"`keras-caption export --format {engine}` wrote."
             )
         report(f"Converting {name} for {NAMES[engine]}, once.")
-        with silent():  # LiteRT's converter prints pages about what it lacks
+        with silent():  # converters print what they do
             write(folder)
     return engine_file(folder)
 

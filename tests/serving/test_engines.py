@@ -1,5 +1,6 @@
 """Exports for OpenVINO, ONNX Runtime and LiteRT, run as their README.md says."""
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -49,19 +50,23 @@ def run(folder, inputs, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("engine", PACKAGES)
-def test_engines_generate_the_same_tokens(
-    engine, vocabulary, tmp_path, rng, monkeypatch, capsys
-):
+def test_engines_generate_the_same_tokens(engine, tmp_path, rng, monkeypatch, capsys):
+    vocabulary = kc.text.Vocabulary(["a", "two", "cat", "cats", "dog", "and", "with"])
     for package in PACKAGES[engine]:
         pytest.importorskip(package)
     keras.utils.set_random_seed(3)
-    sizes = tiny("ngsan", signed_geometry=True)
-    model = kc.models.create("ngsan", vocabulary=vocabulary, **sizes | SHORT)
+    categories = [*kc.features.CATEGORIES]
+    sizes = tiny("ngsan", signed_geometry=True, region_dim=len(categories))
+    model = kc.models.create(
+        "ngsan", vocabulary=vocabulary, categories=categories, **sizes | SHORT
+    )
+    model.decoding = dataclasses.replace(model.decoding, evidence=True)
     model.save(tmp_path / "model.keras")
     file = engine_of(tmp_path / "model.keras", engine)
     assert engine_of(tmp_path / "model.keras", engine) == engine_of(file, engine)
     folder = file.parent
-    images = random_images(rng, 4, 5)
+    images = random_images(rng, 4, 5, len(categories))
+    images["regions"] -= 1.0  # about 13 objects for each box
     padding = ~images.pop("region_mask")
     for values in images.values():
         values[padding] = 0
@@ -236,9 +241,17 @@ def test_what_cannot_be_exported_is_refused(tmp_path, captioner, monkeypatch, ca
     answerer.save(tmp_path / "model.keras")
     folder = tmp_path / "engine"
     command = ["export", str(tmp_path / "model.keras"), f"--output={folder}"]
-    with pytest.raises(SystemExit, match="LiteRT lacks an operation of 'mcan', a MCAN"):
-        main([*command, "--format=litert"])
-    assert "TensorList" not in capfd.readouterr().err
+    lacks = "LiteRT lacks an operation of 'mcan', a MCAN"
+    with pytest.raises(kc.InputError, match=lacks) as raised:
+        kc.serving.export_engine(answerer, folder, "litert")
+    assert "TensorList" not in capfd.readouterr().err  # pages of the converter
+    assert raised.value.__cause__ is None
+    own = kc.decoding.Decoding(required=["w1"], forbidden=["w2"])
+    monkeypatch.setattr(captioner, "decoding", own)
+    fixed = "for LiteRT holds a search without texts.* has `forbidden`, `required`:"
+    with pytest.raises(kc.InputError, match=fixed):
+        kc.serving.export_engine(captioner, folder, "litert")
+    monkeypatch.undo()
     for engine in ("openvino", "onnx"):
         monkeypatch.setitem(sys.modules, engine, None)
         with pytest.raises(kc.InputError, match=rf"keras-caption\[{engine}\]"):
