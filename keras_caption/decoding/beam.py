@@ -175,12 +175,14 @@ class Beam(Search):
         return both["tokens"][:, 0]
 
     def _merge_beams(self, hypotheses, values):
-        """Returns the best hypotheses among all beams of each example."""
+        """Returns the best hypotheses among all beams of each example, each once."""
         count = self.groups * hypotheses["scores"].shape[1]
         together = {
             name: ops.reshape(x, (-1, count, *x.shape[2:]))
             for name, x in hypotheses.items()
         }
+        if self.groups > 1:
+            together["scores"] = without_copies(together["tokens"], together["scores"])
         return self._keep_best(together, self.options.beam_size, values)
 
     def _keep_best(self, hypotheses, count, values):
@@ -213,3 +215,19 @@ class Beam(Search):
 def concatenate(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Concatenates two sets of hypotheses of the same beams."""
     return {n: ops.concatenate([first[n], second[n]], axis=1) for n in first}
+
+
+def without_copies(tokens: Any, scores: Any) -> Any:
+    """Returns scores without those of hypotheses that an earlier place has too.
+
+    Args:
+        tokens: int `(examples, places, length)`.
+        scores: float `(examples, places)`.
+    """
+    places = ops.arange(scores.shape[1])
+    for place in range(scores.shape[1] - 1):
+        same = ops.all(tokens == tokens[:, place : place + 1], axis=2)
+        exists = is_hypothesis(scores[:, place : place + 1])
+        is_copy = ops.logical_and(ops.logical_and(same, exists), places > place)
+        scores = ops.where(is_copy, NEG_INF, scores)
+    return scores

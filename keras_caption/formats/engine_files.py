@@ -17,7 +17,7 @@ from keras_caption.progress import silent
 
 DESCRIPTION = "model.json"
 DETECTOR = "detector"  # folder of a captioner's detector, within its own
-FORMAT = 1  # of exports; files that are kept of another are made anew
+FORMAT = 2  # of exports; files that are kept of another are made anew
 FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
 NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}
 SUFFIXES = {name.removeprefix("model"): engine for engine, name in FILES.items()}

@@ -115,7 +115,7 @@ def kept(
         )
     report(f"Converting {name} for {NAMES[engine]}, once.")
     made = own_folder() / key
-    with silent():  # LiteRT's converter prints pages about what it lacks
+    with silent():  # converters print what they do
         write(made)
     entry = cache.keep(key, made)
     if entry is not None:

@@ -35,6 +35,8 @@ SCST = "training/self_critical.py", "training/test_self_critical.py -k gradient"
 MEANS = "replicas.py", "training/test_self_critical.py -k gradient"
 CIDER = "rewards/cider_d.py", "rewards/test_cider_d.py -k pycocoevalcap"
 TRAINING = "training/test_training.py"
+EVIDENCE = "decoding/evidence.py", "decoding/test_evidence.py -k need_evidence"
+ADMISSIBLE = "decoding/test_evidence.py -k nothing_else"
 
 MUTATIONS = [  # (file, tests), text, replacement
     # === Masks and scores of attention ===
@@ -160,6 +162,26 @@ MUTATIONS = [  # (file, tests), text, replacement
         "positions == index + 1",
         "positions == index",
     ),
+    (("decoding/beam.py", OPTION("copies")), "places > place)", "places < 0)"),
+    # === Evidence ===
+    (EVIDENCE, "of_phrase > 0, of_phrase, noun", "of_phrase < 0, of_phrase, noun"),
+    (EVIDENCE, "boxes <= most", "counts <= most"),
+    (EVIDENCE, "expand_dims(boxes, 1) <= high", "expand_dims(counts, 1) <= high"),
+    (
+        ("decoding/evidence.py", ADMISSIBLE),
+        "index + 1 + self.to_end < tokens.shape[1]",
+        "index < tokens.shape[1]",
+    ),
+    (
+        ("decoding/rules.py", ADMISSIBLE),
+        "(admissible, scores, NEG_INF)",
+        "(admissible, scores, scores - 1e6)",
+    ),
+    (
+        ("models/generation.py", ADMISSIBLE),
+        'math.ceil(max(n, own["beam_size"]) / own["groups"])',
+        'max(n, own["beam_size"]) // own["groups"]',
+    ),
     # === Rewards ===
     (CIDER, 'ops.minimum(ops.expand_dims(ours["weight"], -1), shared)', "shared"),
     (CIDER, "(2 * SIGMA**2)", "SIGMA**2"),
@@ -218,6 +240,12 @@ MUTATIONS = [  # (file, tests), text, replacement
         ("losses/sequence_cross_entropy.py", f"{TRAINING} -k validation_loss"),
         "weights / ops.maximum(mean, 1e-9)",
         "weights",
+    ),
+    # === Files of strangers ===
+    (
+        ("formats/preset_files.py", "models/test_hub_presets.py -k outside"),
+        "ASSET.fullmatch(path)",
+        "ASSET.match(path)",
     ),
     # === What counts as padding ===
     (

@@ -219,9 +219,11 @@ def test_damaged_presets_are_named(preset, tmp_path, name, content, problem):
         kc.models.from_preset(folder)
 
 
-def test_a_file_outside_the_preset_is_not_read(preset, tmp_path):
+@pytest.mark.parametrize("outside", ["assets/../../x.txt", "{}/../../../../x.txt"])
+def test_a_file_outside_the_preset_is_not_read(preset, tmp_path, outside):
     path = shutil.copytree(preset, tmp_path / "preset") / "config.json"
-    config = path.read_text().replace("assets/vocabulary/", "assets/../../")
+    inside = "assets/vocabulary/vocabulary.txt"
+    config = path.read_text().replace(inside, outside.format(inside))
     path.write_text(config)
     with pytest.raises(kc.InputError, match="names no file of a vocabulary"):
         kc.models.from_preset(path.parent)
