@@ -2,7 +2,8 @@
 
 An archive has the settings, scores, scores of single images and history of all runs of
 a cell, from which tables and paired differences can be computed again. Paths in the
-settings are without their folders.
+settings are without their folders. Scores of single images are rounded, to a hundredth
+of a point of CIDEr-D; of several references, the mean is kept.
 """
 
 import contextlib
@@ -13,14 +14,17 @@ import zipfile
 from typing import Any
 
 from experiments.papers.finished import find_runs
+from experiments.papers.sections import SUMMED, numbers
 from keras_caption.atomic import replacing
+from keras_caption.formats.items import read_items
 from keras_caption.formats.runs import read_begun
 from keras_caption.models.initializers import INITIALIZATION_VERSION
 
 FOLDER = pathlib.Path(__file__).parents[2] / "docs" / "results" / "runs"
 TRAINING = "training.json"  # how the cell was trained
 CONFIG, SCORES = "config.json", "test_scores.json"
-FILES = CONFIG, SCORES, "test_items.json", "history.json"
+ITEMS, HISTORY = "test_items.json", "history.json"
+DIGITS = 4  # of the score of an image
 PHASES = {"cross-entropy": "", "self-critical": "scst"}  # their folders
 
 
@@ -69,7 +73,8 @@ def archive(path, folders, training: dict[str, Any]) -> None:
                     continue
                 name = pathlib.PurePosixPath(folder.name, phase)
                 write(name / CONFIG, json.dumps(_without_folders(folder / phase)))
-                for part in FILES[1:]:
+                write(name / ITEMS, json.dumps(_rounded(folder / phase / ITEMS)))
+                for part in (SCORES, HISTORY):
                     write(name / part, (folder / phase / part).read_text())
 
 
@@ -84,6 +89,18 @@ def _without_folders(folder):
         for path, digest in begun.get("start", {}).items()
     }
     return begun
+
+
+def _rounded(path):
+    """The content of a file of items, with one rounded number for each."""
+    items = read_items(path)
+    ids = [*dict.fromkeys(i for values in items.values() for i in values)]
+    rounded = {"ids": ids}
+    for name, values in items.items():
+        if name not in SUMMED:
+            values = {i: round(numbers(name, x)[0], DIGITS) for i, x in values.items()}
+        rounded[name] = [values.get(i) for i in ids]
+    return rounded
 
 
 def minutes_of(path):
