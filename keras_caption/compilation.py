@@ -197,6 +197,27 @@ def compile_function(
     return torch.no_grad()(function)
 
 
+def one_after_another(first: Any, second: Any) -> tuple[Any, Any]:
+    """Makes a compiled function compute what follows from `second` after `first`.
+
+    Args:
+        first, second: Nested structures of tensors.
+
+    Returns:
+        Both, of the same values.
+    """
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.lax.optimization_barrier((first, second))
+    import tensorflow as tf
+
+    with tf.control_dependencies(keras.tree.flatten(first)):
+        return first, keras.tree.map_structure(
+            lambda x: None if x is None else tf.identity(x), second
+        )
+
+
 def compile_from_second_call(function: Callable, variables: list) -> Callable:
     """`function`, compiled, but a first call of one example runs eagerly.
 

@@ -6,17 +6,15 @@ from keras import ops
 
 from keras_caption.arguments import ShareBelowOne, Tensor, check
 from keras_caption.errors import InputError
-from keras_caption.replicas import place_among_replicas, sum_over_replicas
+from keras_caption.losses.mean_loss import MeanLoss
 from keras_caption.text import EOS
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class SequenceCrossEntropy(keras.losses.Loss):
+class SequenceCrossEntropy(MeanLoss):
     """Cross-entropy of the tokens of sequences, with label smoothing.
 
-    The loss is the mean over all valid tokens of the global batch: with several
-    replicas, their losses average to this mean, however unevenly the tokens are
-    distributed.
+    The loss is the mean over all valid tokens of the global batch.
 
     With label smoothing s and V tokens in the vocabulary, the target distribution is
 
@@ -66,8 +64,6 @@ class SequenceCrossEntropy(keras.losses.Loss):
                 "The training batches hold no targets: map "
                 "`keras_caption.text.teacher_forcing` over them."
             )
-        if sample_weight is not None:
-            sample_weight = average_one(sample_weight)
         return super().__call__(y_true, y_pred, sample_weight)
 
     def call(
@@ -140,16 +136,3 @@ def smoothed_cross_entropy(
         return losses[:, 0], gradient
 
     return loss(logits)
-
-
-def average_one(weights: Tensor) -> Tensor:
-    """Scales weights so that their mean over the positions of all replicas is 1.
-
-    As in Keras, every replica has the same weight in that mean, even if it has fewer
-    positions than the others.
-    """
-    weights = ops.cast(weights, "float32")
-    positions = ops.cast(ops.size(weights), "float32")
-    _, replicas = place_among_replicas()
-    mean = sum_over_replicas(ops.sum(weights)) / (replicas * positions)
-    return weights / ops.maximum(mean, 1e-9)

@@ -18,7 +18,7 @@ from typing_extensions import Doc
 
 from keras_caption.errors import InputError, hint
 from keras_caption.inputs import KINDS
-from keras_caption.losses import SequenceCrossEntropy, answer_loss
+from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.constructors import (
@@ -320,7 +320,7 @@ def create(name: str, **arguments: Any) -> TaskModel:
     preset = _find(name)
     model = preset.model(**{"name": name, **preset.arguments, **arguments})
     if isinstance(model, Classifier):
-        loss = answer_loss(model.multi_label)
+        loss = AnswerCrossEntropy(model.multi_label)
     else:
         loss = SequenceCrossEntropy()
     model.compile(keras.optimizers.Adam(3e-4), loss)

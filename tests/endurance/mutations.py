@@ -179,7 +179,7 @@ MUTATIONS = [  # (file, tests), text, replacement
     ),
     # === Advantages, averages and losses ===
     (SCST, "(rewards.shape[1] - 1)", "rewards.shape[1]"),
-    (SCST, "return -mean_over_tokens(terms", "return mean_over_tokens(terms"),
+    (SCST, "return -part_of_mean(terms", "return part_of_mean(terms"),
     (SCST, "ops.where(valid, values, 0.0)", "values"),
     (SCST, "constant_values=BOS", "constant_values=PAD"),
     (
