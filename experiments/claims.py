@@ -272,10 +272,10 @@ def archived_rows(file):
         returns them, and version of the start of the weights.
     """
     rows = {}
-    for table, setup in {(x.table, x.setup) for x in PLAN if x.csv == file}:
-        register(setup)
-        with archived_runs(setup) as runs:
-            for row in rows_of(table, [*runs.values()]):
+    for training in {x.csv: x for x in PLAN if x.csv == file}.values():
+        register(training.setup)
+        with archived_runs(training) as runs:
+            for row in rows_of(training.table, runs):
                 versions = [str(run["initialization_version"]) for run in row.runs]
                 if row.runs:
                     rows[row.label] = len(row.runs), items_of(row.runs), min(versions)

@@ -75,8 +75,8 @@ def main(arguments):
 
 def rebuild():
     """Rebuilds all tables, see above."""
-    for name, setup in dict.fromkeys((x.csv, x.setup) for x in PLAN):
-        write_planned(name, setup)
+    for training in {x.csv: x for x in PLAN}.values():
+        write_planned(training)
     with replacing(FOLDER / "plan.csv") as path:
         write_lines(path, [*map(planned, PLAN)])
     claims.archived_rows.cache_clear()
@@ -108,15 +108,14 @@ def planned(training):
     }
 
 
-def write_planned(name, setup):
+def write_planned(training):
     """Writes the CSV file of a planned table, if there are archives of it."""
-    [table] = {x.table for x in PLAN if x.csv == name}
-    register(setup)
-    with archived_runs(setup) as runs:
-        lines = lines_of(table, [*runs.values()])
+    register(training.setup)
+    with archived_runs(training) as runs:
+        lines = lines_of(training.table, runs)
     if not any(line.get(VERSION) for line in lines):
         return
-    path = FOLDER / f"{name}.csv"
+    path = FOLDER / f"{training.csv}.csv"
     earlier = {line["row"]: line for line in read_lines(path)} if path.exists() else {}
     for line in lines:
         if not line.get(VERSION):

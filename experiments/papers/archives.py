@@ -110,14 +110,15 @@ def minutes_of(path):
 
 
 @contextlib.contextmanager
-def archived_runs(setup):
-    """Yields the archived runs of a set-up, as `find_runs` returns them.
+def archived_runs(training):
+    """Yields the archived runs that a planned table shows, a list.
 
-    The folders of the runs exist within the block.
+    They are as `find_runs` returns them; their folders exist within the block.
     """
-    paths = sorted((FOLDER / setup).glob("*.zip"))
+    paths = [path_of(training, cell) for cell in sorted(training.shown)]
+    paths = [path for path in paths if path.exists()]
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
             with zipfile.ZipFile(path) as file:
                 file.extractall(folder)
-        yield find_runs([folder], needed=False) if paths else {}
+        yield [*find_runs([folder], needed=False).values()] if paths else []

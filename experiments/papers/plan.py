@@ -112,6 +112,8 @@ class Training:
         scst_epochs: Epochs of self-critical training after cross-entropy.
         minutes: Processor minutes that a cell took in the mean, or was found to take by
             some of its epochs; `None` if that was not measured.
+        shared: dict from cells of the table to cells of other tables of the set-up that
+            are the same, such as those with the usual number of layers.
     """
 
     csv: str
@@ -121,6 +123,13 @@ class Training:
     seeds: int = SEEDS
     scst_epochs: int = 0
     minutes: float | None = None
+    shared: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def shown(self):
+        """Names of the cells of the set-up that the table shows."""
+        names = map(name_of_cell, cells_of(self.table))
+        return {self.shared.get(name, name) for name in names}
 
     @property
     def rows(self):
@@ -145,9 +154,11 @@ class Training:
 
 
 def _layers(csv, setup, minutes, *layers):
-    # Two layers are the usual ones of the set-up.
     cells = [f"{model}_{number}" for number in layers for model in ("san", "nsan")]
-    return Training(csv, "ngsan_1", setup, tuple(cells), minutes=minutes)
+    usual = {f"{model}_2": model for model in ("san", "nsan")}
+    return Training(
+        *(csv, "ngsan_1", setup, tuple(cells)), minutes=minutes, shared=usual
+    )
 
 
 def _norms(setup, layers, norms, seeds):

@@ -105,9 +105,14 @@ def train(training, cell, output_dir, data, limit):
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        # Of what was interrupted before, too.
+        path = folder.with_name(f"{cell}_minutes.txt")
+        minutes = float(path.read_text()) if path.exists() else 0.0
+        minutes += (processor_seconds() - before) / 60
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{minutes:.1f}")
     if code == 0:
         command = training.arguments(row, "DATA")
-        minutes = (processor_seconds() - before) / 60
         archives.archive(
             archives.path_of(training, cell),
             [f"{folder}_{seed}" for seed in seeds],

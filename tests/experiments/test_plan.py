@@ -1,7 +1,7 @@
 """The plan of all trainings: what it trains, what it resumes, what it rebuilds."""
 
 import csv
-import json
+import dataclasses
 import pathlib
 import shutil
 import subprocess
@@ -88,7 +88,9 @@ def seeds(monkeypatch):
             for seed in flags["seeds"].split(","):
                 folder = pathlib.Path(f"{flags['output_dir']}_{seed}")
                 score = SCORES[flags["model"]]
+                layers = int(flags.get("config.model.num_layers", 2))
                 data = {"data__data_dir": flags["data_dir"], "seed": int(seed)}
+                data["model__num_layers"] = layers
                 write_run(folder, flags["model"], score, **data)
                 cider = image + score / 100 + rng.normal(0, 0.01, 100)
                 write_items(folder, [*cider], [*(cider / 10 - 2)])
@@ -159,9 +161,29 @@ def test_the_plan_is_worked_through_and_resumed(documents, seeds, tmp_path, caps
     models, printed = run()
     assert len(models) == 4
     assert "2 cells done, 0 left, 0.0 hours" in printed
-    with archives.archived_runs("coco_objects") as runs:
-        begun = [json.loads((x / "config.json").read_text()) for x in runs]
-    assert {x["config"]["data"]["data_dir"] for x in begun} == {"coco_val2017"}
+    [training] = runner.PLAN
+    with archives.archived_runs(training) as runs:
+        folders = {run["config"]["data"]["data_dir"] for run in runs}
+    assert folders == {"coco_val2017"}
+
+
+def test_a_cell_is_in_the_tables_that_it_belongs_to(
+    documents, seeds, tmp_path, monkeypatch
+):
+    [training] = runner.PLAN
+    [depths] = {x.csv: x for x in plan.PLAN if x.csv == "ngsan_1"}.values()
+    depths = dataclasses.replace(depths, cells=("san_1",), seeds=2)
+    for module in (claims, results, runner):
+        monkeypatch.setattr(module, "PLAN", (training, depths))
+    monkeypatch.setattr(runner, "cells", lambda: [(depths, "san_1")])
+    runner.run_all(tmp_path / "runs", tmp_path / "data")
+    assert read(documents / "coco_objects.csv")["san"]["initialization"] == "1"
+    assert read(documents / "ngsan_1.csv")["SAN (san), num_layers=1"]["seeds"] == "2"
+    # Two layers are the usual ones.
+    monkeypatch.setattr(runner, "cells", lambda: [(training, "san")])
+    runner.run_all(tmp_path / "runs", tmp_path / "data")
+    assert read(documents / "coco_objects.csv")["san"]["seeds"] == "2"
+    assert read(documents / "ngsan_1.csv")["SAN (san), num_layers=2"]["seeds"] == "2"
 
 
 def test_cells_of_an_older_start_are_trained_again(
@@ -177,3 +199,20 @@ def test_cells_of_an_older_start_are_trained_again(
     seeds["outcomes"] = [1, 1]
     with pytest.raises(kc.InputError, match="coco_objects/san, coco_objects/nsan"):
         runner.run_all(tmp_path / "runs", tmp_path / "data")
+
+
+def test_an_image_has_36_distinct_proposals(tmp_path):
+    from experiments.papers.proposals import REGIONS, Proposals
+
+    builder, scenes = (
+        x(data_dir=str(tmp_path)) for x in (Proposals, kc.synthetic.scenes.Scenes)
+    )
+    [(_, example)] = builder._generate_examples(0, 1)
+    [(_, scene)] = scenes._generate_examples(0, 1)
+    assert example["captions"] == scene["captions"]
+    regions, boxes = example["regions"], example["boxes"]
+    distances = np.abs(regions[:, None] - regions).max(axis=-1)
+    assert (distances + np.eye(REGIONS) > 0.01).all()
+    assert (boxes[:, 2:] - boxes[:, :2] > 0).all()
+    assert boxes.min() >= 0
+    assert boxes.max() <= 1
