@@ -8,6 +8,7 @@ overridden method, or if a class outside this module overrides one.
 import contextlib
 import contextvars
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -131,7 +132,7 @@ class ReplicaTraining(JitSwitch):
             self.optimizer.variables,
             self.metrics_variables,
         )
-        values = zip(sum(groups, []), sum(state, []), strict=True)
+        values = zip(itertools.chain(*groups), itertools.chain(*state), strict=True)
         with keras.StatelessScope([*values]) as scope:
             result = function(data)
         return result, tuple([scope.get_current_value(v) for v in x] for x in groups)

@@ -32,6 +32,7 @@ DECODER = "layers/transformer_decoder_block.py", HEADS
 OPTION = "decoding/test_references.py::test_every_option_is_its_reference[{}]".format
 BEAM = "decoding/beam.py", "decoding/test_decoding.py -k beam"
 SCST = "training/self_critical.py", "training/test_self_critical.py -k gradient"
+MEANS = "replicas.py", "training/test_self_critical.py -k gradient"
 CIDER = "rewards/cider_d.py", "rewards/test_cider_d.py -k pycocoevalcap"
 TRAINING = "training/test_training.py"
 
@@ -180,7 +181,8 @@ MUTATIONS = [  # (file, tests), text, replacement
     # === Advantages, averages and losses ===
     (SCST, "(rewards.shape[1] - 1)", "rewards.shape[1]"),
     (SCST, "return -part_of_mean(terms", "return part_of_mean(terms"),
-    (SCST, "ops.where(valid, values, 0.0)", "values"),
+    (MEANS, "ops.where(weights != 0, values * weights, 0.0)", "values"),
+    (MEANS, "ops.sum(weights)", "ops.cast(ops.size(weights), 'float32')"),
     (SCST, "constant_values=BOS", "constant_values=PAD"),
     (
         ("training/accumulation.py", "training/test_accumulation.py -k mean"),
