@@ -123,15 +123,13 @@ def smoothed_cross_entropy(
             upstream = args[0] if upstream is None else upstream
             upstream = ops.expand_dims(upstream, 1)
             scale = upstream / total
-            at_target = ops.take_along_axis(exp, targets, axis=-1) * scale
-            at_target -= (1 - label_smoothing) * upstream
             result = exp * scale
-            if label_smoothing:
-                result -= upstream * others
-            # Only the target's element of p - q differs: (row, target) is overwritten.
-            rows = ops.expand_dims(ops.arange(ops.shape(targets)[0]), 1)
-            indices = ops.concatenate([rows, targets], axis=1)
-            return ops.scatter_update(result, indices, at_target[:, 0])
+            others_part = upstream * others if label_smoothing else 0.0
+            # Compared, and not scattered: devices that share a batch would exchange
+            # where its targets are.
+            is_target = ops.arange(vocabulary_size, dtype="int32") == targets
+            at_target = (1 - label_smoothing) * upstream
+            return result - ops.where(is_target, at_target, others_part)
 
         return losses[:, 0], gradient
 
