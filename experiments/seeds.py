@@ -251,18 +251,8 @@ def train(runs, until=None):
 
 
 # === States of all seeds ===
-# Four lists of values as Keras's step on JAX takes them: of the trainable variables,
-# the others, the optimizer's and the metrics'. The first axis of a value is that of the
-# seeds; tables of a reward, the same for all, have none.
-
-
-def variables_of(trainer):
-    return (
-        trainer.trainable_variables,
-        trainer.non_trainable_variables,
-        trainer.optimizer.variables,
-        trainer.metrics_variables,
-    )
+# The values of `ReplicaTraining.step_variables`. The first axis of a value is that of
+# the seeds; tables of a reward, the same for all, have none.
 
 
 def axes_of(trainer):
@@ -270,13 +260,13 @@ def axes_of(trainer):
     tables = {id(v) for v in getattr(getattr(trainer, "reward", None), "variables", ())}
     return tuple(
         [None if id(v) in tables else 0 for v in group]
-        for group in variables_of(trainer)
+        for group in trainer.step_variables
     )
 
 
 def stacked(runs):
     """The states of runs as one."""
-    states = [[[v.value for v in x] for x in variables_of(r.trainer)] for r in runs]
+    states = [[[v.value for v in x] for x in r.trainer.step_variables] for r in runs]
     return tuple(
         [
             values[0] if axis is None else jax.numpy.stack(values)
@@ -288,7 +278,7 @@ def stacked(runs):
 
 def restore(trainer, state, number):
     """Assigns the state of one seed to the variables of a trainer."""
-    groups = variables_of(trainer), axes_of(trainer), state
+    groups = trainer.step_variables, axes_of(trainer), state
     for variables, axes, values in zip(*groups, strict=True):
         for variable, axis, value in zip(variables, axes, values, strict=True):
             if axis is not None:
@@ -386,7 +376,7 @@ class ValidationLosses:
         self.losses = jax.jit(jax.vmap(losses, in_axes=(0, 0, None)))
 
     def __call__(self, state):
-        names = [id(v) for group in variables_of(self.trainer) for v in group]
+        names = [id(v) for group in self.trainer.step_variables for v in group]
         values = dict(zip(names, itertools.chain(*state), strict=True))
         model = model_of(self.trainer)
         groups = model.trainable_variables, model.non_trainable_variables

@@ -107,10 +107,20 @@ class ReplicaTraining(JitSwitch):
             return loss * scale, (loss, outputs if has_metrics else None)
 
         gradients, (loss, outputs) = self.gradients(loss_of, inputs, targets, weights)
-        self.optimizer.apply(gradients, self.trainable_variables)
+        self.descend(gradients)
         rows = ops.shape(tree.flatten(inputs)[0])[0]
         self._loss_tracker.update_state(sum_over_replicas(loss), sample_weight=rows)
         return self.compute_metrics(inputs, targets, outputs, weights)
+
+    @property
+    def step_variables(self) -> tuple[list[Any], ...]:
+        """The variables whose values a step on JAX takes and returns, four lists."""
+        return (
+            self.trainable_variables,
+            self.non_trainable_variables,
+            self.optimizer.variables,
+            self.metrics_variables,
+        )
 
     def stateless(self, function: Callable, *args: Any) -> Any:
         """Calls a function that reads and assigns variables, as a step of the backend.
@@ -118,7 +128,7 @@ class ReplicaTraining(JitSwitch):
         Args:
             function: Function of a nested structure of tensors.
             *args: As `train_step` takes them: the structure; on JAX after the values of
-                the variables, four lists.
+                `step_variables`.
 
         Returns:
             The result; on JAX, the result and the new values of the variables.
@@ -126,12 +136,7 @@ class ReplicaTraining(JitSwitch):
         if len(args) == 1:
             return function(*args)
         state, data = args
-        groups = (
-            self.trainable_variables,
-            self.non_trainable_variables,
-            self.optimizer.variables,
-            self.metrics_variables,
-        )
+        groups = self.step_variables
         values = zip(itertools.chain(*groups), itertools.chain(*state), strict=True)
         with keras.StatelessScope([*values]) as scope:
             result = function(data)
@@ -174,25 +179,34 @@ class ReplicaTraining(JitSwitch):
         import jax
 
         # `loss_of` is called in a scope of its own, which knows all it may read.
-        others = [
-            *self.non_trainable_variables,
-            *self.optimizer.variables,
-            *self.metrics_variables,
-        ]
+        trainable, *others = self.step_variables
+        others = [*itertools.chain(*others)]
         values = [(v, v.value) for v in others]
 
         def differentiated(weights):
-            trained = zip(self.trainable_variables, weights, strict=True)
+            trained = zip(trainable, weights, strict=True)
             with keras.StatelessScope([*trained, *values]) as scope:
                 loss, more = loss_of(*args)
             return loss, (more, [scope.get_current_value(v) for v in others])
 
-        weights = [v.value for v in self.trainable_variables]
         differentiate = jax.grad(differentiated, has_aux=True)
-        gradients, (more, changed) = differentiate(weights)
+        gradients, (more, changed) = differentiate([v.value for v in trainable])
         for variable, value in zip(others, changed, strict=True):
             variable.assign(value)
         return gradients, more
+
+    def descend(self, gradients: list[Any]) -> None:
+        """Updates the trainable variables by the optimizer."""
+        if keras.backend.backend() != "jax":
+            self.optimizer.apply(gradients, self.trainable_variables)
+            return
+        # `apply` scales losses of half precision by a condition that assigns variables.
+        groups = self.trainable_variables, self.optimizer.variables
+        weights, state = ([v.value for v in group] for group in groups)
+        updated = self.optimizer.stateless_apply(state, gradients, weights)
+        for group, values in zip(groups, updated, strict=True):
+            for variable, value in zip(group, values, strict=True):
+                variable.assign(value)
 
     def on_replica(self, function: Callable, *args: Any) -> Any:
         """Calls a function, which XLA compiles for this replica if it compiles any.

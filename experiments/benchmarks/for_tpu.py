@@ -117,15 +117,7 @@ def step(trainer, mesh, batch):
     """Compiles the training step of a model, or of a trainer of one."""
     if not trainer.optimizer.built:
         trainer.optimizer.build(trainer.trainable_variables)
-    state = tuple(
-        [v.value for v in variables]
-        for variables in (
-            trainer.trainable_variables,
-            trainer.non_trainable_variables,
-            trainer.optimizer.variables,
-            trainer.metrics_variables,
-        )
-    )
+    state = tuple([v.value for v in group] for group in trainer.step_variables)
     return compiled(trainer.train_step, mesh, state, batch)
 
 

@@ -78,8 +78,8 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
             loss = self.model.compute_loss(inputs, targets, predictions, weights)
             return loss * share * scale, loss * share
 
-        variables = self.trainable_variables
-        loss, gradients = 0.0, [ops.zeros_like(v.value) for v in variables]
+        gradients = [ops.zeros_like(v.value) for v in self.trainable_variables]
+        loss = 0.0
         for batch, count in zip(batches, counts, strict=True):
             # In any other order, all batches may run at once, with the activations of
             # all in memory.
@@ -87,7 +87,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
             batch_gradients, batch_loss = self.gradients(loss_of, *batch, count / total)
             gradients = [x + y for x, y in zip(gradients, batch_gradients, strict=True)]
             loss = loss + batch_loss
-        self.optimizer.apply(gradients, variables)
+        self.descend(gradients)
         self.tracker.update_state(sum_over_replicas(loss), sample_weight=total)
         return {"loss": self.tracker.result()}
 

@@ -298,8 +298,8 @@ def check_space(directory: RunDirectory, model: Any) -> None:
     free = shutil.disk_usage(directory.folder).free
     if free < needed:
         raise InputError(
-            f"{directory.folder}: a run of {model.name} writes {needed / 1e6:,.0f} MB, "
-            f"and {free / 1e6:,.0f} MB are free."
+            f"{directory.folder}: a run of {model.name} writes {needed / 1e6:,.1f} MB, "
+            f"and {free / 1e6:,.1f} MB are free."
         )
 
 

@@ -190,7 +190,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
         explored = self.on_replica(explore, batch) if self.compiles_replicas else None
         gradients, more = self.gradients(loss_of, batch, explored)
-        self.optimizer.apply(gradients, self.trainable_variables)
+        self.descend(gradients)
         loss, rewards, baselines, logs = more
 
         def mean(values):

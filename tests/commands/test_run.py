@@ -432,7 +432,7 @@ def test_what_the_end_of_a_run_needs_is_checked_before_it(folder, call, monkeypa
     full = shutil._ntuple_diskusage(10**9, 10**9, 0)
     monkeypatch.setattr("shutil.disk_usage", lambda path: full)
     printed = call("needy").stderr
-    assert re.search(r"a run of ngsan writes \d+ MB, and 0 MB are free", printed)
+    assert re.search(r"a run of ngsan writes \d+\.\d MB, and 0\.0 MB are free", printed)
     assert not (folder / "needy" / "history.json").exists()
 
 

@@ -84,8 +84,12 @@ def check(folder):
     (alone / "scst").mkdir(parents=True)
     directory = RunDirectory(alone, describe(config, "cross-entropy"))
     phases.train_cross_entropy(task, directory, strategy)
-    directory = RunDirectory(alone / "scst", describe(config, "self-critical"))
-    phases.train_self_critically(task, directory, strategy, folder / "run_5/best.keras")
+    for epochs in (2, 5):  # resumed after two
+        task.config["self_critical"]["epochs"] = epochs
+        description = describe(config, "self-critical")
+        directory = RunDirectory(alone / "scst", description, resume=epochs == 5)
+        start = folder / "run_5" / "best.keras"
+        phases.train_self_critically(task, directory, strategy, start)
     for part in (".", "scst"):
         for name in ("last.keras", "best.keras"):
             one, two = (
