@@ -170,7 +170,8 @@ PLAN = (
     Training("scenes", "captioners", "scenes", scst_epochs=3),
     Training("coco_objects", "captioners", "coco_objects", scst_epochs=5),
     # Table 1 of NG-SAN.
-    _layers("ngsan_1_scenes", "scenes", None, 1, 4, 6),
+    _layers("ngsan_1_scenes", "scenes", 22, 1),
+    _layers("ngsan_1_scenes", "scenes", None, 4, 6),
     _layers("ngsan_1", "coco_objects", None, 1, 4, 6),
     # NSA with the power to see the paper's effect, then its controls.
     _norms("proposals", 1, (None, "instance"), 40),
