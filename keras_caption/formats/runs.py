@@ -66,6 +66,8 @@ class Begun(TypedDict):
     model: NotRequired[str]
     parameters: NotRequired[Annotated[int, Field(gt=0)] | None]
     trained_on: NotRequired[Dataset]
+    commit: NotRequired[str | None]
+    initialization_version: NotRequired[int | None]
     config: Config
 
 
