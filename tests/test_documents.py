@@ -429,6 +429,9 @@ def test_commands_in_documents_have_the_arguments_they_are_given(
     for name in ("parse_args", "parse_intermixed_args"):
         parse = stopping(getattr(command_line.Parser, name))
         monkeypatch.setattr(command_line.Parser, name, parse)
+    # Commands ask first for the files and runs that they are given.
+    monkeypatch.setattr(run_arguments, "check_files", lambda options: None)
+    monkeypatch.setattr(command_line.Parser, "_checked", lambda self, options: options)
     # `caption` and `answer` ask first whether the first file that they name exists.
     for _, _, *arguments in called:
         if arguments[:1] in (["caption"], ["answer"]):

@@ -15,7 +15,7 @@ from keras_caption.decoding import Decoding
 from keras_caption.features import CATEGORIES
 from keras_caption.text import EOS, PAD
 
-IMAGES, STEPS = 8, 2  # images of a batch, which four devices share; and its updates
+IMAGES, STEPS = 8, 4  # images of a batch, which four devices share; and its updates
 SHARED = (1, 2, 4)  # numbers of devices
 WORDS = kc.text.Vocabulary.build(
     ["a cat cats two people person on the street road table with and cup is near"],
@@ -89,12 +89,18 @@ def self_consensus(weights, rng):
     """The baseline of other samples, of an LSTM, beside cross-entropy."""
     model = captioner("aoanet", weights, "self_consensus", region_dim=80)
     tokens = captions(rng)[:, :, 1:]
-    reward = kc.rewards.SentenceBleu()
+    truth = kc.synthetic.scenes.StatementTruth(WORDS)
+    reward = kc.rewards.WeightedSum([kc.rewards.SentenceBleu(), truth], [1.0, 2.0])
     trainer = kc.training.SelfCritical(
         model, reward, "mean", samples=2, max_length=6, cross_entropy=0.2
     )
     trainer.compile(optimizer())
-    return trainer, model, {**objects(rng), "references": tokens}
+    facts = {
+        "properties": rng.integers(0, 3, (IMAGES, 4, 5)).astype("int32"),
+        "relations": rng.random((IMAGES, 4, 4, 11)) < 0.5,
+        "statements": rng.random(IMAGES, "float32"),
+    }
+    return trainer, model, {**objects(rng), **facts, "references": tokens}
 
 
 def cross_entropy(weights, rng, case="cross_entropy"):
