@@ -4,8 +4,8 @@ import copy
 from typing import Any
 
 from keras_caption import models, tasks
-from keras_caption.commands.run_arguments import find_file
 from keras_caption.errors import InputError, hint
+from keras_caption.formats.built_in import find_file
 from keras_caption.formats.python_files import failure, run_file
 from keras_caption.settings.run import (
     RUN,

@@ -7,8 +7,8 @@ from typing import Any
 
 from keras_caption.atomic import check_folder
 from keras_caption.commands.command_line import Parser, import_library, names
-from keras_caption.errors import InputError, hint
-from keras_caption.formats.built_in import experiments
+from keras_caption.errors import InputError
+from keras_caption.formats.built_in import experiments, find_file
 from keras_caption.formats.model_files import model_file
 from keras_caption.formats.python_files import check_python_file
 from keras_caption.formats.runs import refuse_used
@@ -105,18 +105,6 @@ def check_files(options: argparse.Namespace) -> None:
         check_folder(folder / "config.json")
         if not (options.resume or options.start_from):
             refuse_used(folder)
-
-
-def find_file(path: str) -> str:
-    """The file of an experiment: the path itself, or the built-in one of that name."""
-    if pathlib.Path(path).suffix or pathlib.Path(path).exists():
-        return path
-    named = experiments()
-    if path not in named:
-        raise InputError(
-            f"There is no built-in experiment {path!r}. {hint(path, named)}"
-        )
-    return str(named[path])
 
 
 def split(arguments):

@@ -405,11 +405,13 @@ def _key_of(member):
 
 def _read_parquet(file, part, fields, passed_over):
     with missing_extras():
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
     # A value that many rows share is unpacked with its row, not with its batch.
-    whole = pq.ParquetFile(file)
-    table = pq.ParquetFile(file, read_dictionary=whole.schema_arrow.names)
+    fields_of = pq.ParquetFile(file).schema_arrow
+    flat = [field.name for field in fields_of if not pa.types.is_nested(field.type)]
+    table = pq.ParquetFile(file, read_dictionary=flat)
     known = {KEY, *itertools.chain(*FIELDS.values(), *IDS.values())}
     names = [name for name in table.schema_arrow.names if name.strip().lower() in known]
     for field in fields:

@@ -195,6 +195,6 @@ def test_objects_are_counted_and_contradict(tmp_path, capsys):
     assert answer.confidence == pytest.approx(1 / 1.1)
     flags = "--model", tmp_path, "--detector", tmp_path / "yolox.keras"
     code, printed, _ = call(capsys, *flags, tmp_path / "two.png", "Any giraffes?")
-    assert (code, printed) == (0, "no (50%) (unsure)\n")
+    assert (code, printed) == (0, "no (50%) (unsure: what is detected is not enough)\n")
     code, printed, _ = call(capsys, *flags, tmp_path / "none.png", "is it?")
     assert (code, printed) == (0, "nothing detected that it knows\n")

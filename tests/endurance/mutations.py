@@ -236,11 +236,6 @@ MUTATIONS = [  # (file, tests), text, replacement
         "(vocabulary_size - 3)",
         "(vocabulary_size - 2)",
     ),
-    (
-        ("losses/sequence_cross_entropy.py", f"{TRAINING} -k validation_loss"),
-        "weights / ops.maximum(mean, 1e-9)",
-        "weights",
-    ),
     # === Files of strangers ===
     (
         ("formats/preset_files.py", "models/test_hub_presets.py -k outside"),
