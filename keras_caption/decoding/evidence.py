@@ -9,6 +9,7 @@ from keras import ops
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.box_relations import GEOMETRY, part_of
 from keras_caption.decoding.evidence_tables import EvidenceTables
+from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.object_evidence import RELATIONS
 from keras_caption.text import EOS
@@ -167,9 +168,12 @@ class ObjectEvidence(EvidenceTables):
         # === Candidates for the next noun ===
         # The subject is the category that was named last, the governor the last word
         # that decides what the next noun may be, such as "on", "with" or "two".
-        related = take_by_row(evidence["related"], subject)  # (rows, 1 + relations, 80)
+        of_subject = ops.expand_dims(subject, 1)
+        # (rows, 1 + relations, 80)
+        related = take_by_row(evidence["related"], of_subject)[:, 0]
         related = ops.logical_and(related, ops.expand_dims(unnamed[:, 1:], 1))
-        candidates = take_by_row(related, ops.take(self.relation, governor))
+        of_governor = ops.expand_dims(ops.take(self.relation, governor), 1)
+        candidates = take_by_row(related, of_governor)[:, 0]
         takes_one, least, most = (
             ops.expand_dims(ops.take(table, governor), 1)
             for table in (self.takes_one, self.least, self.most)
@@ -209,7 +213,7 @@ class ObjectEvidence(EvidenceTables):
         said = ops.take(self.said_of, subject, axis=0)
         none = ops.zeros_like(evidence["together"][:, :1])  # subject 0 is no object
         together = ops.concatenate([none, evidence["together"]], axis=1)
-        each = ops.expand_dims(take_by_row(together, subject), 1)
+        each = take_by_row(together, of_subject)
         each = ops.logical_and(each, several_named)
         predicate = ops.logical_or(
             ops.any(ops.take(relation, self.predicates, axis=1), axis=1, keepdims=True),
@@ -314,11 +318,3 @@ def last_above_zero(values: Int32[Tensor, "rows length"]) -> Int32[Tensor, " row
     base = 1000  # more than any value, so that the maximum decides by the position
     places = ops.arange(values.shape[1], dtype="int32") * base
     return ops.max(ops.where(values > 0, values + places, 0), axis=1) % base
-
-
-def take_by_row(values: Any, places: Any) -> Any:
-    """Takes, from each row, the values at one place of the second axis."""
-    size = values.shape[1]
-    rows = ops.arange(ops.shape(values)[0], dtype="int32") * size
-    flat = ops.reshape(values, (-1, *values.shape[2:]))
-    return ops.take(flat, rows + places, axis=0)

@@ -28,7 +28,6 @@ import random
 import resource
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -36,6 +35,7 @@ import warnings
 
 import numpy as np
 import pyexiv2
+from full_disk import mounted
 from PIL import Image, ImageCms, ImageSequence, PngImagePlugin
 
 from keras_caption.results import PhotoMetadata
@@ -258,18 +258,6 @@ def kill_at(count):
     for name in OPERATIONS:
         setattr(os, name, counting(getattr(os, name)))
     PhotoMetadata.write = counting(PhotoMetadata.write)
-
-
-@contextlib.contextmanager
-def mounted(folder, size):
-    """A file system of some bytes, in memory."""
-    folder.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    subprocess.run(["mount", *options], check=True)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def lay(folder, name, content, rng):
