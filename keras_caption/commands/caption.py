@@ -60,6 +60,7 @@ from keras_caption.commands.detection import (
     DETECTOR,
     add_detector_options,
     add_model_option,
+    add_second_opinion,
     need_detector,
     predictor_of,
 )
@@ -93,6 +94,7 @@ def make_parser() -> Parser:
     add_model_option(parser, MODEL)
     add_engine_option(parser)
     add_detector_options(parser)
+    add_second_opinion(parser)
     parser.add_argument(
         "--colours",
         action="store_true",
@@ -270,7 +272,9 @@ def captioner_of(options: Any, engine: str) -> Any:
     lite = None
     if engine == "litert" and not options.colours:
         need_packages("PIL")
-        lite = load_lite(*models, options.detector, DETECTOR, options.confidence)
+        names = options.detector, DETECTOR
+        second = options.second_opinion
+        lite = load_lite(*models, *names, options.confidence, second)
     if lite is None:
         need_detector(options.model, options.detector)
         import_library(options)

@@ -16,7 +16,7 @@ from keras_caption.atomic import replacing
 from keras_caption.decoding import Decoding
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features import ObjectDetector
+from keras_caption.features import ObjectDetector, PhotoClassifier
 from keras_caption.formats.engine_files import DESCRIPTION, DETECTOR, NAMES
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
@@ -174,6 +174,34 @@ def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
             "suppression": dataclasses.asdict(detector.suppression),
         }
         (partial / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
+
+
+def export_classifier(path: str | os.PathLike) -> None:
+    """Writes the classifier of a second opinion as a folder for LiteRT.
+
+    `keras_caption.features.LiteClassifier` reads it.
+
+    Args:
+        path: Path of the folder.
+
+    Raises:
+        InputError: If the package of the weights is missing, see
+            `keras_caption.features.PhotoClassifier`.
+    """
+    classifier = PhotoClassifier()
+    size = classifier.image_size
+    images = tf.TensorSpec((1, size, size, 3), tf.float32, "images")
+
+    def classify(images):
+        return {"probabilities": classifier.network(images)}
+
+    function = tf.function(classify, [images], autograph=False)
+    write = to_litert(function, classifier.network)
+    with replacing(path, DETECTOR_FILES) as partial:
+        partial.mkdir()
+        write(partial)
+        described = json.dumps({"name": classifier.network.name, "image_size": size})
+        (partial / DESCRIPTION).write_text(described, encoding="utf-8")
 
 
 # === Converters: from a traced signature to a function that writes it to a folder ===
