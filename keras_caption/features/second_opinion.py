@@ -13,19 +13,43 @@ from keras_caption.features.imagenet_names import imagenet_names, members
 from keras_caption.features.photos import check_photos, pixels_of, read_photo
 from keras_caption.progress import report
 
-# Fitted by experiments/second_opinion.py.
-REPLACED = 0.5  # least probability of another category that replaces an animal's
-REPLACED_THING = 0.6  # the same, of an animal that replaces what is no animal
-DROPPED = 0.5  # least probability of animals that COCO lacks
-NAMED = 0.7  # least probability of a finer name
-SEEN = 0.6  # least probability of a thing in the whole photo
-
 SIDE = 640  # longer side of a photo of which boxes are cut, at most, in pixels
 MARGIN = 0.08  # by which boxes are larger, as a share of their sides
 MOST = 12  # boxes of a photo that are classified, the best ones
 WITHIN = 0.6  # share of a replaced box within one of its category, which is the same
 NONE = -1  # of no name
 PERSON = CATEGORIES.index("person")
+
+ANIMALS = CATEGORIES[CATEGORIES.index("bird") : CATEGORIES.index("giraffe") + 1]
+# Of these, ImageNet has few kinds or none: a horse may have dogs' probabilities.
+VAGUE = ("horse", "sheep", "cow", "giraffe")
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """When a second opinion changes or names an object.
+
+    The defaults were fitted by `experiments/second_opinion.py`.
+
+    Attributes:
+        replaced: float, least probability of another animal that replaces an animal.
+        vague: float, the same, where the animal is one of `VAGUE`.
+        thing: float, the same, of an animal that replaces what is no animal.
+        dropped: float, least probability of animals that COCO lacks, of which an animal
+            is dropped.
+        named: float, least probability of a finer name.
+        seen: float, least probability of a thing in the whole photo.
+    """
+
+    replaced: float = 0.5
+    vague: float = 0.8
+    thing: float = 0.6
+    dropped: float = 0.5
+    named: float = 0.7
+    seen: float = 0.6
+
+
+RULE = Rule()
 
 
 class SecondOpinion:
@@ -35,17 +59,16 @@ class SecondOpinion:
     classified. ImageNet has 58 of COCO's 80 categories, the animals among them but for
     giraffes. The category of an animal is
 
-    - replaced, if another of COCO's animals has a probability of `REPLACED` or more,
-      and a greater one than its own. So is what is no animal by an animal with
-      `REPLACED_THING`. Its score is then that probability; an object of the new
-      category that has most of the box is the same, and remains alone;
-    - dropped, if animals that COCO lacks have `DROPPED` or more;
-    - and else kept.
+    - replaced, if another of COCO's animals has a greater probability, and one that
+      suffices. So is what is no animal. Its score is then that probability; an object
+      of the new category that has most of the box is the same, and remains alone;
+    - dropped, if animals that COCO lacks have a probability that suffices;
+    - and else kept. `Rule` has the probabilities.
 
     Persons and the least of more than 12 boxes are not classified. The regions of
     objects follow, so that what reads them reads the second opinion. An object has a
-    finer name, such as "golden retriever", if the probabilities of its classes sum to
-    `NAMED`, and the photo things that COCO lacks, such as a swing, by `SEEN`.
+    finer name, such as "golden retriever", if the probabilities of its classes suffice,
+    and the photo things that COCO lacks, such as a swing.
 
     It runs outside of graphs: a model is neither saved nor exported with it.
 
@@ -82,6 +105,14 @@ class SecondOpinion:
             self._detect = compile_from_second_call(detector, detector.variables)
 
     def __call__(self, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
+        return judged_objects(*self.observe(inputs))
+
+    def observe(self, inputs: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict]:
+        """Detects objects, and classifies their boxes.
+
+        Returns:
+            The arguments of `judged_objects`.
+        """
         inputs = dict(inputs)
         photos, sizes = (np.asarray(inputs.pop(name)) for name in ("photos", "sizes"))
         detected = {name: np.asarray(x) for name, x in self._detect(inputs).items()}
@@ -93,8 +124,8 @@ class SecondOpinion:
             boxes = [(0.0, 0.0, 1.0, 1.0), *detected["boxes"][i][judged]]
             images += crops_of(photo, boxes, self.classify.image_size)
             places += [(i, j) for j in (None, *judged)]
-        probabilities = dict(zip(places, self.classify(np.stack(images)), strict=True))
-        return judged_objects(detected, probabilities)
+        found = self.classify(np.stack(images))
+        return detected, dict(zip(places, found, strict=True))
 
     def read(self, path: str | os.PathLike) -> np.ndarray:
         """Reads a file, see `read_photo`."""
@@ -163,7 +194,7 @@ class SecondOpinion:
         seen = [
             row
             for row in range(len(table))
-            if not table[row].category and masses[row] >= SEEN
+            if not table[row].category and masses[row] >= RULE.seen
         ]
         finest = [
             row
@@ -205,13 +236,14 @@ def with_second_opinion(detector: Any, load: Callable[[], Callable]) -> Any:
 
 
 def opinion_on(
-    category: str, probabilities: Float32[np.ndarray, "1000"]
+    category: str, probabilities: Float32[np.ndarray, "1000"], rule: Rule = RULE
 ) -> tuple[str | None, float]:
     """Judges the category of a detected object.
 
     Args:
         category: str, one of `CATEGORIES`.
         probabilities: float32 `(1000,)`, of ImageNet's classes in the object's box.
+        rule: `Rule`.
 
     Returns:
         The category that replaces it, or the same, or `None` if it is dropped; and the
@@ -219,24 +251,27 @@ def opinion_on(
     """
     masses = members() @ probabilities
     animals, others = of_animals()
-    is_animal = category in animals or category == "giraffe"
     best = max(animals, key=lambda name: masses[animals[name]])
-    probability = float(masses[animals[best]])
-    own = float(masses[animals[category]]) if category in animals else 0.0
-    if probability > own and probability >= (REPLACED if is_animal else REPLACED_THING):
-        return best, probability
-    if is_animal and float(probabilities[others].sum()) >= DROPPED:
-        return None, float(probabilities[others].sum())
+    if best == category:
+        return category, 1.0
+    least = rule.replaced if category in animals else rule.thing
+    if category in VAGUE:
+        least = rule.vague
+    if masses[animals[best]] >= least:
+        return best, float(masses[animals[best]])
+    unknown = float(probabilities[others].sum())
+    if category in animals and unknown >= rule.dropped:
+        return None, unknown
     return category, 1.0
 
 
 def finer_name(
-    category: str, probabilities: Float32[np.ndarray, "1000"]
+    category: str, probabilities: Float32[np.ndarray, "1000"], rule: Rule = RULE
 ) -> tuple[int, float]:
     """Finds the finest name of an object whose probability suffices.
 
     Args:
-        category, probabilities: As in `opinion_on`.
+        category, probabilities, rule: As in `opinion_on`.
 
     Returns:
         The name's place in `imagenet_names`, or -1; and its probability.
@@ -245,7 +280,7 @@ def finer_name(
     rows = [
         (len(row.classes), i)
         for i, row in enumerate(imagenet_names())
-        if row.category == category and row.name != category and masses[i] >= NAMED
+        if row.category == category and row.name != category and masses[i] >= rule.named
     ]
     if not rows:
         return NONE, 0.0
