@@ -42,11 +42,11 @@ class Rule:
     """
 
     replaced: float = 0.5
-    vague: float = 0.8
+    vague: float = 0.6
     thing: float = 0.6
-    dropped: float = 0.5
-    named: float = 0.7
-    seen: float = 0.6
+    dropped: float = 0.7
+    named: float = 0.6
+    seen: float = 0.7
 
 
 RULE = Rule()
