@@ -15,7 +15,8 @@ The first form writes a line for each photo: its detected objects, the probabili
 ImageNet's classes in their boxes, and which categories are there. With --instances, an
 object is right if an annotated one of its category overlaps it (intersection over union
 of 0.4, or within a crowd); with --captions, if a person's caption names its category;
-with --questions, if a question or its answer does, where these name an animal. Photos
+with --questions, if a question or its answer does, where these name an animal: only
+animals are then judged. Photos
 that the files of --without name, such as those that were judged by hand, are passed
 over.
 
@@ -94,6 +95,7 @@ def observe(options):
     judged = {photo for path in options.without for photo in photos_of(path)}
     truths = truths_of(options)
     second = kc.features.load_detector(options.detector, 0.3, second_opinion=True)
+    judged_categories = ANIMALS if options.questions else CATEGORIES
     photos = [
         path
         for path in kc.features.find_photos(options.photos)
@@ -103,6 +105,9 @@ def observe(options):
         for path in progress(photos, unit="photos"):
             there = truths[image_id_of(path.stem)]
             line = observed(second, path, there)
+            line["objects"] = [
+                x for x in line["objects"] if x["category"] in judged_categories
+            ]
             file.write(json.dumps({"photo": path.stem, **line}) + "\n")
 
 

@@ -19,6 +19,9 @@ With --engine litert, LiteRT runs the model and the detector. The captions are t
 same, and Keras and TensorFlow, which take seconds to start, are not needed. Models that
 are not in LiteRT's format are converted once, by TensorFlow, and kept.
 
+With the extra backbones, each detected object is classified once more, which mends the
+categories of animals; --no-second_opinion turns it off.
+
 With --output, each caption is written at once: to a .csv, .jsonl or .parquet file, or
 to a contact sheet in .html. The same command resumes after an interruption. Photos
 without detected objects have no caption. "(unsure)", or the column `unsure`, marks

@@ -1,3 +1,4 @@
+import functools
 from typing import Any
 
 from keras_caption.features.coloured_objects import ColouredObjects
@@ -62,8 +63,14 @@ def load_detector(
     if coloured:
         return ColouredObjects(detector, network)
     if second_opinion:
-        return with_second_opinion(detector, PhotoClassifier)
+        return with_second_opinion(detector, photo_classifier)
     return detector
+
+
+@functools.cache
+def photo_classifier() -> PhotoClassifier:
+    """The classifier of second opinions, which detectors share."""
+    return PhotoClassifier()
 
 
 def class_of(network: Any) -> type[Yolox]:

@@ -1,18 +1,25 @@
-from typing import Any
+import itertools
+import pathlib
 
+import keras
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from keras_caption.errors import missing_extras
+from keras_caption.compilation import compile_function
+from keras_caption.errors import InputError
 from keras_caption.features.efficientnet_lite import (
+    ARCHITECTURE,
     IMAGE_SIZE,
     load_efficientnet_lite,
     weights_path,
 )
+from keras_caption.features.imagenet_names import CLASSES
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.formats.torch_files import read_torch
 
+FEATURES = ARCHITECTURE["num_features"]
 BATCH_SIZE = 4  # images; the network is compiled for this number
+FEW = 16  # images, at most, of a first call that runs eagerly
 
 
 class PhotoClassifier:
@@ -33,18 +40,18 @@ class PhotoClassifier:
 
     @keras_defaults()
     def __init__(self):
-        with missing_extras():
-            import keras
-
         backbone, _ = load_efficientnet_lite()
-        tensors = read_torch(weights_path())
+        weight, bias = head_of(weights_path())
         images = keras.Input((IMAGE_SIZE, IMAGE_SIZE, 3))
         features = backbone(keras.layers.Rescaling(1 / 128, -127 / 128)(images))
         pooled = keras.layers.GlobalAveragePooling2D()(features)
-        head = keras.layers.Dense(len(tensors["_fc.bias"]), activation="softmax")
+        head = keras.layers.Dense(CLASSES, activation="softmax")
         self.network = keras.Model(images, head(pooled), name="photo_classifier")
-        head.set_weights([tensors["_fc.weight"].T, tensors["_fc.bias"]])
+        head.set_weights([weight.T, bias])
         self.network.trainable = False
+        self._compiled = compile_function(self.network, self.network.variables)
+        is_eager = keras.backend.backend() == "tensorflow"
+        self._is_first = itertools.chain([is_eager], itertools.repeat(False))
 
     def __call__(
         self, images: UInt8[np.ndarray, "batch 260 260 3"]
@@ -54,13 +61,27 @@ class PhotoClassifier:
         Args:
             images: uint8 `(batch, 260, 260, 3)`, RGB.
         """
-        probabilities = [
-            self._probabilities(images[i : i + BATCH_SIZE])
-            for i in range(0, len(images), BATCH_SIZE)
-        ]
-        return np.concatenate([np.zeros((0, 1000), "float32"), *probabilities])
+        # A network takes longer to trace than to run for one photo.
+        if next(self._is_first) and len(images) <= FEW:
+            return np.asarray(self.network(images.astype("float32"), training=False))
+        probabilities = np.zeros((len(images), CLASSES), "float32")
+        for i in range(0, len(images), BATCH_SIZE):
+            batch = images[i : i + BATCH_SIZE]
+            filled = np.zeros((BATCH_SIZE, *images.shape[1:]), "float32")
+            filled[: len(batch)] = batch
+            probabilities[i : i + len(batch)] = self._compiled(filled)[: len(batch)]
+        return probabilities
 
-    def _probabilities(self, images: Any) -> np.ndarray:
-        filled = np.zeros((BATCH_SIZE, *images.shape[1:]), "float32")
-        filled[: len(images)] = images
-        return self.network.predict_on_batch(filled)[: len(images)]
+
+def head_of(path: pathlib.Path) -> list[np.ndarray]:
+    """The weights of the last layer, float32 `(1000, 1280)` and `(1000,)`.
+
+    Raises:
+        InputError: If the file has no such weights.
+    """
+    tensors = read_torch(path)
+    shapes = {"_fc.weight": (CLASSES, FEATURES), "_fc.bias": (CLASSES,)}
+    for name, shape in shapes.items():
+        if name not in tensors or tensors[name].shape != shape:
+            raise InputError(f"{path} should hold {name} of shape {shape}.")
+    return [tensors[name] for name in shapes]

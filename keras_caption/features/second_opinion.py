@@ -10,7 +10,7 @@ from jaxtyping import Float32, UInt8
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.categories import CATEGORIES, objects_of
 from keras_caption.features.imagenet_names import imagenet_names, members
-from keras_caption.features.photos import check_photos, pixels_of, read_photo
+from keras_caption.features.photos import check_photos, pixels_of
 from keras_caption.progress import report
 
 SIDE = 640  # longer side of a photo of which boxes are cut, at most, in pixels
@@ -29,7 +29,7 @@ VAGUE = ("horse", "sheep", "cow", "giraffe")
 class Rule:
     """When a second opinion changes or names an object.
 
-    The defaults were fitted by `experiments/second_opinion.py`.
+    The defaults were fitted on photos, see docs/results/photos.md.
 
     Attributes:
         replaced: float, least probability of another animal that replaces an animal.
@@ -128,8 +128,8 @@ class SecondOpinion:
         return detected, dict(zip(places, found, strict=True))
 
     def read(self, path: str | os.PathLike) -> np.ndarray:
-        """Reads a file, see `read_photo`."""
-        return read_photo(path)
+        """Reads a file, as the detector does."""
+        return self.detector.read(path)
 
     def to_pixels(
         self, photos: Sequence[str | os.PathLike | np.ndarray]

@@ -105,7 +105,7 @@ def classifier_of(folder: pathlib.Path) -> pathlib.Path:
     def write(folder):
         from keras_caption.serving.engine_export import export_classifier
 
-        export_classifier(folder)
+        export_classifier(keras_caption.features.PhotoClassifier(), folder)
 
     return kept(EFFICIENTNET_LITE, "litert", digest_of(weights_path()), write)
 

@@ -140,10 +140,11 @@ def test_a_golden_retriever_is_no_bear(tmp_path):
     pixels = detector.to_pixels([photo])
     before = detector.objects_of(detector(pixels), 0)
     assert "bear" in [x["category"] for x in before]
-    export_classifier(tmp_path / "lite")
+    classifier = PhotoClassifier()
+    export_classifier(classifier, tmp_path / "lite")
     lite = LiteClassifier(tmp_path / "lite" / "model.tflite")
     by_engine = []
-    for classify in (PhotoClassifier(), lite):
+    for classify in (classifier, lite):
         second = SecondOpinion(detector, classify)
         found = second(second.to_pixels([photo]))
         objects = second.objects_of(found, 0)
