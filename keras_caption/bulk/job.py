@@ -32,6 +32,7 @@ class Job:
         detector, confidence: As in `keras_caption.features.load_detector`, for a model
             of objects.
         default_detector: str, detector of a model of objects if `detector` is omitted.
+        second_opinion: bool, as in `keras_caption.features.load_detector`.
         n_best: int, number of texts of a record, or `None` for the best text only.
         decoding: dict of options of decoding.
         imports: tuple of str, Python files that register parts of models.
@@ -44,6 +45,7 @@ class Job:
     detector: str | None = None
     confidence: float | None = None
     default_detector: str | None = None
+    second_opinion: bool = False
     n_best: int | None = None
     decoding: dict[str, Any] = dataclasses.field(default_factory=dict)
     imports: tuple[str, ...] = ()
@@ -93,7 +95,7 @@ class Job:
         lite = None
         if self.engine == "litert":
             names = detector, self.default_detector
-            lite = load_lite(*models, *names, self.confidence)
+            lite = load_lite(*models, *names, self.confidence, self.second_opinion)
         if lite is None:
             from keras_caption.serving.predictor import Predictor
         predictor = lite or Predictor(models)
@@ -111,7 +113,8 @@ class Job:
         if model.extractor is None:
             detector = detector or self.default_detector
         if detector:
-            add_detector(model, detector, self.confidence, name)
+            second = self.second_opinion
+            add_detector(model, detector, self.confidence, name, second_opinion=second)
 
 
 def task_of(reads: tuple[str, ...]) -> str:

@@ -47,6 +47,7 @@ from keras_caption.commands.detection import (
     DETECTOR,
     add_detector_options,
     add_model_option,
+    add_second_opinion,
     need_detector,
 )
 from keras_caption.commands.engines import LIMITS, add_engine_option, engine_for
@@ -104,6 +105,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
             "detector": options.detector,
             "confidence": options.confidence,
             "default_detector": DETECTOR,
+            "second_opinion": getattr(options, "second_opinion", False),
         }
     job = Job(
         task,
@@ -176,6 +178,8 @@ def parser_of(task: str) -> Parser:
     else:
         add_model_option(parser, DEFAULTS[task])
         add_detector_options(parser)
+        if task == "caption":
+            add_second_opinion(parser, default=False)
     add_engine_option(parser)
     parser.add_argument("inputs", nargs="+", help="files, folders and patterns")
     parser.add_argument(

@@ -19,6 +19,9 @@ With --engine litert, LiteRT runs the model and the detector. The captions are t
 same, and Keras and TensorFlow, which take seconds to start, are not needed. Models that
 are not in LiteRT's format are converted once, by TensorFlow, and kept.
 
+With the extra backbones, each detected object is classified once more, which mends the
+categories of animals; --no-second_opinion turns it off.
+
 With --output, each caption is written at once: to a .csv, .jsonl or .parquet file, or
 to a contact sheet in .html. The same command resumes after an interruption. Photos
 without detected objects have no caption. "(unsure)", or the column `unsure`, marks
@@ -60,6 +63,7 @@ from keras_caption.commands.detection import (
     DETECTOR,
     add_detector_options,
     add_model_option,
+    add_second_opinion,
     need_detector,
     predictor_of,
 )
@@ -93,6 +97,7 @@ def make_parser() -> Parser:
     add_model_option(parser, MODEL)
     add_engine_option(parser)
     add_detector_options(parser)
+    add_second_opinion(parser)
     parser.add_argument(
         "--colours",
         action="store_true",
@@ -270,7 +275,9 @@ def captioner_of(options: Any, engine: str) -> Any:
     lite = None
     if engine == "litert" and not options.colours:
         need_packages("PIL")
-        lite = load_lite(*models, options.detector, DETECTOR, options.confidence)
+        names = options.detector, DETECTOR
+        second = options.second_opinion
+        lite = load_lite(*models, *names, options.confidence, second)
     if lite is None:
         need_detector(options.model, options.detector)
         import_library(options)

@@ -28,6 +28,7 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import (
     add_detector_options,
+    add_second_opinion,
     need_detector,
     predictor_of,
 )
@@ -40,6 +41,7 @@ def make_parser() -> Parser:
     parser = Parser("keras-caption demo", __doc__, imports=True, check=check)
     parser.add_argument("models", nargs="*", type=names, help="saved models or presets")
     add_detector_options(parser)
+    add_second_opinion(parser)
     parser.add_argument("--host", default="127.0.0.1", help="defaults to 127.0.0.1")
     parser.add_argument(
         "--port",

@@ -60,13 +60,24 @@ def add_detector_options(
     parser.add_argument("--confidence", **CONFIDENCE)
 
 
+def add_second_opinion(parser: argparse.ArgumentParser, default: bool = True) -> None:
+    """Adds `--second_opinion`, of captioners of COCO's objects."""
+    parser.add_argument(
+        "--second_opinion",
+        action=argparse.BooleanOptionalAction,
+        default=default,
+        help="classify each detected object once more, and correct its category; needs "
+        f"the extra backbones; on by default: {'yes' if default else 'no'}",
+    )
+
+
 def predictor_of(model: Any, options: Any, instead: str = "") -> "kc.serving.Predictor":
     """Makes a predictor that reads photos by the detector of the command line.
 
     Args:
         model: An ensemble of `keras_caption.models`, loaded from `options.model`.
         options: Options of the command line: `model`, a list of names, and those of
-            `add_detector_options`.
+            `add_detector_options`, and perhaps of `add_second_opinion`.
         instead: str, end of a message that says what else a user can do.
 
     Raises:
@@ -77,5 +88,6 @@ def predictor_of(model: Any, options: Any, instead: str = "") -> "kc.serving.Pre
         from keras_caption.serving.detection import add_detector
 
         name, detector = ",".join(options.model), options.detector or DETECTOR
-        add_detector(model, detector, options.confidence, name, instead)
+        second = getattr(options, "second_opinion", False)
+        add_detector(model, detector, options.confidence, name, instead, second)
     return kc.serving.Predictor(model)

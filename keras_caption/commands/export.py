@@ -26,7 +26,7 @@ from collections.abc import Sequence
 import keras_caption as kc
 from keras_caption.atomic import check_folder, check_new, exclusive_file
 from keras_caption.commands.command_line import Parser
-from keras_caption.commands.detection import add_detector_options
+from keras_caption.commands.detection import add_detector_options, add_second_opinion
 from keras_caption.formats.exports import is_export, next_version
 from keras_caption.progress import silent
 
@@ -44,6 +44,7 @@ def make_parser() -> Parser:
         help="folder of the model's versions; for other formats, a new folder",
     )
     add_detector_options(parser, "if omitted, no signature reads photos")
+    add_second_opinion(parser)
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
@@ -72,7 +73,11 @@ def main(arguments: Sequence[str]) -> None:
     if options.detector:
         from keras_caption.serving.detection import add_detector
 
-        add_detector(model, options.detector, options.confidence, options.model)
+        second = options.second_opinion and options.format == "litert"
+        add_detector(
+            *(model, options.detector, options.confidence, options.model),
+            second_opinion=second,
+        )
     print(f"Wrote {write(model, options)}")
 
 

@@ -32,9 +32,12 @@ if TYPE_CHECKING:  # for editors and type checkers
     from keras_caption.features.extractor import Extractor
     from keras_caption.features.hub_detector import HubDetector
     from keras_caption.features.hub_network import HubNetwork
+    from keras_caption.features.lite_classifier import LiteClassifier
     from keras_caption.features.lite_detector import LiteDetector
     from keras_caption.features.nanodet import NanoDet
     from keras_caption.features.object_detector import ObjectDetector
+    from keras_caption.features.photo_classifier import PhotoClassifier
+    from keras_caption.features.second_opinion import SecondOpinion
     from keras_caption.features.yolox import Yolox
 
 MODULES = {
@@ -45,9 +48,12 @@ MODULES = {
     "Extractor": ".extractor",
     "HubDetector": ".hub_detector",
     "HubNetwork": ".hub_network",
+    "LiteClassifier": ".lite_classifier",
     "LiteDetector": ".lite_detector",
     "NanoDet": ".nanodet",
     "ObjectDetector": ".object_detector",
+    "PhotoClassifier": ".photo_classifier",
+    "SecondOpinion": ".second_opinion",
     "Yolox": ".yolox",
     "colours_of": ".coloured_objects",
     "load_detector": ".detectors",
@@ -64,9 +70,12 @@ __all__ = [
     "Extractor",
     "HubDetector",
     "HubNetwork",
+    "LiteClassifier",
     "LiteDetector",
     "NanoDet",
     "ObjectDetector",
+    "PhotoClassifier",
+    "SecondOpinion",
     "Yolox",
     "colours_of",
     "film_strip",

@@ -1,3 +1,4 @@
+import functools
 from typing import Any
 
 from keras_caption.features.coloured_objects import ColouredObjects
@@ -7,6 +8,8 @@ from keras_caption.features.hub_detector import HubDetector, load_hub_detector
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.nanodet import NanoDet
 from keras_caption.features.object_detector import ObjectDetector
+from keras_caption.features.photo_classifier import PhotoClassifier
+from keras_caption.features.second_opinion import SecondOpinion, with_second_opinion
 from keras_caption.features.yolox import Yolox
 from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
@@ -22,7 +25,8 @@ def load_detector(
     confidence: float | None = None,
     coloured: bool = False,
     network: Extractor | None = None,
-) -> ObjectDetector:
+    second_opinion: bool = False,
+) -> ObjectDetector | SecondOpinion:
     """Loads a detector of COCO's objects.
 
     Args:
@@ -35,6 +39,10 @@ def load_detector(
         coloured: bool, whether to describe colours too, see `ColouredObjects`.
         network: `Extractor` for features of pixels, see `ColouredObjects`. It implies
             `coloured`.
+        second_opinion: bool, whether the detected objects are classified once more, see
+            `SecondOpinion`. Without the package of its weights, a line says so, and
+            the detector is returned alone. It is of categories alone: with `coloured`,
+            it has no effect.
 
     Raises:
         InputError: If there is no such detector, it cannot be downloaded, it detects
@@ -52,7 +60,17 @@ def load_detector(
     else:
         hub = load_hub_detector(name, INSTEAD)
         detector = HubDetector(hub, confidence=confidence)
-    return ColouredObjects(detector, network) if coloured else detector
+    if coloured:
+        return ColouredObjects(detector, network)
+    if second_opinion:
+        return with_second_opinion(detector, photo_classifier)
+    return detector
+
+
+@functools.cache
+def photo_classifier() -> PhotoClassifier:
+    """The classifier of second opinions, which detectors share."""
+    return PhotoClassifier()
 
 
 def class_of(network: Any) -> type[Yolox]:

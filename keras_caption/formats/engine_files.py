@@ -17,6 +17,7 @@ from keras_caption.progress import silent
 
 DESCRIPTION = "model.json"
 DETECTOR = "detector"  # folder of a captioner's detector, within its own
+CLASSIFIER = "classifier"  # and that of the classifier of its objects
 FORMAT = 2  # of exports; files that are kept of another are made anew
 FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
 NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}

@@ -68,6 +68,8 @@ class Prediction:
             if there are no more texts.
         objects: list of dict of `category`, `score` and `box`, see
             `keras_caption.features.ObjectDetector.objects_of`.
+        things: list of dict of `name`, `kind` and `probability`, what else a second
+            opinion sees, see `keras_caption.features.SecondOpinion.things_of`.
         words: list of str, words of the text, EOS included, or of the question, one for
             each row of `attention`. Empty unless attention was requested.
         attention: float32 `(words, M)`, attention weights of each word over the items
@@ -89,6 +91,7 @@ class Prediction:
     unsure: bool = True
     best: list[tuple[str, float]] = dataclasses.field(default_factory=list)
     objects: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    things: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     words: list[str] = dataclasses.field(default_factory=list)
     attention: np.ndarray | None = None
     items: list[str] = dataclasses.field(default_factory=list)

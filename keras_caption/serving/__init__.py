@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     )
     from keras_caption.serving.ctranslate2_export import export_ctranslate2  # noqa: F401
     from keras_caption.serving.engine_export import (  # noqa: F401
+        export_classifier,
         export_detector,
         export_engine,
     )
@@ -41,6 +42,7 @@ MODULES = {
     "ServerError": ".client",
     "export": ".saved_model_export",
     "export_ctranslate2": ".ctranslate2_export",
+    "export_classifier": ".engine_export",
     "export_detector": ".engine_export",
     "export_engine": ".engine_export",
 }

@@ -16,6 +16,7 @@ def add_detector(
     confidence: float | None = None,
     name: str | None = None,
     instead: str = "",
+    second_opinion: bool = False,
 ) -> None:
     """Sets the detector by which a model of objects reads photos.
 
@@ -24,6 +25,7 @@ def add_detector(
         detector, confidence: As in `keras_caption.features.load_detector`.
         name: str, name of the model in messages. Defaults to the model's name.
         instead: str, end of a message that says what else a user can do.
+        second_opinion: As in `keras_caption.features.load_detector`.
 
     Raises:
         InputError: If the model has another extractor or does not read objects, or
@@ -39,4 +41,6 @@ def add_detector(
             f"{name} has no extractor: it was not trained on photos or clips{instead}."
         )
     coloured = tuple(model.categories) == ColouredObjects.dimensions
-    model.extractor = load_detector(detector, confidence, coloured)
+    model.extractor = load_detector(
+        detector, confidence, coloured, second_opinion=second_opinion
+    )

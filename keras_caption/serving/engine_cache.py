@@ -14,6 +14,7 @@ from typing import Any
 import keras_caption
 from keras_caption.caches import Cache, cache_folder, delete
 from keras_caption.errors import InputError
+from keras_caption.features.efficientnet_lite import EFFICIENTNET_LITE, weights_path
 from keras_caption.formats import built_in
 from keras_caption.formats.engine_files import (
     FORMAT,
@@ -87,6 +88,26 @@ def detector_of(detector: str) -> pathlib.Path:
         digest = hashlib.sha256(f"{detector} {version_of('keras-hub')}".encode())
         digest = digest.hexdigest()
     return kept(detector, "litert", digest, write)
+
+
+def classifier_of(folder: pathlib.Path) -> pathlib.Path:
+    """Returns the file of the classifier of photos for LiteRT, and writes it if needed.
+
+    Args:
+        folder: Path of a folder that may hold it.
+
+    Raises:
+        InputError: If it is to be written, and a package is missing.
+    """
+    if file := engine_file(folder):
+        return file
+
+    def write(folder):
+        from keras_caption.serving.engine_export import export_classifier
+
+        export_classifier(keras_caption.features.PhotoClassifier(), folder)
+
+    return kept(EFFICIENTNET_LITE, "litert", digest_of(weights_path()), write)
 
 
 def kept(

