@@ -45,6 +45,7 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import (
     DETECTOR,
+    add_details,
     add_detector_options,
     add_model_option,
     need_detector,
@@ -105,6 +106,8 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
             "confidence": options.confidence,
             "default_detector": DETECTOR,
         }
+    if task == "caption":
+        detector["details"] = options.details
     job = Job(
         task,
         tuple(options.model),
@@ -176,6 +179,8 @@ def parser_of(task: str) -> Parser:
     else:
         add_model_option(parser, DEFAULTS[task])
         add_detector_options(parser)
+    if task == "caption":
+        add_details(parser)
     add_engine_option(parser)
     parser.add_argument("inputs", nargs="+", help="files, folders and patterns")
     parser.add_argument(

@@ -8,6 +8,7 @@ from keras_caption.errors import InputError
 from keras_caption.features import CATEGORIES, MAX_PIXELS, LiteDetector
 from keras_caption.predict import Example, Prediction
 from keras_caption.predict.captions import judge_by_objects
+from keras_caption.predict.details import add_details
 from keras_caption.serving.lite_predictor import LitePredictor
 from keras_caption.serving.records import photo_of
 
@@ -73,3 +74,7 @@ class LiteCaptioner(LitePredictor):
     def complete(self, made: Prediction, values: dict[str, np.ndarray], i: int) -> None:
         made.objects = self.extractor.objects_of(values, i)
         judge_by_objects(made, self.calibration, self.threshold)
+
+    def judge(self, prediction: Prediction, example: Example) -> None:
+        if prediction.text and self.details:
+            add_details(prediction, example.values["photo"])
