@@ -30,11 +30,13 @@ def main(arguments):
     parser = Parser("experiments/said.py", __doc__)
     parser.add_argument("files", nargs="+", help="captions, in .jsonl")
     parser.add_argument("--captions", type=names, required=True)
+    parser.add_argument("--split", type=names, help="only photos of these splits")
     options = parser.parse_args(arguments)
     references = {
         pathlib.Path(record.file_name).stem: record.captions
-        for records in list_images(options.captions).values()
+        for split, records in list_images(options.captions).items()
         for record in records
+        if options.split is None or split in options.split
     }
     rows = [[path, *scores(path, references)] for path in options.files]
     columns = [*KINDS, "none", "three", "words", "colours right", "places right"]
@@ -45,6 +47,7 @@ def scores(path, references):
     """The values of a row, in %, but for the mean number of words."""
     with open(path, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
+    rows = [row for row in rows if pathlib.Path(row["photo"]).stem in references]
     kinds = [
         {x["kind"] for x in row["links"] if x["kind"] != "place" or not x["boxes"]}
         for row in rows

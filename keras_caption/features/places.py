@@ -35,9 +35,9 @@ class Place(NamedTuple):
 
 _WATER = "(?:water|ocean|sea|lake|river|pool|pond|stream|surf|waves?|creek)"
 PLACES = {
-    "snow": Place("in snow", r"snow|snowy|ski|skiing|snowboard\w*|skier"),
+    "snow": Place("in the snow", r"snow|snowy|ski|skiing|snowboard\w*|skier"),
     "water": Place(
-        "in water",
+        "in the water",
         r"(?:in|into|through|across|under) (?:the |a |an )?(?:\w+ ){0,2}"
         rf"{_WATER}|swim\w*|surfs?|surfing|surfer|splash\w*|wad(?:es|ing)|kayak\w*"
         r"|canoe\w*",
